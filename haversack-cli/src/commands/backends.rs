@@ -1,0 +1,64 @@
+//! `haversack backends`: where memory can live, and what each place promises.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::store::{Capabilities, Registry};
+use serde_json::{Map, Value, json};
+
+use crate::error::CommandError;
+use crate::ui::Ui;
+
+/// Show where memory can live, and what each place promises
+#[derive(Debug, Args)]
+pub(crate) struct BackendsArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn cmd_backends(ui: &mut Ui, args: &BackendsArgs) -> Result<ExitCode, CommandError> {
+    let registry = Registry::standard();
+    if args.json {
+        ui.line(serde_json::to_string_pretty(&as_json(&registry)).expect("JSON values print"))?;
+    } else {
+        ui.table(&as_table(&registry))?;
+        ui.line("")?;
+        for (name, needs) in registry.known() {
+            ui.line(format!("{name}: needs {needs}."))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn as_table(registry: &Registry) -> Vec<Vec<String>> {
+    let names: Vec<&str> = registry.names().collect();
+    let mut heading = vec![String::new()];
+    heading.extend(names.iter().map(|name| (*name).to_owned()));
+    let mut rows = vec![heading];
+    for (capability, _) in Capabilities::default().each() {
+        let mut row = vec![capability.to_owned()];
+        for name in &names {
+            let registered = registry.get(name).expect("the registry lists it");
+            let declared = registered.capabilities.each().any(|(other, has)| other == capability && has);
+            row.push(if declared { "yes" } else { "-" }.to_owned());
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+fn as_json(registry: &Registry) -> Value {
+    let registered: Map<String, Value> = registry
+        .names()
+        .map(|name| {
+            let backend = registry.get(name).expect("the registry lists it");
+            let capabilities: Map<String, Value> =
+                backend.capabilities.each().map(|(name, has)| (name.to_owned(), has.into())).collect();
+            (name.to_owned(), json!({ "capabilities": capabilities }))
+        })
+        .collect();
+    let known: Map<String, Value> =
+        registry.known().map(|(name, needs)| (name.to_owned(), json!({ "needs": needs }))).collect();
+    json!({ "registered": registered, "not_in_this_build": known })
+}

@@ -1,0 +1,113 @@
+//! `haversack doctor`: checks everything that memory depends on.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::check::{Finding, Verdict, check_store};
+use haversack::store::{Capabilities, OpenOptions, Registry, block_on};
+use serde_json::json;
+
+use crate::error::CommandError;
+use crate::settings::{Settings, shown};
+use crate::ui::Ui;
+
+/// The backend of the default store.
+const BACKEND: &str = "device-local";
+
+/// Check everything that memory depends on; fails only if something does not work
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn cmd_doctor(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &DoctorArgs,
+) -> Result<ExitCode, CommandError> {
+    let findings = examine(settings);
+    let worst = findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Ok);
+    if args.json {
+        let findings: Vec<_> = findings
+            .iter()
+            .map(|Finding { subject, verdict, detail, cure }| {
+                json!({ "check": subject, "verdict": verdict.to_string(), "detail": detail, "cure": cure })
+            })
+            .collect();
+        let report = json!({ "verdict": worst.to_string(), "checks": findings });
+        ui.line(serde_json::to_string_pretty(&report).expect("JSON values print"))?;
+    } else {
+        ui.findings(&findings)?;
+    }
+    Ok(if worst == Verdict::Fail { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn examine(settings: &Settings) -> Vec<Finding> {
+    let place = format!("{} ({})", shown(&settings.home), settings.home_layer);
+    let registry = Registry::standard();
+    let mut findings = vec![match registry.choose(BACKEND, &Capabilities::default()) {
+        Ok(_) => Finding::ok("backend", BACKEND),
+        Err(error) => Finding::fail("backend", error.to_string(), "haversack backends"),
+    }];
+    let memory = settings.memory();
+    match look_at(&memory) {
+        Seen::Directory => {}
+        // Looking must not create: a mistyped --home would leave a new home behind.
+        Seen::Nothing => {
+            findings.push(Finding::ok("home", format!("{place}: no memory yet; the first write makes it")));
+            return findings;
+        }
+        Seen::Other(what) => {
+            let detail = format!("{} is {what}", shown(&memory));
+            findings.push(Finding::fail("home", detail, "Move it away, or name another --home"));
+            return findings;
+        }
+    }
+    findings.push(check_privacy(&place, &memory));
+    let options = OpenOptions { address: shown(&memory), locks: shown(&settings.locks()) };
+    match registry.select(BACKEND, &options, &Capabilities::default()) {
+        Ok(backend) => findings.extend(block_on(check_store(&*backend))),
+        Err(error) => {
+            let cause =
+                std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+            let cure = "Give this user access to the directory";
+            findings.push(Finding::fail("open", format!("{error}{cause}"), cure));
+        }
+    }
+    findings
+}
+
+/// What is at a path.
+enum Seen {
+    Nothing,
+    Directory,
+    Other(String),
+}
+
+fn look_at(path: &Path) -> Seen {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => Seen::Directory,
+        Ok(_) => Seen::Other("not a directory".to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Seen::Nothing,
+        Err(error) => Seen::Other(format!("not accessible: {error}")),
+    }
+}
+
+#[cfg(unix)]
+fn check_privacy(place: &str, memory: &Path) -> Finding {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = memory.metadata().map(|metadata| metadata.permissions().mode() & 0o777).unwrap_or(0);
+    if mode & 0o077 == 0 {
+        return Finding::ok("home", place);
+    }
+    let detail = format!("{place}: other users of this machine can look into it (mode {mode:03o})");
+    Finding::warn("home", detail, format!("chmod 700 {}", shown(memory)))
+}
+
+#[cfg(not(unix))]
+fn check_privacy(place: &str, _memory: &Path) -> Finding {
+    Finding::ok("home", place)
+}

@@ -1,0 +1,65 @@
+//! The only place that prints: data to stdout, everything else to stderr.
+
+use std::io::{self, Write};
+
+use haversack::check::{Finding, Verdict};
+
+use crate::error::CommandError;
+
+/// The two streams of a command.
+pub(crate) struct Ui {
+    out: Box<dyn Write>,
+    err: Box<dyn Write>,
+}
+
+impl Ui {
+    /// Returns the process's own streams.
+    pub(crate) fn terminal() -> Ui {
+        Ui { out: Box::new(io::stdout().lock()), err: Box::new(io::stderr()) }
+    }
+
+    /// Prints a line of data.
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), CommandError> {
+        writeln!(self.out, "{}", text.as_ref())?;
+        self.out.flush()?;
+        Ok(())
+    }
+
+    /// Prints rows in aligned columns; the first row is the heading.
+    pub(crate) fn table(&mut self, rows: &[Vec<String>]) -> Result<(), CommandError> {
+        let width = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        for row in rows {
+            let cells = row.iter().enumerate().map(|(column, cell)| format!("{cell:<0$}", width(column)));
+            self.line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// Prints the results of checks, each cure below what it cures.
+    pub(crate) fn findings(&mut self, findings: &[Finding]) -> Result<(), CommandError> {
+        for Finding { subject, verdict, detail, cure } in findings {
+            self.line(format!("{verdict:<4}  {subject:<8}  {detail}"))?;
+            if let (Some(cure), Verdict::Warn | Verdict::Fail) = (cure, verdict) {
+                self.line(format!("                → {cure}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints why a command failed.
+    pub(crate) fn error(&mut self, error: &CommandError) {
+        let mut text = format!("Error: {}\n", error.message);
+        let mut cause = error.source.as_deref().map(|source| source as &dyn std::error::Error);
+        while let Some(error) = cause {
+            text.push_str(&format!("Caused by: {error}\n"));
+            cause = error.source();
+        }
+        if let Some(hint) = &error.hint {
+            text.push_str(&format!("Hint: {hint}\n"));
+        }
+        // There is nowhere left to report to if this fails too.
+        drop(self.err.write_all(text.as_bytes()));
+    }
+}

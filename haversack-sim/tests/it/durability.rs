@@ -1,0 +1,90 @@
+//! What is acknowledged on top of what an earlier process did not live to sync.
+
+use haversack_sim::{Crash, SimDisk};
+use haversack_store::Condition;
+
+use crate::cases::{Case, NEW, key};
+use crate::crash::crash_sweep;
+use crate::world::{Ending, Tails, check, ensure, open, prepared, shown, sound};
+
+/// Kills a process in `case`, lets the next one do it again, and stops the machine after the answer.
+fn again_after_a_kill(case: Case) -> Result<(), String> {
+    let start = prepared(case)?;
+    for calls in 1.. {
+        for seed in 0..16 {
+            let disk = start.fork(seed);
+            let store = open(&sound, &disk)?;
+            disk.mark();
+            disk.crash_after(calls);
+            drop(case.run(&store));
+            let (crashed, first) = (disk.has_crashed(), disk.calls());
+            drop(store);
+            if !crashed {
+                return Ok(());
+            }
+            disk.restart(Crash::Kill);
+            let store = open(&sound, &disk)?;
+            disk.mark();
+            let again = case.run(&store);
+            drop(store);
+            let second = disk.calls();
+            let crash = Crash::PowerLoss { seed };
+            disk.restart(crash);
+            // A condition that its own first try broke is refused, and nothing is acknowledged.
+            if again.is_ok() {
+                let ending = Ending { case, acknowledged: true, crash, tails: Tails::Repaired };
+                check(&sound, &disk, ending).map_err(|error| {
+                    format!("{case:?} killed at {first:?}, then {second:?}, power lost, {seed}: {error}")
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn files_done_again_after_a_kill_are_durable() -> Result<(), String> {
+    let cases =
+        [Case::CreateAbsent, Case::WriteAny, Case::WriteMatches, Case::DeleteMatches, Case::RenameFile];
+    cases.into_iter().try_for_each(again_after_a_kill)
+}
+
+/// A delete that finds nothing acknowledges that nothing is there, and so it must stay.
+#[test]
+fn a_delete_done_again_after_a_kill_is_durable() -> Result<(), String> {
+    again_after_a_kill(Case::DeleteAny)
+}
+
+/// A directory that is there may not be durable.
+#[test]
+fn directories_made_again_after_a_kill_are_durable() -> Result<(), String> {
+    again_after_a_kill(Case::MkdirNested)
+}
+
+/// A directory that is there may not be durable, and neither is then what is written into it.
+#[test]
+fn files_in_directories_of_a_killed_process_are_durable() -> Result<(), String> {
+    again_after_a_kill(Case::WriteNested)
+}
+
+/// The same for a directory that a user has just made.
+#[test]
+fn files_in_directories_of_other_programs_are_durable() -> Result<(), String> {
+    let start = SimDisk::new(0);
+    let store = open(&sound, &start)?;
+    start.edit(|editor| editor.make_dir("theirs"));
+    let written = store.write(&key("theirs/new.md"), NEW, Condition::Absent).map_err(shown)?;
+    assert!(written.displaced.is_none());
+    for seed in 0..24 {
+        let disk = start.fork(seed);
+        disk.restart(Crash::PowerLoss { seed });
+        ensure(disk.read("theirs/new.md").is_some(), || format!("seed {seed}: acknowledged and lost"))?;
+    }
+    Ok(())
+}
+
+/// The new directories must be durable before the only name of a file goes there.
+#[test]
+fn a_rename_into_a_new_directory_loses_nothing() -> Result<(), String> {
+    crash_sweep(&sound, &[Case::RenameToNewDirectory], |_| {}, Tails::Repaired)
+}

@@ -1,0 +1,11 @@
+//! Crashes, faults and foreign programs at every call of the device-local backend.
+
+mod appends;
+mod cases;
+mod crash;
+mod durability;
+mod editor;
+mod fault;
+mod mutants;
+mod recovery;
+mod world;

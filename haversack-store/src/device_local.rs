@@ -1,0 +1,296 @@
+//! The `device-local` backend: plain files under one directory of this machine.
+//!
+//! # Invariants
+//! 1. What was acknowledged is on the disk: content synced, then its name, then the directory
+//!    (`haversack-sim`: `crash_at_every_call`).
+//! 2. A target name always leads to a complete old or a complete new file (`crash_at_every_call`,
+//!    `readers_never_see_half`).
+//! 3. What another program saved between our read and our replace is returned and kept on disk until its
+//!    merger deletes it (`editor_at_every_call`).
+//! 4. Only the holder of the write lock makes working names, so one found under the lock belongs to
+//!    nobody alive; what to do with it is decided by its name and content, never by its age
+//!    (`crash_at_every_call`).
+//! 5. Every name is looked up in an opened directory and no link is followed: nothing outside the root is
+//!    touched (`swapped_directories_never_leak`).
+//!
+//! One window remains: a program that keeps a file open across our replace and writes to it afterwards
+//! writes to the file that was replaced. What it wrote before our replace is kept.
+
+mod core;
+mod edit;
+pub mod fs;
+mod note;
+mod os;
+mod queue;
+mod recover;
+mod scan;
+mod temp;
+mod trust;
+mod twins;
+mod walk;
+
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use self::core::{Core, WRITE_LOCK};
+use self::edit::{Done, Edit, How};
+use self::fs::Fs;
+pub use self::os::Disk;
+use self::queue::Queue;
+use self::scan::Walk;
+use crate::backend::{
+    Appended, Backend, Condition, Durability, Guard, Info, Listing, Object, Pages, Written,
+};
+use crate::blocking::offload;
+use crate::capabilities::{Capabilities, ConflictStrategy};
+use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::locator::Locator;
+use crate::refuse::{check_lock_name, lock_busy, root_refused};
+use crate::version::TouchMark;
+
+/// The name of this backend.
+pub const PROTOCOL: &str = "device-local";
+
+/// What this backend promises.
+pub const CAPABILITIES: Capabilities = Capabilities {
+    concurrent_writers: true,
+    conflict_files: false,
+    encryption: false,
+    sync: false,
+    create_if_absent: true,
+    update_if_match: true,
+    conditional_delete: true,
+    flat_append: true,
+    empty_directories: true,
+    atomic_rename: true,
+    durable: true,
+    refuses_case_twins: true,
+};
+
+/// The most edits that are applied together.
+const MAX_BATCH_EDITS: usize = 64;
+
+/// The most bytes that are applied together, unless one edit alone has more.
+const MAX_BATCH_BYTES: usize = 32 * 1024 * 1024;
+
+/// How often an append is tried again when another program creates the file at the same moment.
+const MAX_APPEND_TRIES: usize = 4;
+
+/// Plain files under one directory of this machine.
+///
+/// The disk is a parameter so that a simulator can supply one that fails.
+pub struct DeviceLocal<F: Fs = Disk> {
+    inner: Arc<Inner<F>>,
+}
+
+impl DeviceLocal {
+    /// Opens the directory `root`, making it if need be, with its lock files in the directory `locks`.
+    ///
+    /// `locks` must not be inside `root`. Processes that share a root must share the locks too. What a
+    /// writer that died left behind is cleaned up first.
+    pub fn open(root: impl AsRef<Path>, locks: impl AsRef<Path>) -> Result<DeviceLocal> {
+        let place = root.as_ref().display().to_string();
+        if place.is_empty() {
+            return Err(Error::at(ErrorKind::Invalid, Operation::Open, "\"\"", "no directory was named"));
+        }
+        let disk = Disk::open(root.as_ref(), locks.as_ref()).map_err(|error| {
+            if error.kind() == std::io::ErrorKind::InvalidInput {
+                return Error::at(ErrorKind::Invalid, Operation::Open, place.clone(), error.to_string());
+            }
+            Error::from_io(Operation::Open, place.clone(), error)
+        })?;
+        DeviceLocal::on(disk)
+    }
+
+    /// Stops exchanging files and replaces them as on a filesystem that cannot exchange.
+    ///
+    /// There what another program saves in the moment of our replace is lost; a filesystem that cannot
+    /// exchange is noticed by itself.
+    pub fn without_exchange(self) -> DeviceLocal {
+        self.inner.core.fs.forget_exchange();
+        self
+    }
+}
+
+impl<F: Fs> DeviceLocal<F> {
+    /// Opens the backend on any disk, having cleaned up after a writer that died.
+    pub fn on(fs: F) -> Result<DeviceLocal<F>> {
+        let inner = Inner { core: Arc::new(Core::open(fs)?), writers: Queue::new() };
+        Ok(DeviceLocal { inner: Arc::new(inner) })
+    }
+
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce(&Inner<F>) -> T + Send + 'static) -> T {
+        let inner = self.inner.clone();
+        offload(move || work(&inner)).await
+    }
+}
+
+impl<F: Fs> fmt::Debug for DeviceLocal<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceLocal").field("disk", &self.inner.core.fs).finish()
+    }
+}
+
+/// The backend over any disk.
+struct Inner<F: Fs> {
+    core: Arc<Core<F>>,
+    writers: Queue<Edit, Result<Done>>,
+}
+
+impl<F: Fs> Inner<F> {
+    fn submit(&self, edit: Edit) -> Result<Done> {
+        self.writers.submit(
+            edit,
+            take_batch,
+            |edits| self.core.apply(&edits),
+            || Err(Error::at(ErrorKind::Internal, Operation::Write, "the batch", "its writer panicked")),
+        )
+    }
+
+    fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
+        let edit = Edit { locator: locator.clone(), bytes, how: How::Write(condition) };
+        match self.submit(edit)? {
+            Done::Written(written) => Ok(written),
+            Done::Appended(_) => unreachable!("a write answers as a write"),
+        }
+    }
+
+    fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
+        let edit = Edit { locator: locator.clone(), bytes, how: How::Append(durability) };
+        let mut tries = 1;
+        loop {
+            match self.submit(edit.clone()) {
+                Err(error) if error.kind() == ErrorKind::Conflict && tries < MAX_APPEND_TRIES => tries += 1,
+                Err(error) => return Err(error),
+                Ok(Done::Appended(appended)) => return Ok(appended),
+                Ok(Done::Written(_)) => unreachable!("an append answers as an append"),
+            }
+        }
+    }
+
+    fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
+        check_lock_name(name)?;
+        if name == WRITE_LOCK {
+            let message = "the name is the backend's own";
+            return Err(Error::at(ErrorKind::Invalid, Operation::Lock, name, message));
+        }
+        let lock = self.core.fs.lock(name, wait);
+        match lock.map_err(|error| Error::from_io(Operation::Lock, name, error))? {
+            Some(lock) => Ok(Guard::new(lock)),
+            None => Err(lock_busy(name, wait)),
+        }
+    }
+}
+
+/// Takes the edits that can be done together: a bounded number, no two of one place.
+fn take_batch(waiting: &mut VecDeque<(u64, Edit)>) -> Vec<(u64, Edit)> {
+    let mut batch = Vec::new();
+    let mut places = HashSet::new();
+    let mut bytes = 0;
+    let mut at = 0;
+    while at < waiting.len() && batch.len() < MAX_BATCH_EDITS {
+        let edit = &waiting[at].1;
+        let fits = batch.is_empty() || bytes + edit.bytes.len() <= MAX_BATCH_BYTES;
+        // Two names that differ only by case are two edits of one place here: the second must see the first.
+        if !fits || !places.insert(edit.locator.folded()) {
+            at += 1;
+            continue;
+        }
+        bytes += edit.bytes.len();
+        batch.extend(waiting.remove(at));
+    }
+    batch
+}
+
+#[async_trait]
+impl<F: Fs> Backend for DeviceLocal<F> {
+    async fn read(&self, locator: &Locator) -> Result<Object> {
+        let locator = locator.clone();
+        self.run(move |inner| inner.core.read(&locator)).await
+    }
+
+    async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
+        let locator = locator.clone();
+        self.run(move |inner| inner.write(&locator, bytes, condition)).await
+    }
+
+    async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
+        let locator = locator.clone();
+        self.run(move |inner| inner.append(&locator, bytes, durability)).await
+    }
+
+    async fn barrier(&self) -> Result<()> {
+        self.run(|inner| {
+            inner.core.sync_unsynced().map_err(|error| Error::from_io(Operation::Barrier, "", error))
+        })
+        .await
+    }
+
+    async fn list(&self, locator: &Locator) -> Result<Listing> {
+        let locator = locator.clone();
+        self.run(move |inner| inner.core.list(&locator)).await
+    }
+
+    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
+        let walk = Walk::new(self.inner.core.clone(), prefix.clone(), after.cloned());
+        Box::pin(futures_lite::stream::unfold(Some(walk), |walk| async {
+            let mut walk = walk?;
+            let (page, walk) = offload(move || {
+                let page = walk.next_page();
+                (page, walk)
+            })
+            .await;
+            match page {
+                Ok(Some(page)) => Some((Ok(page), Some(walk))),
+                Ok(None) => None,
+                Err(error) => Some((Err(error), None)),
+            }
+        }))
+    }
+
+    async fn info(&self, locator: &Locator) -> Result<Info> {
+        let locator = locator.clone();
+        self.run(move |inner| inner.core.info(&locator)).await
+    }
+
+    async fn touch_mark(&self) -> Result<TouchMark> {
+        self.run(|inner| inner.core.touch_mark()).await
+    }
+
+    async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
+        if locator.is_root() {
+            return Err(root_refused(Operation::Delete));
+        }
+        let locator = locator.clone();
+        self.run(move |inner| inner.core.delete(&locator, &condition)).await
+    }
+
+    async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
+        let (from, to) = (from.clone(), to.clone());
+        self.run(move |inner| inner.core.rename(&from, &to)).await
+    }
+
+    async fn mkdir(&self, locator: &Locator) -> Result<()> {
+        let locator = locator.clone();
+        self.run(move |inner| inner.core.mkdir(&locator)).await
+    }
+
+    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
+        let name = name.to_owned();
+        self.run(move |inner| inner.lock(&name, wait)).await
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        ConflictStrategy::None
+    }
+}

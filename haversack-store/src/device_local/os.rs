@@ -1,0 +1,526 @@
+//! The real disk, reached through a directory handle that cannot be climbed out of.
+
+use std::fs::{self, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::fs::{Dir, File, OpenOptions};
+
+use super::fs::{Fs, Name, NodeKind, Stat, Target};
+
+/// How many files are synced at the same time.
+const MAX_PARALLEL_SYNCS: usize = 8;
+
+/// What a directory that was made here lets its owner do, and nobody else.
+const DIRECTORY_MODE: u32 = 0o700;
+
+/// The length and the check of a note, before it.
+const NOTE_HEADER_BYTES: usize = 16;
+
+/// The most that the file for the note may measure while there is none.
+const MAX_IDLE_NOTE_BYTES: u64 = 64 * 1024;
+
+/// A directory of this machine, with its locks in another one.
+#[derive(Debug)]
+pub struct Disk {
+    root: Arc<Dir>,
+    locks: PathBuf,
+    key: String,
+    note: Mutex<fs::File>,
+    boot: String,
+    exchanges: AtomicBool,
+}
+
+impl Disk {
+    /// Opens the directory at `root`, making it if need be, with its lock files in `locks`.
+    pub fn open(root: &Path, locks: &Path) -> io::Result<Disk> {
+        make_private_dirs(root)?;
+        make_private_dirs(locks)?;
+        let (real_root, real_locks) = (root.canonicalize()?, locks.canonicalize()?);
+        if real_locks.starts_with(&real_root) {
+            let message = "the directory for lock files must not be inside the root";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let key = blake3::hash(real_root.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned();
+        let note = open_private(&real_locks.join(format!("{key}.note")))?;
+        Ok(Disk {
+            root: Arc::new(Dir::open_ambient_dir(&real_root, cap_std::ambient_authority())?),
+            locks: real_locks,
+            key,
+            note: Mutex::new(note),
+            boot: boot(),
+            exchanges: AtomicBool::new(cfg!(any(
+                target_os = "linux",
+                target_os = "android",
+                target_vendor = "apple"
+            ))),
+        })
+    }
+
+    /// Forgets that this disk can exchange two names, as if its filesystem could not.
+    pub fn forget_exchange(&self) {
+        self.exchanges.store(false, Ordering::Relaxed);
+    }
+
+    fn lock_path(&self, name: &str) -> PathBuf {
+        self.locks.join(format!("{}.{name}.lock", self.key))
+    }
+}
+
+/// A lock file that is locked.
+#[derive(Debug)]
+pub struct DiskLock {
+    file: Option<fs::File>,
+}
+
+impl Drop for DiskLock {
+    fn drop(&mut self) {
+        // Closing would release it as well: an error here has nothing to add.
+        drop(self.file.take().map(|file| file.unlock()));
+    }
+}
+
+impl Fs for Disk {
+    type Dir = Dir;
+    type File = File;
+    type Lock = DiskLock;
+
+    fn root(&self) -> Arc<Dir> {
+        self.root.clone()
+    }
+
+    fn open_dir(&self, parent: &Dir, name: &str) -> io::Result<Arc<Dir>> {
+        parent.open_dir_nofollow(name).map(Arc::new)
+    }
+
+    fn make_dir(&self, parent: &Dir, name: &str) -> io::Result<()> {
+        let mut builder = cap_std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        cap_std::fs::DirBuilderExt::mode(&mut builder, DIRECTORY_MODE);
+        parent.create_dir_with(name, &builder)?;
+        system::fix_mode(parent, name, DIRECTORY_MODE)
+    }
+
+    fn open(&self, parent: &Dir, name: &str) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).follow(FollowSymlinks::No);
+        system::without_waiting(&mut options);
+        parent.open_with(name, &options)
+    }
+
+    fn open_append(&self, parent: &Dir, name: &str) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).follow(FollowSymlinks::No);
+        system::without_waiting(&mut options);
+        parent.open_with(name, &options)
+    }
+
+    fn create(&self, parent: &Dir, name: &str, mode: u32) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create_new(true).follow(FollowSymlinks::No);
+        #[cfg(unix)]
+        cap_std::fs::OpenOptionsExt::mode(&mut options, mode);
+        let file = parent.open_with(name, &options)?;
+        system::fix_file_mode(&file, mode)?;
+        Ok(file)
+    }
+
+    fn stat(&self, parent: &Dir, name: &str) -> io::Result<Stat> {
+        system::stat(parent, name)
+    }
+
+    fn stat_file(&self, file: &File) -> io::Result<Stat> {
+        system::stat_file(file)
+    }
+
+    fn stat_dir(&self, dir: &Dir) -> io::Result<Stat> {
+        system::stat_dir(dir)
+    }
+
+    fn read(&self, file: &File, size_hint: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(usize::try_from(size_hint).unwrap_or(0) + 1);
+        let mut reader = file;
+        reader.seek(SeekFrom::Start(0))?;
+        reader.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn append(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
+        let mut writer = file;
+        writer.write(bytes)
+    }
+
+    fn truncate(&self, file: &File, size: u64) -> io::Result<()> {
+        file.set_len(size)
+    }
+
+    fn sync_files(&self, files: &[&File]) -> Vec<io::Result<()>> {
+        if let [file] = files {
+            return vec![file.sync_data()];
+        }
+        let lanes = files.len().clamp(1, MAX_PARALLEL_SYNCS);
+        let mut results: Vec<io::Result<()>> = files.iter().map(|_| Ok(())).collect();
+        thread::scope(|scope| {
+            let per_lane = files.len().div_ceil(lanes);
+            for (files, results) in files.chunks(per_lane).zip(results.chunks_mut(per_lane)) {
+                scope.spawn(|| {
+                    for (file, result) in files.iter().zip(results) {
+                        *result = file.sync_data();
+                    }
+                });
+            }
+        });
+        results
+    }
+
+    fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
+        system::sync_dir(dir)
+    }
+
+    fn rename(&self, from_dir: &Dir, from: &str, to_dir: &Dir, to: &str, target: Target) -> io::Result<()> {
+        match target {
+            Target::Replaced => from_dir.rename(from, to_dir, to),
+            Target::Free => system::rename_to_free(from_dir, from, to_dir, to),
+            Target::Exchanged if !self.can_exchange() => Err(io::ErrorKind::Unsupported.into()),
+            Target::Exchanged => {
+                let result = system::exchange(from_dir, from, to_dir, to);
+                if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Unsupported) {
+                    self.forget_exchange();
+                }
+                result
+            }
+        }
+    }
+
+    fn unlink(&self, parent: &Dir, name: &str) -> io::Result<()> {
+        parent.remove_file(name)
+    }
+
+    fn remove_dir(&self, parent: &Dir, name: &str) -> io::Result<()> {
+        parent.remove_dir(name)
+    }
+
+    fn names(&self, dir: &Dir, limit: usize) -> io::Result<Vec<Name>> {
+        let mut names = Vec::new();
+        for entry in dir.entries()?.take(limit) {
+            let entry = entry?;
+            let kind = match entry.file_type() {
+                Ok(kind) if kind.is_file() => NodeKind::File,
+                Ok(kind) if kind.is_dir() => NodeKind::Directory,
+                Ok(kind) if kind.is_symlink() => NodeKind::Link,
+                Ok(_) => NodeKind::Other,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            let text = entry.file_name().into_string().map_err(|name| name.to_string_lossy().into_owned());
+            names.push(Name { text, kind });
+        }
+        Ok(names)
+    }
+
+    fn lock(&self, name: &str, wait: Duration) -> io::Result<Option<DiskLock>> {
+        let file = open_private(&self.lock_path(name))?;
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(DiskLock { file: Some(file) })),
+            Err(TryLockError::WouldBlock) if wait.is_zero() => return Ok(None),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // The system queues those who block in `lock`, which is what keeps a writer from starving; it has
+        // no deadline, so another thread blocks and this one waits for it. If this one gives up first, the
+        // lock is released as soon as it arrives.
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            let locked = file.lock().map(|()| DiskLock { file: Some(file) });
+            drop(sender.send(locked));
+        });
+        match receiver.recv_timeout(wait) {
+            Ok(locked) => locked.map(Some),
+            Err(mpsc::RecvTimeoutError::Timeout) => Ok(None),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(io::Error::other("the waiting thread ended")),
+        }
+    }
+
+    fn note(&self) -> io::Result<Vec<u8>> {
+        let mut file = self.note.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(0))?;
+        let mut header = [0; NOTE_HEADER_BYTES];
+        match file.read_exact(&mut header) {
+            Ok(()) if header != [0; NOTE_HEADER_BYTES] => {}
+            Ok(()) => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        }
+        let mut note = Vec::new();
+        file.read_to_end(&mut note)?;
+        let length = u64::from_le_bytes(header[..8].try_into().expect("eight bytes"));
+        note.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        // A note whose writing was cut short announces nothing: it is complete before anything is touched.
+        // One from before the machine was started again may be old: a scan finds what it would have told.
+        let complete = note_header(&self.boot, &note) == header;
+        Ok(if complete { note } else { Vec::new() })
+    }
+
+    fn set_note(&self, note: &[u8]) -> io::Result<()> {
+        let mut file = self.note.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(0))?;
+        if note.is_empty() {
+            // Overwritten and not cut off: its space stays ours, so that a full disk can still be tidied.
+            file.write_all(&[0; NOTE_HEADER_BYTES])?;
+            if file.metadata()?.len() > MAX_IDLE_NOTE_BYTES {
+                file.set_len(NOTE_HEADER_BYTES as u64)?;
+            }
+            return Ok(());
+        }
+        let mut framed = Vec::with_capacity(NOTE_HEADER_BYTES + note.len());
+        framed.extend_from_slice(&note_header(&self.boot, note));
+        framed.extend_from_slice(note);
+        file.write_all(&framed)
+    }
+
+    fn can_exchange(&self) -> bool {
+        self.exchanges.load(Ordering::Relaxed)
+    }
+}
+
+fn note_header(boot: &str, note: &[u8]) -> [u8; NOTE_HEADER_BYTES] {
+    let mut header = [0; NOTE_HEADER_BYTES];
+    header[..8].copy_from_slice(&(note.len() as u64).to_le_bytes());
+    let check = blake3::Hasher::new().update(boot.as_bytes()).update(note).finalize();
+    header[8..].copy_from_slice(&check.as_bytes()[..8]);
+    header
+}
+
+/// Returns what tells this run of the machine from others, where the system says.
+///
+/// The note is not synced: one from before a power failure may be old, and must not be believed.
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+fn make_private_dirs(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, DIRECTORY_MODE);
+    builder.create(path)
+}
+
+fn open_private(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(unix)]
+mod system {
+    use std::io;
+
+    use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+    use rustix::io::Errno;
+
+    use crate::device_local::fs::{NodeKind, Stat};
+
+    /// Opens pipes and devices without waiting for their other end; they are refused afterwards.
+    pub(super) fn without_waiting(options: &mut OpenOptions) {
+        options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
+    }
+
+    pub(super) fn stat(parent: &Dir, name: &str) -> io::Result<Stat> {
+        Ok(convert(rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    pub(super) fn stat_file(file: &File) -> io::Result<Stat> {
+        Ok(convert(rustix::fs::fstat(file)?))
+    }
+
+    pub(super) fn stat_dir(dir: &Dir) -> io::Result<Stat> {
+        Ok(convert(rustix::fs::fstat(dir)?))
+    }
+
+    fn convert(stat: rustix::fs::Stat) -> Stat {
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => NodeKind::File,
+            FileType::Directory => NodeKind::Directory,
+            FileType::Symlink => NodeKind::Link,
+            _ => NodeKind::Other,
+        };
+        let nanoseconds = |seconds: i64, nanoseconds: i64| {
+            seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
+        };
+        Stat {
+            kind,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            mode: stat.st_mode & 0o7777,
+            links: widen(stat.st_nlink),
+            inode: stat.st_ino,
+            device: widen(stat.st_dev),
+            modified_ns: nanoseconds(stat.st_mtime, narrow(stat.st_mtime_nsec)),
+            changed_ns: nanoseconds(stat.st_ctime, narrow(stat.st_ctime_nsec)),
+        }
+    }
+
+    /// Widens a field whose type differs between systems.
+    fn widen(value: impl TryInto<u64>) -> u64 {
+        value.try_into().unwrap_or(0)
+    }
+
+    fn narrow(value: impl TryInto<i64>) -> i64 {
+        value.try_into().unwrap_or(0)
+    }
+
+    /// Gives a directory just made exactly `mode`, whatever the umask took away.
+    pub(super) fn fix_mode(parent: &Dir, name: &str, mode: u32) -> io::Result<()> {
+        if stat(parent, name)?.mode & 0o777 == mode {
+            return Ok(());
+        }
+        set_dir_mode(parent, name, Mode::from_raw_mode(mode))
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn set_dir_mode(parent: &Dir, name: &str, mode: Mode) -> io::Result<()> {
+        // By handle, not by name: a link swapped in meanwhile must not be followed. An O_PATH handle
+        // cannot be changed itself, and a directory without permissions cannot be opened otherwise.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+        let through = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&handle));
+        Ok(rustix::fs::chmod(through, mode)?)
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn set_dir_mode(parent: &Dir, name: &str, mode: Mode) -> io::Result<()> {
+        Ok(rustix::fs::chmodat(parent, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    pub(super) fn fix_file_mode(file: &File, mode: u32) -> io::Result<()> {
+        if stat_file(file)?.mode & 0o777 == mode {
+            return Ok(());
+        }
+        Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
+    }
+
+    pub(super) fn sync_dir(dir: &Dir) -> io::Result<()> {
+        // The handle itself may be O_PATH, which cannot be synced.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(dir, ".", flags, Mode::empty())?;
+        Ok(rustix::fs::fsync(handle)?)
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    fn rename_with(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str, flags: RenameFlags) -> io::Result<()> {
+        rustix::fs::renameat_with(from_dir, from, to_dir, to, flags).map_err(|errno| match errno {
+            // How a filesystem says that it does not know the flag, and how a kernel does.
+            Errno::INVAL | Errno::NOSYS | Errno::NOTSUP => io::ErrorKind::Unsupported.into(),
+            errno => errno.into(),
+        })
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    fn rename_with(_: &Dir, _: &str, _: &Dir, _: &str, _: RenameFlags) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn exchange(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str) -> io::Result<()> {
+        rename_with(from_dir, from, to_dir, to, RenameFlags::EXCHANGE)
+    }
+
+    pub(super) fn rename_to_free(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str) -> io::Result<()> {
+        match rename_with(from_dir, from, to_dir, to, RenameFlags::NOREPLACE) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            result => return result,
+        }
+        // A second name that must be new, then away with the first: never in between without a name.
+        match from_dir.hard_link(from, to_dir, to) {
+            Ok(()) => return from_dir.remove_file(from),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+            // A directory, or a filesystem without hard links: look, then rename. A name created in
+            // between by a program that takes no lock would be replaced.
+            Err(_) => {}
+        }
+        match stat(to_dir, to) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => from_dir.rename(from, to_dir, to),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use std::io;
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use cap_fs_ext::MetadataExt;
+    use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+
+    use crate::device_local::fs::{NodeKind, Stat};
+
+    pub(super) fn without_waiting(_options: &mut OpenOptions) {}
+
+    pub(super) fn stat(parent: &Dir, name: &str) -> io::Result<Stat> {
+        Ok(convert(&parent.symlink_metadata(name)?))
+    }
+
+    pub(super) fn stat_file(file: &File) -> io::Result<Stat> {
+        Ok(convert(&file.metadata()?))
+    }
+
+    pub(super) fn stat_dir(dir: &Dir) -> io::Result<Stat> {
+        Ok(convert(&dir.dir_metadata()?))
+    }
+
+    fn convert(metadata: &Metadata) -> Stat {
+        let kind = match metadata.file_type() {
+            kind if kind.is_file() => NodeKind::File,
+            kind if kind.is_dir() => NodeKind::Directory,
+            kind if kind.is_symlink() => NodeKind::Link,
+            _ => NodeKind::Other,
+        };
+        let modified = metadata.modified().map(|time| time.into_std()).unwrap_or(SystemTime::UNIX_EPOCH);
+        let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let modified_ns = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+        Stat {
+            kind,
+            size: metadata.len(),
+            mode: 0o600,
+            links: metadata.nlink(),
+            inode: metadata.ino(),
+            device: metadata.dev(),
+            modified_ns,
+            changed_ns: modified_ns,
+        }
+    }
+
+    pub(super) fn fix_mode(_parent: &Dir, _name: &str, _mode: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn fix_file_mode(_file: &File, _mode: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn sync_dir(_dir: &Dir) -> io::Result<()> {
+        // A directory has no handle that can be flushed; its names are as durable as the system makes them.
+        Ok(())
+    }
+
+    pub(super) fn exchange(_from_dir: &Dir, _from: &str, _to_dir: &Dir, _to: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn rename_to_free(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str) -> io::Result<()> {
+        match stat(to_dir, to) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => from_dir.rename(from, to_dir, to),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! All objects below a prefix in key order, a page at a time, without reading any.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::core::{Core, Served, info_of, served};
+use super::fs::{Fs, NodeKind};
+use super::recover::Leftover;
+use super::walk;
+use crate::backend::{EntryKind, Odd, Page};
+use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::ext::PAGE_OBJECTS;
+use crate::locator::{Locator, fold};
+
+/// A walk through a tree that can pause after any page.
+pub(super) struct Walk<F: Fs> {
+    core: Arc<Core<F>>,
+    prefix: Locator,
+    after: Option<Locator>,
+    /// The directories being walked, outermost first; `None` before the first page.
+    stack: Option<Vec<Level<F>>>,
+    leftovers: Vec<Leftover>,
+}
+
+/// A directory being walked, with what is left in it, last first.
+struct Level<F: Fs> {
+    dir: Arc<F::Dir>,
+    left: Vec<Child>,
+}
+
+struct Child {
+    locator: Locator,
+    name: String,
+    kind: EntryKind,
+}
+
+impl<F: Fs> Walk<F> {
+    pub(super) fn new(core: Arc<Core<F>>, prefix: Locator, after: Option<Locator>) -> Walk<F> {
+        Walk { core, prefix, after, stack: None, leftovers: Vec::new() }
+    }
+
+    /// Returns the next page; `None` after the last.
+    pub(super) fn next_page(&mut self) -> Result<Option<Page>> {
+        let mut page = Page::default();
+        let mut stack = match self.stack.take() {
+            Some(stack) => stack,
+            None => self.start(&mut page)?,
+        };
+        while let Some(level) = stack.last_mut() {
+            let Some(child) = level.left.pop() else {
+                stack.pop();
+                continue;
+            };
+            if self.is_before_start(&child) {
+                continue;
+            }
+            match child.kind {
+                EntryKind::File => self.visit_file(&level.dir.clone(), child, &mut page)?,
+                EntryKind::Directory => {
+                    let opened = self.core.fs.open_dir(&level.dir, &child.name);
+                    match opened {
+                        Ok(dir) => stack.push(self.enter(dir, &child.locator, &mut page)?),
+                        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                        Err(error) => page.odd.push(Odd {
+                            shown: child.locator.to_string(),
+                            why: format!("the directory cannot be opened: {error}"),
+                        }),
+                    }
+                }
+            }
+            if page.infos.len() >= PAGE_OBJECTS {
+                break;
+            }
+        }
+        let ended = stack.is_empty();
+        self.stack = Some(stack);
+        if ended && !self.leftovers.is_empty() {
+            self.core.recover_met(&std::mem::take(&mut self.leftovers))?;
+        }
+        Ok((!ended || page != Page::default()).then_some(page))
+    }
+
+    fn start(&mut self, page: &mut Page) -> Result<Vec<Level<F>>> {
+        let prefix = self.prefix.clone();
+        match walk::find_dir(&self.core.fs, Operation::Scan, &prefix) {
+            Ok(dir) => Ok(vec![self.enter(dir, &prefix, page)?]),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            // The prefix is or goes through an object, or something is in the way.
+            Err(error) => match self.core.info(&prefix) {
+                Ok(info) => {
+                    let is_next = self.after.as_ref().is_none_or(|after| info.locator > *after);
+                    page.infos.extend(is_next.then_some(info));
+                    Ok(Vec::new())
+                }
+                Err(_) if self.core.goes_through_file(&prefix) => Ok(Vec::new()),
+                Err(_) => Err(error),
+            },
+        }
+    }
+
+    /// Reads the names of a directory and puts them in the order of the keys below it.
+    fn enter(&mut self, dir: Arc<F::Dir>, locator: &Locator, page: &mut Page) -> Result<Level<F>> {
+        let names = self
+            .core
+            .fs
+            .names(&dir, usize::MAX)
+            .map_err(|error| Error::from_io(Operation::Scan, locator.as_str(), error))?;
+        let mut left = Vec::with_capacity(names.len());
+        for name in names {
+            let spelled = name.text.clone().unwrap_or_default();
+            match served(locator, name.text, name.kind) {
+                Served::Entry(entry) => {
+                    left.push(Child { locator: entry.locator, name: spelled, kind: entry.kind });
+                }
+                Served::Odd(odd) => page.odd.push(odd),
+                Served::Ours(Some(temp)) => {
+                    self.leftovers.push(Leftover { parent: locator.clone(), temp });
+                }
+                Served::Ours(None) => {}
+            }
+        }
+        report_twins(&left, page);
+        left.sort_by(|a, b| key_order(b, a));
+        Ok(Level { dir, left })
+    }
+
+    /// Tells whether everything at and below `child` comes before where the scan resumes.
+    fn is_before_start(&self, child: &Child) -> bool {
+        let Some(after) = &self.after else { return false };
+        match child.kind {
+            EntryKind::File => child.locator <= *after,
+            EntryKind::Directory => {
+                !after.is_within(&child.locator) && format!("{}/", child.locator).as_str() < after.as_str()
+            }
+        }
+    }
+
+    fn visit_file(&self, dir: &Arc<F::Dir>, child: Child, page: &mut Page) -> Result<()> {
+        match self.core.fs.stat(dir, &child.name) {
+            Ok(stat) if stat.kind == NodeKind::File => page.infos.extend(info_of(child.locator, &stat)),
+            // It became something else, or vanished, since its name was read.
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::from_io(Operation::Scan, child.locator.as_str(), error)),
+        }
+        Ok(())
+    }
+}
+
+/// The order of the keys: a directory sorts as its name with the slash that follows it in them.
+fn key_order(a: &Child, b: &Child) -> Ordering {
+    let (a_name, b_name) = (a.locator.name().as_bytes(), b.locator.name().as_bytes());
+    let shared = a_name.len().min(b_name.len());
+    let rest = |name: &[u8], kind| {
+        let slash: &[u8] = if kind == EntryKind::Directory { b"/" } else { b"" };
+        [&name[shared..], slash].concat()
+    };
+    match a_name[..shared].cmp(&b_name[..shared]) {
+        Ordering::Equal => rest(a_name, a.kind).cmp(&rest(b_name, b.kind)),
+        order => order,
+    }
+}
+
+/// Reports names that a case-insensitive disk would confuse; they are served all the same.
+fn report_twins(children: &[Child], page: &mut Page) {
+    let mut by_fold: HashMap<String, &Child> = HashMap::with_capacity(children.len());
+    for child in children {
+        if let Some(twin) = by_fold.insert(fold(child.locator.name()), child) {
+            let (first, second) = (twin.locator.as_str(), child.locator.as_str());
+            let (first, second) = if first < second { (first, second) } else { (second, first) };
+            page.odd.push(Odd {
+                shown: second.to_owned(),
+                why: format!("{first} differs from it only by case, and some disks cannot hold both"),
+            });
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Directories whose own name is known to be durable.
+//!
+//! A file is as durable as the names that lead to it. A directory that somebody else made, or one of our
+//! processes that was killed, may not have its name on the disk yet: the first time this process changes
+//! something in it, the directories above are synced too.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::fs::Fs;
+use super::walk::Way;
+
+/// The most directories that are remembered.
+const MAX_TRUSTED: usize = 10_000;
+
+/// What is remembered of directories: device and inode.
+type Identity = (u64, u64);
+
+/// Directories whose own name is known to be durable.
+#[derive(Debug, Default)]
+pub(super) struct Trust {
+    durable: Mutex<HashSet<Identity>>,
+}
+
+/// Directories that must be synced, and what is known once they are.
+pub(super) struct Owed<F: Fs> {
+    dirs: Vec<(Identity, Arc<F::Dir>)>,
+    then_durable: Vec<Identity>,
+}
+
+impl<F: Fs> Default for Owed<F> {
+    fn default() -> Owed<F> {
+        Owed { dirs: Vec::new(), then_durable: Vec::new() }
+    }
+}
+
+impl<F: Fs> Owed<F> {
+    /// Adds a directory in which a name changed.
+    pub(super) fn add(&mut self, fs: &F, dir: &Arc<F::Dir>) -> io::Result<()> {
+        let identity = identity(fs, dir)?;
+        if self.dirs.iter().all(|(other, _)| *other != identity) {
+            self.dirs.push((identity, dir.clone()));
+        }
+        Ok(())
+    }
+}
+
+fn identity<F: Fs>(fs: &F, dir: &F::Dir) -> io::Result<Identity> {
+    let stat = fs.stat_dir(dir)?;
+    Ok((stat.device, stat.inode))
+}
+
+impl Trust {
+    fn durable(&self) -> MutexGuard<'_, HashSet<Identity>> {
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds to `owed` what must be synced for the directories on `way` to be durable.
+    pub(super) fn question<F: Fs>(&self, fs: &F, way: &Way<F>, owed: &mut Owed<F>) -> io::Result<()> {
+        for (parent, dir) in way {
+            let identity = identity(fs, dir)?;
+            if !self.durable().contains(&identity) {
+                owed.add(fs, parent)?;
+                owed.then_durable.push(identity);
+            }
+        }
+        Ok(())
+    }
+
+    /// Syncs what is owed, innermost last as it was added.
+    pub(super) fn settle<F: Fs>(&self, fs: &F, owed: Owed<F>) -> io::Result<()> {
+        for (_, dir) in &owed.dirs {
+            fs.sync_dir(dir)?;
+        }
+        let mut durable = self.durable();
+        if durable.len() + owed.then_durable.len() > MAX_TRUSTED {
+            durable.clear();
+        }
+        durable.extend(owed.then_durable);
+        Ok(())
+    }
+}

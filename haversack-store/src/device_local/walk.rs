@@ -1,0 +1,176 @@
+//! From a locator to an opened directory and a name in it, one segment at a time, never through a link.
+
+use std::io;
+use std::sync::Arc;
+
+use unicode_normalization::UnicodeNormalization;
+
+use super::fs::{Fs, NodeKind};
+use super::twins::Twins;
+use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::locator::Locator;
+use crate::refuse::root_refused;
+
+/// Where an object is or would be: an opened directory and the name as the disk spells it.
+pub(super) struct Place<F: Fs> {
+    pub(super) dir: Arc<F::Dir>,
+    pub(super) name: String,
+    pub(super) locator: Locator,
+}
+
+impl<F: Fs> Place<F> {
+    /// Returns the error for a failed call on this place.
+    pub(super) fn failed(&self, fs: &F, operation: Operation, error: io::Error) -> Error {
+        explain(fs, operation, &self.locator, &self.dir, &self.name, error)
+    }
+}
+
+/// The directories on the way to a place, each with the one it is in.
+pub(super) type Way<F> = Vec<(Arc<<F as Fs>::Dir>, Arc<<F as Fs>::Dir>)>;
+
+/// Returns the place of `locator`; every directory above it must be there.
+pub(super) fn find<F: Fs>(fs: &F, operation: Operation, locator: &Locator) -> Result<Place<F>> {
+    find_with_way(fs, operation, locator, &mut Vec::new())
+}
+
+/// Returns the place of `locator`, and in `way` the directories that lead to it.
+pub(super) fn find_with_way<F: Fs>(
+    fs: &F,
+    operation: Operation,
+    locator: &Locator,
+    way: &mut Way<F>,
+) -> Result<Place<F>> {
+    way.clear();
+    if locator.is_root() {
+        return Err(root_refused(operation));
+    }
+    let mut dir = fs.root();
+    let mut segments = locator.segments().peekable();
+    while let Some(segment) = segments.next() {
+        let name = spelling(fs, &dir, segment)
+            .map_err(|error| explain(fs, operation, locator, &dir, segment, error))?;
+        if segments.peek().is_none() {
+            return Ok(Place { dir, name, locator: locator.clone() });
+        }
+        let next =
+            fs.open_dir(&dir, &name).map_err(|error| explain(fs, operation, locator, &dir, &name, error))?;
+        way.push((dir, next.clone()));
+        dir = next;
+    }
+    unreachable!("a locator that is not the root has a last segment")
+}
+
+/// Returns the directory at `locator`, which may be the root.
+pub(super) fn find_dir<F: Fs>(fs: &F, operation: Operation, locator: &Locator) -> Result<Arc<F::Dir>> {
+    if locator.is_root() {
+        return Ok(fs.root());
+    }
+    let place = find(fs, operation, locator)?;
+    fs.open_dir(&place.dir, &place.name).map_err(|error| place.failed(fs, operation, error))
+}
+
+/// Returns the place of `locator`, making the directories above it, and in `way` those directories.
+pub(super) fn find_or_make<F: Fs>(
+    fs: &F,
+    twins: &Twins,
+    operation: Operation,
+    locator: &Locator,
+    way: &mut Way<F>,
+) -> Result<Place<F>> {
+    match find_with_way(fs, operation, locator, way) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        found => return found,
+    }
+    let parent = locator.parent().unwrap_or_else(Locator::root);
+    make_dirs(fs, twins, operation, &parent, &mut Vec::new())?;
+    find_with_way(fs, operation, locator, way)
+}
+
+/// Makes the directory at `locator` and those above it, and returns all of them in `way`.
+pub(super) fn make_dirs<F: Fs>(
+    fs: &F,
+    twins: &Twins,
+    operation: Operation,
+    locator: &Locator,
+    way: &mut Way<F>,
+) -> Result<()> {
+    let mut dir = fs.root();
+    let mut at = Locator::root();
+    for segment in locator.segments() {
+        let parent = at.clone();
+        at = at.join(&single(segment)).map_err(|reason| Error::invalid(operation, locator, reason))?;
+        let failed = |dir: &F::Dir, error| explain(fs, operation, locator, dir, segment, error);
+        let name = spelling(fs, &dir, segment).map_err(|error| failed(&dir, error))?;
+        let next = match fs.open_dir(&dir, &name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if !at.is_reserved() {
+                    at.check_portable().map_err(|reason| Error::invalid(operation, locator, reason))?;
+                    twins.check(fs, operation, &at, &dir, &name, None)?;
+                }
+                match fs.make_dir(&dir, &name) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(failed(&dir, error));
+                    }
+                    _ => twins.created(fs, &parent, &dir, &name),
+                }
+                fs.open_dir(&dir, &name).map_err(|error| failed(&dir, error))?
+            }
+            opened => opened.map_err(|error| failed(&dir, error))?,
+        };
+        way.push((dir, next.clone()));
+        dir = next;
+    }
+    Ok(())
+}
+
+/// Returns one segment of a locator as a locator.
+pub(super) fn single(segment: &str) -> Locator {
+    Locator::from_stored_key(segment).expect("a segment of a locator is a locator")
+}
+
+/// Returns how the disk spells `segment`: as it is, or decomposed if somebody created it that way.
+fn spelling<F: Fs>(fs: &F, dir: &F::Dir, segment: &str) -> io::Result<String> {
+    if segment.is_ascii() {
+        return Ok(segment.to_owned());
+    }
+    match fs.stat(dir, segment) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+        Ok(_) => return Ok(segment.to_owned()),
+    }
+    let names = fs.names(dir, usize::MAX)?.into_iter().filter_map(|name| name.text.ok());
+    let spelled = names.into_iter().find(|name| name.nfc().eq(segment.chars()));
+    Ok(spelled.unwrap_or_else(|| segment.to_owned()))
+}
+
+/// Returns the error for a failed call, saying what is in the way if that is what it is.
+pub(super) fn explain<F: Fs>(
+    fs: &F,
+    operation: Operation,
+    locator: &Locator,
+    dir: &F::Dir,
+    name: &str,
+    error: io::Error,
+) -> Error {
+    let plain = |error| Error::from_io(operation, locator.as_str(), error);
+    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::StorageFull) {
+        return plain(error);
+    }
+    let message = match fs.stat(dir, name).map(|stat| stat.kind) {
+        Ok(NodeKind::Link) => "a symbolic link is in the way, and links are not followed",
+        Ok(NodeKind::Other) => "a pipe, socket or device is in the way",
+        Ok(NodeKind::File | NodeKind::Directory) | Err(_) => return plain(error),
+    };
+    Error::new(ErrorKind::Invalid, operation, locator, message).with_source(error)
+}
+
+/// Refuses what is not a regular file.
+pub(super) fn expect_file(operation: Operation, locator: &Locator, kind: NodeKind) -> Result<()> {
+    let message = match kind {
+        NodeKind::File => return Ok(()),
+        NodeKind::Directory => "it is a directory, not a file",
+        NodeKind::Link => "it is a symbolic link, and links are not followed",
+        NodeKind::Other => "it is a pipe, socket or device, not a file",
+    };
+    Err(Error::new(ErrorKind::Invalid, operation, locator, message))
+}

@@ -1,0 +1,256 @@
+//! Backends by name.
+//!
+//! Asking for a name has three answers: registered, known but not in this build, unknown. A miss is an
+//! answer, not an error; whoever needed the backend fails loudly, and nothing is ever put in its place.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::backend::Backend;
+use crate::capabilities::Capabilities;
+use crate::device_local::{self, DeviceLocal};
+use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::memory::{self, InMemory};
+
+/// What a backend needs to be opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// The directory or URL the backend lives at.
+    pub address: String,
+    /// The directory for lock files, outside of what is locked.
+    pub locks: String,
+}
+
+/// Opens a backend.
+pub type Open = fn(&OpenOptions) -> Result<Arc<dyn Backend>>;
+
+/// A backend that can be opened by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// What it promises, known before anything is opened.
+    pub capabilities: Capabilities,
+    /// How to open it.
+    pub open: Open,
+}
+
+/// The answer to a name.
+#[derive(Clone, Debug)]
+pub enum Lookup<'a> {
+    /// It can be opened.
+    Registered(&'a Registered),
+    /// It exists, but not in this build; the text says what it needs.
+    NotInThisBuild(&'a str),
+    /// No backend of that name is known.
+    Unknown,
+}
+
+/// Backends by name; instances are independent of each other.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    registered: BTreeMap<String, Registered>,
+    known: BTreeMap<String, String>,
+}
+
+impl Registry {
+    /// Returns a registry that knows no backend.
+    pub fn empty() -> Registry {
+        Registry::default()
+    }
+
+    /// Returns a registry with every backend of this build, and the names of those that are not in it.
+    pub fn standard() -> Registry {
+        let mut registry = Registry::empty();
+        let standard = [
+            (
+                device_local::PROTOCOL,
+                Registered {
+                    capabilities: device_local::CAPABILITIES,
+                    open: |options| Ok(Arc::new(DeviceLocal::open(&options.address, &options.locks)?)),
+                },
+            ),
+            (
+                "memory",
+                Registered { capabilities: memory::CAPABILITIES, open: |_| Ok(Arc::new(InMemory::new())) },
+            ),
+        ];
+        for (name, backend) in standard {
+            registry.registered.insert(name.to_owned(), backend);
+        }
+        for name in ["azure", "gcs", "s3", "vault"] {
+            let needs = format!("a build with the feature `{name}`, which this version does not have yet");
+            registry.known.insert(name.to_owned(), needs);
+        }
+        registry
+    }
+
+    /// Adds a backend; a name that is empty, malformed or taken is refused.
+    pub fn register(&mut self, name: &str, backend: Registered) -> Result<(), BadRegistration> {
+        self.check_name(name)?;
+        self.known.remove(name);
+        self.registered.insert(name.to_owned(), backend);
+        Ok(())
+    }
+
+    /// Names a backend that exists but is not in this build, and what it needs.
+    pub fn declare_known(&mut self, name: &str, needs: &str) -> Result<(), BadRegistration> {
+        self.check_name(name)?;
+        self.known.insert(name.to_owned(), needs.to_owned());
+        Ok(())
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), BadRegistration> {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() {
+            return Err(BadRegistration::EmptyName);
+        }
+        if !name.chars().all(fits) {
+            return Err(BadRegistration::MalformedName(name.to_owned()));
+        }
+        if self.registered.contains_key(name) {
+            return Err(BadRegistration::Taken(name.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Returns the backend registered under `name`, if there is one.
+    pub fn get(&self, name: &str) -> Option<&Registered> {
+        self.registered.get(name)
+    }
+
+    /// Returns which of the three answers `name` has.
+    pub fn look_up(&self, name: &str) -> Lookup<'_> {
+        match (self.registered.get(name), self.known.get(name)) {
+            (Some(registered), _) => Lookup::Registered(registered),
+            (None, Some(needs)) => Lookup::NotInThisBuild(needs),
+            (None, None) => Lookup::Unknown,
+        }
+    }
+
+    /// Returns the registered names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.registered.keys().map(String::as_str)
+    }
+
+    /// Returns the names that are not in this build with what they need, sorted.
+    pub fn known(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.known.iter().map(|(name, needs)| (name.as_str(), needs.as_str()))
+    }
+
+    /// Returns the backend called `name` if it promises what is `required`, without opening it.
+    pub fn choose(&self, name: &str, required: &Capabilities) -> Result<&Registered> {
+        let refuse = |kind, message| Err(Error::at(kind, Operation::Select, name, message));
+        match self.look_up(name) {
+            Lookup::Registered(registered) => {
+                let missing = required.missing_from(&registered.capabilities);
+                if missing.is_empty() {
+                    return Ok(registered);
+                }
+                let missing = missing.join(", ");
+                refuse(ErrorKind::Unsupported, format!("backend \"{name}\" does not offer: {missing}"))
+            }
+            Lookup::NotInThisBuild(needs) => {
+                refuse(ErrorKind::Unsupported, format!("backend \"{name}\" needs {needs}"))
+            }
+            Lookup::Unknown => {
+                let names = self.names().collect::<Vec<_>>().join(", ");
+                let name = name.escape_debug();
+                refuse(ErrorKind::Invalid, format!("there is no backend \"{name}\"; this build has: {names}"))
+            }
+        }
+    }
+
+    /// Opens the backend called `name` if it promises what is `required`.
+    ///
+    /// A refusal leaves no trace: nothing is opened or created before the answer is yes.
+    pub fn select(
+        &self,
+        name: &str,
+        options: &OpenOptions,
+        required: &Capabilities,
+    ) -> Result<Arc<dyn Backend>> {
+        (self.choose(name, required)?.open)(options)
+    }
+}
+
+/// A registration that is a programming mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadRegistration {
+    /// The name is empty.
+    EmptyName,
+    /// The name has other characters than lower-case letters, digits and dashes.
+    MalformedName(String),
+    /// Another backend has the name.
+    Taken(String),
+}
+
+impl fmt::Display for BadRegistration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadRegistration::EmptyName => f.write_str("a backend cannot be registered without a name"),
+            BadRegistration::MalformedName(name) => {
+                let name = name.escape_debug();
+                write!(f, "\"{name}\" cannot name a backend: use lower-case letters, digits and dashes")
+            }
+            BadRegistration::Taken(name) => write!(f, "a backend \"{name}\" is registered already"),
+        }
+    }
+}
+
+impl std::error::Error for BadRegistration {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_memory() -> Registered {
+        Registered { capabilities: memory::CAPABILITIES, open: |_| Ok(Arc::new(InMemory::new())) }
+    }
+
+    #[test]
+    fn three_answers() {
+        let registry = Registry::standard();
+        assert!(matches!(registry.look_up("memory"), Lookup::Registered(_)));
+        assert!(matches!(registry.look_up("azure"), Lookup::NotInThisBuild(_)));
+        assert!(matches!(registry.look_up("floppy"), Lookup::Unknown));
+        assert!(registry.get("azure").is_none() && registry.get("floppy").is_none());
+    }
+
+    #[test]
+    fn bad_registrations_are_loud() {
+        let mut registry = Registry::standard();
+        assert_eq!(registry.register("", in_memory()), Err(BadRegistration::EmptyName));
+        assert_eq!(registry.register("A b", in_memory()), Err(BadRegistration::MalformedName("A b".into())));
+        assert_eq!(registry.register("memory", in_memory()), Err(BadRegistration::Taken("memory".into())));
+        assert_eq!(registry.register("azure", in_memory()), Ok(()));
+        assert!(matches!(registry.look_up("azure"), Lookup::Registered(_)));
+    }
+
+    #[test]
+    fn instances_are_independent() {
+        let mut one = Registry::empty();
+        one.register("mine", in_memory()).expect("free");
+        assert!(Registry::empty().get("mine").is_none());
+        assert_eq!(Registry::standard().names().collect::<Vec<_>>(), ["device-local", "memory"]);
+    }
+
+    #[test]
+    fn refusals_say_what_is_missing() {
+        let registry = Registry::standard();
+        let wants = |name: &str| {
+            let mut wanted = Capabilities::default();
+            assert!(wanted.declare(name));
+            wanted
+        };
+        let text = |name, wanted: &Capabilities| registry.choose(name, wanted).expect_err(name).to_string();
+        assert_eq!(text("memory", &wants("durable")), "backend \"memory\" does not offer: durable");
+        assert_eq!(
+            text("floppy", &wants("durable")),
+            "there is no backend \"floppy\"; this build has: device-local, memory"
+        );
+        assert_eq!(
+            text("s3", &Capabilities::default()),
+            "backend \"s3\" needs a build with the feature `s3`, which this version does not have yet"
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! Who owns the truth, what may sync, and what to look at again.
+//!
+//! Source files are the truth. What is derived from them can be rebuilt, and of that only the shared
+//! abstracts may be carried to other machines: a database that something replicates file by file breaks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use async_trait::async_trait;
+use futures_lite::StreamExt;
+
+use crate::backend::Backend;
+use crate::error::{ErrorKind, Result};
+use crate::locator::Locator;
+use crate::version::{Fingerprint, Version};
+
+/// Who owns the truth of a tree, and whether it may be replicated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// The files people and agents write.
+    Source,
+    /// Derived from the source, useful everywhere: summaries and abstracts.
+    SharedAbstracts,
+    /// Derived from the source, of this device only: the search index.
+    LocalIndex,
+}
+
+impl Tier {
+    /// Tells whether something outside may replicate this tier.
+    pub fn syncs(self) -> bool {
+        match self {
+            Tier::Source | Tier::SharedAbstracts => true,
+            Tier::LocalIndex => false,
+        }
+    }
+
+    /// Tells whether this tier can be rebuilt from the source.
+    pub fn is_derived(self) -> bool {
+        match self {
+            Tier::Source => false,
+            Tier::SharedAbstracts | Tier::LocalIndex => true,
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Tier::Source => "source",
+            Tier::SharedAbstracts => "shared-abstracts",
+            Tier::LocalIndex => "local-index",
+        })
+    }
+}
+
+/// Where each tier lives; no two tiers share a root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TierLayout {
+    source: Locator,
+    shared_abstracts: Locator,
+    local_index: Locator,
+}
+
+impl TierLayout {
+    /// Returns the layout with these roots.
+    pub fn new(
+        source: Locator,
+        shared_abstracts: Locator,
+        local_index: Locator,
+    ) -> Result<TierLayout, TiersCollide> {
+        let named = [
+            (Tier::Source, &source),
+            (Tier::SharedAbstracts, &shared_abstracts),
+            (Tier::LocalIndex, &local_index),
+        ];
+        for (at, (tier, root)) in named.iter().enumerate() {
+            if let Some((other, _)) = named[..at].iter().find(|(_, earlier)| earlier == root) {
+                return Err(TiersCollide { tiers: [*other, *tier], root: (*root).clone() });
+            }
+        }
+        Ok(TierLayout { source, shared_abstracts, local_index })
+    }
+
+    /// Returns the root of `tier`.
+    pub fn root_for(&self, tier: Tier) -> &Locator {
+        match tier {
+            Tier::Source => &self.source,
+            Tier::SharedAbstracts => &self.shared_abstracts,
+            Tier::LocalIndex => &self.local_index,
+        }
+    }
+
+    /// Returns the one root that must never be replicated.
+    pub fn never_sync_root(&self) -> &Locator {
+        &self.local_index
+    }
+}
+
+/// Two tiers were given one root, so that what is derived could overwrite its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TiersCollide {
+    tiers: [Tier; 2],
+    root: Locator,
+}
+
+impl fmt::Display for TiersCollide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TiersCollide { tiers: [first, second], root } = self;
+        write!(f, "the tiers {first} and {second} are both at \"{root}\", and one would overwrite the other")
+    }
+}
+
+impl std::error::Error for TiersCollide {}
+
+/// What keeps a derived tier true to its source.
+#[async_trait]
+pub trait DerivedMaintenance: Send + Sync {
+    /// Rebuilds a derived tier from the source alone.
+    async fn reindex(&self, tier: Tier) -> Result<()>;
+
+    /// Returns what changed in the source since `known` was taken.
+    ///
+    /// Modification times are a hint, content decides: see [`look_again`].
+    async fn changed_since(&self, known: &Sightings) -> Result<Changes>;
+}
+
+/// What was seen of a tree, so that the next look reads only what may have changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sightings {
+    seen: BTreeMap<Locator, Sighting>,
+}
+
+/// What was seen of one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Sighting {
+    version: Version,
+    /// Only what had settled when it was seen is worth comparing later.
+    settled: Option<Fingerprint>,
+}
+
+impl Sightings {
+    /// Returns the version that was seen at `locator`.
+    pub fn version(&self, locator: &Locator) -> Option<&Version> {
+        self.seen.get(locator).map(|sighting| &sighting.version)
+    }
+
+    /// Returns the number of objects seen.
+    pub fn len(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Tells whether nothing was seen.
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+}
+
+/// What differs between two looks at a tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Objects that are new.
+    pub added: Vec<Locator>,
+    /// Objects with other content.
+    pub changed: Vec<Locator>,
+    /// Objects that are gone.
+    pub removed: Vec<Locator>,
+    /// What was seen now, for the next look.
+    pub now: Sightings,
+    /// How many objects had to be read to tell.
+    pub read: usize,
+}
+
+/// Looks at everything below `prefix` again and tells what changed since `known`.
+///
+/// An object is read unless its fingerprint is the one of last time and had settled then: a file
+/// restored with an old time is seen, and one that was only touched is not reported.
+pub async fn look_again(backend: &dyn Backend, prefix: &Locator, known: &Sightings) -> Result<Changes> {
+    let mark = backend.touch_mark().await?;
+    let mut changes = Changes::default();
+    let mut pages = backend.scan(prefix, None);
+    while let Some(page) = pages.next().await {
+        for info in page?.infos {
+            let before = known.seen.get(&info.locator);
+            let settled = info.fingerprint.is_settled(&mark).then_some(info.fingerprint);
+            let version = match (before, info.version) {
+                (_, Some(version)) => version,
+                (Some(before), None) if before.settled == Some(info.fingerprint) => before.version.clone(),
+                (_, None) => {
+                    changes.read += 1;
+                    match backend.read(&info.locator).await {
+                        Ok(object) => object.version,
+                        Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                        Err(error) => return Err(error),
+                    }
+                }
+            };
+            match before {
+                None => changes.added.push(info.locator.clone()),
+                Some(before) if before.version != version => changes.changed.push(info.locator.clone()),
+                Some(_) => {}
+            }
+            changes.now.seen.insert(info.locator, Sighting { version, settled });
+        }
+    }
+    let gone = known.seen.keys().filter(|locator| !changes.now.seen.contains_key(*locator));
+    changes.removed = gone.cloned().collect();
+    Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(key: &str) -> Locator {
+        Locator::parse(key).expect("valid")
+    }
+
+    #[test]
+    fn roots_must_differ() {
+        assert!(TierLayout::new(at("memory"), at("abstracts"), at("index")).is_ok());
+        let error = TierLayout::new(at("memory"), at("index"), at("index")).expect_err("collision");
+        assert_eq!(
+            error.to_string(),
+            "the tiers shared-abstracts and local-index are both at \"index\", and one would overwrite the other"
+        );
+    }
+
+    #[test]
+    fn only_the_local_index_never_syncs() {
+        let layout = TierLayout::new(at("memory"), at("abstracts"), at("index")).expect("distinct");
+        for tier in [Tier::Source, Tier::SharedAbstracts, Tier::LocalIndex] {
+            assert_eq!(tier.syncs(), layout.root_for(tier) != layout.never_sync_root(), "{tier}");
+            assert_eq!(tier.is_derived(), tier != Tier::Source, "{tier}");
+        }
+    }
+}

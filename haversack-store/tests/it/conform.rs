@@ -1,0 +1,61 @@
+//! Every backend × every case is one named test.
+
+use std::sync::Arc;
+
+use haversack_store::conformance::Subject;
+use haversack_store::{Backend, DeviceLocal, Faulty, InMemory, Locator, Prefixed};
+use tempfile::TempDir;
+
+/// An empty directory with its locks beside it.
+pub(crate) struct Directory {
+    pub(crate) base: TempDir,
+    exchange: bool,
+}
+
+impl Directory {
+    pub(crate) fn new() -> Directory {
+        Directory { base: TempDir::new().expect("a temporary directory"), exchange: true }
+    }
+
+    fn without_exchange() -> Directory {
+        Directory { exchange: false, ..Directory::new() }
+    }
+
+    pub(crate) fn root(&self) -> std::path::PathBuf {
+        self.base.path().join("memory")
+    }
+
+    pub(crate) fn backend(&self) -> DeviceLocal {
+        let backend = DeviceLocal::open(self.root(), self.base.path().join("locks")).expect("it opens");
+        if self.exchange { backend } else { backend.without_exchange() }
+    }
+}
+
+impl Subject for Directory {
+    fn open(&self) -> Arc<dyn Backend> {
+        Arc::new(self.backend())
+    }
+}
+
+haversack_store::conformance!(device_local, Directory::new());
+
+haversack_store::conformance!(device_local_without_exchange, Directory::without_exchange());
+
+haversack_store::conformance!(memory, {
+    let backend = Arc::new(InMemory::new());
+    move || backend.clone() as Arc<dyn Backend>
+});
+
+haversack_store::conformance!(prefixed_memory, {
+    let backend: Arc<dyn Backend> = Arc::new(InMemory::new());
+    move || {
+        let prefix = Locator::parse("some/where").expect("valid");
+        haversack_store::block_on(backend.mkdir(&prefix)).expect("made");
+        Arc::new(Prefixed::new(backend.clone(), prefix)) as Arc<dyn Backend>
+    }
+});
+
+haversack_store::conformance!(faulty_without_faults, {
+    let backend: Arc<dyn Backend> = Arc::new(InMemory::new());
+    move || Arc::new(Faulty::new(backend.clone())) as Arc<dyn Backend>
+});

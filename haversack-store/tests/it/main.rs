@@ -1,0 +1,4 @@
+//! The tests of the seam against real disks and real processes.
+
+mod broken;
+mod conform;

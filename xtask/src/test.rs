@@ -1,0 +1,61 @@
+//! Everything that must be green.
+
+use std::process::{Command, Stdio};
+
+use crate::run::{cargo, project, say, step, tools};
+
+/// The version of cargo-deny that is built into the project's tool directory.
+const CARGO_DENY: &str = "0.20.2";
+
+pub(crate) fn run() -> Result<(), String> {
+    step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
+    step(
+        "lints",
+        &mut cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
+    )?;
+    step("tests", &mut cargo(&["test", "--workspace"]))?;
+    step(
+        "documentation",
+        cargo(&["doc", "--workspace", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"),
+    )?;
+    install_deny()?;
+    // The check itself is offline and wants every crate at hand, those of other systems too.
+    step("fetching", &mut cargo(&["fetch", "--locked", "--quiet"]))?;
+    step("dependencies", &mut deny(&["--offline", "check", "licenses", "bans", "sources"]))?;
+    say("All green.\n");
+    Ok(())
+}
+
+fn deny(arguments: &[&str]) -> Command {
+    let mut command = Command::new(tools().join("bin").join("cargo-deny"));
+    command.current_dir(project()).args(arguments);
+    command
+}
+
+fn install_deny() -> Result<(), String> {
+    let present = deny(&["--version"]).stdout(Stdio::piped()).output();
+    if present.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(CARGO_DENY)) {
+        return Ok(());
+    }
+    let root = tools();
+    let target = root.join("target");
+    let result = step(
+        "building cargo-deny, once",
+        cargo(&[
+            "install",
+            "cargo-deny",
+            "--version",
+            CARGO_DENY,
+            "--locked",
+            "--debug",
+            "--quiet",
+            "--root",
+        ])
+        .arg(&root)
+        .arg("--target-dir")
+        .arg(&target),
+    );
+    // What it was built from is of no further use and large; if it stays, only space is lost.
+    drop(std::fs::remove_dir_all(target));
+    result.map_err(|why| format!("{why}\ncargo-deny comes from the crates registry: is it reachable?"))
+}
