@@ -133,8 +133,8 @@ fn judge_files(files: usize, bytes: u64, odd: &[Odd]) -> Finding {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    let detail = format!("{found}; not served: {}{more}", shown.join("; "));
-    Finding::warn("files", detail, "Rename or remove what is named here; it is left alone until then")
+    let detail = format!("{found}; odd: {}{more}", shown.join("; "));
+    Finding::warn("files", detail, "Rename or remove what is named here; Haversack leaves it alone")
 }
 
 async fn check_kept(backend: &dyn Backend) -> Finding {
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(finding.verdict, Verdict::Warn);
         assert_eq!(
             finding.detail,
-            "1 file, 10 bytes; not served: n0: it is a link; n1: it is a link; n2: it is a link; and 2 more"
+            "1 file, 10 bytes; odd: n0: it is a link; n1: it is a link; n2: it is a link; and 2 more"
         );
     }
 

@@ -6,3 +6,8 @@
 pub mod check;
 
 pub use haversack_store as store;
+
+/// The README's example is compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -1,6 +1,8 @@
-//! What developers of Haversack run: `cargo xtask test`.
+//! What developers of Haversack run: `cargo xtask test`, `bench NAME`, `soak`.
 
+mod bench;
 mod run;
+mod soak;
 mod test;
 
 use std::process::ExitCode;
@@ -9,6 +11,8 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   test          Everything that must be green: format, lints, tests, docs, dependencies
+  bench store   How fast the local store is, beside bare C loops in the same run [--quick]
+  soak          The long versions of the tests that race, crash and attack
 ";
 
 fn main() -> ExitCode {
@@ -16,6 +20,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["test"] => test::run(),
+        ["bench", "store", options @ ..] => bench::store(options),
+        ["soak"] => soak::run(),
         ["help" | "--help" | "-h"] => {
             run::say(USAGE);
             Ok(())

@@ -2,3 +2,8 @@
 
 mod broken;
 mod conform;
+mod derived;
+#[cfg(unix)]
+mod hostile;
+mod runtimes;
+mod selection;

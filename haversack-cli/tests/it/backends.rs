@@ -1,0 +1,55 @@
+use insta::assert_snapshot;
+
+use crate::environment::TestEnv;
+
+#[test]
+fn the_table_of_capabilities() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["backends"]), @r#"
+    exit 0
+    --- stdout
+                        device-local  memory
+    concurrent-writers  yes           yes
+    conflict-files      -             -
+    encryption          -             -
+    sync                -             -
+    create-if-absent    yes           yes
+    update-if-match     yes           yes
+    conditional-delete  yes           yes
+    flat-append         yes           -
+    empty-directories   yes           yes
+    atomic-rename       yes           yes
+    durable             yes           -
+    refuses-case-twins  yes           yes
+
+    azure: needs a build with the feature `azure`, which this version does not have yet.
+    gcs: needs a build with the feature `gcs`, which this version does not have yet.
+    s3: needs a build with the feature `s3`, which this version does not have yet.
+    vault: needs a build with the feature `vault`, which this version does not have yet.
+    --- stderr
+    "#);
+    assert_eq!(std::fs::read_dir(env.path("")).expect("listed").count(), 0, "looking creates nothing");
+}
+
+#[test]
+fn json_for_scripts() {
+    let output = TestEnv::new().command(&["backends", "--json"]).output().expect("it ran");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("valid JSON");
+    assert_eq!(json["registered"]["device-local"]["capabilities"]["durable"], true);
+    assert_eq!(json["registered"]["memory"]["capabilities"]["durable"], false);
+    assert!(json["not_in_this_build"]["azure"]["needs"].is_string());
+}
+
+#[test]
+fn an_unknown_command_is_a_usage_error() {
+    assert_snapshot!(TestEnv::new().run(&["frobnicate"]), @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: unrecognized subcommand 'frobnicate'
+
+    Usage: haversack [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    "#);
+}

@@ -1,0 +1,48 @@
+//! A machine of its own for each test.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// An empty home and a scrubbed environment.
+pub(crate) struct TestEnv {
+    base: TempDir,
+}
+
+impl TestEnv {
+    pub(crate) fn new() -> TestEnv {
+        let env = TestEnv { base: TempDir::new().expect("a temporary directory") };
+        std::fs::create_dir(env.base.path().join("user")).expect("made");
+        env
+    }
+
+    /// Returns a path in the user's home directory.
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.base.path().join("user").join(relative)
+    }
+
+    /// Returns the command with nothing of the surrounding environment.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
+        command.env_clear().env("HOME", self.path("")).env("COLUMNS", "100").env("TMPDIR", self.base.path());
+        command.current_dir(self.path("")).args(arguments);
+        command
+    }
+
+    /// Runs the binary and returns exit code, stdout and stderr in one text, paths made the same everywhere.
+    pub(crate) fn run(&self, arguments: &[&str]) -> String {
+        self.shown(&mut self.command(arguments))
+    }
+
+    pub(crate) fn shown(&self, command: &mut Command) -> String {
+        let output = command.output().expect("it ran");
+        let text = format!(
+            "exit {}\n--- stdout\n{}--- stderr\n{}",
+            output.status.code().map_or("by signal".to_owned(), |code| code.to_string()),
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        text.replace(&self.base.path().display().to_string(), "BASE")
+    }
+}

@@ -1,0 +1,6 @@
+//! The binary as a user runs it: stdout, stderr and exit code, in a home of its own.
+
+mod backends;
+mod demo;
+mod doctor;
+mod environment;

@@ -1,0 +1,188 @@
+/* The peer of the store's benchmark: the system calls that each promise costs at least, and nothing else.
+ *
+ * A line on stdin is a command, a size in bytes and the places to do it at, relative to the working
+ * directory; the answer is a line with the nanoseconds of each. Any failure ends the process with a
+ * message, because a benchmark of failures measures nothing.
+ */
+
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_PATH_BYTES 4096
+
+#ifdef __APPLE__
+#define fdatasync fsync
+#endif
+
+static char *buffer;
+static size_t buffer_bytes;
+static uint64_t stamp;
+
+static void fail(const char *call, const char *path)
+{
+    fprintf(stderr, "bare: %s: ", path);
+    perror(call);
+    exit(1);
+}
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Gives every write another content, as ours has. */
+static void prepare(size_t size)
+{
+    if (size > buffer_bytes) {
+        buffer = realloc(buffer, size);
+        if (!buffer)
+            fail("realloc", "the buffer");
+        memset(buffer, 'c', size);
+        buffer_bytes = size;
+    }
+    stamp++;
+    memcpy(buffer, &stamp, size < sizeof stamp ? size : sizeof stamp);
+}
+
+static void write_all(int file, const char *path, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t written = write(file, buffer + done, size - done);
+        if (written <= 0)
+            fail("write", path);
+        done += (size_t)written;
+    }
+}
+
+static void replace(const char *path, size_t size)
+{
+    char directory[MAX_PATH_BYTES], temp[MAX_PATH_BYTES + 16];
+    const char *slash = strrchr(path, '/');
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    snprintf(temp, sizeof temp, "%s/.bare-temp", directory);
+    int file = open(temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (file < 0)
+        fail("open", temp);
+    write_all(file, temp, size);
+    if (fsync(file))
+        fail("fsync", temp);
+    close(file);
+    if (rename(temp, path))
+        fail("rename", path);
+    int parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0)
+        fail("open", directory);
+    if (fsync(parent))
+        fail("fsync", directory);
+    close(parent);
+}
+
+static void append(const char *path, size_t size)
+{
+    int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (file < 0)
+        fail("open", path);
+    write_all(file, path, size);
+    if (fdatasync(file))
+        fail("fdatasync", path);
+    close(file);
+}
+
+static void read_whole(const char *path, size_t size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        fail("open", path);
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = read(file, buffer + done, size - done);
+        if (count <= 0)
+            fail("read", path);
+        done += (size_t)count;
+    }
+    close(file);
+}
+
+/* Looks at every name in a directory; with `stat_each` also at every file, and below. */
+static size_t walk(int parent, const char *path, int stat_each)
+{
+    int handle = openat(parent, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = handle < 0 ? NULL : fdopendir(handle);
+    if (!directory)
+        fail("open", path);
+    size_t seen = 0;
+    struct dirent *entry;
+    while ((entry = readdir(directory))) {
+        struct stat found;
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        if (stat_each && entry->d_type == DT_DIR) {
+            seen += walk(handle, entry->d_name, stat_each);
+            continue;
+        }
+        if (stat_each && fstatat(handle, entry->d_name, &found, AT_SYMLINK_NOFOLLOW))
+            fail("fstatat", entry->d_name);
+        seen++;
+    }
+    closedir(directory);
+    return seen;
+}
+
+static void scan(const char *path, size_t expected)
+{
+    if (walk(AT_FDCWD, path, 1) != expected)
+        fail("scan: another number of files", path);
+}
+
+static void list(const char *path, size_t expected)
+{
+    if (walk(AT_FDCWD, path, 0) != expected)
+        fail("list: another number of names", path);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(const char *path, size_t size);
+    int size_is_bytes;
+} commands[] = {
+    { "replace", replace, 1 }, { "append", append, 1 }, { "read", read_whole, 1 },
+    { "scan", scan, 0 },       { "list", list, 0 },
+};
+
+int main(void)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    while (getline(&line, &capacity, stdin) > 0) {
+        const char *name = strtok(line, " \n"), *size_text = strtok(NULL, " \n"), *path;
+        size_t command = 0, count = sizeof commands / sizeof *commands;
+        while (command < count && (!name || strcmp(commands[command].name, name)))
+            command++;
+        if (command == count || !size_text) {
+            fprintf(stderr, "bare: unknown command\n");
+            return 2;
+        }
+        size_t size = strtoull(size_text, NULL, 10);
+        while ((path = strtok(NULL, " \n"))) {
+            if (commands[command].size_is_bytes)
+                prepare(size);
+            uint64_t started = now();
+            commands[command].run(path, size);
+            printf("%llu ", (unsigned long long)(now() - started));
+        }
+        printf("\n");
+        fflush(stdout);
+    }
+    return 0;
+}

@@ -1,0 +1,140 @@
+//! How fast the local store is, beside bare C loops in the same run: `cargo xtask bench store [--quick]`.
+//!
+//! Prints Markdown to stdout, ready for `docs/benchmarks.md`, and what it is doing to stderr.
+
+// The root of a bench looks for its modules beside itself, where each would be a bench of its own.
+#[path = "store/bare.rs"]
+mod bare;
+#[path = "store/contenders.rs"]
+mod contenders;
+#[path = "store/many.rs"]
+mod many;
+#[path = "store/measure.rs"]
+mod measure;
+#[path = "store/single.rs"]
+mod single;
+#[path = "store/site.rs"]
+mod site;
+#[path = "store/table.rs"]
+mod table;
+#[path = "store/throughput.rs"]
+mod throughput;
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::many::Creates;
+use crate::measure::Effort;
+use crate::single::Reads;
+use crate::site::{Scratch, Site};
+use crate::table::{Goal, Table};
+
+/// What can go wrong here is told to a developer, whatever it is.
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// The bare loops.
+const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/bare.c");
+
+/// Where Cargo lets benches keep files: `target/tmp`.
+const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
+
+/// Where Linux keeps a filesystem without a disk.
+const MEMORY: &str = "/dev/shm";
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark is its own program")]
+fn main() -> ExitCode {
+    let mut effort = &Effort::FULL;
+    let mut asked = false;
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            // Cargo says so when it benchmarks; when it tests every target there is nothing to do here.
+            "--bench" => asked = true,
+            "--quick" => effort = &Effort::QUICK,
+            other => {
+                say(&format!("unknown argument {other}; there is only --quick\n"));
+                return ExitCode::from(2);
+            }
+        }
+    }
+    if !asked {
+        return ExitCode::SUCCESS;
+    }
+    match run(effort) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("Error: {error}\n"));
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                say(&format!("Caused by: {error}\n"));
+                cause = error.source();
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(effort: &Effort) -> Outcome<()> {
+    let target = Path::new(TARGET_TMP).parent().ok_or("target/tmp is in target")?;
+    let scratch = Scratch::create(target)?;
+    let bare = bare::compile(scratch.path())?;
+    let on_disk = site::filesystem(target).unwrap_or_else(|| "an unknown filesystem".to_owned());
+    let mut report = Report { started: Instant::now(), score: (0, 0) };
+    let mut places = Vec::new();
+
+    if matches!(on_disk.as_str(), "tmpfs" | "ramfs") {
+        say(&format!("target is on {on_disk}, which is no disk: what needs one is left out.\n"));
+    } else {
+        let disk = Site::open(Scratch::create(scratch.path())?, on_disk.clone(), &bare)?;
+        places.push(on_disk);
+        let sizes = [1, 10, 100].map(|size| (size, Goal::AtMost(1.25)));
+        report.add(single::contents(&disk, effort.disk, Reads::LeftOut, &sizes)?)?;
+        report.add(single::appends(&disk, effort.disk, Goal::AtMost(1.3))?)?;
+        report.add(throughput::throughput(&disk, effort.throughput, Goal::AtLeast(4.0))?)?;
+        report.add(many::crowded(&disk, effort.disk, effort.files, Creates::LeftOut)?)?;
+        report.add(many::scans(&disk, effort)?)?;
+    }
+
+    if site::filesystem(Path::new(MEMORY)).as_deref() == Some("tmpfs") {
+        let memory = Site::open(Scratch::create(Path::new(MEMORY))?, "tmpfs".to_owned(), &bare)?;
+        places.push("tmpfs".to_owned());
+        let goal = Goal::AtMost(3.0);
+        let sizes = [(1, goal), (10, goal), (100, Goal::Reported)];
+        report.add(single::contents(&memory, effort.memory, Reads::Compared, &sizes)?)?;
+        report.add(many::crowded(&memory, effort.memory, effort.files, Creates::Measured)?)?;
+    } else {
+        say("There is no tmpfs at /dev/shm: what needs one is left out.\n");
+    }
+    report.end(&places)
+}
+
+/// What is printed as it becomes known.
+struct Report {
+    started: Instant,
+    score: (usize, usize),
+}
+
+impl Report {
+    fn add(&mut self, table: Table) -> Outcome<()> {
+        self.score.0 += table.score.0;
+        self.score.1 += table.score.1;
+        writeln!(io::stdout(), "{table}")?;
+        say(&format!("── {:.0} s\n\n", self.started.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    fn end(&self, places: &[String]) -> Outcome<()> {
+        let (met, goals) = self.score;
+        let (machine, places, day) = (site::machine(), places.join(" and "), site::today());
+        writeln!(io::stdout(), "{met} of {goals} goals met. {machine}; {places}; {day}.")?;
+        Ok(())
+    }
+}
+
+/// Prints to stderr: what is computed goes to stdout.
+fn say(text: &str) {
+    // A terminal that went away is no reason to stop.
+    drop(io::stderr().write_all(text.as_bytes()));
+}
