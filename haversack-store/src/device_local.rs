@@ -39,10 +39,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use self::core::{Core, WRITE_LOCK};
-use self::edit::{Done, Edit, How};
+use self::edit::{Done, Edit, Ended, How};
 use self::fs::Fs;
 pub use self::os::Disk;
-use self::queue::Queue;
+use self::queue::{Queue, Waiting};
 use self::scan::Walk;
 use crate::backend::{
     Appended, Backend, Condition, Durability, Guard, Info, Listing, Object, Pages, Written,
@@ -140,17 +140,16 @@ impl<F: Fs> fmt::Debug for DeviceLocal<F> {
 /// The backend over any disk.
 struct Inner<F: Fs> {
     core: Arc<Core<F>>,
-    writers: Queue<Edit, Result<Done>>,
+    writers: Queue<Edit, Ended<F>>,
 }
 
 impl<F: Fs> Inner<F> {
     fn submit(&self, edit: Edit) -> Result<Done> {
-        self.writers.submit(
-            edit,
-            take_batch,
-            |edits| self.core.apply(&edits),
-            || Err(Error::at(ErrorKind::Internal, Operation::Write, "the batch", "its writer panicked")),
-        )
+        let work = |edits: Vec<Edit>| self.core.apply(&edits);
+        let ended = self.writers.submit(edit, take_batch, work, || {
+            Error::at(ErrorKind::Internal, Operation::Write, "the batch", "its writer panicked").into()
+        });
+        ended.result
     }
 
     fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
@@ -189,13 +188,13 @@ impl<F: Fs> Inner<F> {
 }
 
 /// Takes the edits that can be done together: a bounded number, no two of one place.
-fn take_batch(waiting: &mut VecDeque<(u64, Edit)>) -> Vec<(u64, Edit)> {
+fn take_batch(waiting: &mut VecDeque<Waiting<Edit>>) -> Vec<Waiting<Edit>> {
     let mut batch = Vec::new();
     let mut places = HashSet::new();
     let mut bytes = 0;
     let mut at = 0;
     while at < waiting.len() && batch.len() < MAX_BATCH_EDITS {
-        let edit = &waiting[at].1;
+        let edit = &waiting[at].job;
         let fits = batch.is_empty() || bytes + edit.bytes.len() <= MAX_BATCH_BYTES;
         // Two names that differ only by case are two edits of one place here: the second must see the first.
         if !fits || !places.insert(edit.locator.folded()) {

@@ -84,8 +84,8 @@ impl<F: Fs> Core<F> {
         }
     }
 
-    /// Returns the content at `locator` and what is known about the file.
-    pub(super) fn load(&self, operation: Operation, place: &Place<F>) -> Result<(Bytes, Stat)> {
+    /// Returns the content at `locator`, what is known about the file, and the file.
+    pub(super) fn load(&self, operation: Operation, place: &Place<F>) -> Result<(Bytes, Stat, F::File)> {
         let file = self
             .fs
             .open(&place.dir, &place.name)
@@ -94,7 +94,7 @@ impl<F: Fs> Core<F> {
         expect_file(operation, &place.locator, stat.kind)?;
         let bytes =
             self.fs.read(&file, stat.size).map_err(|error| place.failed(&self.fs, operation, error))?;
-        Ok((bytes.into(), stat))
+        Ok((bytes.into(), stat, file))
     }
 
     pub(super) fn read(&self, locator: &Locator) -> Result<Object> {
@@ -102,7 +102,7 @@ impl<F: Fs> Core<F> {
             return Err(is_a_directory(Operation::Read, locator));
         }
         let place = walk::find(&self.fs, Operation::Read, locator)?;
-        let (bytes, _) = self.load(Operation::Read, &place)?;
+        let (bytes, ..) = self.load(Operation::Read, &place)?;
         let version = Version::of_content(&bytes);
         Ok(Object { bytes, version })
     }
@@ -256,7 +256,7 @@ impl<F: Fs> Core<F> {
                     self.fs.unlink(&place.dir, &place.name).map_err(failed)
                 }
                 (Ok(stat), Some(version)) if stat.kind == NodeKind::File => {
-                    let (bytes, _) = self.load(operation, &place).map_err(gone)?;
+                    let (bytes, ..) = self.load(operation, &place).map_err(gone)?;
                     let hash = blake3::hash(&bytes);
                     if hash.to_hex().as_str() != version.as_str() {
                         return Err(condition_failed(operation, locator, condition));

@@ -66,7 +66,7 @@ enum Plan {
     /// A draft goes over whatever file is there.
     Replace,
     /// A draft changes places with the file that was read.
-    Exchange { wrote: Digest, read: Digest, condition: Condition },
+    Exchange { wrote: Digest, read: Digest, current: Bytes, condition: Condition },
     /// The bytes go to the end of the file that is there.
     Extend { offset: u64, inode: u64, durability: Durability },
 }
@@ -82,6 +82,9 @@ struct Job<F: Fs> {
     draft: Temp,
     /// The draft, or the file that is extended.
     file: Option<F::File>,
+    /// The file that goes away, kept open: freeing its blocks can take longer than all the rest, and happens
+    /// when the last handle is closed.
+    old: Option<F::File>,
     answer: Done,
 }
 
@@ -97,6 +100,11 @@ impl<F: Fs> Job<F> {
             Plan::Exchange { condition, .. } => condition,
         };
         condition_failed(self.operation, &self.place.locator, condition)
+    }
+
+    /// Tells whether `bytes` are what the job read before it replaced them, without hashing them again.
+    fn has_read(&self, bytes: &Bytes) -> bool {
+        matches!(&self.plan, Plan::Exchange { current, .. } if current == bytes)
     }
 
     fn swap(&self) -> Option<Temp> {
@@ -117,11 +125,24 @@ enum Extends {
 }
 
 /// A job, or its result once that is known.
-type Slot<F> = Result<Job<F>, Result<Done>>;
+type Slot<F> = Result<Job<F>, Ended<F>>;
+
+/// The result of an edit.
+pub(super) struct Ended<F: Fs> {
+    pub(super) result: Result<Done>,
+    /// Closed by whoever waited for the result, when nobody waits for it any more.
+    _old: Option<F::File>,
+}
+
+impl<F: Fs> From<Error> for Ended<F> {
+    fn from(error: Error) -> Ended<F> {
+        Ended { result: Err(error), _old: None }
+    }
+}
 
 impl<F: Fs> Core<F> {
     /// Applies edits of different places together and returns a result for each.
-    pub(super) fn apply(&self, edits: &[Edit]) -> Vec<Result<Done>> {
+    pub(super) fn apply(&self, edits: &[Edit]) -> Vec<Ended<F>> {
         let mut results = None;
         let locked = self.locked(|| {
             results = Some(self.apply_locked(edits));
@@ -133,19 +154,19 @@ impl<F: Fs> Core<F> {
                 .iter()
                 .map(|edit| {
                     let refused = Error::new(error.kind(), edit.operation(), &edit.locator, error.message());
-                    Err(refused.with_source(error.to_string()))
+                    refused.with_source(error.to_string()).into()
                 })
                 .collect(),
             (Ok(()), None) => unreachable!("the work was done under the lock"),
         }
     }
 
-    fn apply_locked(&self, edits: &[Edit]) -> Vec<Result<Done>> {
+    fn apply_locked(&self, edits: &[Edit]) -> Vec<Ended<F>> {
         let mut owed = Owed::default();
         let mut slots: Vec<Slot<F>> = edits
             .iter()
             .enumerate()
-            .map(|(number, edit)| self.look(edit, number, &mut owed).map_err(Err))
+            .map(|(number, edit)| self.look(edit, number, &mut owed).map_err(Ended::from))
             .collect();
         let noted = self.announce(&slots, Extends::Announced);
         self.step(&mut slots, |job| match &noted {
@@ -161,20 +182,21 @@ impl<F: Fs> Core<F> {
         self.sync_contents(&mut slots);
         for slot in &mut slots {
             if let Ok(job) = slot {
-                *slot = Err(self.put_in_place(job, &mut owed));
+                let result = self.put_in_place(job, &mut owed);
+                *slot = Err(Ended { result, _old: job.old.take() });
             }
         }
         let dirs = self.trust.settle(&self.fs, owed);
         let cleared = self.fs.set_note(&[]);
         let results = slots.into_iter().zip(edits).map(|(slot, edit)| {
-            let done = slot.err().expect("every job was put in place or failed")?;
+            let mut ended = slot.err().expect("every job was put in place or failed");
             for result in [&dirs, &cleared] {
-                if let Err(error) = result {
+                if let (Ok(_), Err(error)) = (&ended.result, result) {
                     let error = io::Error::new(error.kind(), error.to_string());
-                    return Err(Error::from_io(edit.operation(), edit.locator.as_str(), error));
+                    ended.result = Err(Error::from_io(edit.operation(), edit.locator.as_str(), error));
                 }
             }
-            Ok(done)
+            ended
         });
         results.collect()
     }
@@ -186,7 +208,7 @@ impl<F: Fs> Core<F> {
                 && let Err(error) = step(job)
             {
                 self.abandon(job);
-                *slot = Err(Err(error));
+                *slot = Err(error.into());
             }
         }
     }
@@ -222,6 +244,7 @@ impl<F: Fs> Core<F> {
             mode: FILE_MODE,
             draft: Temp::Draft(number),
             file: None,
+            old: None,
             answer: Done::Appended(Appended { offset: 0, displaced: None }),
         };
         match &edit.how {
@@ -242,14 +265,15 @@ impl<F: Fs> Core<F> {
     fn look_for_write(&self, job: &mut Job<F>, wrote: &blake3::Hash, condition: &Condition) -> Result<()> {
         let locator = &job.place.locator;
         if let Condition::Matches(version) = condition {
-            let (current, stat) = self.load(job.operation, &job.place)?;
+            let (current, stat, old) = self.load(job.operation, &job.place)?;
             let read = blake3::hash(&current);
             if read.to_hex().as_str() != version.as_str() {
                 return Err(condition_failed(job.operation, locator, condition));
             }
             let (wrote, read) = (Digest::from_hash(wrote), Digest::from_hash(&read));
             job.mode = stat.mode & 0o777;
-            job.plan = Plan::Exchange { wrote, read, condition: condition.clone() };
+            job.old = Some(old);
+            job.plan = Plan::Exchange { wrote, read, current, condition: condition.clone() };
             return Ok(());
         }
         match self.fs.stat(&job.place.dir, &job.place.name) {
@@ -259,6 +283,8 @@ impl<F: Fs> Core<F> {
                     return Err(condition_failed(job.operation, locator, condition));
                 }
                 job.mode = stat.mode & 0o777;
+                // Only to close it later: a file that cannot be read can be replaced all the same.
+                job.old = self.fs.open(&job.place.dir, &job.place.name).ok();
                 job.plan = Plan::Replace;
                 Ok(())
             }
@@ -282,14 +308,14 @@ impl<F: Fs> Core<F> {
             return Ok(());
         }
         // The file has another name, perhaps outside the root: what is under that name must not change.
-        let (current, stat) = self.load(job.operation, &job.place)?;
+        let (current, stat, _) = self.load(job.operation, &job.place)?;
         let mut whole = BytesMut::with_capacity(current.len() + job.bytes.len());
         whole.extend_from_slice(&current);
         whole.extend_from_slice(&job.bytes);
         job.bytes = whole.freeze();
         job.mode = stat.mode & 0o777;
         let (wrote, read) = (Digest::of(&job.bytes), Digest::of(&current));
-        job.plan = Plan::Exchange { wrote, read, condition: Condition::Any };
+        job.plan = Plan::Exchange { wrote, read, current, condition: Condition::Any };
         Ok(())
     }
 
@@ -474,25 +500,32 @@ impl<F: Fs> Core<F> {
             }
             Err(error) => return give_up(&swap_name, job.failed(fs, error)),
         }
-        match self.content_of(dir, &swap_name).map_err(|error| job.failed(fs, error))? {
-            Some(Content::Thing) => {
-                // A link or directory took the file's place: it goes back, and our content goes away.
-                fs.rename(dir, &swap_name, dir, name, Target::Exchanged)
-                    .map_err(|error| job.failed(fs, error))?;
-                self.discard_or_keep(job, &swap, &swap_name)?;
-                Err(job.conflict())
-            }
-            Some(Content::File(_)) | None => self.discard_or_keep(job, &swap, &swap_name),
+        let content = self.content_of(dir, &swap_name).map_err(|error| job.failed(fs, error))?;
+        if let Some(Content::Thing) = content {
+            // A link or directory took the file's place: it goes back, and our content goes away.
+            fs.rename(dir, &swap_name, dir, name, Target::Exchanged)
+                .map_err(|error| job.failed(fs, error))?;
+            let ours = self.content_of(dir, &swap_name).map_err(|error| job.failed(fs, error))?;
+            self.discard_or_keep(job, &swap, &swap_name, ours)?;
+            return Err(job.conflict());
         }
+        self.discard_or_keep(job, &swap, &swap_name, content)
     }
 
     /// Removes what is under the swap name if it is ours, else keeps it; the judgement is recovery's.
-    fn discard_or_keep(&self, job: &Job<F>, swap: &Temp, swap_name: &str) -> Result<Option<Displaced>> {
+    fn discard_or_keep(
+        &self,
+        job: &Job<F>,
+        swap: &Temp,
+        swap_name: &str,
+        content: Option<Content>,
+    ) -> Result<Option<Displaced>> {
         let (fs, dir) = (&self.fs, &job.place.dir);
         let failed = |error| job.failed(fs, error);
-        match self.content_of(dir, swap_name).map_err(failed)? {
+        let is_ours = |bytes| job.has_read(bytes) || swap.judge(Digest::of(bytes)) == Verdict::Discard;
+        match content {
             None => Ok(None),
-            Some(Content::File(bytes)) if swap.judge(Digest::of(&bytes)) == Verdict::Discard => {
+            Some(Content::File(bytes)) if is_ours(&bytes) => {
                 fs.unlink(dir, swap_name).map_err(failed)?;
                 Ok(None)
             }

@@ -1,16 +1,17 @@
 //! The real disk, reached through a directory handle that cannot be climbed out of.
 
 use std::fs::{self, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, File, OpenOptions};
 
+use super::core::WRITE_LOCK;
 use super::fs::{Fs, Name, NodeKind, Stat, Target};
 
 /// How many files are synced at the same time.
@@ -23,7 +24,7 @@ const DIRECTORY_MODE: u32 = 0o700;
 const NOTE_HEADER_BYTES: usize = 16;
 
 /// The most that the file for the note may measure while there is none.
-const MAX_IDLE_NOTE_BYTES: u64 = 64 * 1024;
+const MAX_IDLE_NOTE_BYTES: usize = 64 * 1024;
 
 /// A directory of this machine, with its locks in another one.
 #[derive(Debug)]
@@ -31,9 +32,18 @@ pub struct Disk {
     root: Arc<Dir>,
     locks: PathBuf,
     key: String,
-    note: Mutex<fs::File>,
+    note: Mutex<Note>,
+    /// The write lock's file, kept open while nobody uses it: the common case opens nothing.
+    idle_write_lock: Arc<Mutex<Option<fs::File>>>,
     boot: String,
     exchanges: AtomicBool,
+}
+
+/// The file for the note, and how much of it this process has written.
+#[derive(Debug)]
+struct Note {
+    file: fs::File,
+    written: usize,
 }
 
 impl Disk {
@@ -49,10 +59,14 @@ impl Disk {
         let key = blake3::hash(real_root.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned();
         let note = open_private(&real_locks.join(format!("{key}.note")))?;
         Ok(Disk {
-            root: Arc::new(Dir::open_ambient_dir(&real_root, cap_std::ambient_authority())?),
+            root: Arc::new(system::readable(Dir::open_ambient_dir(
+                &real_root,
+                cap_std::ambient_authority(),
+            )?)?),
             locks: real_locks,
             key,
-            note: Mutex::new(note),
+            note: Mutex::new(Note { file: note, written: 0 }),
+            idle_write_lock: Arc::default(),
             boot: boot(),
             exchanges: AtomicBool::new(cfg!(any(
                 target_os = "linux",
@@ -76,12 +90,19 @@ impl Disk {
 #[derive(Debug)]
 pub struct DiskLock {
     file: Option<fs::File>,
+    /// Where the file goes when it is unlocked, to be used again.
+    idle: Option<Arc<Mutex<Option<fs::File>>>>,
 }
 
 impl Drop for DiskLock {
     fn drop(&mut self) {
-        // Closing would release it as well: an error here has nothing to add.
-        drop(self.file.take().map(|file| file.unlock()));
+        let Some(file) = self.file.take() else { return };
+        // A file that cannot be unlocked is closed, which unlocks it.
+        if file.unlock().is_ok()
+            && let Some(idle) = &self.idle
+        {
+            *idle.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        }
     }
 }
 
@@ -95,7 +116,7 @@ impl Fs for Disk {
     }
 
     fn open_dir(&self, parent: &Dir, name: &str) -> io::Result<Arc<Dir>> {
-        parent.open_dir_nofollow(name).map(Arc::new)
+        system::readable_child(parent, name).map(Arc::new)
     }
 
     fn make_dir(&self, parent: &Dir, name: &str) -> io::Result<()> {
@@ -143,11 +164,7 @@ impl Fs for Disk {
     }
 
     fn read(&self, file: &File, size_hint: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(usize::try_from(size_hint).unwrap_or(0) + 1);
-        let mut reader = file;
-        reader.seek(SeekFrom::Start(0))?;
-        reader.read_to_end(&mut bytes)?;
-        Ok(bytes)
+        system::read_all(file, usize::try_from(size_hint).unwrap_or(0))
     }
 
     fn append(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
@@ -163,6 +180,7 @@ impl Fs for Disk {
         if let [file] = files {
             return vec![file.sync_data()];
         }
+        files.iter().for_each(|file| system::start_writing(file));
         let lanes = files.len().clamp(1, MAX_PARALLEL_SYNCS);
         let mut results: Vec<io::Result<()>> = files.iter().map(|_| Ok(())).collect();
         thread::scope(|scope| {
@@ -224,9 +242,14 @@ impl Fs for Disk {
     }
 
     fn lock(&self, name: &str, wait: Duration) -> io::Result<Option<DiskLock>> {
-        let file = open_private(&self.lock_path(name))?;
+        let idle = (name == WRITE_LOCK).then(|| self.idle_write_lock.clone());
+        let kept = idle.as_ref().and_then(|idle| idle.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let file = match kept {
+            Some(file) => file,
+            None => open_private(&self.lock_path(name))?,
+        };
         match file.try_lock() {
-            Ok(()) => return Ok(Some(DiskLock { file: Some(file) })),
+            Ok(()) => return Ok(Some(DiskLock { file: Some(file), idle })),
             Err(TryLockError::WouldBlock) if wait.is_zero() => return Ok(None),
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(error),
@@ -236,7 +259,7 @@ impl Fs for Disk {
         // lock is released as soon as it arrives.
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
-            let locked = file.lock().map(|()| DiskLock { file: Some(file) });
+            let locked = file.lock().map(|()| DiskLock { file: Some(file), idle });
             drop(sender.send(locked));
         });
         match receiver.recv_timeout(wait) {
@@ -247,40 +270,37 @@ impl Fs for Disk {
     }
 
     fn note(&self) -> io::Result<Vec<u8>> {
-        let mut file = self.note.lock().unwrap_or_else(PoisonError::into_inner);
-        file.seek(SeekFrom::Start(0))?;
+        let note = self.note.lock().unwrap_or_else(PoisonError::into_inner);
         let mut header = [0; NOTE_HEADER_BYTES];
-        match file.read_exact(&mut header) {
-            Ok(()) if header != [0; NOTE_HEADER_BYTES] => {}
-            Ok(()) => return Ok(Vec::new()),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+        if system::read_at(&note.file, &mut header, 0)? < header.len() || header == [0; NOTE_HEADER_BYTES] {
+            return Ok(Vec::new());
         }
-        let mut note = Vec::new();
-        file.read_to_end(&mut note)?;
         let length = u64::from_le_bytes(header[..8].try_into().expect("eight bytes"));
-        note.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        let size = note.file.metadata()?.len().saturating_sub(NOTE_HEADER_BYTES as u64);
+        let mut text = vec![0; usize::try_from(length.min(size)).unwrap_or(0)];
+        let read = system::read_at(&note.file, &mut text, NOTE_HEADER_BYTES as u64)?;
+        text.truncate(read);
         // A note whose writing was cut short announces nothing: it is complete before anything is touched.
         // One from before the machine was started again may be old: a scan finds what it would have told.
-        let complete = note_header(&self.boot, &note) == header;
-        Ok(if complete { note } else { Vec::new() })
+        let believed = note_header(&self.boot, &text) == header;
+        Ok(if believed { text } else { Vec::new() })
     }
 
-    fn set_note(&self, note: &[u8]) -> io::Result<()> {
-        let mut file = self.note.lock().unwrap_or_else(PoisonError::into_inner);
-        file.seek(SeekFrom::Start(0))?;
-        if note.is_empty() {
+    fn set_note(&self, text: &[u8]) -> io::Result<()> {
+        let mut note = self.note.lock().unwrap_or_else(PoisonError::into_inner);
+        if text.is_empty() {
             // Overwritten and not cut off: its space stays ours, so that a full disk can still be tidied.
-            file.write_all(&[0; NOTE_HEADER_BYTES])?;
-            if file.metadata()?.len() > MAX_IDLE_NOTE_BYTES {
-                file.set_len(NOTE_HEADER_BYTES as u64)?;
+            system::write_at(&note.file, &[0; NOTE_HEADER_BYTES], 0)?;
+            if std::mem::take(&mut note.written) > MAX_IDLE_NOTE_BYTES {
+                note.file.set_len(NOTE_HEADER_BYTES as u64)?;
             }
             return Ok(());
         }
-        let mut framed = Vec::with_capacity(NOTE_HEADER_BYTES + note.len());
-        framed.extend_from_slice(&note_header(&self.boot, note));
-        framed.extend_from_slice(note);
-        file.write_all(&framed)
+        let mut framed = Vec::with_capacity(NOTE_HEADER_BYTES + text.len());
+        framed.extend_from_slice(&note_header(&self.boot, text));
+        framed.extend_from_slice(text);
+        note.written = framed.len();
+        system::write_at(&note.file, &framed, 0)
     }
 
     fn can_exchange(&self) -> bool {
@@ -322,6 +342,7 @@ fn open_private(path: &Path) -> io::Result<fs::File> {
 #[cfg(unix)]
 mod system {
     use std::io;
+    use std::os::unix::fs::FileExt;
 
     use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
     use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
@@ -407,11 +428,63 @@ mod system {
         Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
     }
 
+    /// Returns the same directory with a handle that can be read and synced; cap-std's own cannot.
+    pub(super) fn readable(dir: Dir) -> io::Result<Dir> {
+        readable_child(&dir, ".")
+    }
+
+    /// Opens a directory of `parent`; one name, no link followed.
+    pub(super) fn readable_child(parent: &Dir, name: &str) -> io::Result<Dir> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+        Ok(Dir::from_std_file(std::fs::File::from(handle)))
+    }
+
     pub(super) fn sync_dir(dir: &Dir) -> io::Result<()> {
-        // The handle itself may be O_PATH, which cannot be synced.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(dir, ".", flags, Mode::empty())?;
-        Ok(rustix::fs::fsync(handle)?)
+        Ok(rustix::fs::fsync(dir)?)
+    }
+
+    /// Lets the system begin to write a file that is going to be synced.
+    ///
+    /// Then the first sync commits what all of them need, and the others find it done.
+    pub(super) fn start_writing(file: &File) {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        // A hint: the sync that follows does and reports whatever this did not.
+        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let _ = file;
+    }
+
+    pub(super) fn read_at(file: &std::fs::File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match file.read_at(&mut bytes[filled..], offset + filled as u64)? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        Ok(filled)
+    }
+
+    pub(super) fn write_at(file: &std::fs::File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        file.write_all_at(bytes, offset)
+    }
+
+    /// Reads the whole file, in one call if it measures what is expected.
+    pub(super) fn read_all(file: &File, expected: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; expected + 1];
+        let mut filled = 0;
+        loop {
+            // Less than was asked for is the end of a regular file.
+            let asked = bytes.len() - filled;
+            let read = rustix::io::pread(file, &mut bytes[filled..], filled as u64)?;
+            filled += read;
+            if read < asked {
+                bytes.truncate(filled);
+                return Ok(bytes);
+            }
+            bytes.resize(bytes.len() * 2, 0);
+        }
     }
 
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
@@ -455,10 +528,10 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    use std::io;
+    use std::io::{self, Read, Seek, SeekFrom, Write};
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    use cap_fs_ext::MetadataExt;
+    use cap_fs_ext::{DirExt, MetadataExt};
     use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
     use crate::device_local::fs::{NodeKind, Stat};
@@ -510,6 +583,41 @@ mod system {
     pub(super) fn sync_dir(_dir: &Dir) -> io::Result<()> {
         // A directory has no handle that can be flushed; its names are as durable as the system makes them.
         Ok(())
+    }
+
+    pub(super) fn start_writing(_file: &File) {}
+
+    pub(super) fn readable(dir: Dir) -> io::Result<Dir> {
+        Ok(dir)
+    }
+
+    pub(super) fn readable_child(parent: &Dir, name: &str) -> io::Result<Dir> {
+        parent.open_dir_nofollow(name)
+    }
+
+    pub(super) fn read_at(mut file: &std::fs::File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        file.seek(SeekFrom::Start(offset))?;
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match file.read(&mut bytes[filled..])? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        Ok(filled)
+    }
+
+    pub(super) fn write_at(mut file: &std::fs::File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        file.seek(SeekFrom::Start(offset))?;
+        file.write_all(bytes)
+    }
+
+    pub(super) fn read_all(file: &File, expected: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(expected + 1);
+        let mut reader = file;
+        reader.seek(SeekFrom::Start(0))?;
+        reader.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     pub(super) fn exchange(_from_dir: &Dir, _from: &str, _to_dir: &Dir, _to: &str) -> io::Result<()> {
