@@ -16,7 +16,7 @@ use std::io;
 use bytes::{Bytes, BytesMut};
 
 use super::core::{Core, FILE_MODE};
-use super::fs::{Fs, Target};
+use super::fs::{Fs, NodeKind, Target};
 use super::note::{self, UnderWay};
 use super::recover::{Content, Leftover};
 use super::temp::{Digest, TargetMark, Temp, Verdict};
@@ -66,7 +66,7 @@ enum Plan {
     /// A draft goes over whatever file is there.
     Replace,
     /// A draft changes places with the file that was read.
-    Exchange { wrote: Digest, read: Digest, current: Bytes, condition: Condition },
+    Exchange { wrote: Digest, read: Digest, current: Bytes, inode: u64, condition: Condition },
     /// The bytes go to the end of the file that is there.
     Extend { offset: u64, inode: u64, durability: Durability },
 }
@@ -273,7 +273,8 @@ impl<F: Fs> Core<F> {
             let (wrote, read) = (Digest::from_hash(wrote), Digest::from_hash(&read));
             job.mode = stat.mode & 0o777;
             job.old = Some(old);
-            job.plan = Plan::Exchange { wrote, read, current, condition: condition.clone() };
+            let (inode, condition) = (stat.inode, condition.clone());
+            job.plan = Plan::Exchange { wrote, read, current, inode, condition };
             return Ok(());
         }
         match self.fs.stat(&job.place.dir, &job.place.name) {
@@ -315,7 +316,7 @@ impl<F: Fs> Core<F> {
         job.bytes = whole.freeze();
         job.mode = stat.mode & 0o777;
         let (wrote, read) = (Digest::of(&job.bytes), Digest::of(&current));
-        job.plan = Plan::Exchange { wrote, read, current, condition: Condition::Any };
+        job.plan = Plan::Exchange { wrote, read, current, inode: stat.inode, condition: Condition::Any };
         Ok(())
     }
 
@@ -500,7 +501,7 @@ impl<F: Fs> Core<F> {
             }
             Err(error) => return give_up(&swap_name, job.failed(fs, error)),
         }
-        let content = self.content_of(dir, &swap_name).map_err(|error| job.failed(fs, error))?;
+        let content = self.displaced(job, &swap_name).map_err(|error| job.failed(fs, error))?;
         if let Some(Content::Thing) = content {
             // A link or directory took the file's place: it goes back, and our content goes away.
             fs.rename(dir, &swap_name, dir, name, Target::Exchanged)
@@ -510,6 +511,19 @@ impl<F: Fs> Core<F> {
             return Err(job.conflict());
         }
         self.discard_or_keep(job, &swap, &swap_name, content)
+    }
+
+    /// Returns what the exchange displaced, read through the handle it was read by before if it is the same file.
+    fn displaced(&self, job: &Job<F>, swap_name: &str) -> io::Result<Option<Content>> {
+        let stat = self.fs.stat(&job.place.dir, swap_name)?;
+        match (&job.plan, &job.old) {
+            (Plan::Exchange { inode, .. }, Some(old))
+                if stat.kind == NodeKind::File && stat.inode == *inode =>
+            {
+                Ok(Some(Content::File(self.fs.read(old, stat.size)?.into())))
+            }
+            _ => self.content_of(&job.place.dir, swap_name),
+        }
     }
 
     /// Removes what is under the swap name if it is ours, else keeps it; the judgement is recovery's.

@@ -15,7 +15,7 @@ use super::core::WRITE_LOCK;
 use super::fs::{Fs, Name, NodeKind, Stat, Target};
 
 /// How many files are synced at the same time.
-const MAX_PARALLEL_SYNCS: usize = 8;
+const MAX_PARALLEL_SYNCS: usize = 4;
 
 /// What a directory that was made here lets its owner do, and nobody else.
 const DIRECTORY_MODE: u32 = 0o700;
@@ -345,6 +345,7 @@ mod system {
     use std::os::unix::fs::FileExt;
 
     use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
+    use rustix::buffer::spare_capacity;
     use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
     use rustix::io::Errno;
 
@@ -472,18 +473,15 @@ mod system {
 
     /// Reads the whole file, in one call if it measures what is expected.
     pub(super) fn read_all(file: &File, expected: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; expected + 1];
-        let mut filled = 0;
+        let mut bytes = Vec::with_capacity(expected + 1);
         loop {
             // Less than was asked for is the end of a regular file.
-            let asked = bytes.len() - filled;
-            let read = rustix::io::pread(file, &mut bytes[filled..], filled as u64)?;
-            filled += read;
-            if read < asked {
-                bytes.truncate(filled);
+            let asked = bytes.capacity() - bytes.len();
+            let offset = bytes.len() as u64;
+            if rustix::io::pread(file, spare_capacity(&mut bytes), offset)? < asked {
                 return Ok(bytes);
             }
-            bytes.resize(bytes.len() * 2, 0);
+            bytes.reserve(bytes.capacity());
         }
     }
 
