@@ -83,6 +83,10 @@ impl<F: Fs> Fs for Mutant<F> {
         self.inner.read(file, size_hint)
     }
 
+    fn read_at(&self, file: &F::File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.inner.read_at(file, buffer, offset)
+    }
+
     fn append(&self, file: &F::File, bytes: &[u8]) -> io::Result<usize> {
         self.inner.append(file, bytes)
     }

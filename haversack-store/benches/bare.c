@@ -2,12 +2,13 @@
  *
  * A line on stdin is a command, a size in bytes and the places to do it at, relative to the working
  * directory; the answer is a line with the nanoseconds of each. Any failure ends the process with a
- * message, because a benchmark of failures measures nothing.
+ * message, because a benchmark of failures measures nothing. A place has no spaces.
  */
 
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,9 +69,9 @@ static void write_all(int file, const char *path, size_t size)
 static void replace(const char *path, size_t size)
 {
     char directory[MAX_PATH_BYTES], temp[MAX_PATH_BYTES + 16];
-    const char *slash = strrchr(path, '/');
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    snprintf(temp, sizeof temp, "%s/.bare-temp", directory);
+    snprintf(temp, sizeof temp, "%s/.%s", directory, name);
     int file = open(temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (file < 0)
         fail("open", temp);
@@ -151,6 +152,41 @@ static void list(const char *path, size_t expected)
         fail("list: another number of names", path);
 }
 
+#define MAX_THREADS 64
+#define THREADS_BYTES 1024
+
+struct writer {
+    pthread_t thread;
+    const char *path;
+    uint64_t until, count;
+};
+
+static void *write_on(void *argument)
+{
+    struct writer *writer = argument;
+    for (writer->count = 0; now() < writer->until; writer->count++)
+        replace(writer->path, THREADS_BYTES);
+    return NULL;
+}
+
+/* Replaces every path from a thread of its own for so many milliseconds; answers how often each. */
+static void threads(uint64_t milliseconds)
+{
+    static struct writer writers[MAX_THREADS];
+    size_t count = 0;
+    uint64_t until = now() + milliseconds * 1000000u;
+    prepare(THREADS_BYTES);
+    for (const char *path; count < MAX_THREADS && (path = strtok(NULL, " \n")); count++)
+        writers[count] = (struct writer){ .path = path, .until = until };
+    for (size_t at = 0; at < count; at++)
+        if (pthread_create(&writers[at].thread, NULL, write_on, &writers[at]))
+            fail("pthread_create", writers[at].path);
+    for (size_t at = 0; at < count; at++) {
+        pthread_join(writers[at].thread, NULL);
+        printf("%llu ", (unsigned long long)writers[at].count);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(const char *path, size_t size);
@@ -166,6 +202,12 @@ int main(void)
     size_t capacity = 0;
     while (getline(&line, &capacity, stdin) > 0) {
         const char *name = strtok(line, " \n"), *size_text = strtok(NULL, " \n"), *path;
+        if (name && size_text && !strcmp(name, "threads")) {
+            threads(strtoull(size_text, NULL, 10));
+            printf("\n");
+            fflush(stdout);
+            continue;
+        }
         size_t command = 0, count = sizeof commands / sizeof *commands;
         while (command < count && (!name || strcmp(commands[command].name, name)))
             command++;

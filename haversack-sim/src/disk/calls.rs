@@ -105,6 +105,16 @@ impl Fs for SimDisk {
         state.image.read(file.0)
     }
 
+    fn read_at(&self, file: &SimFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut state = self.state();
+        state.enter(Verb::Read, "")?;
+        let content = state.image.read(file.0)?;
+        let rest = usize::try_from(offset).ok().and_then(|offset| content.get(offset..)).unwrap_or_default();
+        let read = rest.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        Ok(read)
+    }
+
     fn append(&self, file: &SimFile, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.state();
         let entered = state.enter(Verb::Append, format!("{} bytes", bytes.len()));

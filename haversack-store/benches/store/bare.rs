@@ -11,7 +11,8 @@ use crate::{Outcome, SOURCE};
 /// Compiles the loop into `directory` and returns the program.
 pub(crate) fn compile(directory: &Path) -> Outcome<PathBuf> {
     let program = directory.join("bare");
-    let status = Command::new("cc").args(["-O2", "-Wall", "-o"]).arg(&program).arg(SOURCE).status();
+    let status =
+        Command::new("cc").args(["-O2", "-Wall", "-pthread", "-o"]).arg(&program).arg(SOURCE).status();
     match status {
         Ok(status) if status.success() => Ok(program),
         Ok(status) => Err(format!("cc could not compile benches/bare.c ({status})").into()),
@@ -49,7 +50,8 @@ impl Bare {
 
     /// Does `command` once for each key and returns how long each took.
     ///
-    /// `size` is in bytes for contents, and a number of files for `scan` and `list`.
+    /// `size` is in bytes for contents, and a number of files for `scan` and `list`. Of `threads` it is the
+    /// milliseconds, and what is returned is how many writes each thread did.
     pub(crate) fn run<K: AsRef<str>>(
         &self,
         command: &str,

@@ -101,7 +101,7 @@ impl Effort {
     pub(crate) const FULL: Effort = Effort {
         disk: (25, 15),
         memory: (41, 100),
-        throughput: (7, Duration::from_millis(1000)),
+        throughput: (7, Duration::from_millis(300)),
         scans: 9,
         files: 100_000,
     };
@@ -109,7 +109,7 @@ impl Effort {
     pub(crate) const QUICK: Effort = Effort {
         disk: (7, 7),
         memory: (15, 50),
-        throughput: (3, Duration::from_millis(300)),
+        throughput: (3, Duration::from_millis(200)),
         scans: 5,
         files: 10_000,
     };

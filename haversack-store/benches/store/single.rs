@@ -52,17 +52,17 @@ pub(crate) fn contents(
 
         // A directory of its own for each round: neither side works in one that grows without end.
         for round in 0..=rounds {
-            site.make_dir(&format!("new/{round}"))?;
+            site.make_dir(&format!("new-{kilobytes}/{round}"))?;
         }
         site.calm();
-        let fresh =
-            |round: usize| (0..count).map(|number| format!("new/{round}/{number}.md")).collect::<Vec<_>>();
+        let fresh = |round: usize| {
+            (0..count).map(|number| format!("new-{kilobytes}/{round}/{number}.md")).collect::<Vec<_>>()
+        };
         let race = Race::run(
             rounds,
             vec![write(site, size, Condition::Absent, fresh), bare(site, "replace", size, fresh)],
         )?;
         add("create, `Absent`", &race, 0, 1, goal);
-        site.clear("new")?;
 
         if reads == Reads::Compared {
             let race = Race::run(
@@ -96,7 +96,6 @@ pub(crate) fn appends(site: &Site, (rounds, count): (usize, usize), goal: Goal) 
     let (flat, bare_flat) = (race.ratio(4, 0), race.ratio(5, 1));
     let cells = ["100 MB beside 1 KB", "", &times(flat), &times(bare_flat), ""];
     table.row(cells.map(str::to_owned).to_vec(), Goal::Reported, flat);
-    site.clear("logs")?;
     Ok(table)
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use haversack_store::{Blocking, Bytes, DeviceLocal, Locator};
@@ -20,6 +20,15 @@ impl Scratch {
         let path = parent.join(format!("bench-store-{}", std::process::id()));
         fs::create_dir(&path).map_err(|error| format!("no directory for the benchmark: {error}"))?;
         Ok(Scratch(path.canonicalize()?))
+    }
+
+    /// Asks for each directory made in here to be put far from all others.
+    ///
+    /// On an ext4 without a journal a new file is the slower the more were deleted near it a moment ago, by
+    /// the run before for example. Where it means nothing it does nothing.
+    pub(crate) fn spread(self) -> Scratch {
+        drop(Command::new("chattr").arg("+T").arg(self.path()).stderr(Stdio::null()).status());
+        self
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -85,16 +94,6 @@ impl Site {
         Ok(fs::remove_file(self.ours(key))?)
     }
 
-    /// Removes a directory with all that is in it on both sides, past the store.
-    pub(crate) fn clear(&self, key: &str) -> Outcome<()> {
-        self.both(key).into_iter().try_for_each(|path| Ok(fs::remove_dir_all(path)?))
-    }
-
-    /// Removes a directory with all that is in it on our side, past the store.
-    pub(crate) fn clear_ours(&self, key: &str) -> Outcome<()> {
-        Ok(fs::remove_dir_all(self.ours(key))?)
-    }
-
     /// Waits until what was filled in has reached the disk and does not disturb what is measured.
     pub(crate) fn calm(&self) {
         // Where there is no such program the first rounds are a little slower.
@@ -110,6 +109,17 @@ impl Site {
     }
 }
 
+/// Keeps this process, and the children it starts from now on, on one core.
+///
+/// The sides take turns and never run at once: on one core they meet the same neighbours. Where there is
+/// no such program they may not.
+pub(crate) fn stay_on_one_core() {
+    let last = std::thread::available_parallelism().map_or(0, |cores| usize::from(cores) - 1);
+    let mut command = Command::new("taskset");
+    command.args(["--all-tasks", "--pid", "--cpu-list", &last.to_string(), &std::process::id().to_string()]);
+    drop(command.stdout(Stdio::null()).stderr(Stdio::null()).status());
+}
+
 /// Returns the locator of each key.
 pub(crate) fn locators<K: AsRef<str>>(keys: &[K]) -> Outcome<Vec<Locator>> {
     Ok(keys.iter().map(|key| Locator::parse(key.as_ref())).collect::<Result<_, _>>()?)
@@ -119,16 +129,31 @@ pub(crate) fn locators<K: AsRef<str>>(keys: &[K]) -> Outcome<Vec<Locator>> {
 pub(crate) fn filesystem(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
     let mounts = fs::read_to_string("/proc/mounts").ok()?;
-    let mut best: Option<(usize, &str)> = None;
+    let mut best: Option<(&str, &str, &str)> = None;
     for line in mounts.lines() {
-        let mut fields = line.split(' ').skip(1);
-        let (Some(point), Some(name)) = (fields.next(), fields.next()) else { continue };
+        let mut fields = line.split(' ');
+        let (Some(device), Some(point), Some(name)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
         // A later mount at the same point hides the earlier one.
-        if path.starts_with(point) && best.is_none_or(|(length, _)| point.len() >= length) {
-            best = Some((point.len(), name));
+        if path.starts_with(point) && best.is_none_or(|(_, other, _)| point.len() >= other.len()) {
+            best = Some((device, point, name));
         }
     }
-    best.map(|(_, name)| name.to_owned())
+    let (device, _, name) = best?;
+    Some(if name == "ext4" && !has_journal(device) {
+        format!("{name} without a journal")
+    } else {
+        name.to_owned()
+    })
+}
+
+/// Tells whether an ext4 has a journal, since that changes what a sync and a new file cost.
+fn has_journal(device: &str) -> bool {
+    let name = device.rsplit('/').next().unwrap_or(device);
+    let options = fs::read_to_string(format!("/proc/fs/ext4/{name}/options"));
+    // How data is ordered with the journal is only said where there is one.
+    options.is_ok_and(|options| options.lines().any(|option| option.starts_with("data=")))
 }
 
 /// Returns one line about the machine, without anything that names it.

@@ -28,6 +28,9 @@ const WRITE_WAIT: Duration = Duration::from_secs(60);
 /// The name of the lock that every change takes.
 pub(super) const WRITE_LOCK: &str = "write";
 
+/// How much of a file is hashed at a time: small enough to stay in the processor's cache.
+const HASHED_BYTES: usize = 16 * 1024;
+
 /// How many appends may wait for a barrier before one is made.
 const MAX_UNSYNCED: usize = 64;
 
@@ -84,17 +87,36 @@ impl<F: Fs> Core<F> {
         }
     }
 
-    /// Returns the content at `locator`, what is known about the file, and the file.
-    pub(super) fn load(&self, operation: Operation, place: &Place<F>) -> Result<(Bytes, Stat, F::File)> {
-        let file = self
-            .fs
-            .open(&place.dir, &place.name)
-            .map_err(|error| place.failed(&self.fs, operation, error))?;
-        let stat = self.fs.stat_file(&file).map_err(|error| place.failed(&self.fs, operation, error))?;
+    /// Opens the file at `place`, refusing what is none.
+    pub(super) fn open_file(&self, operation: Operation, place: &Place<F>) -> Result<(F::File, Stat)> {
+        let failed = |error| place.failed(&self.fs, operation, error);
+        let file = self.fs.open(&place.dir, &place.name).map_err(failed)?;
+        let stat = self.fs.stat_file(&file).map_err(failed)?;
         expect_file(operation, &place.locator, stat.kind)?;
+        Ok((file, stat))
+    }
+
+    /// Returns the content at `place` and what is known about the file.
+    pub(super) fn load(&self, operation: Operation, place: &Place<F>) -> Result<(Bytes, Stat)> {
+        let (file, stat) = self.open_file(operation, place)?;
         let bytes =
             self.fs.read(&file, stat.size).map_err(|error| place.failed(&self.fs, operation, error))?;
-        Ok((bytes.into(), stat, file))
+        Ok((bytes.into(), stat))
+    }
+
+    /// Returns the hash of a file's content without holding it in memory.
+    pub(super) fn hash(&self, file: &F::File) -> io::Result<blake3::Hash> {
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = [0; HASHED_BYTES];
+        let mut offset = 0;
+        loop {
+            let read = self.fs.read_at(file, &mut buffer, offset)?;
+            hasher.update(&buffer[..read]);
+            if read < buffer.len() {
+                return Ok(hasher.finalize());
+            }
+            offset += read as u64;
+        }
     }
 
     pub(super) fn read(&self, locator: &Locator) -> Result<Object> {
@@ -102,7 +124,7 @@ impl<F: Fs> Core<F> {
             return Err(is_a_directory(Operation::Read, locator));
         }
         let place = walk::find(&self.fs, Operation::Read, locator)?;
-        let (bytes, ..) = self.load(Operation::Read, &place)?;
+        let (bytes, _) = self.load(Operation::Read, &place)?;
         let version = Version::of_content(&bytes);
         Ok(Object { bytes, version })
     }
@@ -256,8 +278,8 @@ impl<F: Fs> Core<F> {
                     self.fs.unlink(&place.dir, &place.name).map_err(failed)
                 }
                 (Ok(stat), Some(version)) if stat.kind == NodeKind::File => {
-                    let (bytes, ..) = self.load(operation, &place).map_err(gone)?;
-                    let hash = blake3::hash(&bytes);
+                    let (file, _) = self.open_file(operation, &place).map_err(gone)?;
+                    let hash = self.hash(&file).map_err(failed)?;
                     if hash.to_hex().as_str() != version.as_str() {
                         return Err(condition_failed(operation, locator, condition));
                     }

@@ -16,7 +16,7 @@ use std::io;
 use bytes::{Bytes, BytesMut};
 
 use super::core::{Core, FILE_MODE};
-use super::fs::{Fs, NodeKind, Target};
+use super::fs::{Fs, Target};
 use super::note::{self, UnderWay};
 use super::recover::{Content, Leftover};
 use super::temp::{Digest, TargetMark, Temp, Verdict};
@@ -66,7 +66,7 @@ enum Plan {
     /// A draft goes over whatever file is there.
     Replace,
     /// A draft changes places with the file that was read.
-    Exchange { wrote: Digest, read: Digest, current: Bytes, inode: u64, condition: Condition },
+    Exchange { wrote: Digest, read: Digest, inode: u64, condition: Condition },
     /// The bytes go to the end of the file that is there.
     Extend { offset: u64, inode: u64, durability: Durability },
 }
@@ -100,11 +100,6 @@ impl<F: Fs> Job<F> {
             Plan::Exchange { condition, .. } => condition,
         };
         condition_failed(self.operation, &self.place.locator, condition)
-    }
-
-    /// Tells whether `bytes` are what the job read before it replaced them, without hashing them again.
-    fn has_read(&self, bytes: &Bytes) -> bool {
-        matches!(&self.plan, Plan::Exchange { current, .. } if current == bytes)
     }
 
     fn swap(&self) -> Option<Temp> {
@@ -265,8 +260,8 @@ impl<F: Fs> Core<F> {
     fn look_for_write(&self, job: &mut Job<F>, wrote: &blake3::Hash, condition: &Condition) -> Result<()> {
         let locator = &job.place.locator;
         if let Condition::Matches(version) = condition {
-            let (current, stat, old) = self.load(job.operation, &job.place)?;
-            let read = blake3::hash(&current);
+            let (old, stat) = self.open_file(job.operation, &job.place)?;
+            let read = self.hash(&old).map_err(|error| job.failed(&self.fs, error))?;
             if read.to_hex().as_str() != version.as_str() {
                 return Err(condition_failed(job.operation, locator, condition));
             }
@@ -274,7 +269,7 @@ impl<F: Fs> Core<F> {
             job.mode = stat.mode & 0o777;
             job.old = Some(old);
             let (inode, condition) = (stat.inode, condition.clone());
-            job.plan = Plan::Exchange { wrote, read, current, inode, condition };
+            job.plan = Plan::Exchange { wrote, read, inode, condition };
             return Ok(());
         }
         match self.fs.stat(&job.place.dir, &job.place.name) {
@@ -309,14 +304,14 @@ impl<F: Fs> Core<F> {
             return Ok(());
         }
         // The file has another name, perhaps outside the root: what is under that name must not change.
-        let (current, stat, _) = self.load(job.operation, &job.place)?;
+        let (current, stat) = self.load(job.operation, &job.place)?;
         let mut whole = BytesMut::with_capacity(current.len() + job.bytes.len());
         whole.extend_from_slice(&current);
         whole.extend_from_slice(&job.bytes);
         job.bytes = whole.freeze();
         job.mode = stat.mode & 0o777;
         let (wrote, read) = (Digest::of(&job.bytes), Digest::of(&current));
-        job.plan = Plan::Exchange { wrote, read, current, inode: stat.inode, condition: Condition::Any };
+        job.plan = Plan::Exchange { wrote, read, inode: stat.inode, condition: Condition::Any };
         Ok(())
     }
 
@@ -501,7 +496,11 @@ impl<F: Fs> Core<F> {
             }
             Err(error) => return give_up(&swap_name, job.failed(fs, error)),
         }
-        let content = self.displaced(job, &swap_name).map_err(|error| job.failed(fs, error))?;
+        if self.is_what_was_read(job, &swap_name).map_err(|error| job.failed(fs, error))? {
+            fs.unlink(dir, &swap_name).map_err(|error| job.failed(fs, error))?;
+            return Ok(None);
+        }
+        let content = self.content_of(dir, &swap_name).map_err(|error| job.failed(fs, error))?;
         if let Some(Content::Thing) = content {
             // A link or directory took the file's place: it goes back, and our content goes away.
             fs.rename(dir, &swap_name, dir, name, Target::Exchanged)
@@ -513,17 +512,15 @@ impl<F: Fs> Core<F> {
         self.discard_or_keep(job, &swap, &swap_name, content)
     }
 
-    /// Returns what the exchange displaced, read through the handle it was read by before if it is the same file.
-    fn displaced(&self, job: &Job<F>, swap_name: &str) -> io::Result<Option<Content>> {
-        let stat = self.fs.stat(&job.place.dir, swap_name)?;
-        match (&job.plan, &job.old) {
-            (Plan::Exchange { inode, .. }, Some(old))
-                if stat.kind == NodeKind::File && stat.inode == *inode =>
-            {
-                Ok(Some(Content::File(self.fs.read(old, stat.size)?.into())))
-            }
-            _ => self.content_of(&job.place.dir, swap_name),
-        }
+    /// Tells whether the exchange displaced the very file that was read, with the content that was read.
+    ///
+    /// Through the handle it was read by: the common case opens nothing and holds nothing in memory.
+    fn is_what_was_read(&self, job: &Job<F>, swap_name: &str) -> io::Result<bool> {
+        let (Plan::Exchange { read, inode, .. }, Some(old)) = (&job.plan, &job.old) else {
+            return Ok(false);
+        };
+        let same_file = self.fs.stat(&job.place.dir, swap_name).is_ok_and(|stat| stat.inode == *inode);
+        Ok(same_file && Digest::from_hash(&self.hash(old)?) == *read)
     }
 
     /// Removes what is under the swap name if it is ours, else keeps it; the judgement is recovery's.
@@ -536,7 +533,7 @@ impl<F: Fs> Core<F> {
     ) -> Result<Option<Displaced>> {
         let (fs, dir) = (&self.fs, &job.place.dir);
         let failed = |error| job.failed(fs, error);
-        let is_ours = |bytes| job.has_read(bytes) || swap.judge(Digest::of(bytes)) == Verdict::Discard;
+        let is_ours = |bytes: &Bytes| swap.judge(Digest::of(bytes)) == Verdict::Discard;
         match content {
             None => Ok(None),
             Some(Content::File(bytes)) if is_ours(&bytes) => {

@@ -167,6 +167,10 @@ impl Fs for Disk {
         system::read_all(file, usize::try_from(size_hint).unwrap_or(0))
     }
 
+    fn read_at(&self, file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        system::read_at(file, buffer, offset)
+    }
+
     fn append(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
         let mut writer = file;
         writer.write(bytes)
@@ -342,6 +346,7 @@ fn open_private(path: &Path) -> io::Result<fs::File> {
 #[cfg(unix)]
 mod system {
     use std::io;
+    use std::os::fd::AsFd;
     use std::os::unix::fs::FileExt;
 
     use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
@@ -456,15 +461,9 @@ mod system {
         let _ = file;
     }
 
-    pub(super) fn read_at(file: &std::fs::File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match file.read_at(&mut bytes[filled..], offset + filled as u64)? {
-                0 => break,
-                read => filled += read,
-            }
-        }
-        Ok(filled)
+    /// Fills `bytes` from `offset` on; a regular file gives less only at its end.
+    pub(super) fn read_at(file: impl AsFd, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        Ok(rustix::io::retry_on_intr(|| rustix::io::pread(&file, &mut *bytes, offset))?)
     }
 
     pub(super) fn write_at(file: &std::fs::File, bytes: &[u8], offset: u64) -> io::Result<()> {
@@ -478,7 +477,9 @@ mod system {
             // Less than was asked for is the end of a regular file.
             let asked = bytes.capacity() - bytes.len();
             let offset = bytes.len() as u64;
-            if rustix::io::pread(file, spare_capacity(&mut bytes), offset)? < asked {
+            let read =
+                rustix::io::retry_on_intr(|| rustix::io::pread(file, spare_capacity(&mut bytes), offset))?;
+            if read < asked {
                 return Ok(bytes);
             }
             bytes.reserve(bytes.capacity());
@@ -593,7 +594,7 @@ mod system {
         parent.open_dir_nofollow(name)
     }
 
-    pub(super) fn read_at(mut file: &std::fs::File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    pub(super) fn read_at(mut file: impl Read + Seek, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         file.seek(SeekFrom::Start(offset))?;
         let mut filled = 0;
         while filled < bytes.len() {
