@@ -1,5 +1,10 @@
 //! The real disk, reached through a directory handle that cannot be climbed out of.
 
+#[cfg(not(unix))]
+mod portable;
+#[cfg(unix)]
+mod unix;
+
 use std::fs::{self, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +16,10 @@ use std::time::Duration;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, File, OpenOptions};
 
+#[cfg(not(unix))]
+use self::portable as system;
+#[cfg(unix)]
+use self::unix as system;
 use super::core::WRITE_LOCK;
 use super::fs::{Fs, Name, NodeKind, Stat, Target};
 
@@ -327,12 +336,19 @@ fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
+/// Makes a directory and those above it, and their names durable.
 fn make_private_dirs(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, DIRECTORY_MODE);
-    builder.create(path)
+    let made: Vec<&Path> = path.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
+    builder.create(path)?;
+    for parent in made.iter().filter_map(|made| made.parent()) {
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        system::sync_ambient_dir(parent)?;
+    }
+    Ok(())
 }
 
 fn open_private(path: &Path) -> io::Result<fs::File> {
@@ -341,293 +357,4 @@ fn open_private(path: &Path) -> io::Result<fs::File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
-}
-
-#[cfg(unix)]
-mod system {
-    use std::io;
-    use std::os::fd::AsFd;
-    use std::os::unix::fs::FileExt;
-
-    use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
-    use rustix::buffer::spare_capacity;
-    use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
-    use rustix::io::Errno;
-
-    use crate::device_local::fs::{NodeKind, Stat};
-
-    /// Opens pipes and devices without waiting for their other end; they are refused afterwards.
-    pub(super) fn without_waiting(options: &mut OpenOptions) {
-        options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
-    }
-
-    pub(super) fn stat(parent: &Dir, name: &str) -> io::Result<Stat> {
-        Ok(convert(rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?))
-    }
-
-    pub(super) fn stat_file(file: &File) -> io::Result<Stat> {
-        Ok(convert(rustix::fs::fstat(file)?))
-    }
-
-    pub(super) fn stat_dir(dir: &Dir) -> io::Result<Stat> {
-        Ok(convert(rustix::fs::fstat(dir)?))
-    }
-
-    fn convert(stat: rustix::fs::Stat) -> Stat {
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => NodeKind::File,
-            FileType::Directory => NodeKind::Directory,
-            FileType::Symlink => NodeKind::Link,
-            _ => NodeKind::Other,
-        };
-        let nanoseconds = |seconds: i64, nanoseconds: i64| {
-            seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
-        };
-        Stat {
-            kind,
-            size: u64::try_from(stat.st_size).unwrap_or(0),
-            mode: stat.st_mode & 0o7777,
-            links: widen(stat.st_nlink),
-            inode: stat.st_ino,
-            device: widen(stat.st_dev),
-            modified_ns: nanoseconds(stat.st_mtime, narrow(stat.st_mtime_nsec)),
-            changed_ns: nanoseconds(stat.st_ctime, narrow(stat.st_ctime_nsec)),
-        }
-    }
-
-    /// Widens a field whose type differs between systems.
-    fn widen(value: impl TryInto<u64>) -> u64 {
-        value.try_into().unwrap_or(0)
-    }
-
-    fn narrow(value: impl TryInto<i64>) -> i64 {
-        value.try_into().unwrap_or(0)
-    }
-
-    /// Gives a directory just made exactly `mode`, whatever the umask took away.
-    pub(super) fn fix_mode(parent: &Dir, name: &str, mode: u32) -> io::Result<()> {
-        if stat(parent, name)?.mode & 0o777 == mode {
-            return Ok(());
-        }
-        set_dir_mode(parent, name, Mode::from_raw_mode(mode))
-    }
-
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn set_dir_mode(parent: &Dir, name: &str, mode: Mode) -> io::Result<()> {
-        // By handle, not by name: a link swapped in meanwhile must not be followed. An O_PATH handle
-        // cannot be changed itself, and a directory without permissions cannot be opened otherwise.
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(parent, name, flags, Mode::empty())?;
-        let through = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&handle));
-        Ok(rustix::fs::chmod(through, mode)?)
-    }
-
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn set_dir_mode(parent: &Dir, name: &str, mode: Mode) -> io::Result<()> {
-        Ok(rustix::fs::chmodat(parent, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
-    }
-
-    pub(super) fn fix_file_mode(file: &File, mode: u32) -> io::Result<()> {
-        if stat_file(file)?.mode & 0o777 == mode {
-            return Ok(());
-        }
-        Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
-    }
-
-    /// Returns the same directory with a handle that can be read and synced; cap-std's own cannot.
-    pub(super) fn readable(dir: Dir) -> io::Result<Dir> {
-        readable_child(&dir, ".")
-    }
-
-    /// Opens a directory of `parent`; one name, no link followed.
-    pub(super) fn readable_child(parent: &Dir, name: &str) -> io::Result<Dir> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(parent, name, flags, Mode::empty())?;
-        Ok(Dir::from_std_file(std::fs::File::from(handle)))
-    }
-
-    pub(super) fn sync_dir(dir: &Dir) -> io::Result<()> {
-        Ok(rustix::fs::fsync(dir)?)
-    }
-
-    /// Lets the system begin to write a file that is going to be synced.
-    ///
-    /// Then the first sync commits what all of them need, and the others find it done.
-    pub(super) fn start_writing(file: &File) {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        // A hint: the sync that follows does and reports whatever this did not.
-        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-        #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        let _ = file;
-    }
-
-    /// Fills `bytes` from `offset` on; a regular file gives less only at its end.
-    pub(super) fn read_at(file: impl AsFd, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        Ok(rustix::io::retry_on_intr(|| rustix::io::pread(&file, &mut *bytes, offset))?)
-    }
-
-    pub(super) fn write_at(file: &std::fs::File, bytes: &[u8], offset: u64) -> io::Result<()> {
-        file.write_all_at(bytes, offset)
-    }
-
-    /// Reads the whole file, in one call if it measures what is expected.
-    pub(super) fn read_all(file: &File, expected: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(expected + 1);
-        loop {
-            // Less than was asked for is the end of a regular file.
-            let asked = bytes.capacity() - bytes.len();
-            let offset = bytes.len() as u64;
-            let read =
-                rustix::io::retry_on_intr(|| rustix::io::pread(file, spare_capacity(&mut bytes), offset))?;
-            if read < asked {
-                return Ok(bytes);
-            }
-            bytes.reserve(bytes.capacity());
-        }
-    }
-
-    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-    fn rename_with(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str, flags: RenameFlags) -> io::Result<()> {
-        rustix::fs::renameat_with(from_dir, from, to_dir, to, flags).map_err(|errno| match errno {
-            // How a filesystem says that it does not know the flag, and how a kernel does.
-            Errno::INVAL | Errno::NOSYS | Errno::NOTSUP => io::ErrorKind::Unsupported.into(),
-            errno => errno.into(),
-        })
-    }
-
-    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-    fn rename_with(_: &Dir, _: &str, _: &Dir, _: &str, _: RenameFlags) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    pub(super) fn exchange(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str) -> io::Result<()> {
-        rename_with(from_dir, from, to_dir, to, RenameFlags::EXCHANGE)
-    }
-
-    pub(super) fn rename_to_free(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str) -> io::Result<()> {
-        match rename_with(from_dir, from, to_dir, to, RenameFlags::NOREPLACE) {
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
-            result => return result,
-        }
-        // A second name that must be new, then away with the first: never in between without a name.
-        match from_dir.hard_link(from, to_dir, to) {
-            Ok(()) => return from_dir.remove_file(from),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
-            // A directory, or a filesystem without hard links: look, then rename. A name created in
-            // between by a program that takes no lock would be replaced.
-            Err(_) => {}
-        }
-        match stat(to_dir, to) {
-            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => from_dir.rename(from, to_dir, to),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-#[cfg(not(unix))]
-mod system {
-    use std::io::{self, Read, Seek, SeekFrom, Write};
-    use std::time::{SystemTime, UNIX_EPOCH};
-
-    use cap_fs_ext::{DirExt, MetadataExt};
-    use cap_std::fs::{Dir, File, Metadata, OpenOptions};
-
-    use crate::device_local::fs::{NodeKind, Stat};
-
-    pub(super) fn without_waiting(_options: &mut OpenOptions) {}
-
-    pub(super) fn stat(parent: &Dir, name: &str) -> io::Result<Stat> {
-        Ok(convert(&parent.symlink_metadata(name)?))
-    }
-
-    pub(super) fn stat_file(file: &File) -> io::Result<Stat> {
-        Ok(convert(&file.metadata()?))
-    }
-
-    pub(super) fn stat_dir(dir: &Dir) -> io::Result<Stat> {
-        Ok(convert(&dir.dir_metadata()?))
-    }
-
-    fn convert(metadata: &Metadata) -> Stat {
-        let kind = match metadata.file_type() {
-            kind if kind.is_file() => NodeKind::File,
-            kind if kind.is_dir() => NodeKind::Directory,
-            kind if kind.is_symlink() => NodeKind::Link,
-            _ => NodeKind::Other,
-        };
-        let modified = metadata.modified().map(|time| time.into_std()).unwrap_or(SystemTime::UNIX_EPOCH);
-        let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let modified_ns = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
-        Stat {
-            kind,
-            size: metadata.len(),
-            mode: 0o600,
-            links: metadata.nlink(),
-            inode: metadata.ino(),
-            device: metadata.dev(),
-            modified_ns,
-            changed_ns: modified_ns,
-        }
-    }
-
-    pub(super) fn fix_mode(_parent: &Dir, _name: &str, _mode: u32) -> io::Result<()> {
-        Ok(())
-    }
-
-    pub(super) fn fix_file_mode(_file: &File, _mode: u32) -> io::Result<()> {
-        Ok(())
-    }
-
-    pub(super) fn sync_dir(_dir: &Dir) -> io::Result<()> {
-        // A directory has no handle that can be flushed; its names are as durable as the system makes them.
-        Ok(())
-    }
-
-    pub(super) fn start_writing(_file: &File) {}
-
-    pub(super) fn readable(dir: Dir) -> io::Result<Dir> {
-        Ok(dir)
-    }
-
-    pub(super) fn readable_child(parent: &Dir, name: &str) -> io::Result<Dir> {
-        parent.open_dir_nofollow(name)
-    }
-
-    pub(super) fn read_at(mut file: impl Read + Seek, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        file.seek(SeekFrom::Start(offset))?;
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match file.read(&mut bytes[filled..])? {
-                0 => break,
-                read => filled += read,
-            }
-        }
-        Ok(filled)
-    }
-
-    pub(super) fn write_at(mut file: &std::fs::File, bytes: &[u8], offset: u64) -> io::Result<()> {
-        file.seek(SeekFrom::Start(offset))?;
-        file.write_all(bytes)
-    }
-
-    pub(super) fn read_all(file: &File, expected: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(expected + 1);
-        let mut reader = file;
-        reader.seek(SeekFrom::Start(0))?;
-        reader.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    }
-
-    pub(super) fn exchange(_from_dir: &Dir, _from: &str, _to_dir: &Dir, _to: &str) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    pub(super) fn rename_to_free(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str) -> io::Result<()> {
-        match stat(to_dir, to) {
-            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => from_dir.rename(from, to_dir, to),
-            Err(error) => Err(error),
-        }
-    }
 }
