@@ -104,18 +104,18 @@ impl<F: Fs> Core<F> {
         Ok((bytes.into(), stat))
     }
 
-    /// Returns the hash of a file's content without holding it in memory.
-    pub(super) fn hash(&self, file: &F::File) -> io::Result<blake3::Hash> {
+    /// Returns the hash of a file's content without holding it in memory; `expected` is what it probably measures.
+    pub(super) fn hash(&self, file: &F::File, expected: u64) -> io::Result<blake3::Hash> {
         let mut hasher = blake3::Hasher::new();
         let mut buffer = [0; HASHED_BYTES];
         let mut offset = 0;
         loop {
             let read = self.fs.read_at(file, &mut buffer, offset)?;
             hasher.update(&buffer[..read]);
-            if read < buffer.len() {
+            offset += read as u64;
+            if read == 0 || (read < buffer.len() && offset == expected) {
                 return Ok(hasher.finalize());
             }
-            offset += read as u64;
         }
     }
 
@@ -278,8 +278,8 @@ impl<F: Fs> Core<F> {
                     self.fs.unlink(&place.dir, &place.name).map_err(failed)
                 }
                 (Ok(stat), Some(version)) if stat.kind == NodeKind::File => {
-                    let (file, _) = self.open_file(operation, &place).map_err(gone)?;
-                    let hash = self.hash(&file).map_err(failed)?;
+                    let (file, stat) = self.open_file(operation, &place).map_err(gone)?;
+                    let hash = self.hash(&file, stat.size).map_err(failed)?;
                     if hash.to_hex().as_str() != version.as_str() {
                         return Err(condition_failed(operation, locator, condition));
                     }

@@ -261,7 +261,7 @@ impl<F: Fs> Core<F> {
         let locator = &job.place.locator;
         if let Condition::Matches(version) = condition {
             let (old, stat) = self.open_file(job.operation, &job.place)?;
-            let read = self.hash(&old).map_err(|error| job.failed(&self.fs, error))?;
+            let read = self.hash(&old, stat.size).map_err(|error| job.failed(&self.fs, error))?;
             if read.to_hex().as_str() != version.as_str() {
                 return Err(condition_failed(job.operation, locator, condition));
             }
@@ -519,8 +519,10 @@ impl<F: Fs> Core<F> {
         let (Plan::Exchange { read, inode, .. }, Some(old)) = (&job.plan, &job.old) else {
             return Ok(false);
         };
-        let same_file = self.fs.stat(&job.place.dir, swap_name).is_ok_and(|stat| stat.inode == *inode);
-        Ok(same_file && Digest::from_hash(&self.hash(old)?) == *read)
+        match self.fs.stat(&job.place.dir, swap_name) {
+            Ok(stat) if stat.inode == *inode => Ok(Digest::from_hash(&self.hash(old, stat.size)?) == *read),
+            _ => Ok(false),
+        }
     }
 
     /// Removes what is under the swap name if it is ours, else keeps it; the judgement is recovery's.

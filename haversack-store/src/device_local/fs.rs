@@ -51,7 +51,7 @@ pub trait Fs: fmt::Debug + Send + Sync + 'static {
     /// Returns the whole content from the start; `size_hint` is what it probably measures.
     fn read(&self, file: &Self::File, size_hint: u64) -> io::Result<Vec<u8>>;
 
-    /// Reads into `buffer` from `offset` on; returns how much there was, less than asked for only at the end.
+    /// Reads into `buffer` from `offset` on; returns how much, which is nothing only at the end.
     fn read_at(&self, file: &Self::File, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Writes at the end of the file; returns how many of `bytes`, which may be fewer than all.

@@ -121,7 +121,7 @@ pub(super) fn start_writing(file: &File) {
     let _ = file;
 }
 
-/// Fills `bytes` from `offset` on; a regular file gives less only at its end.
+/// Reads what there is from `offset` on, perhaps less than fits.
 pub(super) fn read_at(file: impl AsFd, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     Ok(rustix::io::retry_on_intr(|| rustix::io::pread(&file, &mut *bytes, offset))?)
 }
@@ -134,14 +134,14 @@ pub(super) fn write_at(file: &std::fs::File, bytes: &[u8], offset: u64) -> io::R
 pub(super) fn read_all(file: &File, expected: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(expected + 1);
     loop {
-        // Less than was asked for is the end of a regular file.
         let asked = bytes.capacity() - bytes.len();
         let offset = bytes.len() as u64;
         let read = rustix::io::retry_on_intr(|| rustix::io::pread(file, spare_capacity(&mut bytes), offset))?;
-        if read < asked {
+        // Some filesystems give less than there is: only nothing, or all that was expected, is the end.
+        if read == 0 || (read < asked && bytes.len() == expected) {
             return Ok(bytes);
         }
-        bytes.reserve(bytes.capacity());
+        bytes.reserve(1);
     }
 }
 
