@@ -338,9 +338,9 @@ impl<F: Fs> Core<F> {
 
     /// Step 3: writes the draft, or adds the bytes.
     fn write_draft(&self, job: &mut Job<F>) -> Result<()> {
-        if let Plan::Extend { offset, .. } = job.plan {
+        if let Plan::Extend { .. } = job.plan {
             let file = job.file.as_ref().expect("opened when it was looked at");
-            return self.extend(file, offset, &job.bytes).map_err(|error| job.failed(&self.fs, error));
+            return self.append_all(file, &job.bytes).map_err(|error| job.failed(&self.fs, error));
         }
         let name = job.draft.to_string();
         let create = || self.fs.create(&job.place.dir, &name, job.mode);
@@ -369,15 +369,6 @@ impl<F: Fs> Core<F> {
         Ok(())
     }
 
-    /// Adds all of `bytes` or nothing.
-    fn extend(&self, file: &F::File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let result = self.append_all(file, bytes);
-        if result.is_err() {
-            self.cut_if_ours(file, offset, bytes)?;
-        }
-        result
-    }
-
     /// Step 4: makes drafts and appended bytes durable.
     fn sync_contents(&self, slots: &mut [Slot<F>]) {
         let wants_sync =
@@ -398,14 +389,7 @@ impl<F: Fs> Core<F> {
             }
             // A failed sync is not tried again on the same handle: the pages may be marked clean and lost.
             let result = results.next().unwrap_or_else(|| Err(io::Error::other("no answer")));
-            result.map_err(|error| {
-                if let (Plan::Extend { offset, .. }, Some(file)) = (&job.plan, &job.file)
-                    && let Err(second) = self.cut_if_ours(file, *offset, &job.bytes)
-                {
-                    return job.failed(&self.fs, second);
-                }
-                job.failed(&self.fs, error)
-            })
+            result.map_err(|error| job.failed(&self.fs, error))
         });
     }
 
@@ -572,10 +556,14 @@ impl<F: Fs> Core<F> {
         result
     }
 
-    /// Removes what a job that failed wrote so far; what it says is more useful than a second failure.
+    /// Takes back what a job that failed wrote so far; what it says is more useful than a second failure.
     fn abandon(&self, job: &Job<F>) {
-        if !matches!(job.plan, Plan::Extend { .. }) && job.file.is_some() {
-            drop(self.fs.unlink(&job.place.dir, &job.draft.to_string()));
+        match (&job.plan, &job.file) {
+            (Plan::Extend { offset, .. }, Some(file)) => drop(self.cut_if_ours(file, *offset, &job.bytes)),
+            (Plan::Create | Plan::Replace | Plan::Exchange { .. }, Some(_)) => {
+                drop(self.fs.unlink(&job.place.dir, &job.draft.to_string()));
+            }
+            (_, None) => {}
         }
     }
 }
