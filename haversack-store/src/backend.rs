@@ -232,12 +232,12 @@ pub struct Info {
 /// A lock that is held until this is dropped.
 #[must_use = "dropping the guard releases the lock"]
 pub struct Guard {
-    _held: Box<dyn Any + Send>,
+    _held: Box<dyn Any + Send + Sync>,
 }
 
 impl Guard {
     /// Returns a guard that releases by dropping `held`.
-    pub fn new(held: impl Any + Send) -> Guard {
+    pub fn new(held: impl Any + Send + Sync) -> Guard {
         Guard { _held: Box::new(held) }
     }
 }

@@ -102,6 +102,10 @@ pub(super) fn files_are_not_directories(bench: &Bench<'_>) -> Checked {
     ensure_refused(below, ErrorKind::Invalid, "writing below an object")?;
     let appended = bench.store.append(&at("file/below"), "x", Durability::Now);
     ensure_refused(appended, ErrorKind::Invalid, "appending below an object")?;
+    ensure_refused(bench.store.read(&at("file/below")), ErrorKind::NotFound, "reading below an object")?;
+    ensure_refused(bench.store.info(&at("file/below")), ErrorKind::NotFound, "looking below an object")?;
+    bench.store.delete(&at("file/below"), Condition::Any)?;
+    ensure_eq(bench.store.list(&at("file/below"))?.entries, vec![], "children of nothing")?;
     ensure_eq(&bench.store.read(&at("file"))?.bytes[..], b"file", "the object")?;
     ensure_eq(&bench.store.read(&at("dir/x"))?.bytes[..], b"dir/x", "what is in the directory")
 }

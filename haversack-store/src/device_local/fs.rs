@@ -19,7 +19,7 @@ pub trait Fs: fmt::Debug + Send + Sync + 'static {
     /// An opened regular file.
     type File: Send + Sync + 'static;
     /// A lock that is held until it is dropped.
-    type Lock: Send + 'static;
+    type Lock: Send + Sync + 'static;
 
     /// Returns the root.
     fn root(&self) -> Arc<Self::Dir>;

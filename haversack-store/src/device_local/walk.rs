@@ -9,7 +9,7 @@ use super::fs::{Fs, NodeKind};
 use super::twins::Twins;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
-use crate::refuse::root_refused;
+use crate::refuse::{nothing_there, root_refused};
 
 /// Where an object is or would be: an opened directory and the name as the disk spells it.
 pub(super) struct Place<F: Fs> {
@@ -52,8 +52,17 @@ pub(super) fn find_with_way<F: Fs>(
         if segments.peek().is_none() {
             return Ok(Place { dir, name, locator: locator.clone() });
         }
-        let next =
-            fs.open_dir(&dir, &name).map_err(|error| explain(fs, operation, locator, &dir, &name, error))?;
+        let next = match fs.open_dir(&dir, &name) {
+            Ok(next) => next,
+            // Nothing can be below a file; a link or a pipe in the way is worth saying.
+            Err(error)
+                if error.kind() == io::ErrorKind::NotADirectory
+                    && fs.stat(&dir, &name).is_ok_and(|stat| stat.kind == NodeKind::File) =>
+            {
+                return Err(nothing_there(operation, locator));
+            }
+            Err(error) => return Err(explain(fs, operation, locator, &dir, &name, error)),
+        };
         way.push((dir, next.clone()));
         dir = next;
     }
