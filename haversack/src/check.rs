@@ -4,6 +4,8 @@ use std::fmt;
 
 use haversack_store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Locator, Odd, Result};
 
+use crate::error::with_causes;
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
@@ -151,18 +153,6 @@ async fn check_kept(backend: &dyn Backend) -> Finding {
         }
         Err(error) => Finding::fail("kept", with_causes(&error), "See the cause"),
     }
-}
-
-/// Returns an error with everything that led to it, in one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -2,10 +2,22 @@
 //!
 //! Everything here is `async` over [`dyn Backend`](store::Backend) and decides without a disk, a clock, randomness, the
 //! environment or a terminal: whatever is needed of those is handed in.
+//!
+//! [`Memory`] is the handle with the verbs. [`memory_tool`] and [`file_storage`] are its faces: what an agent with Anthropic's memory
+//! tool and what a program written against six file commands expect.
 
 pub mod check;
+mod error;
+pub mod file_storage;
+mod memory;
+pub mod memory_tool;
+mod text;
 
 pub use haversack_store as store;
+
+pub use self::error::{Error, Reason, Result, Verb};
+pub use self::memory::{BatchReport, Change, Depth, Edited, MAX_TEXT_BYTES, Memory, View};
+pub use self::text::{Ending, Occurrences};
 
 /// The README's example is compiled with the documentation's.
 #[cfg(doctest)]

@@ -1,0 +1,374 @@
+//! The memory as an agent uses it: a handle with eight verbs.
+//!
+//! # Invariants
+//! 1. A verb that reads and then writes is one critical section across threads and processes: it holds the store's lock from
+//!    its read to its write (`thirty_two_processes_keep_every_edit`).
+//! 2. The lock orders our own; others are met by compare-and-swap. What an editor saves between our read and our write counts
+//!    as having been there first: the edit is made again on top of it, and if it no longer applies the editor's text is put
+//!    back and the verb refused (`an_editor_in_between_came_first`).
+//! 3. A refused verb changed nothing (`a_refused_verb_changes_nothing`).
+//! 4. A batch is applied whole or not at all, also by a process that died; see [`batch`](mod@batch).
+//!
+//! Text is literal: nothing that is replaced, inserted or searched for is a pattern.
+
+mod batch;
+mod redo;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haversack_store::{
+    Backend, Bytes, Condition, Displaced, Durability, EntryKind, Error as StoreError, ErrorKind, Guard, Info,
+    Listing, Locator, Object, Version,
+};
+
+pub use self::batch::{BatchReport, Change};
+use crate::error::{Error, Reason, Result, Verb};
+use crate::text::{Ending, NewText, insert_lines, replace_once};
+
+/// The lock that everything holds which reads and then writes.
+const STORE_LOCK: &str = "store";
+
+/// How long a verb waits for another process, unless told otherwise.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
+
+/// The largest file that is held in memory as text; agents' notes are a thousandth of it.
+pub const MAX_TEXT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How often an edit is made again because another program saved in between.
+const MAX_TRIES: usize = 8;
+
+/// A handle on one memory: its files, and the state that goes with them.
+#[derive(Clone)]
+pub struct Memory {
+    files: Arc<dyn Backend>,
+    state: Arc<dyn Backend>,
+    lock_wait: Duration,
+}
+
+/// What a look at a place found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum View {
+    /// A file, with its content.
+    File(Object),
+    /// A directory, with its children.
+    Directory(Listing),
+}
+
+/// What an edit did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// The first line that changed, counted from 1.
+    pub line: usize,
+    /// The state the file is now.
+    pub version: Version,
+    /// What was written: UTF-8, because it was a text.
+    content: Bytes,
+}
+
+impl Edited {
+    /// Returns the text as it is now.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.content).expect("only text is edited")
+    }
+}
+
+/// How far a delete goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// A file or an empty directory.
+    Single,
+    /// A file, or a directory with everything in it.
+    Recursive,
+}
+
+/// Holds the store's lock, and with it the right to read and then write.
+pub(crate) struct Turn {
+    _lock: Guard,
+}
+
+impl Memory {
+    /// Returns the memory whose files are in `files` and whose state is in `state`, another backend of this device.
+    ///
+    /// A batch that a process left unfinished is completed by the first verb that writes.
+    pub fn new(files: Arc<dyn Backend>, state: Arc<dyn Backend>) -> Memory {
+        Memory { files, state, lock_wait: LOCK_WAIT }
+    }
+
+    /// Sets how long a verb waits for another process before it gives up with [`ErrorKind::Busy`].
+    pub fn with_lock_wait(mut self, lock_wait: Duration) -> Memory {
+        self.lock_wait = lock_wait;
+        self
+    }
+
+    /// Returns the backend of the files.
+    pub fn files(&self) -> &dyn Backend {
+        &*self.files
+    }
+
+    /// Returns the content of a file, or the children of a directory.
+    pub async fn view(&self, locator: &Locator) -> Result<View> {
+        let info = self.info(Verb::View, locator).await?;
+        let failed = |error: StoreError| match error.kind() {
+            ErrorKind::NotFound => Error::new(Verb::View, locator, Reason::NotFound),
+            _ => Error::storage(Verb::View, locator, error),
+        };
+        match info.kind {
+            EntryKind::Directory => Ok(View::Directory(self.files.list(locator).await.map_err(failed)?)),
+            EntryKind::File => {
+                check_size(Verb::View, &info)?;
+                Ok(View::File(self.files.read(locator).await.map_err(failed)?))
+            }
+        }
+    }
+
+    /// Makes a new file; one that is there already is not touched.
+    pub async fn create(&self, locator: &Locator, bytes: impl Into<Bytes>) -> Result<Version> {
+        let bytes = bytes.into();
+        let _turn = self.turn(Verb::Create, locator).await?;
+        match self.files.write(locator, bytes, Condition::Absent).await {
+            Ok(written) => Ok(written.version),
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                Err(Error::new(Verb::Create, locator, Reason::Exists))
+            }
+            Err(error) => Err(match self.files.info(locator).await {
+                Ok(info) if info.kind == EntryKind::Directory => {
+                    Error::new(Verb::Create, locator, Reason::Exists)
+                }
+                _ => Error::storage(Verb::Create, locator, error),
+            }),
+        }
+    }
+
+    /// Replaces the only occurrence of `old` by `new`, both literal.
+    pub async fn str_replace(&self, locator: &Locator, old: &str, new: &str) -> Result<Edited> {
+        self.edit(Verb::StrReplace, locator, |text| replace_once(text, old, new).map_err(Reason::from)).await
+    }
+
+    /// Inserts `text` as whole lines after line `after_line`; 0 is the top.
+    pub async fn insert(
+        &self,
+        locator: &Locator,
+        after_line: usize,
+        text: &str,
+        ending: Ending,
+    ) -> Result<Edited> {
+        let insert = |there: &str| insert_lines(there, after_line, text, ending).map_err(Reason::from);
+        self.edit(Verb::Insert, locator, insert).await
+    }
+
+    /// Adds `bytes` to the end of a file, making it if need be; costs the same whatever its size.
+    ///
+    /// Returns the size before, which is where the new bytes begin.
+    pub async fn append(&self, locator: &Locator, bytes: impl Into<Bytes>) -> Result<u64> {
+        let bytes = bytes.into();
+        let _turn = self.turn(Verb::Append, locator).await?;
+        let appended = match self.files.append(locator, bytes.clone(), Durability::Now).await {
+            Ok(appended) => appended,
+            Err(error) => return Err(self.explain(Verb::Append, locator, error).await),
+        };
+        let Some(displaced) = appended.displaced else {
+            return Ok(appended.offset);
+        };
+        // The file was replaced, and an editor saved in that moment: its text came first.
+        let now = self.read(Verb::Append, locator).await?;
+        let offset = displaced.bytes.len() as u64;
+        let whole = Bytes::from([&displaced.bytes[..], &bytes[..]].concat());
+        let again = self.files.write(locator, whole, Condition::Matches(now.version)).await;
+        let again = again.map_err(|error| Error::storage(Verb::Append, locator, error))?;
+        if again.displaced.is_none() {
+            self.release(Verb::Append, locator, displaced).await?;
+        }
+        Ok(offset)
+    }
+
+    /// Removes a file or a directory.
+    pub async fn delete(&self, locator: &Locator, depth: Depth) -> Result<()> {
+        let _turn = self.turn(Verb::Delete, locator).await?;
+        self.delete_in_turn(locator, depth).await
+    }
+
+    async fn delete_in_turn(&self, locator: &Locator, depth: Depth) -> Result<()> {
+        if locator.is_root() {
+            return Err(Error::new(Verb::Delete, locator, Reason::IsRoot));
+        }
+        let failed = |error| Error::storage(Verb::Delete, locator, error);
+        let info = self.info(Verb::Delete, locator).await?;
+        if info.kind == EntryKind::File {
+            return self.files.delete(locator, Condition::Any).await.map_err(failed);
+        }
+        let mut directories = vec![locator.clone()];
+        let mut at = 0;
+        while let Some(directory) = directories.get(at).cloned() {
+            at += 1;
+            let listing = self.files.list(&directory).await.map_err(failed)?;
+            let taken = !listing.entries.is_empty() || !listing.odd.is_empty();
+            if depth == Depth::Single && taken {
+                return Err(Error::new(Verb::Delete, locator, Reason::NotEmpty));
+            }
+            for entry in listing.entries {
+                match entry.kind {
+                    EntryKind::File => {
+                        self.files.delete(&entry.locator, Condition::Any).await.map_err(failed)?
+                    }
+                    EntryKind::Directory => directories.push(entry.locator),
+                }
+            }
+        }
+        // The deepest were found last.
+        for directory in directories.iter().rev() {
+            self.files.delete(directory, Condition::Any).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Moves a file or a directory to a name that is free.
+    pub async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
+        if from.is_root() {
+            return Err(Error::new(Verb::Rename, from, Reason::IsRoot));
+        }
+        if to != from && to.is_within(from) {
+            return Err(Error::new(Verb::Rename, from, Reason::IntoItself));
+        }
+        let _turn = self.turn(Verb::Rename, from).await?;
+        if to.is_root() || to == from {
+            self.info(Verb::Rename, from).await?;
+            return Err(Error::new(Verb::Rename, to, Reason::Exists));
+        }
+        self.files.rename(from, to).await.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::new(Verb::Rename, from, Reason::NotFound),
+            ErrorKind::Conflict => Error::new(Verb::Rename, to, Reason::Exists),
+            _ => Error::storage(Verb::Rename, from, error),
+        })
+    }
+
+    /// Applies several changes, all or nothing, each seeing those before it.
+    ///
+    /// If one is refused, nothing is done and the error says [which](Error::change). Programs outside may see some of the
+    /// changes before the others; a process that dies in between does not: whoever writes next completes the batch.
+    pub async fn batch(&self, changes: &[Change]) -> Result<BatchReport> {
+        let turn = self.turn(Verb::Batch, &Locator::root()).await?;
+        batch::apply(self, &turn, changes).await
+    }
+
+    /// Takes the store's lock and completes what a process that died left unfinished.
+    async fn turn(&self, verb: Verb, locator: &Locator) -> Result<Turn> {
+        let lock = self.files.lock(STORE_LOCK, self.lock_wait).await;
+        let turn = Turn { _lock: lock.map_err(|error| Error::storage(verb, locator, error))? };
+        redo::complete(self, &turn).await.map_err(|error| Error::storage(verb, locator, error))?;
+        Ok(turn)
+    }
+
+    /// Reads a text, changes it and writes it, as one step.
+    async fn edit(
+        &self,
+        verb: Verb,
+        locator: &Locator,
+        change: impl Fn(&str) -> Result<NewText, Reason>,
+    ) -> Result<Edited> {
+        let _turn = self.turn(verb, locator).await?;
+        let mut seen = self.read(verb, locator).await?;
+        // An editor's text that our first write displaced, kept until ours is on top of it.
+        let mut displaced: Option<Displaced> = None;
+        for _ in 0..MAX_TRIES {
+            let new = match as_text(&seen.bytes).and_then(&change) {
+                Ok(new) => new,
+                Err(reason) => {
+                    if let Some(displaced) = displaced {
+                        self.put_back(verb, locator, displaced, seen.version).await?;
+                    }
+                    return Err(Error::new(verb, locator, reason));
+                }
+            };
+            let content = Bytes::from(new.text);
+            let condition = Condition::Matches(seen.version.clone());
+            match self.files.write(locator, content.clone(), condition).await {
+                Ok(written) => {
+                    if let Some(merged) = displaced.take() {
+                        self.release(verb, locator, merged).await?;
+                    }
+                    let Some(in_between) = written.displaced else {
+                        return Ok(Edited { line: new.line, version: written.version, content });
+                    };
+                    seen = Object { bytes: in_between.bytes.clone(), version: written.version };
+                    displaced = Some(in_between);
+                }
+                // Another program saved before our write began. If it replaced what we had put there, the text that it did
+                // not see stays on its shelf.
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    seen = self.read(verb, locator).await?;
+                    displaced = None;
+                }
+                Err(error) => return Err(self.explain(verb, locator, error).await),
+            }
+        }
+        Err(Error::new(verb, locator, Reason::Restless))
+    }
+
+    /// Puts an editor's text back in the place of ours, which does not apply to it.
+    async fn put_back(&self, verb: Verb, locator: &Locator, editors: Displaced, ours: Version) -> Result<()> {
+        match self.files.write(locator, editors.bytes.clone(), Condition::Matches(ours)).await {
+            Ok(written) if written.displaced.is_none() => self.release(verb, locator, editors).await,
+            // It was changed once more: that text is newer, and the displaced one stays on its shelf.
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
+            Err(error) => Err(Error::storage(verb, locator, error)),
+        }
+    }
+
+    /// Gives up the kept copy of a text that is in the file again.
+    async fn release(&self, verb: Verb, locator: &Locator, merged: Displaced) -> Result<()> {
+        let released = self.files.delete(&merged.kept, Condition::Any).await;
+        released.map_err(|error| Error::storage(verb, locator, error))
+    }
+
+    async fn read(&self, verb: Verb, locator: &Locator) -> Result<Object> {
+        let info = self.info(verb, locator).await?;
+        if info.kind == EntryKind::Directory {
+            return Err(Error::new(verb, locator, Reason::IsDirectory));
+        }
+        check_size(verb, &info)?;
+        match self.files.read(locator).await {
+            Ok(object) => Ok(object),
+            Err(error) => Err(self.explain(verb, locator, error).await),
+        }
+    }
+
+    pub(crate) async fn info(&self, verb: Verb, locator: &Locator) -> Result<Info> {
+        self.files.info(locator).await.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::new(verb, locator, Reason::NotFound),
+            _ => Error::storage(verb, locator, error),
+        })
+    }
+
+    /// Returns the error of a verb whose storage refused, told as precisely as it can be.
+    async fn explain(&self, verb: Verb, locator: &Locator, error: StoreError) -> Error {
+        match (error.kind(), self.files.info(locator).await) {
+            (ErrorKind::NotFound, _) => Error::new(verb, locator, Reason::NotFound),
+            (ErrorKind::Invalid, Ok(info)) if info.kind == EntryKind::Directory => {
+                Error::new(verb, locator, Reason::IsDirectory)
+            }
+            _ => Error::storage(verb, locator, error),
+        }
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+fn check_size(verb: Verb, info: &Info) -> Result<()> {
+    if info.size_bytes > MAX_TEXT_BYTES {
+        let reason = Reason::TooLarge { size_bytes: info.size_bytes };
+        return Err(Error::new(verb, &info.locator, reason));
+    }
+    Ok(())
+}
+
+/// Returns bytes as the text they are.
+pub(crate) fn as_text(bytes: &[u8]) -> Result<&str, Reason> {
+    std::str::from_utf8(bytes).map_err(|error| Reason::NotText { valid_bytes: error.valid_up_to() })
+}

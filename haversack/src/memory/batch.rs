@@ -1,0 +1,353 @@
+//! Several changes, all or nothing: decided on a draft of the files, then recorded, then applied.
+//!
+//! The changes are made one after the other on the draft; what they come to is a list of [`Step`]s, at most one for each file.
+//! Whatever a change could be refused for is found out here, before anything is recorded: what is recorded can be applied.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haversack_store::{
+    BackendExt, Bytes, EntryKind, Error as StoreError, ErrorKind, Locator, Object, Operation,
+};
+
+use super::redo::{self, Step};
+use super::{Depth, Memory, Turn, as_text};
+use crate::error::{Error, Reason, Result, Verb};
+use crate::text::{Ending, NewText, insert_lines, replace_once};
+
+/// One change of a [batch](Memory::batch); each means what the verb of that name does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Makes a new file.
+    Create {
+        /// Where.
+        locator: Locator,
+        /// Its content.
+        bytes: Bytes,
+    },
+    /// Replaces the only occurrence of a text.
+    StrReplace {
+        /// Where.
+        locator: Locator,
+        /// What is there.
+        old: String,
+        /// What comes in its place.
+        new: String,
+    },
+    /// Inserts whole lines.
+    Insert {
+        /// Where.
+        locator: Locator,
+        /// The line after which; 0 is the top.
+        after_line: usize,
+        /// The lines.
+        text: String,
+        /// How the file ends afterwards.
+        ending: Ending,
+    },
+    /// Adds to the end of a file.
+    Append {
+        /// Where.
+        locator: Locator,
+        /// What is added.
+        bytes: Bytes,
+    },
+    /// Removes a file or a directory.
+    Delete {
+        /// Where.
+        locator: Locator,
+        /// How far it goes.
+        depth: Depth,
+    },
+    /// Moves a file, or every file of a directory, to a name that is free.
+    Rename {
+        /// From where.
+        from: Locator,
+        /// To where.
+        to: Locator,
+    },
+}
+
+/// What a batch met that it did not expect: other programs' changes in the very moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BatchReport {
+    /// Where the texts are kept that did not end up in their files.
+    pub kept: Vec<Locator>,
+    /// Files that were to be removed and stayed, because another program had just changed them.
+    pub stayed: Vec<Locator>,
+}
+
+/// Makes the changes, all or nothing.
+pub(super) async fn apply(memory: &Memory, turn: &Turn, changes: &[Change]) -> Result<BatchReport> {
+    let mut draft = Draft { memory, files: BTreeMap::new(), gone: BTreeSet::new() };
+    for (number, change) in changes.iter().enumerate() {
+        draft.change(change).await.map_err(|error| error.in_batch(number))?;
+    }
+    redo::commit(memory, turn, draft.steps()).await
+}
+
+/// The files as they would be.
+struct Draft<'a> {
+    memory: &'a Memory,
+    /// Every file that was looked at.
+    files: BTreeMap<Locator, Slot>,
+    /// Directories that are to go.
+    gone: BTreeSet<Locator>,
+}
+
+struct Slot {
+    before: Option<Object>,
+    now: Option<Bytes>,
+}
+
+impl Draft<'_> {
+    async fn change(&mut self, change: &Change) -> Result<()> {
+        match change {
+            Change::Create { locator, bytes } => self.create(Verb::Create, locator, bytes.clone()).await,
+            Change::StrReplace { locator, old, new } => {
+                self.edit(Verb::StrReplace, locator, |text| {
+                    replace_once(text, old, new).map_err(Reason::from)
+                })
+                .await
+            }
+            Change::Insert { locator, after_line, text, ending } => {
+                self.edit(Verb::Insert, locator, |there| {
+                    insert_lines(there, *after_line, text, *ending).map_err(Reason::from)
+                })
+                .await
+            }
+            Change::Append { locator, bytes } => match self.kind(Verb::Append, locator).await? {
+                None => self.create(Verb::Append, locator, bytes.clone()).await,
+                Some(_) => {
+                    let slot = self.file(Verb::Append, locator).await?;
+                    let there = slot.now.take().unwrap_or_default();
+                    slot.now = Some(Bytes::from([&there[..], &bytes[..]].concat()));
+                    Ok(())
+                }
+            },
+            Change::Delete { locator, depth } => self.delete(locator, *depth).await,
+            Change::Rename { from, to } => self.rename(from, to).await,
+        }
+    }
+
+    async fn create(&mut self, verb: Verb, locator: &Locator, bytes: Bytes) -> Result<()> {
+        if self.kind(verb, locator).await?.is_some() {
+            return Err(Error::new(verb, locator, Reason::Exists));
+        }
+        self.check_new(verb, locator).await?;
+        self.slot(verb, locator).await?.now = Some(bytes);
+        Ok(())
+    }
+
+    async fn edit(
+        &mut self,
+        verb: Verb,
+        locator: &Locator,
+        change: impl Fn(&str) -> Result<NewText, Reason>,
+    ) -> Result<()> {
+        let slot = self.file(verb, locator).await?;
+        let there = slot.now.as_deref().unwrap_or_default();
+        let new = as_text(there).and_then(change).map_err(|reason| Error::new(verb, locator, reason))?;
+        slot.now = Some(new.text.into());
+        Ok(())
+    }
+
+    async fn delete(&mut self, locator: &Locator, depth: Depth) -> Result<()> {
+        let verb = Verb::Delete;
+        if locator.is_root() {
+            return Err(Error::new(verb, locator, Reason::IsRoot));
+        }
+        match self.kind(verb, locator).await? {
+            None => Err(Error::new(verb, locator, Reason::NotFound)),
+            Some(EntryKind::File) => {
+                self.slot(verb, locator).await?.now = None;
+                Ok(())
+            }
+            Some(EntryKind::Directory) => {
+                let below = self.below(verb, locator).await?;
+                if depth == Depth::Single && !below.is_empty() {
+                    return Err(Error::new(verb, locator, Reason::NotEmpty));
+                }
+                for file in &below {
+                    self.slot(verb, file).await?.now = None;
+                }
+                self.forget_directories(verb, locator).await
+            }
+        }
+    }
+
+    async fn rename(&mut self, from: &Locator, to: &Locator) -> Result<()> {
+        let verb = Verb::Rename;
+        if from.is_root() {
+            return Err(Error::new(verb, from, Reason::IsRoot));
+        }
+        let Some(kind) = self.kind(verb, from).await? else {
+            return Err(Error::new(verb, from, Reason::NotFound));
+        };
+        if self.kind(verb, to).await?.is_some() {
+            return Err(Error::new(verb, to, Reason::Exists));
+        }
+        if to.is_within(from) {
+            return Err(Error::new(verb, from, Reason::IntoItself));
+        }
+        let moving = match kind {
+            EntryKind::File => vec![from.clone()],
+            EntryKind::Directory => self.below(verb, from).await?,
+        };
+        let mut moved = Vec::new();
+        for old in moving {
+            let bytes = self.slot(verb, &old).await?.now.take().unwrap_or_default();
+            let rest = &old.as_str()[from.as_str().len()..];
+            let new = to.child(rest).map_err(|reason| {
+                Error::storage(verb, &old, StoreError::invalid(Operation::Rename, &old, reason))
+            })?;
+            moved.push((new, bytes));
+        }
+        if kind == EntryKind::Directory {
+            self.forget_directories(verb, from).await?;
+        }
+        for (new, bytes) in moved {
+            self.create(verb, &new, bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// Marks a directory and those below it as gone.
+    async fn forget_directories(&mut self, verb: Verb, directory: &Locator) -> Result<()> {
+        let mut found = vec![directory.clone()];
+        while let Some(at) = found.pop() {
+            let listing = self.memory.files().list(&at).await;
+            let listing = listing.map_err(|error| Error::storage(verb, directory, error))?;
+            let below = listing.entries.into_iter().filter(|entry| entry.kind == EntryKind::Directory);
+            found.extend(below.map(|entry| entry.locator));
+            self.gone.insert(at);
+        }
+        Ok(())
+    }
+
+    /// Returns what the draft has at a place.
+    async fn kind(&self, verb: Verb, locator: &Locator) -> Result<Option<EntryKind>> {
+        if let Some(slot) = self.files.get(locator)
+            && slot.now.is_some()
+        {
+            return Ok(Some(EntryKind::File));
+        }
+        let holds_a_file =
+            self.files.iter().any(|(file, slot)| slot.now.is_some() && file.is_within(locator));
+        if holds_a_file || locator.is_root() {
+            return Ok(Some(EntryKind::Directory));
+        }
+        if self.files.contains_key(locator) || self.gone.contains(locator) {
+            return Ok(None);
+        }
+        match self.memory.info(verb, locator).await {
+            Ok(info) => Ok(Some(info.kind)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the files of the draft below a directory.
+    async fn below(&self, verb: Verb, directory: &Locator) -> Result<Vec<Locator>> {
+        let stored = self.memory.files().list_all(directory).await;
+        let stored = stored.map_err(|error| Error::storage(verb, directory, error))?;
+        let stored = stored.into_iter().filter(|file| !self.files.contains_key(file));
+        let drafted =
+            self.files.iter().filter(|(file, slot)| slot.now.is_some() && file.is_within(directory));
+        Ok(stored.chain(drafted.map(|(file, _)| file.clone())).collect())
+    }
+
+    /// Returns the slot of a file that is there.
+    async fn file(&mut self, verb: Verb, locator: &Locator) -> Result<&mut Slot> {
+        match self.kind(verb, locator).await? {
+            None => Err(Error::new(verb, locator, Reason::NotFound)),
+            Some(EntryKind::Directory) => Err(Error::new(verb, locator, Reason::IsDirectory)),
+            Some(EntryKind::File) => self.slot(verb, locator).await,
+        }
+    }
+
+    /// Returns the slot of a place, having read what is there.
+    async fn slot(&mut self, verb: Verb, locator: &Locator) -> Result<&mut Slot> {
+        if !self.files.contains_key(locator) {
+            let before = match self.memory.read(verb, locator).await {
+                Ok(object) => Some(object),
+                Err(error) if *error.reason() == Reason::NotFound => None,
+                // A directory that the draft has removed: a file may take its place.
+                Err(error) if *error.reason() == Reason::IsDirectory && self.gone.contains(locator) => None,
+                Err(error) => return Err(error),
+            };
+            let now = before.as_ref().map(|object| object.bytes.clone());
+            self.files.insert(locator.clone(), Slot { before, now });
+        }
+        Ok(self.files.get_mut(locator).expect("it was just put there"))
+    }
+
+    /// Refuses a new name that the storage would refuse.
+    async fn check_new(&self, verb: Verb, locator: &Locator) -> Result<()> {
+        let refuse = |message: String| {
+            let source = StoreError::new(ErrorKind::Invalid, Operation::Write, locator, message);
+            Err(Error::storage(verb, locator, source))
+        };
+        if let Err(reason) = locator.check_portable() {
+            return Err(Error::storage(
+                verb,
+                locator,
+                StoreError::invalid(Operation::Write, locator, reason),
+            ));
+        }
+        let mut new = locator.clone();
+        while let Some(parent) = new.parent() {
+            if let Some(twin) = self.twin(verb, &parent, &new).await? {
+                return refuse(format!("{twin} differs only by case"));
+            }
+            match self.kind(verb, &parent).await? {
+                None => new = parent,
+                Some(EntryKind::File) => return refuse(format!("{parent} is a file, not a directory")),
+                Some(EntryKind::Directory) => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a name in `parent` that differs from that of `new` only by case.
+    async fn twin(&self, verb: Verb, parent: &Locator, new: &Locator) -> Result<Option<Locator>> {
+        let folded = new.folded();
+        let is_twin = |other: &Locator| other != new && other.folded() == folded;
+        let depth = new.segments().count();
+        for (file, _) in self.files.iter().filter(|(_, slot)| slot.now.is_some()) {
+            let above = std::iter::successors(Some(file.clone()), Locator::parent);
+            for place in above.filter(|place| place.segments().count() == depth) {
+                if is_twin(&place) {
+                    return Ok(Some(place));
+                }
+            }
+        }
+        let listing = self.memory.files().list(parent).await;
+        let listing = listing.map_err(|error| Error::storage(verb, parent, error))?;
+        for entry in listing.entries.into_iter().filter(|entry| is_twin(&entry.locator)) {
+            if self.kind(verb, &entry.locator).await?.is_some() {
+                return Ok(Some(entry.locator));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns what is to be done: first what goes, then what comes.
+    fn steps(self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut puts = Vec::new();
+        for (locator, Slot { before, now }) in self.files {
+            match (before, now) {
+                (Some(before), None) => steps.push(Step::Remove { locator, expected: before.version }),
+                (None, Some(bytes)) => puts.push(Step::Put { locator, expected: None, bytes }),
+                (Some(before), Some(bytes)) if before.bytes != bytes => {
+                    puts.push(Step::Put { locator, expected: Some(before.version), bytes });
+                }
+                (None, None) | (Some(_), Some(_)) => {}
+            }
+        }
+        // The deepest sort last.
+        steps.extend(self.gone.into_iter().rev().map(|locator| Step::Sweep { locator }));
+        steps.extend(puts);
+        steps
+    }
+}

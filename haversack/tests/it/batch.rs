@@ -1,0 +1,207 @@
+//! Several changes, all or nothing.
+
+use futures_lite::future::block_on;
+use haversack::store::{Bytes, ErrorKind, Fault, Locator};
+use haversack::{Change, Depth, Ending, Memory, Reason};
+
+use crate::subjects::{Subject, at, on_every_backend};
+
+on_every_backend!(
+    changes_see_those_before_them,
+    a_refused_change_undoes_the_batch,
+    directories_move_and_go,
+    names_are_checked_as_they_will_be,
+    nothing_is_left_of_a_batch,
+);
+
+fn create(key: &str, text: &str) -> Change {
+    Change::Create { locator: at(key), bytes: Bytes::copy_from_slice(text.as_bytes()) }
+}
+
+fn replace(key: &str, old: &str, new: &str) -> Change {
+    Change::StrReplace { locator: at(key), old: old.to_owned(), new: new.to_owned() }
+}
+
+fn insert(key: &str, after_line: usize, text: &str) -> Change {
+    Change::Insert { locator: at(key), after_line, text: text.to_owned(), ending: Ending::Kept }
+}
+
+fn append(key: &str, text: &str) -> Change {
+    Change::Append { locator: at(key), bytes: Bytes::copy_from_slice(text.as_bytes()) }
+}
+
+fn delete(key: &str) -> Change {
+    Change::Delete { locator: at(key), depth: Depth::Recursive }
+}
+
+fn rename(from: &str, to: &str) -> Change {
+    Change::Rename { from: at(from), to: at(to) }
+}
+
+fn changes_see_those_before_them(subject: &Subject) {
+    subject.put("index.md", "- a\n");
+    let report = block_on(subject.memory.batch(&[
+        create("note.md", "one\n"),
+        replace("note.md", "one", "two"),
+        insert("index.md", 1, "- note"),
+        append("note.md", "three\n"),
+        append("log.jsonl", "{}\n"),
+        rename("note.md", "notes/note.md"),
+        create("note.md", "another\n"),
+        create("short.md", "lived"),
+        delete("short.md"),
+    ]))
+    .expect("applied");
+    assert_eq!((report.kept.len(), report.stayed.len()), (0, 0));
+    assert_eq!(subject.text("index.md").as_deref(), Some("- a\n- note\n"));
+    assert_eq!(subject.text("notes/note.md").as_deref(), Some("two\nthree\n"));
+    assert_eq!(subject.text("note.md").as_deref(), Some("another\n"));
+    assert_eq!(subject.text("log.jsonl").as_deref(), Some("{}\n"));
+    assert_eq!(subject.text("short.md"), None);
+}
+
+fn a_refused_change_undoes_the_batch(subject: &Subject) {
+    subject.put("a.md", "old");
+    subject.put("d/b.md", "b");
+    let cases: Vec<(Change, Reason)> = vec![
+        (create("a.md", "x"), Reason::Exists),
+        (create("d", "x"), Reason::Exists),
+        (create("new.md", "x"), Reason::Exists),
+        (replace("a.md", "", "x"), Reason::EmptyOld),
+        (replace("a.md", "none", "x"), Reason::OldNotFound),
+        (replace("d", "b", "x"), Reason::IsDirectory),
+        (insert("a.md", 9, "x"), Reason::LineOutOfRange { line: 9, lines: 1 }),
+        (append("d", "x"), Reason::IsDirectory),
+        (delete("none"), Reason::NotFound),
+        (delete(""), Reason::IsRoot),
+        (Change::Delete { locator: at("d"), depth: Depth::Single }, Reason::NotEmpty),
+        (rename("none", "x"), Reason::NotFound),
+        (rename("a.md", "new.md"), Reason::Exists),
+        (rename("d", "d/e"), Reason::IntoItself),
+        (rename("", "x"), Reason::IsRoot),
+        (create("a.md/below", "x"), Reason::Storage),
+        (create("con.txt", "x"), Reason::Storage),
+        (create("NEW.md", "x"), Reason::Storage),
+        (create("D/x.md", "x"), Reason::Storage),
+    ];
+    for (change, reason) in cases {
+        let changes =
+            [create("new.md", "x"), replace("a.md", "old", "new"), create("d/more.md", "x"), change];
+        let error = block_on(subject.memory.batch(&changes)).expect_err("refused");
+        assert_eq!(error.reason(), &reason, "{:?}", changes.last());
+        assert_eq!(error.change(), Some(3));
+        assert_eq!(subject.text("a.md").as_deref(), Some("old"));
+        assert_eq!(subject.text("d/b.md").as_deref(), Some("b"));
+        assert_eq!(subject.text("new.md"), None);
+    }
+}
+
+fn directories_move_and_go(subject: &Subject) {
+    for key in ["d/a.md", "d/e/b.md", "gone/x.md", "gone/deep/y.md"] {
+        subject.put(key, "x");
+    }
+    block_on(subject.memory.batch(&[
+        rename("d", "moved/here"),
+        delete("gone"),
+        create("gone", "a file now"),
+        create("d/new.md", "and a directory again"),
+    ]))
+    .expect("applied");
+    assert_eq!(subject.text("moved/here/a.md").as_deref(), Some("x"));
+    assert_eq!(subject.text("moved/here/e/b.md").as_deref(), Some("x"));
+    assert_eq!(subject.text("gone").as_deref(), Some("a file now"));
+    assert_eq!(subject.text("d/new.md").as_deref(), Some("and a directory again"));
+    assert!(block_on(subject.files.info(&at("d/e"))).is_err(), "emptied directories go");
+}
+
+fn names_are_checked_as_they_will_be(subject: &Subject) {
+    subject.put("readme.md", "x");
+    subject.put("file", "x");
+    block_on(subject.memory.batch(&[
+        rename("readme.md", "README.md"),
+        delete("file"),
+        create("file/below.md", "y"),
+    ]))
+    .expect("what goes makes way for what comes");
+    assert_eq!(subject.text("README.md").as_deref(), Some("x"));
+    assert_eq!(subject.text("file/below.md").as_deref(), Some("y"));
+    let twins = block_on(subject.memory.batch(&[create("n/A.md", "x"), create("n/a.md", "x")]));
+    assert_eq!(twins.expect_err("twins").change(), Some(1));
+}
+
+fn nothing_is_left_of_a_batch(subject: &Subject) {
+    block_on(subject.memory.batch(&[create("a.md", "x"), create("b.md", "y")])).expect("applied");
+    block_on(subject.memory.batch(&[])).expect("nothing to do");
+    let left = block_on(subject.state.list(&Locator::root())).expect("listed");
+    assert_eq!(left.entries, []);
+}
+
+/// What the files of the crash tests are before and after the batch.
+const BEFORE: [(&str, Option<&str>); 4] =
+    [("a.md", Some("old a\n")), ("b.md", Some("old b\n")), ("c.md", None), ("d/e.md", Some("old e\n"))];
+const AFTER: [(&str, Option<&str>); 4] =
+    [("a.md", Some("new a\n")), ("b.md", None), ("c.md", Some("old b\n")), ("d/e.md", None)];
+
+fn crash_changes() -> Vec<Change> {
+    vec![replace("a.md", "old", "new"), rename("b.md", "c.md"), delete("d")]
+}
+
+fn is(subject: &Subject, wanted: &[(&str, Option<&str>)]) -> bool {
+    wanted.iter().all(|(key, text)| subject.text(key).as_deref() == *text)
+}
+
+/// Lets every operation of a batch fail from a certain one on, on either backend, and looks after the next verb.
+#[test]
+fn a_batch_that_dies_anywhere_is_whole_after_the_next_verb() {
+    let (mut before, mut after) = (0, 0);
+    for fault in [Fault::Refused(ErrorKind::Unavailable), Fault::AnswerLost] {
+        for dies_in_files in 0..40 {
+            for dies_in_state in 0..4 {
+                let (subject, files, state) = Subject::faulty();
+                for (key, text) in BEFORE {
+                    if let Some(text) = text {
+                        subject.put(key, text);
+                    }
+                }
+                let dead = |from: usize| {
+                    let dies = std::iter::once(fault)
+                        .chain(std::iter::repeat_n(Fault::Refused(ErrorKind::Unavailable), 1000));
+                    std::iter::repeat_n(Fault::None, from).chain(dies)
+                };
+                files.plan(dead(dies_in_files));
+                state.plan(dead(dies_in_state));
+                let result = block_on(subject.memory.batch(&crash_changes()));
+                files.plan([]);
+                state.plan([]);
+                // Another process, which found the lock free.
+                let next = Memory::new(subject.files.clone(), subject.state.clone());
+                block_on(next.append(&at("log"), "x")).expect("whoever writes next completes the batch");
+                let (is_before, is_after) = (is(&subject, &BEFORE), is(&subject, &AFTER));
+                let what = format!("{fault:?} {dies_in_files} {dies_in_state}: {result:?}");
+                assert!(is_before || is_after, "half a batch: {what}");
+                assert!(result.is_err() || is_after, "lost after it was acknowledged: {what}");
+                before += usize::from(is_before);
+                after += usize::from(is_after);
+                let left = block_on(subject.state.list(&Locator::root())).expect("listed");
+                assert_eq!(left.entries, [], "{what}");
+            }
+        }
+    }
+    assert!(before > 20 && after > 20, "both outcomes were seen: {before}, {after}");
+}
+
+/// A program changes a file after the batch wrote it and before somebody completes the batch.
+#[test]
+fn completing_a_batch_does_not_undo_what_came_after_it() {
+    let (subject, _files, state) = Subject::faulty();
+    subject.put("a.md", "old a\n");
+    subject.put("b.md", "old b\n");
+    // The record is written and everything applied, but the process dies before the record is deleted.
+    state.plan([Fault::None, Fault::None, Fault::Refused(ErrorKind::Unavailable)]);
+    let changes = [replace("a.md", "old", "new"), replace("b.md", "old", "new")];
+    block_on(subject.memory.batch(&changes)).expect_err("it died");
+    subject.put("a.md", "new a\nand more\n");
+    block_on(subject.memory.append(&at("log"), "x")).expect("completed");
+    assert_eq!(subject.text("a.md").as_deref(), Some("new a\nand more\n"));
+    assert_eq!(subject.text("b.md").as_deref(), Some("new b\n"));
+}

@@ -1,0 +1,184 @@
+//! The file storage face: the interface's own list of tests, and what it leaves open.
+
+use futures_lite::future::block_on;
+use haversack::file_storage::{Code, Content, FileContent, FileStorage, Operation, StorageError};
+use haversack::store::Bytes;
+
+use crate::subjects::{Subject, on_every_backend};
+
+on_every_backend!(
+    create_and_view_file,
+    str_replace,
+    insert_at_line,
+    delete_file,
+    rename_file,
+    view_directory,
+    create_existing_file_is_refused,
+    str_replace_with_non_unique_string_is_refused,
+    bytes_come_back_as_bytes,
+    every_code,
+    errors_carry_code_message_and_path,
+    inserting_a_whole_line,
+    a_batch_is_all_or_nothing,
+);
+
+fn storage(subject: &Subject) -> FileStorage {
+    FileStorage::new(subject.memory.clone())
+}
+
+fn text(storage: &FileStorage, path: &str) -> String {
+    match block_on(storage.view(path)).expect("there") {
+        FileContent::File { content: Content::Text(text), size_bytes } => {
+            assert_eq!(size_bytes, text.len() as u64);
+            text
+        }
+        other => panic!("not a text: {other:?}"),
+    }
+}
+
+fn code(result: Result<(), StorageError>) -> &'static str {
+    result.expect_err("refused").code.as_str()
+}
+
+fn create_and_view_file(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("/test.txt", "hello")).expect("created");
+    assert_eq!(text(&storage, "/test.txt"), "hello");
+    assert_eq!(text(&storage, "test.txt"), "hello", "a leading slash is the root");
+}
+
+fn str_replace(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("/test.txt", "hello world")).expect("created");
+    block_on(storage.str_replace("/test.txt", "world", "universe")).expect("replaced");
+    assert_eq!(text(&storage, "/test.txt"), "hello universe");
+}
+
+fn insert_at_line(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("/test.txt", "line1\nline3")).expect("created");
+    block_on(storage.insert("/test.txt", 2, "line2")).expect("inserted");
+    assert_eq!(text(&storage, "/test.txt"), "line1\nline2\nline3");
+}
+
+fn delete_file(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("/test.txt", "hello")).expect("created");
+    block_on(storage.delete("/test.txt")).expect("deleted");
+    assert_eq!(code(block_on(storage.view("/test.txt")).map(drop)), "FILE_NOT_FOUND");
+}
+
+fn rename_file(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("/old.txt", "hello")).expect("created");
+    block_on(storage.rename("/old.txt", "/deep/new.txt")).expect("renamed");
+    assert_eq!(text(&storage, "/deep/new.txt"), "hello");
+    assert_eq!(code(block_on(storage.view("/old.txt")).map(drop)), "FILE_NOT_FOUND");
+}
+
+fn view_directory(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("/dir/file2.txt", "b")).expect("created");
+    block_on(storage.create("/dir/file1.txt", "a")).expect("created");
+    block_on(storage.create("/dir/sub/file3.txt", "c")).expect("created");
+    let entries = ["file1.txt", "file2.txt", "sub"].map(str::to_owned).to_vec();
+    assert_eq!(block_on(storage.view("/dir")).expect("there"), FileContent::Directory { entries });
+    let root = FileContent::Directory { entries: vec!["dir".to_owned()] };
+    assert_eq!(block_on(storage.view("/")).expect("there"), root);
+}
+
+fn create_existing_file_is_refused(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("/test.txt", "hello")).expect("created");
+    assert_eq!(code(block_on(storage.create("/test.txt", "world"))), "FILE_EXISTS");
+    assert_eq!(text(&storage, "/test.txt"), "hello");
+}
+
+fn str_replace_with_non_unique_string_is_refused(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("/test.txt", "hello hello")).expect("created");
+    assert_eq!(code(block_on(storage.str_replace("/test.txt", "hello", "hi"))), "STRING_NOT_UNIQUE");
+    assert_eq!(text(&storage, "/test.txt"), "hello hello");
+}
+
+fn bytes_come_back_as_bytes(subject: &Subject) {
+    let storage = storage(subject);
+    let pdf = Bytes::from_static(b"%PDF-1.7\n\xff\xfe\x00");
+    block_on(storage.create("_content/nodes/doc.pdf", pdf.clone())).expect("created");
+    let expected = FileContent::File { size_bytes: pdf.len() as u64, content: Content::Bytes(pdf) };
+    assert_eq!(block_on(storage.view("_content/nodes/doc.pdf")).expect("there"), expected);
+}
+
+fn every_code(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("dir/a.md", "one\ntwo\n")).expect("created");
+    block_on(storage.create("b.bin", &b"\xff"[..])).expect("created");
+    assert_eq!(code(block_on(storage.create("../x", "x"))), "INVALID_PATH");
+    assert_eq!(code(block_on(storage.create("nul", "x"))), "INVALID_PATH");
+    assert_eq!(code(block_on(storage.str_replace("dir", "a", "b"))), "INVALID_PATH");
+    assert_eq!(code(block_on(storage.delete("/"))), "INVALID_PATH");
+    assert_eq!(code(block_on(storage.delete("dir"))), "DIRECTORY_NOT_EMPTY");
+    assert_eq!(code(block_on(storage.delete("none"))), "FILE_NOT_FOUND");
+    assert_eq!(code(block_on(storage.str_replace("dir/a.md", "three", "x"))), "STRING_NOT_FOUND");
+    assert_eq!(code(block_on(storage.str_replace("dir/a.md", "", "x"))), "STRING_NOT_FOUND");
+    assert_eq!(code(block_on(storage.insert("dir/a.md", 0, "x"))), "INVALID_LINE_NUMBER");
+    assert_eq!(code(block_on(storage.insert("dir/a.md", 4, "x"))), "INVALID_LINE_NUMBER");
+    assert_eq!(code(block_on(storage.insert("b.bin", 1, "x"))), "OPERATION_FAILED");
+    assert_eq!(code(block_on(storage.rename("none", "x"))), "FILE_NOT_FOUND");
+    assert_eq!(code(block_on(storage.rename("b.bin", "dir/a.md"))), "FILE_EXISTS");
+    assert_eq!(text(&storage, "dir/a.md"), "one\ntwo\n");
+}
+
+fn errors_carry_code_message_and_path(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("taken.md", "x")).expect("created");
+    block_on(storage.create("a.md", "x")).expect("created");
+    let error = block_on(storage.rename("/a.md", "/taken.md")).expect_err("taken");
+    assert_eq!((error.code, error.path.as_str()), (Code::FileExists, "/taken.md"));
+    assert_eq!(error.to_string(), "FILE_EXISTS: could not rename taken.md: something is there already");
+    let error = block_on(storage.view("/none.md")).expect_err("nothing there");
+    assert_eq!((error.code, error.path.as_str()), (Code::FileNotFound, "/none.md"));
+}
+
+fn inserting_a_whole_line(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("a.md", "one\n")).expect("created");
+    block_on(storage.insert("a.md", 2, "two\n")).expect("inserted");
+    block_on(storage.insert("a.md", 1, "zero")).expect("inserted");
+    assert_eq!(text(&storage, "a.md"), "zero\none\ntwo\n");
+}
+
+fn a_batch_is_all_or_nothing(subject: &Subject) {
+    let storage = storage(subject);
+    let registry = |path: &str, content: &str| Operation::Create {
+        path: path.to_owned(),
+        content: Bytes::copy_from_slice(content.as_bytes()),
+    };
+    let operations = [
+        registry("_system/registry.json", "{}"),
+        registry("_content/nodes/mem_1.md", "# Lighthouse\n"),
+        Operation::StrReplace {
+            path: "_system/registry.json".to_owned(),
+            old_str: "{}".to_owned(),
+            new_str: "{\"nodes\":1}".to_owned(),
+        },
+        Operation::Insert {
+            path: "_content/nodes/mem_1.md".to_owned(),
+            insert_line: 2,
+            new_str: "keeper".to_owned(),
+        },
+        Operation::Rename {
+            old_path: "_content/nodes/mem_1.md".to_owned(),
+            new_path: "_content/nodes/mem_2.md".to_owned(),
+        },
+    ];
+    block_on(storage.batch(&operations)).expect("applied");
+    assert_eq!(text(&storage, "_system/registry.json"), "{\"nodes\":1}");
+    assert_eq!(text(&storage, "_content/nodes/mem_2.md"), "# Lighthouse\nkeeper\n");
+    let refused = [
+        Operation::Delete { path: "_system/registry.json".to_owned() },
+        Operation::Delete { path: "none".to_owned() },
+    ];
+    assert_eq!(code(block_on(storage.batch(&refused))), "FILE_NOT_FOUND");
+    assert_eq!(text(&storage, "_system/registry.json"), "{\"nodes\":1}");
+}
