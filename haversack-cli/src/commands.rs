@@ -1,15 +1,29 @@
 //! The commands, one file each.
 
+mod append;
 mod backends;
+mod config;
+mod content;
+mod create;
+mod delete;
 mod demo;
 mod doctor;
+mod insert;
+mod ls;
+mod memory_tool;
+mod rename;
+mod str_replace;
+mod view;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use haversack::Edited;
+use haversack::store::Locator;
+use serde_json::json;
 
 use crate::error::CommandError;
-use crate::settings::Settings;
+use crate::settings::Resolved;
 use crate::ui::Ui;
 
 /// What to do.
@@ -21,17 +35,78 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     /// Show where memory can live, and what each place promises
     Backends(backends::BackendsArgs),
+    /// List what is in a directory
+    Ls(ls::LsArgs),
+    /// Print a file as it is
+    View(view::ViewArgs),
+    /// Make a new file
+    Create(create::CreateArgs),
+    /// Replace a text that occurs exactly once in a file
+    StrReplace(str_replace::StrReplaceArgs),
+    /// Insert whole lines after a line of a file
+    Insert(insert::InsertArgs),
+    /// Add to the end of a file, making it if need be
+    Append(append::AppendArgs),
+    /// Delete a file or an empty directory
+    Delete(delete::DeleteArgs),
+    /// Move a file or directory to a name that is free
+    Rename(rename::RenameArgs),
+    /// Manage settings
+    Config(config::ConfigArgs),
+    /// Answer memory-tool commands: one JSON object per line in, one per line out
+    MemoryTool(memory_tool::MemoryToolArgs),
     /// Write as one of the demo's processes
     #[command(hide = true)]
     DemoWriter(demo::writer::WriterArgs),
 }
 
 /// Runs a command and returns the exit code of what it found.
-pub(crate) fn run(ui: &mut Ui, settings: &Settings, command: &Command) -> Result<ExitCode, CommandError> {
+///
+/// With settings that are wrong no command runs; the doctor alone has something to say about them.
+pub(crate) fn run(
+    ui: &mut Ui,
+    resolved: Result<Resolved, CommandError>,
+    command: &Command,
+) -> Result<ExitCode, CommandError> {
+    let resolved = match (resolved, command) {
+        (Ok(resolved), _) => resolved,
+        (Err(error), Command::Doctor(args)) => return doctor::report_settings(ui, &error, args),
+        (Err(error), _) => return Err(error),
+    };
+    let settings = &resolved.settings;
+    if !matches!(command, Command::Doctor(_)) {
+        resolved.warnings.iter().for_each(|warning| ui.warning(warning));
+    }
     match command {
         Command::Demo(args) => demo::cmd_demo(ui, args),
-        Command::Doctor(args) => doctor::cmd_doctor(ui, settings, args),
+        Command::Doctor(args) => doctor::cmd_doctor(ui, &resolved, args),
         Command::Backends(args) => backends::cmd_backends(ui, args),
+        Command::Ls(args) => ls::cmd_ls(ui, settings, args),
+        Command::View(args) => view::cmd_view(ui, settings, args),
+        Command::Create(args) => create::cmd_create(ui, settings, args),
+        Command::StrReplace(args) => str_replace::cmd_str_replace(ui, settings, args),
+        Command::Insert(args) => insert::cmd_insert(ui, settings, args),
+        Command::Append(args) => append::cmd_append(ui, settings, args),
+        Command::Delete(args) => delete::cmd_delete(ui, settings, args),
+        Command::Rename(args) => rename::cmd_rename(ui, settings, args),
+        Command::Config(args) => config::cmd_config(ui, &resolved, args),
+        Command::MemoryTool(args) => memory_tool::cmd_memory_tool(ui, settings, args),
         Command::DemoWriter(args) => demo::writer::cmd_demo_writer(ui, args),
     }
+}
+
+/// Prints what an edit did.
+fn tell_edited(
+    ui: &mut Ui,
+    locator: &Locator,
+    edited: &Edited,
+    as_json: bool,
+) -> Result<ExitCode, CommandError> {
+    if as_json {
+        let version = edited.version.as_str();
+        ui.json(&json!({ "path": locator.as_str(), "line": edited.line, "version": version }))?;
+    } else {
+        ui.note(format!("Edited {locator} in line {}", edited.line));
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,9 +1,11 @@
 //! What a command reports when it fails, and the exit code that goes with it.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::process::ExitCode;
 
 use haversack::store::{Error as StoreError, ErrorKind};
+use haversack::{Error, Reason};
 
 /// A command that failed: what happened, why, and what to do.
 #[derive(Debug)]
@@ -45,21 +47,87 @@ impl CommandError {
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> CommandError {
-        let hint = match error.kind() {
-            ErrorKind::Full => Some("Make space on the disk, then run the same command again"),
-            ErrorKind::Denied => Some("Check the permissions: haversack doctor"),
-            ErrorKind::Busy => Some("Another process is writing; run the same command again"),
-            ErrorKind::Unsupported => Some("See what there is: haversack backends"),
-            _ => None,
-        };
         let fault = if error.kind() == ErrorKind::Internal { Fault::Ours } else { Fault::User };
         // The store's own message is the headline; what is behind it is the cause.
         CommandError {
             fault,
             message: error.to_string(),
-            source: error.source().map(|source| source.to_string().into()),
-            hint: hint.map(str::to_owned),
+            source: error.source().map(causes),
+            hint: hint_for(error.kind()).map(str::to_owned),
         }
+    }
+}
+
+/// Returns what to do about a storage that refused.
+fn hint_for(kind: ErrorKind) -> Option<&'static str> {
+    match kind {
+        ErrorKind::Full => Some("Make space on the disk, then run the same command again"),
+        ErrorKind::Denied => Some("Check the permissions: haversack doctor"),
+        ErrorKind::Busy => Some("Another process is writing; run the same command again"),
+        ErrorKind::Unsupported => Some("See what there is: haversack backends"),
+        _ => None,
+    }
+}
+
+impl From<Error> for CommandError {
+    fn from(error: Error) -> CommandError {
+        let place = error.locator();
+        let hint = match error.reason() {
+            Reason::NotFound => Some("See what is there: haversack ls".to_owned()),
+            Reason::Exists => Some(
+                "Change what is there with str-replace, insert or append, or take another name".to_owned(),
+            ),
+            Reason::IsDirectory => Some(format!("See what is in it: haversack ls {place}")),
+            Reason::NotEmpty => {
+                Some(format!("Delete it with everything in it: haversack delete --recursive {place}"))
+            }
+            Reason::IsRoot => Some("Name something in it: haversack ls".to_owned()),
+            Reason::IntoItself => Some("Take a name outside of it".to_owned()),
+            Reason::NotText { .. } => {
+                Some("Only text can be edited; delete it and create it anew".to_owned())
+            }
+            Reason::TooLarge { .. } => Some("Keep in memory what an agent can read".to_owned()),
+            Reason::EmptyOld => Some("Name the text to replace, or use insert".to_owned()),
+            Reason::OldNotFound => {
+                Some(format!("See the text, and take it letter by letter: haversack view {place}"))
+            }
+            Reason::OldNotUnique(_) => {
+                Some("Name more of the text around it, so that it occurs once".to_owned())
+            }
+            Reason::LineOutOfRange { lines, .. } => {
+                Some(format!("Name a line from 0 (the top) to {lines}: haversack view {place}"))
+            }
+            Reason::Restless => Some("Close the other program, then run the same command again".to_owned()),
+            _ => hint_for(error.kind()).map(str::to_owned),
+        };
+        let fault = if error.kind() == ErrorKind::Internal { Fault::Ours } else { Fault::User };
+        let message = error.to_string();
+        let source = StdError::source(&error).map(causes);
+        CommandError { fault, message, source, hint }
+    }
+}
+
+/// Returns what an error was caused by, without its own type.
+fn causes(error: &(dyn StdError + 'static)) -> Box<dyn StdError + Send + Sync> {
+    Box::new(Cause { message: error.to_string(), source: error.source().map(causes) })
+}
+
+/// One line of what led to an error.
+#[derive(Debug)]
+struct Cause {
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Cause {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
 

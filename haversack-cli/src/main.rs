@@ -4,15 +4,16 @@
 mod commands;
 mod error;
 mod settings;
+mod store;
 mod ui;
 mod variables;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::Command;
-use crate::settings::Settings;
+use crate::settings::flags;
 use crate::ui::Ui;
 
 /// Your agent's memory, on every machine you work on.
@@ -28,11 +29,11 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let matches = flags::accept(Arguments::command()).get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let mut ui = Ui::terminal();
-    let result = Settings::resolve(arguments.home, |name| std::env::var_os(name))
-        .and_then(|settings| commands::run(&mut ui, &settings, &arguments.command));
-    match result {
+    let resolved = settings::load(&flags::collect(&matches, arguments.home));
+    match commands::run(&mut ui, resolved, &arguments.command) {
         Ok(code) => code,
         Err(error) => {
             ui.error(&error);

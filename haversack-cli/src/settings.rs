@@ -1,11 +1,28 @@
 //! Everything that can be set, resolved once; below here nobody asks where a value came from.
+//!
+//! Five layers, a later one wins: defaults, user file, project file, environment, flags. [`load`] reads, the
+//! rest decides: [`resolve`] is a function of what was read. A mistake in any layer is an error, also where
+//! a higher one overrides it.
 
+pub(crate) mod declarations;
+pub(crate) mod files;
+pub(crate) mod flags;
+pub(crate) mod layers;
+pub(crate) mod reference;
+
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcetera::AppStrategy;
 
+use self::declarations::{DECLARATIONS, Declaration, Value};
+use self::files::SettingsFile;
+use self::flags::Flag;
+use self::layers::{
+    Layer, Line, Said, Warning, said_in_environment, said_in_flags, said_in_text, warn_of_unknown_variables,
+};
 use crate::error::CommandError;
 use crate::variables;
 
@@ -14,55 +31,148 @@ use crate::variables;
 pub(crate) struct Settings {
     /// The directory that holds everything.
     pub(crate) home: PathBuf,
-    /// Where the home was named.
-    pub(crate) home_layer: Layer,
+    /// How long a write waits for another process.
+    pub(crate) lock_wait: Duration,
+    /// What concerns `haversack memory-tool` alone.
+    pub(crate) memory_tool: MemoryTool,
 }
 
-/// Where a value comes from; a later one wins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Layer {
-    Default,
-    Environment,
-    Flag,
-}
-
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Layer::Default => "default",
-            Layer::Environment => variables::HOME,
-            Layer::Flag => "--home",
-        })
-    }
+/// The settings of the memory tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryTool {
+    /// How much of a text one view shows.
+    pub(crate) view_characters: usize,
+    /// The longest input line.
+    pub(crate) line_bytes: usize,
 }
 
 impl Settings {
-    /// Resolves the settings from the flags and the environment.
-    pub(crate) fn resolve(
-        home: Option<PathBuf>,
-        environment: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Settings, CommandError> {
-        let (home, home_layer) = match (home, environment(variables::HOME)) {
-            (Some(home), _) => (home, Layer::Flag),
-            (None, Some(home)) => (PathBuf::from(home), Layer::Environment),
-            (None, None) => (default_home()?, Layer::Default),
-        };
-        if home.as_os_str().is_empty() {
-            let message = format!("the home directory given by {home_layer} is empty");
-            return Err(CommandError::user(message, "Name a directory, or leave it out for the default"));
-        }
-        Ok(Settings { home, home_layer })
-    }
-
     /// Returns the directory of the default store's files.
     pub(crate) fn memory(&self) -> PathBuf {
         self.home.join("memory")
+    }
+
+    /// Returns the directory of what Haversack remembers about the default store.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.home.join("state").join("default")
     }
 
     /// Returns the directory of the lock files, which must be outside of what they lock.
     pub(crate) fn locks(&self) -> PathBuf {
         self.home.join("state").join("locks")
     }
+}
+
+/// Settings, and where they come from for those who explain them.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolved {
+    pub(crate) settings: Settings,
+    pub(crate) user_file: SettingsFile,
+    pub(crate) project_file: SettingsFile,
+    pub(crate) warnings: Vec<Warning>,
+    layers: BTreeMap<&'static str, Layer>,
+}
+
+impl Resolved {
+    /// Returns the layer that a setting's value comes from.
+    pub(crate) fn layer(&self, key: &str) -> &Layer {
+        self.layers.get(key).expect("every setting is in some layer")
+    }
+
+    /// Returns every setting with its value and layer.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&'static str, Value, &Layer)> {
+        DECLARATIONS.iter().map(|Declaration { key, read, .. }| (*key, read(&self.settings), self.layer(key)))
+    }
+}
+
+/// Reads every layer and resolves it; makes nothing, not even the home.
+pub(crate) fn load(flags: &[Flag]) -> Result<Resolved, CommandError> {
+    let environment = environment();
+    let given = given(&environment, flags)?;
+    let home = home(&given, default_home)?;
+    let directory = std::env::current_dir().map_err(|error| CommandError {
+        source: Some(error.into()),
+        ..CommandError::user(
+            "the current directory, where a project's settings may be, cannot be found",
+            "Change to a directory that exists: cd",
+        )
+    })?;
+    let user_file = files::read_user(&home.0)?;
+    let project_file = files::read_project(&directory)?;
+    let resolved = resolve(home, user_file, project_file, given)?;
+    Ok(Resolved { warnings: warn_of_unknown_variables(&environment), ..resolved })
+}
+
+/// Returns what is compiled in.
+pub(crate) fn defaults() -> Result<Vec<Said>, CommandError> {
+    let text = include_str!("settings/defaults.toml");
+    said_in_text(Path::new("defaults.toml"), text, |_| Layer::Default)
+}
+
+/// Returns what was given to this process: what the environment says, then what the flags say.
+fn given(environment: &BTreeMap<String, OsString>, flags: &[Flag]) -> Result<Vec<Said>, CommandError> {
+    let mut said = said_in_environment(environment)?;
+    said.extend(said_in_flags(flags)?);
+    Ok(said)
+}
+
+/// Returns the home and where it is named; the files' layers are read from there.
+fn home(
+    given: &[Said],
+    default: impl FnOnce() -> Result<PathBuf, CommandError>,
+) -> Result<(PathBuf, Layer), CommandError> {
+    let named = given.iter().rev().find_map(|said| match &said.value {
+        Value::Directory(path) if said.key == declarations::HOME => Some((path.clone(), said.layer.clone())),
+        _ => None,
+    });
+    match named {
+        Some(home) => Ok(home),
+        None => Ok((default()?, Layer::Default)),
+    }
+}
+
+/// Resolves the layers.
+fn resolve(
+    (home, home_layer): (PathBuf, Layer),
+    user_file: SettingsFile,
+    project_file: SettingsFile,
+    given: Vec<Said>,
+) -> Result<Resolved, CommandError> {
+    let in_file = |file: &SettingsFile, layer: fn(Line) -> Layer| {
+        let text = file.text.as_deref().unwrap_or_default();
+        said_in_text(&file.path, text, layer)
+    };
+    let low_to_high =
+        [defaults()?, in_file(&user_file, Layer::User)?, in_file(&project_file, Layer::Project)?, given];
+    let mut numbers = BTreeMap::new();
+    let mut layers = BTreeMap::from([(declarations::HOME, home_layer)]);
+    for Said { key, value, layer } in low_to_high.into_iter().flatten() {
+        if let Value::Number(number) = value {
+            numbers.insert(key, number);
+            layers.insert(key, layer);
+        }
+    }
+    let number = |key| *numbers.get(key).expect("every number has a default");
+    let size = |key| usize::try_from(number(key)).expect("every range ends below 4 GiB");
+    let settings = Settings {
+        home,
+        lock_wait: Duration::from_secs(number(declarations::LOCK_WAIT_SECONDS)),
+        memory_tool: MemoryTool {
+            view_characters: size(declarations::VIEW_CHARACTERS),
+            line_bytes: size(declarations::LINE_BYTES),
+        },
+    };
+    Ok(Resolved { settings, user_file, project_file, warnings: Vec::new(), layers })
+}
+
+/// Returns the environment; what is no text in a name is replaced, since all of ours are text.
+fn environment() -> BTreeMap<String, OsString> {
+    let each = std::env::vars_os().map(|(name, value)| {
+        let name = name.to_string_lossy();
+        // Windows does not tell names apart by case.
+        (if cfg!(windows) { name.to_uppercase() } else { name.into_owned() }, value)
+    });
+    each.collect()
 }
 
 /// Returns the default home of this system.
@@ -95,21 +205,139 @@ pub(crate) fn shown(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::declarations::Kind;
     use super::*;
 
-    #[test]
-    fn the_flag_wins_over_the_environment_and_that_over_the_default() {
-        let environment = |_: &str| Some(OsString::from("/from/environment"));
-        let by_flag = Settings::resolve(Some("/from/flag".into()), environment).expect("resolved");
-        assert_eq!((by_flag.home, by_flag.home_layer), ("/from/flag".into(), Layer::Flag));
-        let by_environment = Settings::resolve(None, environment).expect("resolved");
-        assert_eq!(by_environment.home, PathBuf::from("/from/environment"));
-        assert_eq!(by_environment.home_layer, Layer::Environment);
-        assert_eq!(Settings::resolve(None, |_| None).map(|s| s.home_layer).ok(), Some(Layer::Default));
+    /// What each layer says, as it would be read.
+    #[derive(Default)]
+    struct Layers {
+        user: String,
+        project: String,
+        environment: BTreeMap<String, OsString>,
+        flags: Vec<Flag>,
+    }
+
+    impl Layers {
+        fn resolve(&self) -> Result<Resolved, CommandError> {
+            let file = |path: &str, text: &str| SettingsFile { path: path.into(), text: Some(text.into()) };
+            let given = given(&self.environment, &self.flags)?;
+            let home = home(&given, || Ok("/from/default".into()))?;
+            resolve(home, file("user.toml", &self.user), file("project.toml", &self.project), given)
+        }
+
+        /// Adds `key` to one layer.
+        fn say(&mut self, layer: &str, declaration: &Declaration, value: &str) {
+            let Declaration { key, variable, .. } = declaration;
+            let flag = |name| Flag { name, key: (*key).to_owned(), value: value.into() };
+            match layer {
+                "default" => {}
+                "user" => self.user.push_str(&format!("\n{key} = {value}\n")),
+                "project" => self.project.push_str(&format!("\n\n{key} = {value}\n")),
+                "environment" => drop(self.environment.insert((*variable).to_owned(), value.into())),
+                "--config" => self.flags.push(flag("--config")),
+                "--home" => self.flags.push(flag("--home")),
+                _ => unreachable!("no such layer"),
+            }
+        }
+    }
+
+    /// Returns the value of `key` and the place it comes from.
+    fn shown_of(resolved: &Resolved, key: &str) -> (String, String) {
+        let (_, value, layer) = resolved.each().find(|(other, ..)| *other == key).expect("declared");
+        (value.to_string(), layer.to_string())
     }
 
     #[test]
-    fn an_empty_home_is_refused_not_taken_for_the_current_directory() {
-        assert!(Settings::resolve(None, |_| Some(OsString::new())).is_err());
+    fn each_layer_wins_over_those_below_it() {
+        for declaration in DECLARATIONS {
+            let Declaration { key, variable, kind, .. } = declaration;
+            let layers: Vec<(&str, String, &str)> = match kind {
+                Kind::Home => vec![
+                    ("default", "/from/default".into(), "default"),
+                    ("environment", "/from/variable".into(), variable),
+                    ("--config", "/from/config".into(), "--config"),
+                    ("--config", "/from/later/config".into(), "--config"),
+                    ("--home", "/from/home".into(), "--home"),
+                ],
+                Kind::Number(range) => {
+                    let number = |n: u64| (range.start() + n).to_string();
+                    let default = defaults().expect("sound").into_iter().find(|said| said.key == *key);
+                    vec![
+                        ("default", default.expect("a default").value.to_string(), "default"),
+                        ("user", number(1), "user.toml:2"),
+                        ("project", number(2), "project.toml:3"),
+                        ("environment", number(3), variable),
+                        ("--config", number(4), "--config"),
+                        ("--config", number(5), "--config"),
+                    ]
+                }
+            };
+            let mut said = Layers::default();
+            for (layer, value, place) in layers {
+                said.say(layer, declaration, &value);
+                let resolved = said.resolve().expect("resolved");
+                assert_eq!(shown_of(&resolved, key), (value, place.to_owned()), "{key} by {layer}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_lower_layer_stays_where_a_higher_one_is_silent() {
+        let [_, lock_wait, view, line] = DECLARATIONS else { unreachable!("four are declared") };
+        let mut layers = Layers::default();
+        layers.say("user", lock_wait, "1");
+        layers.say("project", view, "1002");
+        layers.say("environment", line, "65539");
+        let resolved = layers.resolve().expect("resolved");
+        let expected = Settings {
+            home: "/from/default".into(),
+            lock_wait: Duration::from_secs(1),
+            memory_tool: MemoryTool { view_characters: 1002, line_bytes: 65539 },
+        };
+        assert_eq!(resolved.settings, expected);
+        let names: Vec<&str> = resolved.each().map(|(_, _, layer)| layer.name()).collect();
+        assert_eq!(names, ["default", "user", "project", "environment"]);
+    }
+
+    #[test]
+    fn every_number_has_a_default_and_ends_up_in_its_own_field() {
+        let untouched = Layers::default().resolve().expect("every default is there and in range");
+        for declaration in DECLARATIONS {
+            let Kind::Number(range) = &declaration.kind else { continue };
+            for value in [range.start(), range.end()] {
+                let mut layers = Layers::default();
+                layers.say("--config", declaration, &value.to_string());
+                let resolved = layers.resolve().expect("both ends are in range");
+                for ((key, now, layer), (_, before, _)) in resolved.each().zip(untouched.each()) {
+                    let is_set = key == declaration.key;
+                    assert_eq!(now, if is_set { Value::Number(*value) } else { before }, "{key}");
+                    assert_eq!(layer.name(), if is_set { "flag" } else { "default" }, "{key}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_mistake_counts_also_where_a_higher_layer_overrides_it() {
+        let lock_wait = &DECLARATIONS[1];
+        for wrong in ["user", "project", "environment"] {
+            let mut layers = Layers::default();
+            layers.say(wrong, lock_wait, "3601");
+            layers.say("--config", lock_wait, "5");
+            assert!(layers.resolve().is_err(), "{wrong}");
+        }
+        let mut layers = Layers::default();
+        layers.say("environment", &DECLARATIONS[0], "");
+        layers.say("--home", &DECLARATIONS[0], "/from/home");
+        assert!(layers.resolve().is_err(), "an empty home is not taken for the current directory");
+    }
+
+    #[test]
+    fn the_default_home_is_not_asked_for_where_another_is_named() {
+        let no_home = || Err(CommandError::ours("asked"));
+        let said = said_in_flags(&[Flag { name: "--home", key: "home".into(), value: "/named".into() }]);
+        let (path, _) = home(&said.expect("sound"), no_home).expect("named");
+        assert_eq!(path, Path::new("/named"));
+        assert!(home(&[], no_home).is_err());
     }
 }

@@ -1,10 +1,11 @@
 //! The only place that prints: data to stdout, everything else to stderr.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use haversack::check::{Finding, Verdict};
 
 use crate::error::CommandError;
+use crate::settings::layers::Warning;
 
 /// The two streams of a command.
 pub(crate) struct Ui {
@@ -20,9 +21,31 @@ impl Ui {
 
     /// Prints a line of data.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), CommandError> {
-        writeln!(self.out, "{}", text.as_ref())?;
+        // In one piece: whoever reads the other end of a pipe waits for it.
+        self.bytes(format!("{}\n", text.as_ref()).as_bytes())
+    }
+
+    /// Prints data as it is.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        self.out.write_all(bytes)?;
         self.out.flush()?;
         Ok(())
+    }
+
+    /// Prints data for programs.
+    pub(crate) fn json(&mut self, value: &serde_json::Value) -> Result<(), CommandError> {
+        self.line(format!("{value:#}"))
+    }
+
+    /// Tells whether a person reads the data, rather than a program or a file.
+    pub(crate) fn is_watched(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    /// Prints a line that is not data.
+    pub(crate) fn note(&mut self, text: impl AsRef<str>) {
+        // A remark that cannot be shown is no reason to fail.
+        drop(writeln!(self.err, "{}", text.as_ref()));
     }
 
     /// Prints rows in aligned columns; the first row is the heading.
@@ -46,6 +69,11 @@ impl Ui {
             }
         }
         Ok(())
+    }
+
+    /// Prints what should be looked at.
+    pub(crate) fn warning(&mut self, Warning { message, cure }: &Warning) {
+        self.note(format!("Warning: {message}\nHint: {cure}"));
     }
 
     /// Prints why a command failed.

@@ -1,4 +1,25 @@
 //! The environment variables that Haversack reads, all of them.
+//!
+//! Any other variable with our prefix is warned of: a mistyped name would otherwise do nothing in silence.
+
+/// What the name of every variable of ours starts with.
+pub(crate) const PREFIX: &str = "HAVERSACK_";
 
 /// The directory that Haversack keeps everything in; `--home` wins over it.
 pub(crate) const HOME: &str = "HAVERSACK_HOME";
+
+/// How long a write waits for another process, in seconds.
+pub(crate) const LOCK_WAIT_SECONDS: &str = "HAVERSACK_LOCK_WAIT_SECONDS";
+
+/// The longest input line that `haversack memory-tool` takes, in bytes.
+pub(crate) const MEMORY_TOOL_LINE_BYTES: &str = "HAVERSACK_MEMORY_TOOL_LINE_BYTES";
+
+/// How much of a text one view of the memory tool shows, in characters.
+pub(crate) const MEMORY_TOOL_VIEW_CHARACTERS: &str = "HAVERSACK_MEMORY_TOOL_VIEW_CHARACTERS";
+
+/// Makes the project's own tests run longer; the binary takes no notice of it.
+pub(crate) const SOAK: &str = "HAVERSACK_SOAK";
+
+/// The variables that set nothing, each with what it is for.
+pub(crate) const NOT_SETTINGS: &[(&str, &str)] =
+    &[(SOAK, "Makes the project's own tests run longer; `haversack` itself takes no notice of it")];

@@ -20,7 +20,7 @@ pub(crate) struct BackendsArgs {
 pub(crate) fn cmd_backends(ui: &mut Ui, args: &BackendsArgs) -> Result<ExitCode, CommandError> {
     let registry = Registry::standard();
     if args.json {
-        ui.line(serde_json::to_string_pretty(&as_json(&registry)).expect("JSON values print"))?;
+        ui.json(&as_json(&registry))?;
     } else {
         ui.table(&as_table(&registry))?;
         ui.line("")?;

@@ -135,6 +135,8 @@ impl Sandbox {
             .map_err(|error| CommandError::ours(format!("the program cannot find itself: {error}")))?;
         Command::new(program)
             .arg("demo-writer")
+            // The writers are to work whatever the settings in the user's own home are.
+            .args([Path::new("--home"), &self.base])
             .args([&self.root, &self.locks])
             .args([key, name, &edits.to_string(), how.as_str()])
             .stdin(Stdio::null())

@@ -9,7 +9,8 @@ use haversack::store::{Capabilities, OpenOptions, Registry, block_on};
 use serde_json::json;
 
 use crate::error::CommandError;
-use crate::settings::{Settings, shown};
+use crate::settings::layers::Warning;
+use crate::settings::{Resolved, declarations, shown};
 use crate::ui::Ui;
 
 /// The backend of the default store.
@@ -25,10 +26,25 @@ pub(crate) struct DoctorArgs {
 
 pub(crate) fn cmd_doctor(
     ui: &mut Ui,
-    settings: &Settings,
+    resolved: &Resolved,
     args: &DoctorArgs,
 ) -> Result<ExitCode, CommandError> {
-    let findings = examine(settings);
+    report(ui, &examine(resolved), args)
+}
+
+/// Reports settings that are wrong; without them nothing else can be examined.
+pub(crate) fn report_settings(
+    ui: &mut Ui,
+    error: &CommandError,
+    args: &DoctorArgs,
+) -> Result<ExitCode, CommandError> {
+    let cause = error.source.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+    let detail = format!("{}{cause}", error.message);
+    let finding = Finding { subject: "settings", verdict: Verdict::Fail, detail, cure: error.hint.clone() };
+    report(ui, &[finding], args)
+}
+
+fn report(ui: &mut Ui, findings: &[Finding], args: &DoctorArgs) -> Result<ExitCode, CommandError> {
     let worst = findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Ok);
     if args.json {
         let findings: Vec<_> = findings
@@ -38,20 +54,26 @@ pub(crate) fn cmd_doctor(
             })
             .collect();
         let report = json!({ "verdict": worst.to_string(), "checks": findings });
-        ui.line(serde_json::to_string_pretty(&report).expect("JSON values print"))?;
+        ui.json(&report)?;
     } else {
-        ui.findings(&findings)?;
+        ui.findings(findings)?;
     }
     Ok(if worst == Verdict::Fail { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn examine(settings: &Settings) -> Vec<Finding> {
-    let place = format!("{} ({})", shown(&settings.home), settings.home_layer);
+fn examine(resolved: &Resolved) -> Vec<Finding> {
+    let settings = &resolved.settings;
+    let place = format!("{} ({})", shown(&settings.home), resolved.layer(declarations::HOME));
     let registry = Registry::standard();
-    let mut findings = vec![match registry.choose(BACKEND, &Capabilities::default()) {
+    let mut findings: Vec<Finding> = resolved
+        .warnings
+        .iter()
+        .map(|Warning { message, cure }| Finding::warn("settings", message, cure))
+        .collect();
+    findings.push(match registry.choose(BACKEND, &Capabilities::default()) {
         Ok(_) => Finding::ok("backend", BACKEND),
         Err(error) => Finding::fail("backend", error.to_string(), "haversack backends"),
-    }];
+    });
     let memory = settings.memory();
     match look_at(&memory) {
         Seen::Directory => {}

@@ -101,8 +101,8 @@ fn the_home_is_chosen_by_flag_then_environment() {
     assert_snapshot!(env.shown(env.command(&["doctor"]).env("HAVERSACK_HOME", "")), @r#"
     exit 1
     --- stdout
+    FAIL  settings  the home directory given by HAVERSACK_HOME is empty
+                    → Name a directory, or leave it out for the default
     --- stderr
-    Error: the home directory given by HAVERSACK_HOME is empty
-    Hint: Name a directory, or leave it out for the default
     "#);
 }

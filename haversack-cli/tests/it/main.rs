@@ -1,6 +1,7 @@
 //! The binary as a user runs it: stdout, stderr and exit code, in a home of its own.
 
 mod backends;
+mod config;
 mod demo;
 mod doctor;
 mod environment;

@@ -1,0 +1,115 @@
+//! `haversack memory-tool`: the bridge for any program with Anthropic's memory tool.
+//!
+//! One command as JSON per line comes in, one answer as JSON per line goes out at once, until the input ends. Every line gets
+//! exactly one answer, whatever is in it; nothing that comes in ends the process.
+
+mod input;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::ExitCode;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use haversack::memory_tool::{Answer, Content, MemoryTool};
+use haversack::store::block_on;
+use serde_json::{Value, json};
+
+use crate::error::CommandError;
+use crate::settings::Settings;
+use crate::store::open;
+use crate::ui::Ui;
+
+/// How much input is taken from the system at a time.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Answer memory-tool commands: one JSON object per line in, one per line out
+#[derive(Debug, Args)]
+pub(crate) struct MemoryToolArgs {}
+
+pub(crate) fn cmd_memory_tool(
+    ui: &mut Ui,
+    settings: &Settings,
+    _args: &MemoryToolArgs,
+) -> Result<ExitCode, CommandError> {
+    let tool = MemoryTool::new(open(settings)?).with_view_characters(settings.memory_tool.view_characters);
+    let mut input = BufReader::with_capacity(BUFFER_BYTES, std::io::stdin().lock());
+    let mut line = Vec::new();
+    loop {
+        let answer = match read_line(&mut input, &mut line, settings.memory_tool.line_bytes)? {
+            Line::End => return Ok(ExitCode::SUCCESS),
+            Line::Whole => match input::parse(&line) {
+                Ok(command) => block_on(tool.answer(&command)),
+                Err(why) => Answer::error(why),
+            },
+            Line::TooLong => Answer::error(format!(
+                "Error: The command is longer than {} bytes and was not carried out",
+                settings.memory_tool.line_bytes
+            )),
+        };
+        ui.line(to_json(answer).to_string())?;
+    }
+}
+
+fn to_json(answer: Answer) -> Value {
+    let content = match answer.content {
+        Content::Text(text) => Value::from(text),
+        Content::Image { media_type, bytes } => {
+            let source =
+                json!({ "type": "base64", "media_type": media_type, "data": STANDARD.encode(&bytes) });
+            json!([{ "type": "image", "source": source }])
+        }
+    };
+    json!({ "content": content, "is_error": answer.is_error })
+}
+
+/// What was found in the input.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+/// Reads the next line into `line`, without its newline; one that is too long is skipped without being held.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, max_bytes: usize) -> std::io::Result<Line> {
+    line.clear();
+    let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+    input.by_ref().take(limit).read_until(b'\n', line)?;
+    match line.last() {
+        None => return Ok(Line::End),
+        Some(b'\n') => drop(line.pop()),
+        Some(_) if line.len() <= max_bytes => {}
+        Some(_) => {
+            line.clear();
+            line.shrink_to(BUFFER_BYTES);
+            input.skip_until(b'\n')?;
+            return Ok(Line::TooLong);
+        }
+    }
+    Ok(Line::Whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_whole_or_skipped_whole() {
+        let mut input: &[u8] = b"1234\n12345\n123456789\n\n12\n1234";
+        let mut seen = Vec::new();
+        let mut line = Vec::new();
+        loop {
+            match read_line(&mut input, &mut line, 4).expect("a slice") {
+                Line::End => break,
+                Line::Whole => seen.push(Some(String::from_utf8(line.clone()).expect("text"))),
+                Line::TooLong => seen.push(None),
+            }
+        }
+        let whole = |text: &str| Some(text.to_owned());
+        assert_eq!(seen, [whole("1234"), None, None, whole(""), whole("12"), whole("1234")]);
+        let mut last: &[u8] = b"12345";
+        assert_eq!(read_line(&mut last, &mut line, 4).expect("a slice"), Line::TooLong);
+        assert_eq!(read_line(&mut last, &mut line, 4).expect("a slice"), Line::End);
+    }
+}

@@ -1,0 +1,42 @@
+//! `haversack str-replace`: one passage for another.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::store::block_on;
+
+use super::content::text;
+use crate::error::CommandError;
+use crate::settings::Settings;
+use crate::store::{locate, open};
+use crate::ui::Ui;
+
+/// Replace a text that occurs exactly once in a file
+#[derive(Debug, Args)]
+pub(crate) struct StrReplaceArgs {
+    /// The file
+    path: String,
+
+    /// What is there, taken as it is
+    #[arg(allow_hyphen_values = true)]
+    old: String,
+
+    /// What comes in its place, taken as it is; stdin if left out
+    #[arg(allow_hyphen_values = true)]
+    new: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn cmd_str_replace(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &StrReplaceArgs,
+) -> Result<ExitCode, CommandError> {
+    let locator = locate(&args.path)?;
+    let new = text(args.new.as_deref())?;
+    let edited = block_on(open(settings)?.str_replace(&locator, &args.old, &new))?;
+    super::tell_edited(ui, &locator, &edited, args.json)
+}

@@ -1,0 +1,191 @@
+//! Everything that can be set, one row each.
+//!
+//! A new setting is a row here, its variable in `variables.rs`, its value in `defaults.toml` and a field of
+//! [`Settings`].
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use super::{Settings, shown};
+use crate::variables;
+
+/// One thing that can be set.
+#[derive(Debug)]
+pub(crate) struct Declaration {
+    /// Its name in files and flags; a dot stands between a table and its key.
+    pub(crate) key: &'static str,
+    /// Its environment variable.
+    pub(crate) variable: &'static str,
+    /// What it can be.
+    pub(crate) kind: Kind,
+    /// What it is for, in one line.
+    pub(crate) help: &'static str,
+    /// Reads the field that the setting ends up in.
+    pub(crate) read: fn(&Settings) -> Value,
+}
+
+/// What a setting can be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The home: a directory that no file can name, since the user file is inside it.
+    Home,
+    /// A whole number within bounds.
+    Number(RangeInclusive<u64>),
+}
+
+/// A checked value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// A directory's path, not empty.
+    Directory(PathBuf),
+    /// A number within its bounds.
+    Number(u64),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Directory(path) => f.write_str(&shown(path)),
+            Value::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+/// The key of the home, which is known before any file is read.
+pub(crate) const HOME: &str = "home";
+
+/// The key of [`Settings::lock_wait`].
+pub(crate) const LOCK_WAIT_SECONDS: &str = "lock-wait-seconds";
+
+/// The key of [`super::MemoryTool::view_characters`].
+pub(crate) const VIEW_CHARACTERS: &str = "memory-tool.view-characters";
+
+/// The key of [`super::MemoryTool::line_bytes`].
+pub(crate) const LINE_BYTES: &str = "memory-tool.line-bytes";
+
+/// Everything that can be set, in the order it is shown in.
+pub(crate) static DECLARATIONS: &[Declaration] = &[
+    Declaration {
+        key: HOME,
+        variable: variables::HOME,
+        kind: Kind::Home,
+        help: "The directory that Haversack keeps everything in",
+        read: |settings| Value::Directory(settings.home.clone()),
+    },
+    Declaration {
+        key: LOCK_WAIT_SECONDS,
+        variable: variables::LOCK_WAIT_SECONDS,
+        kind: Kind::Number(0..=3600),
+        help: "How long a write waits for another process",
+        read: |settings| Value::Number(settings.lock_wait.as_secs()),
+    },
+    Declaration {
+        key: VIEW_CHARACTERS,
+        variable: variables::MEMORY_TOOL_VIEW_CHARACTERS,
+        kind: Kind::Number(1_000..=1_000_000),
+        help: "How much of a text one view shows",
+        read: |settings| Value::Number(settings.memory_tool.view_characters as u64),
+    },
+    Declaration {
+        key: LINE_BYTES,
+        variable: variables::MEMORY_TOOL_LINE_BYTES,
+        kind: Kind::Number(65_536..=1_073_741_824),
+        help: "The longest input line that `haversack memory-tool` takes",
+        read: |settings| Value::Number(settings.memory_tool.line_bytes as u64),
+    },
+];
+
+/// Returns the declaration of `key`.
+pub(crate) fn declared(key: &str) -> Option<&'static Declaration> {
+    DECLARATIONS.iter().find(|declaration| declaration.key == key)
+}
+
+/// Whether some key is inside the table `name`.
+pub(crate) fn is_table(name: &str) -> bool {
+    DECLARATIONS
+        .iter()
+        .any(|declaration| declaration.key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// The known name that is nearest to an unknown one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nearest {
+    /// Near enough to be what was meant.
+    Meant(&'static str),
+    /// Only the least far.
+    Far(&'static str),
+}
+
+/// Returns the key that is nearest to `key`.
+pub(crate) fn nearest_key(key: &str) -> Nearest {
+    nearest(key, DECLARATIONS.iter().map(|declaration| declaration.key))
+}
+
+/// Returns the variable of a setting that is nearest to `variable`.
+pub(crate) fn nearest_variable(variable: &str) -> Nearest {
+    nearest(variable, DECLARATIONS.iter().map(|declaration| declaration.variable))
+}
+
+/// How alike two names are, from 0 to 1, if one is to be meant by the other: half the letters.
+const ALIKE: f64 = 0.5;
+
+fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Nearest {
+    // The prefix that all variables have in common would make any two of them alike.
+    let telling = |name: &str| name.strip_prefix(variables::PREFIX).unwrap_or(name).to_lowercase();
+    let alike = |other: &str| strsim::normalized_levenshtein(&telling(name), &telling(other));
+    let (likeness, nearest) = known
+        .map(|known| (alike(known), known))
+        .reduce(|best, next| if next.0 > best.0 { next } else { best })
+        .expect("there are settings");
+    if likeness >= ALIKE { Nearest::Meant(nearest) } else { Nearest::Far(nearest) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variable_is_named_after_its_key() {
+        for Declaration { key, variable, .. } in DECLARATIONS {
+            let name = key.to_uppercase().replace(['.', '-'], "_");
+            assert_eq!(*variable, format!("{}{name}", variables::PREFIX));
+            assert!(!variables::NOT_SETTINGS.iter().any(|(other, _)| other == variable), "{variable}");
+        }
+    }
+
+    #[test]
+    fn every_number_fits_the_smallest_machine() {
+        for Declaration { key, kind, .. } in DECLARATIONS {
+            if let Kind::Number(range) = kind {
+                assert!(range.start() <= range.end() && *range.end() <= u64::from(u32::MAX), "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_key_is_a_table_too() {
+        for Declaration { key, .. } in DECLARATIONS {
+            assert!(!is_table(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name() {
+        use Nearest::{Far, Meant};
+        for (name, expected) in [
+            ("hoem", Meant(HOME)),
+            ("lock_wait_seconds", Meant(LOCK_WAIT_SECONDS)),
+            ("lock-wait", Meant(LOCK_WAIT_SECONDS)),
+            ("view-characters", Meant(VIEW_CHARACTERS)),
+            ("memroy-tool.line-bytes", Meant(LINE_BYTES)),
+            ("memory_tool.LINE_BYTES", Meant(LINE_BYTES)),
+            ("z", Far(HOME)),
+        ] {
+            assert_eq!(nearest_key(name), expected, "{name}");
+        }
+        assert_eq!(nearest_variable("HAVERSACK_HOEM"), Meant(variables::HOME));
+        assert_eq!(nearest_variable("HAVERSACK_LOCK_WAIT"), Meant(variables::LOCK_WAIT_SECONDS));
+        assert!(matches!(nearest_variable("HAVERSACK_QUIET"), Far(_)), "the prefix makes nothing alike");
+    }
+}

@@ -1,0 +1,34 @@
+//! Opens the memory that a command works on.
+
+use std::sync::Arc;
+
+use haversack::Memory;
+use haversack::store::{Backend, DeviceLocal, InMemory, Locator};
+
+use crate::error::CommandError;
+use crate::settings::Settings;
+
+/// Opens the memory of the home, making it if need be.
+pub(crate) fn open(settings: &Settings) -> Result<Memory, CommandError> {
+    let files = Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?);
+    let state = Arc::new(DeviceLocal::open(settings.state(), settings.locks())?);
+    Ok(Memory::new(files, state).with_lock_wait(settings.lock_wait))
+}
+
+/// Opens the memory of the home to look at it, and makes nothing: a mistyped `--home` would leave a new home behind.
+pub(crate) fn open_to_look(settings: &Settings) -> Result<Memory, CommandError> {
+    let files: Arc<dyn Backend> = match settings.memory().try_exists() {
+        Ok(false) => Arc::new(InMemory::new()),
+        // Whatever is wrong with it, opening it says so.
+        Ok(true) | Err(_) => Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?),
+    };
+    Ok(Memory::new(files, Arc::new(InMemory::new())))
+}
+
+/// Returns the place that a user calls `path`: relative to the memory, or from `/memories` as agents write it.
+pub(crate) fn locate(path: &str) -> Result<Locator, CommandError> {
+    let below = path.strip_prefix("/memories").filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    Locator::parse(below.unwrap_or(path)).map_err(|error| {
+        CommandError::user(error.to_string(), "Name a place inside the memory: haversack ls")
+    })
+}
