@@ -24,6 +24,7 @@
 
 mod backend;
 mod blocking;
+mod cached;
 mod capabilities;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -46,6 +47,7 @@ pub use backend::{
 };
 pub use blocking::{Blocking, block_on};
 pub use bytes::Bytes;
+pub use cached::Cached;
 pub use capabilities::{Capabilities, ConflictStrategy};
 pub use device_local::DeviceLocal;
 pub use error::{Error, ErrorKind, Operation, Result};

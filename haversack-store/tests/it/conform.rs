@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haversack_store::conformance::Subject;
-use haversack_store::{Backend, DeviceLocal, Faulty, InMemory, Locator, Prefixed};
+use haversack_store::{Backend, Cached, DeviceLocal, Faulty, InMemory, Locator, Prefixed};
 use tempfile::TempDir;
 
 /// An empty directory with its locks beside it.
@@ -58,4 +58,18 @@ haversack_store::conformance!(prefixed_memory, {
 haversack_store::conformance!(faulty_without_faults, {
     let backend: Arc<dyn Backend> = Arc::new(InMemory::new());
     move || Arc::new(Faulty::new(backend.clone())) as Arc<dyn Backend>
+});
+
+haversack_store::conformance!(cached_device_local, {
+    // Small, so that objects are forgotten all the time.
+    const MAX_BYTES: usize = 64 << 10;
+    let directory = Directory::new();
+    move || Arc::new(Cached::new(directory.open(), MAX_BYTES)) as Arc<dyn Backend>
+});
+
+haversack_store::conformance!(cached_memory, {
+    // The largest object of the suite is just remembered.
+    const MAX_BYTES: usize = 256 << 20;
+    let backend: Arc<dyn Backend> = Arc::new(InMemory::new());
+    move || Arc::new(Cached::new(backend.clone(), MAX_BYTES)) as Arc<dyn Backend>
 });

@@ -1,6 +1,7 @@
 //! The tests of the seam against real disks and real processes.
 
 mod broken;
+mod cached;
 mod conform;
 mod derived;
 #[cfg(unix)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_lite::future::block_on;
 use haversack::Memory;
-use haversack::store::{Backend, Bytes, Condition, DeviceLocal, Faulty, InMemory, Locator, Prefixed};
+use haversack::store::{Backend, Bytes, Cached, Condition, DeviceLocal, Faulty, InMemory, Locator, Prefixed};
 use tempfile::TempDir;
 
 /// A memory, and what it lives on for as long as the test runs.
@@ -42,6 +42,11 @@ impl Subject {
         Subject::over(files, Arc::new(Prefixed::new(inner, at("state"))), None)
     }
 
+    pub(crate) fn cached() -> Subject {
+        let Subject { files, state, _base, .. } = Subject::device_local();
+        Subject::over(Arc::new(Cached::new(files, 1 << 20)), state, _base)
+    }
+
     pub(crate) fn faulty() -> (Subject, Arc<Faulty>, Arc<Faulty>) {
         let files = Arc::new(Faulty::new(Arc::new(InMemory::new())));
         let state = Arc::new(Faulty::new(Arc::new(InMemory::new())));
@@ -74,6 +79,9 @@ macro_rules! on_every_backend {
         }
         mod prefixed {
             $(#[test] fn $test() { super::$test(&$crate::subjects::Subject::prefixed()); })*
+        }
+        mod cached {
+            $(#[test] fn $test() { super::$test(&$crate::subjects::Subject::cached()); })*
         }
         mod faulty_without_faults {
             $(#[test] fn $test() { super::$test(&$crate::subjects::Subject::faulty().0); })*
