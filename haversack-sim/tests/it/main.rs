@@ -8,4 +8,5 @@ mod editor;
 mod fault;
 mod mutants;
 mod recovery;
+mod verbs;
 mod world;

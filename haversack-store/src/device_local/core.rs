@@ -269,7 +269,10 @@ impl<F: Fs> Core<F> {
             let failed = |error| gone(place.failed(&self.fs, operation, error));
             let result = match (self.fs.stat(&place.dir, &place.name), expected) {
                 // Perhaps it was deleted a moment ago by a process that died: that it is gone is synced too.
-                (Err(error), None) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                (Err(error), _) if error.kind() == io::ErrorKind::NotFound => match expected {
+                    None => Ok(()),
+                    Some(_) => Err(condition_failed(operation, locator, condition)),
+                },
                 (Err(error), _) => return Err(failed(error)),
                 (Ok(stat), None) if stat.kind == NodeKind::Directory => {
                     self.fs.remove_dir(&place.dir, &place.name).map_err(failed)

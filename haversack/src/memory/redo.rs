@@ -3,7 +3,7 @@
 //! `batch` in the state is one line `haversack-batch 1`, one line of JSON that lists the steps, and the contents one after
 //! the other. It is written whole, applied, and deleted, all under the store's lock.
 //!
-//! Every step can be done twice. A file that is neither as the batch found it nor as the batch leaves it was changed by
+//! Every step can be done twice, and what is found done is made durable before the record goes. A file that is neither as the batch found it nor as the batch leaves it was changed by
 //! another program: while the batch runs, that program's text is put aside; when a batch is completed later, the file may
 //! have been changed on top of what the batch wrote, so it stays and the batch's own text is put aside. Nothing is dropped.
 
@@ -68,7 +68,11 @@ pub(super) async fn complete(memory: &Memory, _turn: &Turn) -> StoreResult<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    apply(memory, &decode(&record.bytes)?, Run::Again).await?;
+    let steps = decode(&record.bytes)?;
+    // Whoever recorded it may have died before the record was durable: without it, a power failure in the middle of the
+    // steps would leave half of them.
+    let _ = memory.state.write(&RECORD, record.bytes, Condition::Matches(record.version)).await?;
+    apply(memory, &steps, Run::Again).await?;
     memory.state.delete(&RECORD, Condition::Any).await
 }
 
@@ -133,7 +137,8 @@ async fn put(
         match memory.files.write(locator, bytes.clone(), condition).await {
             Ok(written) => return Ok(written.displaced.map(|displaced| displaced.kept).or(kept)),
             Err(error) if error.kind() == ErrorKind::Conflict => match memory.files.read(locator).await {
-                Ok(there) if there.bytes == *bytes => return Ok(kept),
+                // Whoever wrote it may have died before it was durable: it is written once more.
+                Ok(there) if there.bytes == *bytes => expected = Some(there.version),
                 Ok(there) => match run {
                     Run::First => {
                         kept = Some(keep(memory, locator, &there.bytes).await?);
