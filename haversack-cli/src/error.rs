@@ -98,6 +98,7 @@ impl From<Error> for CommandError {
                 Some(format!("Name a line from 0 (the top) to {lines}: haversack view {place}"))
             }
             Reason::Restless => Some("Close the other program, then run the same command again".to_owned()),
+            Reason::Storage if error.kind() == ErrorKind::Invalid => Some("Take another name".to_owned()),
             _ => hint_for(error.kind()).map(str::to_owned),
         };
         let fault = if error.kind() == ErrorKind::Internal { Fault::Ours } else { Fault::User };

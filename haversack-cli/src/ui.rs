@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use haversack::check::{Finding, Verdict};
 
-use crate::error::CommandError;
+use crate::error::{CommandError, Fault};
 use crate::settings::layers::Warning;
 
 /// The two streams of a command.
@@ -76,8 +76,11 @@ impl Ui {
         self.note(format!("Warning: {message}\nHint: {cure}"));
     }
 
-    /// Prints why a command failed.
+    /// Prints why a command failed; that nobody reads its output any more is nobody's concern.
     pub(crate) fn error(&mut self, error: &CommandError) {
+        if error.fault == Fault::BrokenPipe {
+            return;
+        }
         let mut text = format!("Error: {}\n", error.message);
         let mut cause = error.source.as_deref().map(|source| source as &dyn std::error::Error);
         while let Some(error) = cause {

@@ -5,3 +5,5 @@ mod config;
 mod demo;
 mod doctor;
 mod environment;
+mod memory_tool;
+mod verbs;
