@@ -60,3 +60,8 @@ pub use prefixed::Prefixed;
 pub use registry::{BadRegistration, Lookup, Open, OpenOptions, Registered, Registry};
 pub use tier::{Changes, DerivedMaintenance, Sightings, Tier, TierLayout, TiersCollide, look_again};
 pub use version::{Fingerprint, InvalidFingerprint, TouchMark, Version};
+
+/// The guide's examples are run with the documentation's.
+#[cfg(all(doctest, feature = "conformance"))]
+#[doc = include_str!("../../docs/guide/backends.md")]
+struct Guide;

@@ -19,7 +19,8 @@ pub use self::error::{Error, Reason, Result, Verb};
 pub use self::memory::{BatchReport, Change, Depth, Edited, MAX_TEXT_BYTES, Memory, View};
 pub use self::text::{Ending, Occurrences};
 
-/// The README's example is compiled with the documentation's.
+/// The README's example is compiled with the documentation's, and the guide's are run.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
-struct Readme;
+#[doc = include_str!("../../docs/guide/library.md")]
+struct Guides;

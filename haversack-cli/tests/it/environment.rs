@@ -24,9 +24,16 @@ impl TestEnv {
 
     /// Returns the command with nothing of the surrounding environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
+        let mut command = self.program(env!("CARGO_BIN_EXE_haversack"));
+        command.args(arguments);
+        command
+    }
+
+    /// Returns any program with nothing of the surrounding environment.
+    pub(crate) fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
         command.env_clear().env("HOME", self.path("")).env("COLUMNS", "100").env("TMPDIR", self.base.path());
-        command.current_dir(self.path("")).args(arguments);
+        command.current_dir(self.path(""));
         command
     }
 

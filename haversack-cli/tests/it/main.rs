@@ -5,5 +5,6 @@ mod config;
 mod demo;
 mod doctor;
 mod environment;
+mod guides;
 mod memory_tool;
 mod verbs;

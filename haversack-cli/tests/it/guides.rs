@@ -1,0 +1,59 @@
+//! The guides' examples, run as they are written.
+//!
+//! A block marked `console` has commands after `$ ` and below each what it prints, stdout and stderr together. All blocks of a
+//! guide run in one home, in order.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use crate::environment::TestEnv;
+
+/// A command of a guide and what it is said to print.
+struct Example {
+    line: usize,
+    command: String,
+    printed: String,
+}
+
+fn guides() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide")
+}
+
+fn examples(text: &str) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    let mut inside = false;
+    for (at, line) in text.lines().enumerate() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+        } else if let (true, Some(command)) = (inside, line.strip_prefix("$ ")) {
+            examples.push(Example { line: at + 1, command: command.to_owned(), printed: String::new() });
+        } else if let (true, Some(example)) = (inside, examples.last_mut()) {
+            example.printed.push_str(line);
+            example.printed.push('\n');
+        }
+    }
+    examples
+}
+
+fn run(env: &TestEnv, command: &str) -> String {
+    let binary = Path::new(env!("CARGO_BIN_EXE_haversack"));
+    let path = format!("{}:/usr/bin:/bin", binary.parent().expect("in a directory").display());
+    let mut shell = env.program("sh");
+    shell.args(["-c", &format!("{{ {command}\n}} 2>&1")]).env("PATH", path).stdin(Stdio::null());
+    let output = shell.output().expect("a shell");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn every_example_prints_what_it_says() {
+    let mut ran = 0;
+    for entry in std::fs::read_dir(guides()).expect("there are guides") {
+        let path = entry.expect("readable").path();
+        let env = TestEnv::new();
+        for Example { line, command, printed } in examples(&std::fs::read_to_string(&path).expect("text")) {
+            assert_eq!(run(&env, &command), printed, "{}:{line}: {command}", path.display());
+            ran += 1;
+        }
+    }
+    assert!(ran >= 8, "the examples are found");
+}
