@@ -274,17 +274,23 @@ impl MemoryTool {
 
     async fn rename(&self, old_path: &str, new_path: &str) -> Result<String, Refused> {
         let (from, to) = (locate(old_path)?, locate(new_path)?);
-        self.memory.rename(&from, &to).await.map_err(|error| match error.reason() {
-            Reason::IsRoot => format!("Cannot rename the {ROOT} directory itself"),
-            Reason::NotFound => missing(old_path, Verb::Rename),
-            Reason::Exists => format!("Error: The destination {new_path} already exists"),
-            Reason::IntoItself => {
-                format!(
+        if let Err(error) = self.memory.rename(&from, &to).await {
+            // Of two mistakes the reference names the target first.
+            let is_taken = match error.reason() {
+                Reason::Exists => true,
+                Reason::NotFound | Reason::IntoItself => self.memory.info(Verb::Rename, &to).await.is_ok(),
+                _ => false,
+            };
+            return Err(Refused(match error.reason() {
+                _ if is_taken => format!("Error: The destination {new_path} already exists"),
+                Reason::IsRoot => format!("Cannot rename the {ROOT} directory itself"),
+                Reason::NotFound => missing(old_path, Verb::Rename),
+                Reason::IntoItself => format!(
                     "Error: Cannot rename {old_path} to {new_path}: a directory cannot be moved into itself"
-                )
-            }
-            _ => failed(old_path, &error),
-        })?;
+                ),
+                _ => failed(old_path, &error),
+            }));
+        }
         Ok(format!("Successfully renamed {old_path} to {new_path}"))
     }
 }

@@ -26,7 +26,6 @@ pub(super) async fn listing(
     let header = format!(
         "Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:"
     );
-    let shown_path = path.trim_end_matches('/');
     let mut entries = Vec::new();
     for entry in level.entries.into_iter().filter(is_shown) {
         let directory = (entry.kind == EntryKind::Directory).then(|| entry.locator.clone());
@@ -37,7 +36,7 @@ pub(super) async fn listing(
             entries.extend(below.entries.into_iter().filter(is_shown));
         }
     }
-    let mut lines = Lines { memory, path: shown_path, entries: &entries };
+    let lines = Lines { memory, path, entries: &entries };
     let whole = lines.show(0, usize::MAX, max_characters).await?;
     if whole.next.is_none() || range.is_none() {
         return Ok(format!("{header}\n{}", whole.with_note(path, entries.len() + 1)));
@@ -55,6 +54,7 @@ fn is_shown(entry: &Entry) -> bool {
 /// The lines of a listing: the directory itself, then what is in it.
 struct Lines<'a> {
     memory: &'a Memory,
+    /// The directory as it was asked for.
     path: &'a str,
     entries: &'a [Entry],
 }
@@ -82,7 +82,7 @@ impl Part {
 
 impl Lines<'_> {
     /// Returns the lines from index `start` to before index `end`, as many as fit.
-    async fn show(&mut self, start: usize, end: usize, max_characters: usize) -> Result<Part> {
+    async fn show(&self, start: usize, end: usize, max_characters: usize) -> Result<Part> {
         let mut part = Part { text: String::new(), first: start + 1, next: None };
         let mut characters = 0;
         for at in start..end.min(self.entries.len() + 1) {
@@ -108,11 +108,11 @@ impl Lines<'_> {
             return Ok(Some(format!("{DIRECTORY_SIZE}\t{}", self.path)));
         };
         let Entry { locator, kind } = entry;
-        let below = &locator.as_str()[self.skipped()..];
+        let (above, below) = (self.path.trim_end_matches('/'), &locator.as_str()[self.skipped()..]);
         Ok(match kind {
-            EntryKind::Directory => Some(format!("{DIRECTORY_SIZE}\t{}/{below}/", self.path)),
+            EntryKind::Directory => Some(format!("{DIRECTORY_SIZE}\t{above}/{below}/")),
             EntryKind::File => match self.memory.info(Verb::View, locator).await {
-                Ok(info) => Some(format!("{}\t{}/{below}", size(info.size_bytes), self.path)),
+                Ok(info) => Some(format!("{}\t{above}/{below}", size(info.size_bytes))),
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
                 Err(error) => return Err(error),
             },

@@ -136,6 +136,8 @@ fn documented_strings_of_refusal(subject: &Subject) {
             "Error: The destination /memories/d/b.md already exists",
         ),
         (rename("/memories/a.md", "/memories"), "Error: The destination /memories already exists"),
+        (rename("/memories/x", "/memories/a.md"), "Error: The destination /memories/a.md already exists"),
+        (rename("/memories/d", "/memories/d/b.md"), "Error: The destination /memories/d/b.md already exists"),
         (
             rename("/memories/d", "/memories/d/e"),
             "Error: Cannot rename /memories/d to /memories/d/e: a directory cannot be moved into itself",
@@ -188,10 +190,10 @@ fn listings(subject: &Subject) {
             "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:\n4.0K\t/memories\n4.0K\t/memories/a/\n4.0K\t/memories/a/deep/\n0B\t/memories/a/x.md\n1.5K\t/memories/b.md\n2.0K\t/memories/c.md"
         )
     );
-    let below = "4.0K\t/memories/a\n4.0K\t/memories/a/deep/\n1B\t/memories/a/deep/hidden_by_depth.md\n0B\t/memories/a/x.md";
+    let below = "\n4.0K\t/memories/a/deep/\n1B\t/memories/a/deep/hidden_by_depth.md\n0B\t/memories/a/x.md";
     for path in ["/memories/a", "/memories/a/"] {
         let header = format!(
-            "Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:\n"
+            "Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:\n4.0K\t{path}"
         );
         assert_eq!(ask(subject, view(path)), done(&format!("{header}{below}")));
     }
