@@ -6,7 +6,7 @@
 //! 2. A target name always leads to a complete old or a complete new file (`crash_at_every_call`,
 //!    `readers_never_see_half`).
 //! 3. What another program saved between our read and our replace is returned and kept on disk until its
-//!    merger deletes it (`editor_at_every_call`).
+//!    merger deletes it (`editor_at_every_call`, `what_is_alike_is_not_the_same`).
 //! 4. Only the holder of the write lock makes working names, so one found under the lock belongs to
 //!    nobody alive; what to do with it is decided by its name and content, never by its age
 //!    (`crash_at_every_call`).
@@ -16,9 +16,11 @@
 //! One window remains: a program that keeps a file open across our replace and writes to it afterwards
 //! writes to the file that was replaced. What it wrote before our replace is kept.
 
+mod content;
 mod core;
 mod edit;
 pub mod fs;
+mod memo;
 mod note;
 mod os;
 mod queue;
@@ -153,9 +155,14 @@ impl<F: Fs> Inner<F> {
     }
 
     fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
-        let edit = Edit { locator: locator.clone(), bytes, how: How::Write(condition) };
+        let new = self.core.memo.know(bytes);
+        let how = How::Write { wrote: new.digest, version: new.version.clone(), condition };
+        let edit = Edit { locator: locator.clone(), bytes: new.bytes.clone(), how };
         match self.submit(edit)? {
-            Done::Written(written) => Ok(written),
+            Done::Written(written) => {
+                self.core.memo.remember(new);
+                Ok(written)
+            }
             Done::Appended(_) => unreachable!("a write answers as a write"),
         }
     }
@@ -189,6 +196,10 @@ impl<F: Fs> Inner<F> {
 
 /// Takes the edits that can be done together: a bounded number, no two of one place.
 fn take_batch(waiting: &mut VecDeque<Waiting<Edit>>) -> Vec<Waiting<Edit>> {
+    // Who is alone need not be compared with anybody.
+    if waiting.len() == 1 {
+        return waiting.drain(..).collect();
+    }
     let mut batch = Vec::new();
     let mut places = HashSet::new();
     let mut bytes = 0;

@@ -3,7 +3,7 @@
 //! A [`Locator`] is made by [`Locator::parse`] and nothing else, so whoever holds one knows that it
 //! cannot address anything outside the backend's root, on any platform.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::sync::Arc;
 
@@ -131,8 +131,12 @@ impl Locator {
         if self.is_root() {
             return None;
         }
-        let end = self.key.rfind('/').unwrap_or(0);
-        Some(Locator { key: Arc::from(&self.key[..end]) })
+        Some(Locator { key: Arc::from(self.parent_key()) })
+    }
+
+    /// Returns the key of the directory this is in; empty for the root and what is right below it.
+    pub(crate) fn parent_key(&self) -> &str {
+        &self.key[..self.key.rfind('/').unwrap_or(0)]
     }
 
     /// Returns the place called `relative` below this one.
@@ -206,16 +210,71 @@ impl Locator {
 
     /// Returns the key as a case-insensitive disk would compare it.
     pub fn folded(&self) -> String {
-        fold(&self.key)
+        fold(&self.key).into_owned()
     }
 }
 
-/// Returns `text` without the differences that a case-insensitive disk does not see.
-pub(crate) fn fold(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
+/// The names found in one directory, as places below it.
+pub(crate) struct Children<'a> {
+    parent: &'a Locator,
+    /// Whether a plain name below the parent can be taken as it is.
+    plain_parent: bool,
+    /// The parent's key with a slash, and room for a name: one allocation for all of them.
+    key: String,
+    name_at: usize,
+}
+
+impl<'a> Children<'a> {
+    pub(crate) fn of(parent: &'a Locator) -> Children<'a> {
+        let mut key = parent.as_str().to_owned();
+        if !parent.is_root() {
+            key.push('/');
+        }
+        Children { parent, plain_parent: !parent.is_reserved(), name_at: key.len(), key }
     }
-    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
+
+    /// Returns the directory they are in.
+    pub(crate) fn parent(&self) -> &'a Locator {
+        self.parent
+    }
+
+    /// Returns what [`Locator::parse`] makes of one of the names.
+    pub(crate) fn parse(&mut self, name: &str) -> Result<Locator, InvalidLocator> {
+        self.key.truncate(self.name_at);
+        self.key.push_str(name);
+        if self.plain_parent && is_plain(name) && self.key.len() <= MAX_KEY_BYTES {
+            return Ok(Locator { key: Arc::from(self.key.as_str()) });
+        }
+        Locator::parse(&self.key)
+    }
+
+    /// Returns what [`Locator::reserved`] makes of one of the names.
+    pub(crate) fn reserved(&mut self, name: &str) -> Result<Locator, InvalidLocator> {
+        self.key.truncate(self.name_at);
+        self.key.push_str(name);
+        Locator::reserved(&self.key)
+    }
+}
+
+/// Tells whether a name is its own normal form and nobody's but the user's, at a glance: most are.
+fn is_plain(name: &str) -> bool {
+    let fits = |byte| matches!(byte, b' '..=b'~') && byte != b'/' && byte != b'\\';
+    (1..=MAX_SEGMENT_BYTES).contains(&name.len())
+        && name.bytes().all(fits)
+        // What begins with a dot may be a way up or one of ours; the manifest is ours.
+        && !name.starts_with('.')
+        && !name.eq_ignore_ascii_case(MANIFEST)
+}
+
+/// Returns `text` without the differences that a case-insensitive disk does not see.
+pub(crate) fn fold(text: &str) -> Cow<'_, str> {
+    if !text.is_ascii() {
+        return text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect();
+    }
+    match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => text.to_ascii_lowercase().into(),
+        false => text.into(),
+    }
 }
 
 /// Tells whether one segment is a working name of ours.
@@ -439,7 +498,27 @@ mod tests {
         assert!(locator.is_within(&prefix));
     }
 
+    /// Names as a hostile disk has them, in directories of every kind.
+    const NAMES: &str = "\\PC{0,12}|[./\\\\a\u{301}é~%\0 ]{0,6}|[a-zA-Z0-9 ._-]{1,300}|\\.haversack[-a-z]{0,4}\
+                         |\\.Haversack-x|Manifest\\.json|manifest\\.json|\\.\\.?";
+
     proptest! {
+        /// The shortcut for plain names is one: it never says anything else.
+        #[test]
+        fn names_of_a_directory_parse_like_keys(
+            parent in "(a|é|[b-y]{200}|\\.haversack|manifest\\.json)?(/[a-z]{200}){0,4}(/[a-z]{1,30})?",
+            names in proptest::collection::vec(NAMES, 1..8),
+        ) {
+            if let Ok(parent) = Locator::normalise(&parent) {
+                let mut children = Children::of(&parent);
+                for name in names {
+                    let raw = if parent.is_root() { name.clone() } else { format!("{parent}/{name}") };
+                    prop_assert_eq!(children.parse(&name), Locator::parse(&raw));
+                    prop_assert_eq!(children.reserved(&name), Locator::reserved(&raw));
+                }
+            }
+        }
+
         /// Whatever comes in, what comes out is its own normal form and has no way up.
         #[test]
         fn parse_is_idempotent_and_confined(raw in "\\PC{0,40}|[./\\\\a\u{301}é~%\0]{0,40}") {

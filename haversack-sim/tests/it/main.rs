@@ -8,5 +8,7 @@ mod editor;
 mod fault;
 mod mutants;
 mod recovery;
+mod remembered;
+mod twins;
 mod verbs;
 mod world;

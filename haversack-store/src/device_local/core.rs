@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::fs::{Fs, NodeKind, Stat, Target};
+use super::fs::{Fs, Name, NodeKind, Stat, Target};
+use super::memo::Memo;
 use super::note::{self, UnderWay};
 use super::recover::{Content, Leftover};
 use super::temp::{Digest, Temp, Verdict};
 use super::trust::{Owed, Trust};
-use super::twins::Twins;
+use super::twins::{New, Twins};
 use super::walk::{self, Place, Way, expect_file};
 use crate::backend::{Condition, Entry, EntryKind, Info, Listing, Object, Odd};
 use crate::error::{Error, ErrorKind, Operation, Result};
-use crate::locator::{Locator, is_own_name};
+use crate::locator::{Children, Locator, is_own_name};
 use crate::refuse::{absent_makes_no_sense, check_rename, condition_failed, is_a_directory};
-use crate::version::{Fingerprint, TouchMark, Version};
+use crate::version::{Fingerprint, TouchMark};
 
 /// What a new file lets its owner do, and nobody else.
 pub(super) const FILE_MODE: u32 = 0o600;
@@ -28,9 +29,6 @@ const WRITE_WAIT: Duration = Duration::from_secs(60);
 /// The name of the lock that every change takes.
 pub(super) const WRITE_LOCK: &str = "write";
 
-/// How much of a file is hashed at a time: small enough to stay in the processor's cache.
-const HASHED_BYTES: usize = 16 * 1024;
-
 /// How many appends may wait for a barrier before one is made.
 const MAX_UNSYNCED: usize = 64;
 
@@ -40,6 +38,7 @@ pub(super) struct Core<F: Fs> {
     pub(super) fs: F,
     pub(super) twins: Twins,
     pub(super) trust: Trust,
+    pub(super) memo: Memo,
     unsynced: Mutex<Unsynced<F>>,
 }
 
@@ -65,8 +64,8 @@ impl<F: Fs> std::fmt::Debug for Unsynced<F> {
 impl<F: Fs> Core<F> {
     /// Returns the core for `fs`, having cleaned up after a writer that died.
     pub(super) fn open(fs: F) -> Result<Core<F>> {
-        let (twins, trust, unsynced) = (Twins::default(), Trust::default(), Mutex::default());
-        let core = Core { fs, twins, trust, unsynced };
+        let (twins, trust, memo) = (Twins::default(), Trust::default(), Memo::default());
+        let core = Core { fs, twins, trust, memo, unsynced: Mutex::default() };
         let lock = core.fs.lock(WRITE_LOCK, Duration::ZERO);
         // Taken means that its holder is alive and the note is its own.
         if let Some(_lock) = lock.map_err(|error| Error::from_io(Operation::Open, WRITE_LOCK, error))? {
@@ -104,29 +103,15 @@ impl<F: Fs> Core<F> {
         Ok((bytes.into(), stat))
     }
 
-    /// Returns the hash of a file's content without holding it in memory; `expected` is what it probably measures.
-    pub(super) fn hash(&self, file: &F::File, expected: u64) -> io::Result<blake3::Hash> {
-        let mut hasher = blake3::Hasher::new();
-        let mut buffer = [0; HASHED_BYTES];
-        let mut offset = 0;
-        loop {
-            let read = self.fs.read_at(file, &mut buffer, offset)?;
-            hasher.update(&buffer[..read]);
-            offset += read as u64;
-            if read == 0 || (read < buffer.len() && offset == expected) {
-                return Ok(hasher.finalize());
-            }
-        }
-    }
-
     pub(super) fn read(&self, locator: &Locator) -> Result<Object> {
         if locator.is_root() {
             return Err(is_a_directory(Operation::Read, locator));
         }
         let place = walk::find(&self.fs, Operation::Read, locator)?;
         let (bytes, _) = self.load(Operation::Read, &place)?;
-        let version = Version::of_content(&bytes);
-        Ok(Object { bytes, version })
+        let known = self.memo.know(bytes);
+        self.memo.remember(known.clone());
+        Ok(Object { bytes: known.bytes, version: known.version })
     }
 
     pub(super) fn info(&self, locator: &Locator) -> Result<Info> {
@@ -161,15 +146,16 @@ impl<F: Fs> Core<F> {
             .fs
             .names(&dir, usize::MAX)
             .map_err(|error| Error::from_io(Operation::List, locator.as_str(), error))?;
-        let mut listing = Listing::default();
-        for name in names {
-            match served(locator, name.text, name.kind) {
+        let mut listing = Listing { entries: Vec::with_capacity(names.len()), odd: Vec::new() };
+        let mut children = Children::of(locator);
+        for name in &names {
+            match served(&mut children, name) {
                 Served::Entry(entry) => listing.entries.push(entry),
                 Served::Odd(odd) => listing.odd.push(odd),
                 Served::Ours(_) => {}
             }
         }
-        listing.entries.sort();
+        listing.entries.sort_unstable();
         listing.odd.sort_by(|a, b| a.shown.cmp(&b.shown));
         Ok(listing)
     }
@@ -236,13 +222,15 @@ impl<F: Fs> Core<F> {
                 return Err(condition_failed(operation, to, &Condition::Absent));
             }
             let moving = (from.parent() == to.parent()).then_some(source.name.as_str());
-            self.check_new(operation, &target, moving)?;
+            let now =
+                self.fs.stat_dir(&target.dir).map_err(|error| target.failed(&self.fs, operation, error))?;
+            self.check_new(operation, &target, &now, moving)?;
             // Before the old name goes, the directories that lead to the new one must be there to stay.
             self.settle(operation, to, &way, None)?;
             self.fs
                 .rename(&source.dir, &source.name, &target.dir, &target.name, Target::Free)
                 .map_err(|error| target.failed(&self.fs, operation, error))?;
-            self.note_created(&target);
+            self.twins.created(to, self.fs.stat_dir(&target.dir).ok().as_ref(), &target.name);
             self.settle(operation, to, &Vec::new(), Some(&target.dir))?;
             self.settle(operation, from, &Vec::new(), Some(&source.dir))
         })
@@ -282,11 +270,10 @@ impl<F: Fs> Core<F> {
                 }
                 (Ok(stat), Some(version)) if stat.kind == NodeKind::File => {
                     let (file, stat) = self.open_file(operation, &place).map_err(gone)?;
-                    let hash = self.hash(&file, stat.size).map_err(failed)?;
-                    if hash.to_hex().as_str() != version.as_str() {
+                    let Some(held) = self.holds(&file, stat.size, version).map_err(failed)? else {
                         return Err(condition_failed(operation, locator, condition));
-                    }
-                    self.take_away(&place, Digest::from_hash(&hash), condition)
+                    };
+                    self.take_away(&place, held.digest(), condition)
                 }
                 (Ok(stat), _) => return expect_file(operation, locator, stat.kind),
             };
@@ -339,23 +326,21 @@ impl<F: Fs> Core<F> {
     }
 
     /// Refuses a new name that some platform cannot hold or would confuse with another.
+    ///
+    /// `now` is how its directory is.
     pub(super) fn check_new(
         &self,
         operation: Operation,
         place: &Place<F>,
+        now: &Stat,
         moving: Option<&str>,
     ) -> Result<()> {
         if place.locator.is_reserved() {
             return Ok(());
         }
         place.locator.check_portable().map_err(|reason| Error::invalid(operation, &place.locator, reason))?;
-        self.twins.check(&self.fs, operation, &place.locator, &place.dir, &place.name, moving)
-    }
-
-    /// Remembers a name that [`Core::check_new`] allowed and that is there now.
-    pub(super) fn note_created(&self, place: &Place<F>) {
-        let parent = place.locator.parent().unwrap_or_else(Locator::root);
-        self.twins.created(&self.fs, &parent, &place.dir, &place.name);
+        let new: New<'_, F> = New { locator: &place.locator, dir: &place.dir, now, name: &place.name };
+        self.twins.check(&self.fs, operation, &new, moving)
     }
 
     pub(super) fn clear_note(&self, operation: Operation, locator: &Locator) -> Result<()> {
@@ -374,7 +359,7 @@ impl<F: Fs> Core<F> {
         let settled = self
             .trust
             .question(&self.fs, way, &mut owed)
-            .and_then(|()| dir.map_or(Ok(()), |dir| owed.add(&self.fs, dir)))
+            .and_then(|_| dir.map_or(Ok(()), |dir| owed.add(&self.fs, dir).map(drop)))
             .and_then(|()| self.trust.settle(&self.fs, owed));
         settled.map_err(|error| Error::from_io(operation, locator.as_str(), error))
     }
@@ -421,8 +406,9 @@ pub(super) enum Served {
     Ours(Option<Temp>),
 }
 
-/// Tells what a name found in `parent` is to a caller.
-pub(super) fn served(parent: &Locator, text: Result<String, String>, kind: NodeKind) -> Served {
+/// Tells what a name found in a directory is to a caller.
+pub(super) fn served(children: &mut Children<'_>, name: &Name) -> Served {
+    let parent = children.parent();
     let odd = |name: &str, why: &str| {
         let shown = match parent.is_root() {
             true => name.escape_debug().to_string(),
@@ -430,31 +416,31 @@ pub(super) fn served(parent: &Locator, text: Result<String, String>, kind: NodeK
         };
         Served::Odd(Odd { shown, why: why.to_owned() })
     };
-    let name = match text {
+    let kind = name.kind;
+    let name = match &name.text {
         Ok(name) => name,
-        Err(shown) => return odd(&shown, "its name is not Unicode"),
+        Err(shown) => return odd(shown, "its name is not Unicode"),
     };
-    if is_own_name(&name) {
-        return Served::Ours(Temp::parse(&name));
+    if is_own_name(name) {
+        return Served::Ours(Temp::parse(name));
     }
     if name.contains('/') {
-        return odd(&name, "its name contains a slash");
+        return odd(name, "its name contains a slash");
     }
-    let raw = if parent.is_root() { name.clone() } else { format!("{parent}/{name}") };
-    let locator = match (Locator::parse(&raw), parent.is_reserved()) {
-        (Ok(locator), _) => locator,
-        (Err(_), false) if Locator::reserved(&raw).is_ok() => return Served::Ours(None),
-        (Err(reason), false) => return odd(&name, &reason.to_string()),
-        (Err(_), true) => match Locator::reserved(&raw) {
-            Ok(locator) => locator,
-            Err(reason) => return odd(&name, &reason.to_string()),
+    let locator = match children.parse(name) {
+        Ok(locator) => locator,
+        Err(reason) => match (children.reserved(name), parent.is_reserved()) {
+            (Ok(locator), true) => locator,
+            (Ok(_), false) => return Served::Ours(None),
+            (Err(reason), true) => return odd(name, &reason.to_string()),
+            (Err(_), false) => return odd(name, &reason.to_string()),
         },
     };
     let kind = match kind {
         NodeKind::File => EntryKind::File,
         NodeKind::Directory => EntryKind::Directory,
-        NodeKind::Link => return odd(&name, "it is a symbolic link, and links are not followed"),
-        NodeKind::Other => return odd(&name, "it is a pipe, socket or device"),
+        NodeKind::Link => return odd(name, "it is a symbolic link, and links are not followed"),
+        NodeKind::Other => return odd(name, "it is a pipe, socket or device"),
     };
     Served::Entry(Entry { locator, kind })
 }

@@ -15,6 +15,7 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 
+use super::content::Held;
 use super::core::{Core, FILE_MODE};
 use super::fs::{Fs, Target};
 use super::note::{self, UnderWay};
@@ -39,14 +40,19 @@ pub(super) struct Edit {
 /// What kind of change an edit is.
 #[derive(Clone, Debug)]
 pub(super) enum How {
-    Write(Condition),
+    /// Hashed before it queued: by the many who wait, and not by the one who works for all of them.
+    Write {
+        wrote: Digest,
+        version: Version,
+        condition: Condition,
+    },
     Append(Durability),
 }
 
 impl Edit {
     fn operation(&self) -> Operation {
         match self.how {
-            How::Write(_) => Operation::Write,
+            How::Write { .. } => Operation::Write,
             How::Append(_) => Operation::Append,
         }
     }
@@ -66,20 +72,35 @@ enum Plan {
     /// A draft goes over whatever file is there.
     Replace,
     /// A draft changes places with the file that was read.
-    Exchange { wrote: Digest, read: Digest, inode: u64, condition: Condition },
+    Exchange { swap: Working, read: Held, inode: u64, condition: Condition },
     /// The bytes go to the end of the file that is there.
     Extend { offset: u64, inode: u64, durability: Durability },
+}
+
+/// A working name and its spelling.
+struct Working {
+    temp: Temp,
+    name: String,
+}
+
+impl From<Temp> for Working {
+    fn from(temp: Temp) -> Working {
+        Working { name: temp.to_string(), temp }
+    }
 }
 
 /// An edit on its way.
 struct Job<F: Fs> {
     operation: Operation,
     place: Place<F>,
+    /// The names beside it were known when it was looked at, and no replace makes new ones.
+    watched: bool,
     plan: Plan,
     /// What the draft will hold, or what is added.
     bytes: Bytes,
     mode: u32,
-    draft: Temp,
+    /// The name of the draft.
+    draft: String,
     /// The draft, or the file that is extended.
     file: Option<F::File>,
     /// The file that goes away, kept open: freeing its blocks can take longer than all the rest, and happens
@@ -93,6 +114,13 @@ impl<F: Fs> Job<F> {
         self.place.failed(fs, self.operation, error)
     }
 
+    /// Decides to change places with the file that was read.
+    fn exchange(&mut self, wrote: Digest, read: Held, inode: u64, condition: &Condition) {
+        let target = TargetMark::of(&self.place.name);
+        let swap = Temp::Swap { wrote, read: read.digest(), target }.into();
+        self.plan = Plan::Exchange { swap, read, inode, condition: condition.clone() };
+    }
+
     fn conflict(&self) -> Error {
         let condition = match &self.plan {
             Plan::Create => &Condition::Absent,
@@ -100,15 +128,6 @@ impl<F: Fs> Job<F> {
             Plan::Exchange { condition, .. } => condition,
         };
         condition_failed(self.operation, &self.place.locator, condition)
-    }
-
-    fn swap(&self) -> Option<Temp> {
-        match self.plan {
-            Plan::Exchange { wrote, read, .. } => {
-                Some(Temp::Swap { wrote, read, target: TargetMark::of(&self.place.name) })
-            }
-            Plan::Create | Plan::Replace | Plan::Extend { .. } => None,
-        }
     }
 }
 
@@ -214,7 +233,7 @@ impl<F: Fs> Core<F> {
         if edit.locator.is_root() {
             return Err(is_a_directory(operation, &edit.locator));
         }
-        let must_exist = matches!(edit.how, How::Write(Condition::Matches(_)));
+        let must_exist = matches!(edit.how, How::Write { condition: Condition::Matches(_), .. });
         let mut way = Vec::new();
         let place = if must_exist {
             walk::find_with_way(&self.fs, operation, &edit.locator, &mut way)
@@ -222,54 +241,55 @@ impl<F: Fs> Core<F> {
             walk::find_or_make(&self.fs, &self.twins, operation, &edit.locator, &mut way)
         };
         let gone = |error: Error| match &edit.how {
-            How::Write(condition @ Condition::Matches(_)) if error.kind() == ErrorKind::NotFound => {
+            How::Write { condition: condition @ Condition::Matches(_), .. }
+                if error.kind() == ErrorKind::NotFound =>
+            {
                 condition_failed(operation, &edit.locator, condition)
             }
             _ => error,
         };
         let place = place.map_err(gone)?;
-        self.trust
+        let dir = self
+            .trust
             .question(&self.fs, &way, owed)
+            .and_then(|last| last.map_or_else(|| self.fs.stat_dir(&place.dir), Ok))
             .map_err(|error| place.failed(&self.fs, operation, error))?;
         let mut job = Job {
             operation,
+            watched: self.twins.knows(&place.locator, &dir),
             place,
             plan: Plan::Create,
             bytes: edit.bytes.clone(),
             mode: FILE_MODE,
-            draft: Temp::Draft(number),
+            draft: Temp::Draft(number).to_string(),
             file: None,
             old: None,
             answer: Done::Appended(Appended { offset: 0, displaced: None }),
         };
         match &edit.how {
-            How::Write(condition) => {
-                let wrote = blake3::hash(&edit.bytes);
-                let version = Version::new(wrote.to_hex());
-                job.answer = Done::Written(Written { version, displaced: None });
-                self.look_for_write(&mut job, &wrote, condition).map_err(gone)?;
+            How::Write { wrote, version, condition } => {
+                job.answer = Done::Written(Written { version: version.clone(), displaced: None });
+                self.look_for_write(&mut job, *wrote, condition).map_err(gone)?;
             }
             How::Append(durability) => self.look_for_append(&mut job, *durability)?,
         }
         if matches!(job.plan, Plan::Create) {
-            self.check_new(operation, &job.place, None)?;
+            self.check_new(operation, &job.place, &dir, None)?;
         }
         Ok(job)
     }
 
-    fn look_for_write(&self, job: &mut Job<F>, wrote: &blake3::Hash, condition: &Condition) -> Result<()> {
+    fn look_for_write(&self, job: &mut Job<F>, wrote: Digest, condition: &Condition) -> Result<()> {
         let locator = &job.place.locator;
         if let Condition::Matches(version) = condition {
             let (old, stat) = self.open_file(job.operation, &job.place)?;
-            let read = self.hash(&old, stat.size).map_err(|error| job.failed(&self.fs, error))?;
-            if read.to_hex().as_str() != version.as_str() {
+            let held = self.holds(&old, stat.size, version).map_err(|error| job.failed(&self.fs, error))?;
+            let Some(read) = held else {
                 return Err(condition_failed(job.operation, locator, condition));
-            }
-            let (wrote, read) = (Digest::from_hash(wrote), Digest::from_hash(&read));
+            };
             job.mode = stat.mode & 0o777;
             job.old = Some(old);
-            let (inode, condition) = (stat.inode, condition.clone());
-            job.plan = Plan::Exchange { wrote, read, inode, condition };
+            job.exchange(wrote, read, stat.inode, condition);
             return Ok(());
         }
         match self.fs.stat(&job.place.dir, &job.place.name) {
@@ -310,8 +330,8 @@ impl<F: Fs> Core<F> {
         whole.extend_from_slice(&job.bytes);
         job.bytes = whole.freeze();
         job.mode = stat.mode & 0o777;
-        let (wrote, read) = (Digest::of(&job.bytes), Digest::of(&current));
-        job.plan = Plan::Exchange { wrote, read, inode: stat.inode, condition: Condition::Any };
+        let (wrote, read) = (Digest::of(&job.bytes), Held::Hashed(Digest::of(&current)));
+        job.exchange(wrote, read, stat.inode, &Condition::Any);
         Ok(())
     }
 
@@ -326,8 +346,9 @@ impl<F: Fs> Core<F> {
                 }
                 continue;
             }
-            for temp in [Some(job.draft.clone()), job.swap()].into_iter().flatten() {
-                under_way.push(UnderWay::Temp { name: temp.to_string(), target: target.clone() });
+            under_way.push(UnderWay::Temp { name: job.draft.clone(), target: target.clone() });
+            if let Plan::Exchange { swap, .. } = &job.plan {
+                under_way.push(UnderWay::Temp { name: swap.name.clone(), target });
             }
         }
         if under_way.is_empty() && extends == Extends::Announced {
@@ -342,12 +363,11 @@ impl<F: Fs> Core<F> {
             let file = job.file.as_ref().expect("opened when it was looked at");
             return self.append_all(file, &job.bytes).map_err(|error| job.failed(&self.fs, error));
         }
-        let name = job.draft.to_string();
-        let create = || self.fs.create(&job.place.dir, &name, job.mode);
+        let create = || self.fs.create(&job.place.dir, &job.draft, job.mode);
         let file = match create() {
             // We hold the lock, so its writer is dead.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.fs.unlink(&job.place.dir, &name).and_then(|()| create())
+                self.fs.unlink(&job.place.dir, &job.draft).and_then(|()| create())
             }
             created => created,
         };
@@ -395,14 +415,13 @@ impl<F: Fs> Core<F> {
 
     /// Steps 5 and 6: lets the edit take effect.
     fn put_in_place(&self, job: &mut Job<F>, owed: &mut Owed<F>) -> Result<Done> {
-        let (dir, name, draft) = (job.place.dir.clone(), job.place.name.clone(), job.draft.to_string());
         let target = match &job.plan {
             Plan::Extend { offset, inode, durability } => {
                 let (offset, inode, durability) = (*offset, *inode, *durability);
                 return self.confirm_extended(job, offset, inode, durability);
             }
-            Plan::Exchange { read, .. } => {
-                let displaced = self.exchange(job, &draft, *read)?;
+            Plan::Exchange { swap, read, inode, .. } => {
+                let displaced = self.exchange(job, swap, read, *inode)?;
                 match &mut job.answer {
                     Done::Written(written) => written.displaced = displaced,
                     Done::Appended(appended) => appended.displaced = displaced,
@@ -413,16 +432,21 @@ impl<F: Fs> Core<F> {
             Plan::Replace => Some(Target::Replaced),
         };
         if let Some(target) = target {
-            if let Err(error) = self.fs.rename(&dir, &draft, &dir, &name, target) {
+            let Place { dir, name, .. } = &job.place;
+            if let Err(error) = self.fs.rename(dir, &job.draft, dir, name, target) {
                 let taken = error.kind() == io::ErrorKind::AlreadyExists;
                 self.abandon(job);
                 return Err(if taken { job.conflict() } else { job.failed(&self.fs, error) });
             }
-            if target == Target::Free {
-                self.note_created(&job.place);
-            }
         }
-        owed.add(&self.fs, &dir).map_err(|error| job.failed(&self.fs, error))?;
+        let Place { dir, name, locator } = &job.place;
+        let now = owed.add(&self.fs, dir);
+        match (&job.plan, &now) {
+            (Plan::Create, now) => self.twins.created(locator, now.as_ref().ok(), name),
+            (_, Ok(now)) if job.watched => self.twins.replaced(locator, now),
+            _ => {}
+        }
+        now.map_err(|error| job.failed(&self.fs, error))?;
         Ok(job.answer.clone())
     }
 
@@ -447,64 +471,61 @@ impl<F: Fs> Core<F> {
         Ok(job.answer.clone())
     }
 
-    fn exchange(&self, job: &Job<F>, draft: &str, read: Digest) -> Result<Option<Displaced>> {
+    fn exchange(&self, job: &Job<F>, swap: &Working, read: &Held, inode: u64) -> Result<Option<Displaced>> {
         let (fs, dir, name) = (&self.fs, &job.place.dir, job.place.name.as_str());
+        let (draft, swap_name) = (job.draft.as_str(), swap.name.as_str());
         let give_up = |temp: &str, error: Error| {
             // Nothing took effect and the error says so; a leftover is found by the next writer.
             drop(fs.unlink(dir, temp));
             Err(error)
         };
         if !fs.can_exchange() {
-            return self.replace_if_unchanged(job, draft, read).map(|()| None);
+            return self.replace_if_unchanged(job, draft, read.digest()).map(|()| None);
         }
-        let swap = job.swap().expect("an exchange has a name for it");
-        let swap_name = swap.to_string();
-        let parent = job.place.locator.parent().unwrap_or_else(Locator::root);
-        let ready = match fs.rename(dir, draft, dir, &swap_name, Target::Free) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self
-                .recover_leftover(&Leftover { parent, temp: swap.clone() }, Some(&job.place.locator))
-                .map_err(io::Error::other)
-                .and_then(|()| fs.rename(dir, draft, dir, &swap_name, Target::Free)),
+        let ready = match fs.rename(dir, draft, dir, swap_name, Target::Free) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let parent = job.place.locator.parent().unwrap_or_else(Locator::root);
+                self.recover_leftover(&Leftover { parent, temp: swap.temp.clone() }, Some(&job.place.locator))
+                    .map_err(io::Error::other)
+                    .and_then(|()| fs.rename(dir, draft, dir, swap_name, Target::Free))
+            }
             result => result,
         };
         if let Err(error) = ready {
             return give_up(draft, job.failed(fs, error));
         }
-        match fs.rename(dir, &swap_name, dir, name, Target::Exchanged) {
+        match fs.rename(dir, swap_name, dir, name, Target::Exchanged) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                return self.replace_if_unchanged(job, &swap_name, read).map(|()| None);
+                return self.replace_if_unchanged(job, swap_name, read.digest()).map(|()| None);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return give_up(&swap_name, job.conflict());
+                return give_up(swap_name, job.conflict());
             }
-            Err(error) => return give_up(&swap_name, job.failed(fs, error)),
+            Err(error) => return give_up(swap_name, job.failed(fs, error)),
         }
-        if self.is_what_was_read(job, &swap_name).map_err(|error| job.failed(fs, error))? {
-            fs.unlink(dir, &swap_name).map_err(|error| job.failed(fs, error))?;
+        if self.is_what_was_read(job, swap, read, inode).map_err(|error| job.failed(fs, error))? {
+            fs.unlink(dir, swap_name).map_err(|error| job.failed(fs, error))?;
             return Ok(None);
         }
-        let content = self.content_of(dir, &swap_name).map_err(|error| job.failed(fs, error))?;
+        let content = self.content_of(dir, swap_name).map_err(|error| job.failed(fs, error))?;
         if let Some(Content::Thing) = content {
             // A link or directory took the file's place: it goes back, and our content goes away.
-            fs.rename(dir, &swap_name, dir, name, Target::Exchanged)
-                .map_err(|error| job.failed(fs, error))?;
-            let ours = self.content_of(dir, &swap_name).map_err(|error| job.failed(fs, error))?;
-            self.discard_or_keep(job, &swap, &swap_name, ours)?;
+            fs.rename(dir, swap_name, dir, name, Target::Exchanged).map_err(|error| job.failed(fs, error))?;
+            let ours = self.content_of(dir, swap_name).map_err(|error| job.failed(fs, error))?;
+            self.discard_or_keep(job, swap, ours)?;
             return Err(job.conflict());
         }
-        self.discard_or_keep(job, &swap, &swap_name, content)
+        self.discard_or_keep(job, swap, content)
     }
 
     /// Tells whether the exchange displaced the very file that was read, with the content that was read.
     ///
     /// Through the handle it was read by: the common case opens nothing and holds nothing in memory.
-    fn is_what_was_read(&self, job: &Job<F>, swap_name: &str) -> io::Result<bool> {
-        let (Plan::Exchange { read, inode, .. }, Some(old)) = (&job.plan, &job.old) else {
-            return Ok(false);
-        };
-        match self.fs.stat(&job.place.dir, swap_name) {
-            Ok(stat) if stat.inode == *inode => Ok(Digest::from_hash(&self.hash(old, stat.size)?) == *read),
+    fn is_what_was_read(&self, job: &Job<F>, swap: &Working, read: &Held, inode: u64) -> io::Result<bool> {
+        let Some(old) = &job.old else { return Ok(false) };
+        match self.fs.stat(&job.place.dir, &swap.name) {
+            Ok(stat) if stat.inode == inode => self.still_holds(old, stat.size, read),
             _ => Ok(false),
         }
     }
@@ -513,21 +534,20 @@ impl<F: Fs> Core<F> {
     fn discard_or_keep(
         &self,
         job: &Job<F>,
-        swap: &Temp,
-        swap_name: &str,
+        swap: &Working,
         content: Option<Content>,
     ) -> Result<Option<Displaced>> {
         let (fs, dir) = (&self.fs, &job.place.dir);
         let failed = |error| job.failed(fs, error);
-        let is_ours = |bytes: &Bytes| swap.judge(Digest::of(bytes)) == Verdict::Discard;
+        let is_ours = |bytes: &Bytes| swap.temp.judge(Digest::of(bytes)) == Verdict::Discard;
         match content {
             None => Ok(None),
             Some(Content::File(bytes)) if is_ours(&bytes) => {
-                fs.unlink(dir, swap_name).map_err(failed)?;
+                fs.unlink(dir, &swap.name).map_err(failed)?;
                 Ok(None)
             }
             Some(content) => {
-                let kept = self.keep(dir, swap_name, &job.place.locator, &content).map_err(failed)?;
+                let kept = self.keep(dir, &swap.name, &job.place.locator, &content).map_err(failed)?;
                 Ok(match content {
                     Content::File(bytes) => Some(Displaced { bytes, kept }),
                     Content::Thing => None,
@@ -561,7 +581,7 @@ impl<F: Fs> Core<F> {
         match (&job.plan, &job.file) {
             (Plan::Extend { offset, .. }, Some(file)) => drop(self.cut_if_ours(file, *offset, &job.bytes)),
             (Plan::Create | Plan::Replace | Plan::Exchange { .. }, Some(_)) => {
-                drop(self.fs.unlink(&job.place.dir, &job.draft.to_string()));
+                drop(self.fs.unlink(&job.place.dir, &job.draft));
             }
             (_, None) => {}
         }

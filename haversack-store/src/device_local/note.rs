@@ -5,6 +5,9 @@
 
 use crate::locator::Locator;
 
+/// What most entries measure less than.
+const USUAL_ENTRY_BYTES: usize = 256;
+
 /// One thing under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum UnderWay {
@@ -16,11 +19,12 @@ pub(super) enum UnderWay {
 
 /// Returns the note for what is under way.
 pub(super) fn encode(under_way: &[UnderWay]) -> Vec<u8> {
-    let mut note = Vec::new();
+    let mut note = Vec::with_capacity(under_way.len() * USUAL_ENTRY_BYTES);
     for entry in under_way {
         match entry {
             UnderWay::Temp { name, target } => {
-                note.extend_from_slice(format!("temp {name} {target}\n").as_bytes());
+                let parts = ["temp ", name, " ", target.as_str(), "\n"];
+                parts.iter().for_each(|part| note.extend_from_slice(part.as_bytes()));
             }
             UnderWay::Extend { target, inode, offset, bytes } => {
                 let length = bytes.len();

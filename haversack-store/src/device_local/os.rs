@@ -20,11 +20,13 @@ use cap_std::fs::{Dir, File, OpenOptions};
 use self::portable as system;
 #[cfg(unix)]
 use self::unix as system;
-use super::core::WRITE_LOCK;
-use super::fs::{Fs, Name, NodeKind, Stat, Target};
+use super::fs::{Fs, Name, Stat, Target};
 
 /// How many files are synced at the same time.
 const MAX_PARALLEL_SYNCS: usize = 4;
+
+/// How many lock files are kept open while nobody uses them.
+const MAX_IDLE_LOCKS: usize = 16;
 
 /// What a directory that was made here lets its owner do, and nobody else.
 const DIRECTORY_MODE: u32 = 0o700;
@@ -42,8 +44,7 @@ pub struct Disk {
     locks: PathBuf,
     key: String,
     note: Mutex<Note>,
-    /// The write lock's file, kept open while nobody uses it: the common case opens nothing.
-    idle_write_lock: Arc<Mutex<Option<fs::File>>>,
+    idle: Arc<Mutex<Idle>>,
     boot: String,
     exchanges: AtomicBool,
 }
@@ -75,7 +76,7 @@ impl Disk {
             locks: real_locks,
             key,
             note: Mutex::new(Note { file: note, written: 0 }),
-            idle_write_lock: Arc::default(),
+            idle: Arc::default(),
             boot: boot(),
             exchanges: AtomicBool::new(cfg!(any(
                 target_os = "linux",
@@ -93,24 +94,38 @@ impl Disk {
     fn lock_path(&self, name: &str) -> PathBuf {
         self.locks.join(format!("{}.{name}.lock", self.key))
     }
+
+    fn take_idle(&self, name: &str) -> Option<fs::File> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = idle.iter().position(|(other, _)| other == name)?;
+        let (_, file) = idle.swap_remove(at);
+        drop(idle);
+        // One that somebody deleted keeps nobody out who opens a new one.
+        system::has_name(&file).then_some(file)
+    }
 }
+
+/// Lock files that nobody uses, by the name of their lock; kept open, so that the common case opens nothing.
+type Idle = Vec<(String, fs::File)>;
 
 /// A lock file that is locked.
 #[derive(Debug)]
 pub struct DiskLock {
+    name: String,
     file: Option<fs::File>,
     /// Where the file goes when it is unlocked, to be used again.
-    idle: Option<Arc<Mutex<Option<fs::File>>>>,
+    idle: Arc<Mutex<Idle>>,
 }
 
 impl Drop for DiskLock {
     fn drop(&mut self) {
         let Some(file) = self.file.take() else { return };
         // A file that cannot be unlocked is closed, which unlocks it.
-        if file.unlock().is_ok()
-            && let Some(idle) = &self.idle
-        {
-            *idle.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        if file.unlock().is_ok() {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < MAX_IDLE_LOCKS {
+                idle.push((std::mem::take(&mut self.name), file));
+            }
         }
     }
 }
@@ -237,32 +252,17 @@ impl Fs for Disk {
     }
 
     fn names(&self, dir: &Dir, limit: usize) -> io::Result<Vec<Name>> {
-        let mut names = Vec::new();
-        for entry in dir.entries()?.take(limit) {
-            let entry = entry?;
-            let kind = match entry.file_type() {
-                Ok(kind) if kind.is_file() => NodeKind::File,
-                Ok(kind) if kind.is_dir() => NodeKind::Directory,
-                Ok(kind) if kind.is_symlink() => NodeKind::Link,
-                Ok(_) => NodeKind::Other,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
-            let text = entry.file_name().into_string().map_err(|name| name.to_string_lossy().into_owned());
-            names.push(Name { text, kind });
-        }
-        Ok(names)
+        system::names(dir, limit)
     }
 
     fn lock(&self, name: &str, wait: Duration) -> io::Result<Option<DiskLock>> {
-        let idle = (name == WRITE_LOCK).then(|| self.idle_write_lock.clone());
-        let kept = idle.as_ref().and_then(|idle| idle.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let file = match kept {
+        let file = match self.take_idle(name) {
             Some(file) => file,
             None => open_private(&self.lock_path(name))?,
         };
+        let (name, idle) = (name.to_owned(), self.idle.clone());
         match file.try_lock() {
-            Ok(()) => return Ok(Some(DiskLock { file: Some(file), idle })),
+            Ok(()) => return Ok(Some(DiskLock { name, file: Some(file), idle })),
             Err(TryLockError::WouldBlock) if wait.is_zero() => return Ok(None),
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(error),
@@ -272,7 +272,7 @@ impl Fs for Disk {
         // lock is released as soon as it arrives.
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
-            let locked = file.lock().map(|()| DiskLock { file: Some(file), idle });
+            let locked = file.lock().map(|()| DiskLock { name, file: Some(file), idle });
             drop(sender.send(locked));
         });
         match receiver.recv_timeout(wait) {
@@ -357,4 +357,53 @@ fn open_private(path: &Path) -> io::Result<fs::File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(base: &Path) -> Disk {
+        Disk::open(&base.join("memory"), &base.join("locks")).expect("it opens")
+    }
+
+    fn take(disk: &Disk, name: &str) -> Option<DiskLock> {
+        disk.lock(name, Duration::ZERO).expect("the lock file can be opened")
+    }
+
+    #[test]
+    fn few_lock_files_stay_open() {
+        let base = tempfile::tempdir().expect("a temporary directory");
+        let disk = disk(base.path());
+        let held: Vec<_> = (0..3 * MAX_IDLE_LOCKS).map(|number| take(&disk, &number.to_string())).collect();
+        assert!(held.iter().all(Option::is_some));
+        drop(held);
+        assert_eq!(disk.idle.lock().expect("not poisoned").len(), MAX_IDLE_LOCKS);
+        assert!(take(&disk, "0").is_some());
+    }
+
+    #[test]
+    fn a_lock_that_was_used_before_still_excludes() {
+        let base = tempfile::tempdir().expect("a temporary directory");
+        let (ours, theirs) = (disk(base.path()), disk(base.path()));
+        for _ in 0..3 {
+            let held = take(&ours, "store");
+            assert!(held.is_some() && take(&theirs, "store").is_none() && take(&ours, "store").is_none());
+            drop(held);
+            let held = take(&theirs, "store");
+            assert!(held.is_some() && take(&ours, "store").is_none());
+        }
+    }
+
+    /// A tidy user must not split those who use one lock into two camps.
+    #[cfg(unix)]
+    #[test]
+    fn a_lock_file_that_was_deleted_is_not_used_again() {
+        let base = tempfile::tempdir().expect("a temporary directory");
+        let (ours, theirs) = (disk(base.path()), disk(base.path()));
+        drop(take(&ours, "store"));
+        fs::remove_file(ours.lock_path("store")).expect("deleted");
+        let held = take(&theirs, "store");
+        assert!(held.is_some() && take(&ours, "store").is_none());
+    }
 }

@@ -1,5 +1,6 @@
 //! All objects below a prefix in key order, a page at a time, without reading any.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,10 +9,10 @@ use super::core::{Core, Served, info_of, served};
 use super::fs::{Fs, NodeKind};
 use super::recover::Leftover;
 use super::walk;
-use crate::backend::{EntryKind, Odd, Page};
+use crate::backend::{Entry, EntryKind, Odd, Page};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::ext::PAGE_OBJECTS;
-use crate::locator::{Locator, fold};
+use crate::locator::{Children, Locator, fold};
 
 /// A walk through a tree that can pause after any page.
 pub(super) struct Walk<F: Fs> {
@@ -107,11 +108,11 @@ impl<F: Fs> Walk<F> {
             .names(&dir, usize::MAX)
             .map_err(|error| Error::from_io(Operation::Scan, locator.as_str(), error))?;
         let mut left = Vec::with_capacity(names.len());
+        let mut children = Children::of(locator);
         for name in names {
-            let spelled = name.text.clone().unwrap_or_default();
-            match served(locator, name.text, name.kind) {
-                Served::Entry(entry) => {
-                    left.push(Child { locator: entry.locator, name: spelled, kind: entry.kind });
+            match served(&mut children, &name) {
+                Served::Entry(Entry { locator, kind }) => {
+                    left.push(Child { locator, name: name.text.unwrap_or_default(), kind });
                 }
                 Served::Odd(odd) => page.odd.push(odd),
                 Served::Ours(Some(temp)) => {
@@ -150,21 +151,18 @@ impl<F: Fs> Walk<F> {
 
 /// The order of the keys: a directory sorts as its name with the slash that follows it in them.
 fn key_order(a: &Child, b: &Child) -> Ordering {
-    let (a_name, b_name) = (a.locator.name().as_bytes(), b.locator.name().as_bytes());
-    let shared = a_name.len().min(b_name.len());
-    let rest = |name: &[u8], kind| {
-        let slash: &[u8] = if kind == EntryKind::Directory { b"/" } else { b"" };
-        [&name[shared..], slash].concat()
-    };
-    match a_name[..shared].cmp(&b_name[..shared]) {
-        Ordering::Equal => rest(a_name, a.kind).cmp(&rest(b_name, b.kind)),
-        order => order,
-    }
+    // All of them are in one directory, so that whole keys compare as their names do.
+    let (a_key, b_key) = (a.locator.as_str().as_bytes(), b.locator.as_str().as_bytes());
+    let shared = a_key.len().min(b_key.len());
+    let slash = |kind| (kind == EntryKind::Directory).then_some(&b'/');
+    a_key[..shared].cmp(&b_key[..shared]).then_with(|| {
+        a_key[shared..].iter().chain(slash(a.kind)).cmp(b_key[shared..].iter().chain(slash(b.kind)))
+    })
 }
 
 /// Reports names that a case-insensitive disk would confuse; they are served all the same.
 fn report_twins(children: &[Child], page: &mut Page) {
-    let mut by_fold: HashMap<String, &Child> = HashMap::with_capacity(children.len());
+    let mut by_fold: HashMap<Cow<'_, str>, &Child> = HashMap::with_capacity(children.len());
     for child in children {
         if let Some(twin) = by_fold.insert(fold(child.locator.name()), child) {
             let (first, second) = (twin.locator.as_str(), child.locator.as_str());

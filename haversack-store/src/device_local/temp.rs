@@ -16,6 +16,7 @@
 use std::fmt;
 
 use crate::locator::{MAX_SEGMENT_BYTES, OWN_PREFIX};
+use crate::version::Version;
 
 /// The short hash of a content, as working names carry it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,6 +31,11 @@ impl Digest {
     /// Returns the digest of the content with this hash.
     pub(super) fn from_hash(hash: &blake3::Hash) -> Digest {
         Digest(u128::from_be_bytes(hash.as_bytes()[..16].try_into().expect("16 bytes")))
+    }
+
+    /// Returns the digest of the content called `version`; `None` if that is not a hash.
+    pub(super) fn from_version(version: &Version) -> Option<Digest> {
+        u128::from_str_radix(version.as_str().get(..32)?, 16).ok().map(Digest)
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::fs::Fs;
+use super::fs::{Fs, Stat};
 use super::walk::Way;
 
 /// The most directories that are remembered.
@@ -36,19 +36,19 @@ impl<F: Fs> Default for Owed<F> {
 }
 
 impl<F: Fs> Owed<F> {
-    /// Adds a directory in which a name changed.
-    pub(super) fn add(&mut self, fs: &F, dir: &Arc<F::Dir>) -> io::Result<()> {
-        let identity = identity(fs, dir)?;
+    /// Adds a directory in which a name changed, and returns how it is now.
+    pub(super) fn add(&mut self, fs: &F, dir: &Arc<F::Dir>) -> io::Result<Stat> {
+        let stat = fs.stat_dir(dir)?;
+        let identity = identity(&stat);
         if self.dirs.iter().all(|(other, _)| *other != identity) {
             self.dirs.push((identity, dir.clone()));
         }
-        Ok(())
+        Ok(stat)
     }
 }
 
-fn identity<F: Fs>(fs: &F, dir: &F::Dir) -> io::Result<Identity> {
-    let stat = fs.stat_dir(dir)?;
-    Ok((stat.device, stat.inode))
+fn identity(stat: &Stat) -> Identity {
+    (stat.device, stat.inode)
 }
 
 impl Trust {
@@ -57,15 +57,24 @@ impl Trust {
     }
 
     /// Adds to `owed` what must be synced for the directories on `way` to be durable.
-    pub(super) fn question<F: Fs>(&self, fs: &F, way: &Way<F>, owed: &mut Owed<F>) -> io::Result<()> {
+    ///
+    /// Returns how the last of them is; `None` if there are none.
+    pub(super) fn question<F: Fs>(
+        &self,
+        fs: &F,
+        way: &Way<F>,
+        owed: &mut Owed<F>,
+    ) -> io::Result<Option<Stat>> {
+        let mut last = None;
         for (parent, dir) in way {
-            let identity = identity(fs, dir)?;
+            let stat = last.insert(fs.stat_dir(dir)?);
+            let identity = identity(stat);
             if !self.durable().contains(&identity) {
                 owed.add(fs, parent)?;
                 owed.then_durable.push(identity);
             }
         }
-        Ok(())
+        Ok(last)
     }
 
     /// Syncs what is owed, innermost last as it was added.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use unicode_normalization::UnicodeNormalization;
 
 use super::fs::{Fs, NodeKind};
-use super::twins::Twins;
+use super::twins::{New, Twins};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
 use crate::refuse::{nothing_there, root_refused};
@@ -106,7 +106,6 @@ pub(super) fn make_dirs<F: Fs>(
     let mut dir = fs.root();
     let mut at = Locator::root();
     for segment in locator.segments() {
-        let parent = at.clone();
         at = at.join(&single(segment)).map_err(|reason| Error::invalid(operation, locator, reason))?;
         let failed = |dir: &F::Dir, error| explain(fs, operation, locator, dir, segment, error);
         let name = spelling(fs, &dir, segment).map_err(|error| failed(&dir, error))?;
@@ -114,13 +113,15 @@ pub(super) fn make_dirs<F: Fs>(
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if !at.is_reserved() {
                     at.check_portable().map_err(|reason| Error::invalid(operation, locator, reason))?;
-                    twins.check(fs, operation, &at, &dir, &name, None)?;
+                    let now = fs.stat_dir(&dir).map_err(|error| failed(&dir, error))?;
+                    let new: New<'_, F> = New { locator: &at, dir: &dir, now: &now, name: &name };
+                    twins.check(fs, operation, &new, None)?;
                 }
                 match fs.make_dir(&dir, &name) {
                     Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                         return Err(failed(&dir, error));
                     }
-                    _ => twins.created(fs, &parent, &dir, &name),
+                    _ => twins.created(&at, fs.stat_dir(&dir).ok().as_ref(), &name),
                 }
                 fs.open_dir(&dir, &name).map_err(|error| failed(&dir, error))?
             }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cap_fs_ext::{DirExt, MetadataExt};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
-use crate::device_local::fs::{NodeKind, Stat};
+use crate::device_local::fs::{Name, NodeKind, Stat};
 
 pub(super) fn without_waiting(_options: &mut OpenOptions) {}
 
@@ -50,6 +50,29 @@ pub(super) fn fix_mode(_parent: &Dir, _name: &str, _mode: u32) -> io::Result<()>
 
 pub(super) fn fix_file_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
+}
+
+pub(super) fn names(dir: &Dir, limit: usize) -> io::Result<Vec<Name>> {
+    let mut names = Vec::new();
+    for entry in dir.entries()?.take(limit) {
+        let entry = entry?;
+        let kind = match entry.file_type() {
+            Ok(kind) if kind.is_file() => NodeKind::File,
+            Ok(kind) if kind.is_dir() => NodeKind::Directory,
+            Ok(kind) if kind.is_symlink() => NodeKind::Link,
+            Ok(_) => NodeKind::Other,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let text = entry.file_name().into_string().map_err(|name| name.to_string_lossy().into_owned());
+        names.push(Name { text, kind });
+    }
+    Ok(names)
+}
+
+/// Nothing here tells.
+pub(super) fn has_name(_file: &std::fs::File) -> bool {
+    true
 }
 
 pub(super) fn sync_ambient_dir(_path: &std::path::Path) -> io::Result<()> {

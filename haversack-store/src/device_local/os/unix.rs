@@ -10,7 +10,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::device_local::fs::{NodeKind, Stat};
+use crate::device_local::fs::{Name, NodeKind, Stat};
 
 /// Opens pipes and devices without waiting for their other end; they are refused afterwards.
 pub(super) fn without_waiting(options: &mut OpenOptions) {
@@ -30,12 +30,7 @@ pub(super) fn stat_dir(dir: &Dir) -> io::Result<Stat> {
 }
 
 fn convert(stat: rustix::fs::Stat) -> Stat {
-    let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => NodeKind::File,
-        FileType::Directory => NodeKind::Directory,
-        FileType::Symlink => NodeKind::Link,
-        _ => NodeKind::Other,
-    };
+    let kind = kind_of(FileType::from_raw_mode(stat.st_mode));
     let nanoseconds =
         |seconds: i64, nanoseconds: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
     Stat {
@@ -47,6 +42,15 @@ fn convert(stat: rustix::fs::Stat) -> Stat {
         device: widen(stat.st_dev),
         modified_ns: nanoseconds(stat.st_mtime, narrow(stat.st_mtime_nsec)),
         changed_ns: nanoseconds(stat.st_ctime, narrow(stat.st_ctime_nsec)),
+    }
+}
+
+fn kind_of(kind: FileType) -> NodeKind {
+    match kind {
+        FileType::RegularFile => NodeKind::File,
+        FileType::Directory => NodeKind::Directory,
+        FileType::Symlink => NodeKind::Link,
+        _ => NodeKind::Other,
     }
 }
 
@@ -101,6 +105,32 @@ pub(super) fn readable_child(parent: &Dir, name: &str) -> io::Result<Dir> {
     Ok(Dir::from_std_file(std::fs::File::from(handle)))
 }
 
+/// Returns the names in a directory, at most `limit` of them.
+pub(super) fn names(dir: &Dir, limit: usize) -> io::Result<Vec<Name>> {
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        if names.len() == limit {
+            break;
+        }
+        let kind = match entry.file_type() {
+            // Not every filesystem says it here.
+            FileType::Unknown => match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => continue,
+                stat => kind_of(FileType::from_raw_mode(stat?.st_mode)),
+            },
+            kind => kind_of(kind),
+        };
+        let text = name.to_str().map(str::to_owned).map_err(|_| name.to_string_lossy().into_owned());
+        names.push(Name { text, kind });
+    }
+    Ok(names)
+}
+
 /// Makes the names in a directory outside of the root durable.
 pub(super) fn sync_ambient_dir(path: &Path) -> io::Result<()> {
     std::fs::File::open(path)?.sync_all()
@@ -119,6 +149,11 @@ pub(super) fn start_writing(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let _ = file;
+}
+
+/// Tells whether a file still has a name, as far as that can be told.
+pub(super) fn has_name(file: &std::fs::File) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink > 0)
 }
 
 /// Reads what there is from `offset` on, perhaps less than fits.
