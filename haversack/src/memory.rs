@@ -109,18 +109,15 @@ impl Memory {
 
     /// Returns the content of a file, or the children of a directory.
     pub async fn view(&self, locator: &Locator) -> Result<View> {
-        let info = self.info(Verb::View, locator).await?;
-        let failed = |error: StoreError| match error.kind() {
-            ErrorKind::NotFound => Error::new(Verb::View, locator, Reason::NotFound),
-            _ => Error::storage(Verb::View, locator, error),
+        let error = match self.files.read(locator).await {
+            Ok(object) => return checked(Verb::View, locator, object).map(View::File),
+            Err(error) => self.explain(Verb::View, locator, error).await,
         };
-        match info.kind {
-            EntryKind::Directory => Ok(View::Directory(self.files.list(locator).await.map_err(failed)?)),
-            EntryKind::File => {
-                check_size(Verb::View, &info)?;
-                Ok(View::File(self.files.read(locator).await.map_err(failed)?))
-            }
+        if *error.reason() != Reason::IsDirectory {
+            return Err(error);
         }
+        let listing = self.files.list(locator).await;
+        listing.map(View::Directory).map_err(|error| Error::storage(Verb::View, locator, error))
     }
 
     /// Makes a new file; one that is there already is not touched.
@@ -324,13 +321,8 @@ impl Memory {
     }
 
     async fn read(&self, verb: Verb, locator: &Locator) -> Result<Object> {
-        let info = self.info(verb, locator).await?;
-        if info.kind == EntryKind::Directory {
-            return Err(Error::new(verb, locator, Reason::IsDirectory));
-        }
-        check_size(verb, &info)?;
         match self.files.read(locator).await {
-            Ok(object) => Ok(object),
+            Ok(object) => checked(verb, locator, object),
             Err(error) => Err(self.explain(verb, locator, error).await),
         }
     }
@@ -360,12 +352,13 @@ impl fmt::Debug for Memory {
     }
 }
 
-fn check_size(verb: Verb, info: &Info) -> Result<()> {
-    if info.size_bytes > MAX_TEXT_BYTES {
-        let reason = Reason::TooLarge { size_bytes: info.size_bytes };
-        return Err(Error::new(verb, &info.locator, reason));
+/// Refuses an object that is too large to be worked on as text.
+fn checked(verb: Verb, locator: &Locator, object: Object) -> Result<Object> {
+    let size_bytes = object.bytes.len() as u64;
+    if size_bytes > MAX_TEXT_BYTES {
+        return Err(Error::new(verb, locator, Reason::TooLarge { size_bytes }));
     }
-    Ok(())
+    Ok(object)
 }
 
 /// Returns bytes as the text they are.

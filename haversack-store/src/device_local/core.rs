@@ -29,6 +29,9 @@ const WRITE_WAIT: Duration = Duration::from_secs(60);
 /// The name of the lock that every change takes.
 pub(super) const WRITE_LOCK: &str = "write";
 
+/// The largest file that is read: somebody's disk image must not take all memory.
+const MAX_OBJECT_BYTES: u64 = 1 << 30;
+
 /// How many appends may wait for a barrier before one is made.
 const MAX_UNSYNCED: usize = 64;
 
@@ -98,6 +101,11 @@ impl<F: Fs> Core<F> {
     /// Returns the content at `place` and what is known about the file.
     pub(super) fn load(&self, operation: Operation, place: &Place<F>) -> Result<(Bytes, Stat)> {
         let (file, stat) = self.open_file(operation, place)?;
+        if stat.size > MAX_OBJECT_BYTES {
+            let message =
+                format!("it is larger than {MAX_OBJECT_BYTES} bytes, too large to be held in memory");
+            return Err(Error::new(ErrorKind::Invalid, operation, &place.locator, message));
+        }
         let bytes =
             self.fs.read(&file, stat.size).map_err(|error| place.failed(&self.fs, operation, error))?;
         Ok((bytes.into(), stat))
