@@ -3,46 +3,34 @@
 //! Prints Markdown to stdout, ready for `docs/benchmarks.md`, and what it is doing to stderr.
 
 // The root of a bench looks for its modules beside itself, where each would be a bench of its own.
-#[path = "store/bare.rs"]
-mod bare;
 #[path = "store/contenders.rs"]
 mod contenders;
+#[path = "store/effort.rs"]
+mod effort;
 #[path = "store/many.rs"]
 mod many;
-#[path = "store/measure.rs"]
-mod measure;
 #[path = "store/single.rs"]
 mod single;
 #[path = "store/site.rs"]
 mod site;
-#[path = "store/table.rs"]
-mod table;
 #[path = "store/throughput.rs"]
 mod throughput;
 
-use std::error::Error;
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
 
+use haversack_bench::report::{Report, exit_code, say};
+use haversack_bench::scratch::{MEMORY, Scratch};
+use haversack_bench::table::Goal;
+use haversack_bench::{Outcome, bare, machine};
+
+use crate::effort::Effort;
 use crate::many::Creates;
-use crate::measure::Effort;
 use crate::single::Reads;
-use crate::site::{Scratch, Site};
-use crate::table::{Goal, Table};
-
-/// What can go wrong here is told to a developer, whatever it is.
-type Outcome<T> = Result<T, Box<dyn Error>>;
-
-/// The bare loops.
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/bare.c");
+use crate::site::Site;
 
 /// Where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
-
-/// Where Linux keeps a filesystem without a disk.
-const MEMORY: &str = "/dev/shm";
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark is its own program")]
 fn main() -> ExitCode {
@@ -62,18 +50,7 @@ fn main() -> ExitCode {
     if !asked {
         return ExitCode::SUCCESS;
     }
-    match run(effort) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&format!("Error: {error}\n"));
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                say(&format!("Caused by: {error}\n"));
-                cause = error.source();
-            }
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(run(effort))
 }
 
 fn run(effort: &Effort) -> Outcome<()> {
@@ -81,8 +58,8 @@ fn run(effort: &Effort) -> Outcome<()> {
     // Both sides of a site stay in one directory and thus together: only sites are spread.
     let scratch = Scratch::create(target)?.spread();
     let bare = bare::compile(scratch.path())?;
-    let on_disk = site::filesystem(target).unwrap_or_else(|| "an unknown filesystem".to_owned());
-    let mut report = Report { started: Instant::now(), score: (0, 0), machine: site::machine() };
+    let on_disk = machine::filesystem(target).unwrap_or_else(|| "an unknown filesystem".to_owned());
+    let mut report = Report::start();
     let mut places = Vec::new();
 
     if matches!(on_disk.as_str(), "tmpfs" | "ramfs") {
@@ -98,9 +75,9 @@ fn run(effort: &Effort) -> Outcome<()> {
         report.add(many::scans(&disk, effort)?)?;
     }
 
-    if site::filesystem(Path::new(MEMORY)).as_deref() == Some("tmpfs") {
+    if machine::filesystem(Path::new(MEMORY)).as_deref() == Some("tmpfs") {
         // From here on nothing waits for a disk or uses threads, and a busier core would look like slower code.
-        site::stay_on_one_core();
+        machine::stay_on_one_core();
         let memory = Site::open(Scratch::create(Path::new(MEMORY))?, "tmpfs".to_owned(), &bare)?;
         places.push("tmpfs".to_owned());
         let goal = Goal::AtMost(3.0);
@@ -108,37 +85,7 @@ fn run(effort: &Effort) -> Outcome<()> {
         report.add(single::contents(&memory, effort.memory, Reads::Compared, &sizes)?)?;
         report.add(many::crowded(&memory, effort.memory, effort.files, Creates::Measured)?)?;
     } else {
-        say("There is no tmpfs at /dev/shm: what needs one is left out.\n");
+        say(&format!("There is no tmpfs at {MEMORY}: what needs one is left out.\n"));
     }
-    report.end(&places)
-}
-
-/// What is printed as it becomes known.
-struct Report {
-    started: Instant,
-    score: (usize, usize),
-    machine: String,
-}
-
-impl Report {
-    fn add(&mut self, table: Table) -> Outcome<()> {
-        self.score.0 += table.score.0;
-        self.score.1 += table.score.1;
-        writeln!(io::stdout(), "{table}")?;
-        say(&format!("── {:.0} s\n\n", self.started.elapsed().as_secs_f64()));
-        Ok(())
-    }
-
-    fn end(&self, places: &[String]) -> Outcome<()> {
-        let (met, goals) = self.score;
-        let (machine, places, day) = (&self.machine, places.join(" and "), site::today());
-        writeln!(io::stdout(), "{met} of {goals} goals met. {machine}; {places}; {day}.")?;
-        Ok(())
-    }
-}
-
-/// Prints to stderr: what is computed goes to stdout.
-fn say(text: &str) {
-    // A terminal that went away is no reason to stop.
-    drop(io::stderr().write_all(text.as_bytes()));
+    report.end(&[places.join(" and ")])
 }

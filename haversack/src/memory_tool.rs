@@ -141,16 +141,18 @@ impl MemoryTool {
     }
 
     /// Carries out a command.
-    pub async fn answer(&self, command: &Command) -> Answer {
+    pub async fn answer(&self, command: Command) -> Answer {
         let result = match command {
-            Command::View { path, view_range } => return self.view(path, *view_range).await,
-            Command::Create { path, file_text } => self.create(path, file_text).await,
-            Command::StrReplace { path, old_str, new_str } => self.str_replace(path, old_str, new_str).await,
-            Command::Insert { path, insert_line, insert_text } => {
-                self.insert(path, *insert_line, insert_text).await
+            Command::View { path, view_range } => return self.view(&path, view_range).await,
+            Command::Create { path, file_text } => self.create(&path, file_text).await,
+            Command::StrReplace { path, old_str, new_str } => {
+                self.str_replace(&path, &old_str, &new_str).await
             }
-            Command::Delete { path } => self.delete(path).await,
-            Command::Rename { old_path, new_path } => self.rename(old_path, new_path).await,
+            Command::Insert { path, insert_line, insert_text } => {
+                self.insert(&path, insert_line, &insert_text).await
+            }
+            Command::Delete { path } => self.delete(&path).await,
+            Command::Rename { old_path, new_path } => self.rename(&old_path, &new_path).await,
         };
         match result {
             Ok(text) => Answer::text(text),
@@ -191,18 +193,16 @@ impl MemoryTool {
             return Ok(Content::Image { media_type, bytes: object.bytes });
         }
         let text = as_text(&object.bytes).map_err(|_| not_text(path))?;
-        let Some(body) = lines_of(text, range, MAX_LINES, self.view_characters) else {
+        let heading = format!("Here's the content of {path} with line numbers:\n");
+        let Some(shown) = lines_of(heading, text, range, MAX_LINES, self.view_characters) else {
             return Err(Refused(format!("File {path} exceeds maximum line limit of 999,999 lines.")));
         };
-        Ok(Content::Text(format!(
-            "Here's the content of {path} with line numbers:\n{}",
-            body.with_note(path)
-        )))
+        Ok(Content::Text(shown.with_note(path)))
     }
 
-    async fn create(&self, path: &str, file_text: &str) -> Result<String, Refused> {
+    async fn create(&self, path: &str, file_text: String) -> Result<String, Refused> {
         let locator = locate(path)?;
-        let created = self.memory.create(&locator, Bytes::copy_from_slice(file_text.as_bytes())).await;
+        let created = self.memory.create(&locator, file_text).await;
         created.map_err(|error| match error.reason() {
             Reason::Exists => format!("Error: File {path} already exists"),
             _ => failed(path, &error),

@@ -1,9 +1,24 @@
 //! Benchmarks, each beside its peer in the same run.
 
-use crate::run::{cargo, step};
+use crate::python;
+use crate::run::{cargo, say, step};
 
 /// Runs the benchmark of the local store; its tables go to stdout.
 pub(crate) fn store(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-store", "--bench", "store", "--"];
     step("bench store", cargo(&arguments).args(options))
+}
+
+/// Runs the benchmark of the verbs; its tables go to stdout.
+pub(crate) fn verbs(options: &[&str]) -> Result<(), String> {
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "verbs", "--"];
+    let mut command = cargo(&arguments);
+    command.args(options);
+    match python::with_anthropic() {
+        Ok(python) => drop(command.arg("--python").arg(python)),
+        Err(why) => say(&format!(
+            "{why}\nThe Anthropic SDK needs python3 with venv, and a package index: it is left out of the comparison.\n"
+        )),
+    }
+    step("bench verbs", &mut command)
 }

@@ -1,6 +1,7 @@
 //! What developers of Haversack run: `cargo xtask test`, `bench NAME`, `soak`.
 
 mod bench;
+mod python;
 mod run;
 mod soak;
 mod test;
@@ -12,6 +13,7 @@ Usage: cargo xtask COMMAND
 
   test          Everything that must be green: format, lints, tests, docs, dependencies
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
+  bench verbs   How fast the verbs are, beside the Anthropic SDK's memory tool and bare C loops [--quick]
   soak          The long versions of the tests that race, crash and attack
 ";
 
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["test"] => test::run(),
         ["bench", "store", options @ ..] => bench::store(options),
+        ["bench", "verbs", options @ ..] => bench::verbs(options),
         ["soak"] => soak::run(),
         ["help" | "--help" | "-h"] => {
             run::say(USAGE);

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use haversack::memory_tool::{Answer, Content, MemoryTool};
 use haversack::store::block_on;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::error::CommandError;
 use crate::settings::Settings;
@@ -35,11 +35,12 @@ pub(crate) fn cmd_memory_tool(
     let tool = MemoryTool::new(open(settings)?).with_view_characters(settings.memory_tool.view_characters);
     let mut input = BufReader::with_capacity(BUFFER_BYTES, std::io::stdin().lock());
     let mut line = Vec::new();
+    let mut out = Vec::new();
     loop {
         let answer = match read_line(&mut input, &mut line, settings.memory_tool.line_bytes)? {
             Line::End => return Ok(ExitCode::SUCCESS),
             Line::Whole => match input::parse(&line) {
-                Ok(command) => block_on(tool.answer(&command)),
+                Ok(command) => block_on(tool.answer(command)),
                 Err(why) => Answer::error(why),
             },
             Line::TooLong => Answer::error(format!(
@@ -47,20 +48,51 @@ pub(crate) fn cmd_memory_tool(
                 settings.memory_tool.line_bytes
             )),
         };
-        ui.line(to_json(answer).to_string())?;
+        out.clear();
+        out.shrink_to(BUFFER_BYTES);
+        serde_json::to_writer(&mut out, &Told::from(answer)).expect("texts and booleans print");
+        out.push(b'\n');
+        ui.bytes(&out)?;
     }
 }
 
-fn to_json(answer: Answer) -> Value {
-    let content = match answer.content {
-        Content::Text(text) => Value::from(text),
-        Content::Image { media_type, bytes } => {
-            let source =
-                json!({ "type": "base64", "media_type": media_type, "data": STANDARD.encode(&bytes) });
-            json!([{ "type": "image", "source": source }])
-        }
-    };
-    json!({ "content": content, "is_error": answer.is_error })
+/// An answer as it goes out.
+#[derive(Serialize)]
+struct Told {
+    content: ToldContent,
+    is_error: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ToldContent {
+    Text(String),
+    Blocks([Block; 1]),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Block {
+    Image { source: Source },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Source {
+    Base64 { media_type: &'static str, data: String },
+}
+
+impl From<Answer> for Told {
+    fn from(answer: Answer) -> Told {
+        let content = match answer.content {
+            Content::Text(text) => ToldContent::Text(text),
+            Content::Image { media_type, bytes } => {
+                let source = Source::Base64 { media_type, data: STANDARD.encode(&bytes) };
+                ToldContent::Blocks([Block::Image { source }])
+            }
+        };
+        Told { content, is_error: answer.is_error }
+    }
 }
 
 /// What was found in the input.

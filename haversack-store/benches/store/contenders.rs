@@ -1,9 +1,9 @@
 //! One round of one operation, ours or bare.
 
+use haversack_bench::Outcome;
+use haversack_bench::measure::{Contender, timed};
 use haversack_store::{Condition, Durability, Locator};
 
-use crate::Outcome;
-use crate::measure::{Contender, timed};
 use crate::site::{Site, locators};
 
 /// Reads the keys that `keys` names for a round.

@@ -1,12 +1,14 @@
 //! Many files: does an operation get slower, and how long does it take to see them all?
 
+use haversack_bench::Outcome;
+use haversack_bench::growth::{self, add_rows};
+use haversack_bench::measure::{Contender, Picks, Race, timed};
+use haversack_bench::table::{Goal, Table, grouped, milliseconds, times};
 use haversack_store::{Blocking, Condition, Locator};
 
-use crate::Outcome;
 use crate::contenders::{bare, read, write};
-use crate::measure::{Contender, Effort, Picks, Race, timed};
+use crate::effort::Effort;
 use crate::site::{Site, locators};
-use crate::table::{Goal, Table, grouped, microseconds, milliseconds, times};
 
 /// The content of each of many files.
 const SIZE_BYTES: usize = 100;
@@ -32,12 +34,8 @@ pub(crate) fn crowded(
     creates: Creates,
 ) -> Outcome<Table> {
     let sizes: Vec<usize> = [100, 1_000, 10_000, 100_000].into_iter().filter(|size| *size <= files).collect();
-    let shown: Vec<String> = sizes.iter().map(|size| format!("{} files", grouped(*size))).collect();
-    let mut columns = vec!["p50 µs in a directory of"];
-    columns.extend(shown.iter().map(String::as_str));
-    columns.push("last / first");
     let title = format!("More and more files in one directory on {}", site.filesystem);
-    let mut table = Table::new(title, &columns);
+    let mut table = growth::table(title, &sizes);
     for size in &sizes {
         fill_directory(site, *size)?;
     }
@@ -131,7 +129,7 @@ fn fill_directory(site: &Site, files: usize) -> Outcome<()> {
 
 /// Names files that are there, in no order.
 fn existing(files: usize, count: usize) -> impl FnMut(usize) -> Vec<String> {
-    let mut picks = Picks::new();
+    let mut picks = Picks::start();
     move |_| (0..count).map(|_| format!("{}/note-{:06}.md", directory(files), picks.below(files))).collect()
 }
 
@@ -179,21 +177,6 @@ fn count_scanned(store: &Blocking, prefix: &Locator) -> haversack_store::Result<
 
 fn expect_count(seen: usize, expected: usize) -> Outcome<()> {
     if seen == expected { Ok(()) } else { Err(format!("saw {seen} files instead of {expected}").into()) }
-}
-
-/// Lets all contenders race and adds a row for each equal share of them, smallest directory first.
-fn add_rows(table: &mut Table, rows: &[&str], rounds: usize, contenders: Vec<Contender<'_>>) -> Outcome<()> {
-    let share = contenders.len() / rows.len();
-    let race = Race::run(rounds, contenders)?;
-    for (row, what) in rows.iter().enumerate() {
-        let (first, last) = (row * share, (row + 1) * share - 1);
-        let mut cells = vec![(*what).to_owned()];
-        cells.extend((first..=last).map(|contender| microseconds(race.nanoseconds(contender))));
-        let factor = race.ratio(last, first);
-        cells.push(times(factor));
-        table.row(cells, Goal::Reported, factor);
-    }
-    Ok(())
 }
 
 fn add_scan(table: &mut Table, what: &str, files: usize, race: &Race, goal: Goal) {

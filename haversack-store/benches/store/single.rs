@@ -1,12 +1,12 @@
 //! One operation at a time beside the bare loop: replace, create, read, append.
 
+use haversack_bench::Outcome;
+use haversack_bench::measure::Race;
+use haversack_bench::table::{Goal, Table, microseconds, times};
 use haversack_store::Condition;
 
-use crate::Outcome;
 use crate::contenders::{append, bare, read, write, write_matching};
-use crate::measure::Race;
 use crate::site::Site;
-use crate::table::{Goal, Table, microseconds, times};
 
 const KIB: usize = 1024;
 

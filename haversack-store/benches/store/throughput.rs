@@ -4,12 +4,12 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use haversack_bench::Outcome;
+use haversack_bench::measure::median;
+use haversack_bench::table::{Goal, Table, times};
 use haversack_store::{Condition, Locator};
 
-use crate::Outcome;
-use crate::measure::median;
 use crate::site::{Site, locators};
-use crate::table::{Goal, Table, times};
 
 /// How many threads are compared with one.
 const THREADS: usize = 32;

@@ -7,6 +7,9 @@ use memchr::memchr_iter;
 /// How many characters a line number takes; no text has more lines than these can count.
 const NUMBER_WIDTH: usize = 6;
 
+/// Room for a note about what is not shown.
+const NOTE_BYTES: usize = 256;
+
 /// How many lines are shown before and after the one that changed.
 const CONTEXT_LINES: usize = 2;
 
@@ -80,10 +83,11 @@ impl Shown {
     }
 }
 
-/// Returns the lines of a text, numbered; `None` if there are more than `max_lines`.
+/// Returns the lines of a text after a heading, numbered; `None` if there are more than `max_lines`.
 ///
 /// Lines end at a newline and nowhere else; a final newline is followed by an empty line, as the reference shows it.
 pub(super) fn lines_of(
+    heading: String,
     text: &str,
     range: Option<LineRange>,
     max_lines: usize,
@@ -94,9 +98,12 @@ pub(super) fn lines_of(
         return None;
     }
     let (start, end) = LineRange::within(range, count);
-    let mut shown = String::with_capacity(text.len().min(2 * max_characters) + 64);
+    let mut shown = heading;
+    // A character has up to four bytes, but text that long is rare: more is made room for as it comes.
+    let shown_lines = end.saturating_sub(start).min(max_characters);
+    shown.reserve(text.len().min(max_characters) + (NUMBER_WIDTH + 2) * shown_lines + NOTE_BYTES);
     let mut left = max_characters;
-    for (at, line) in text.split('\n').enumerate().take(end).skip(start) {
+    for (at, line) in lines(text).enumerate().take(end).skip(start) {
         let number = at + 1;
         // A text within the limit is shown whole: its newlines count as it has them, not the numbers.
         let newline = usize::from(number < count);
@@ -109,6 +116,8 @@ pub(super) fn lines_of(
                     let cut = Cut::InLine { line, shown: shown_now, characters, lines: count };
                     return Some(Shown { text: shown, cut: Some(cut) });
                 } else if at > start {
+                    // The last newline led to a line that is not shown.
+                    shown.pop();
                     let cut = Cut::AfterLine { first: start + 1, last: at, lines: count };
                     return Some(Shown { text: shown, cut: Some(cut) });
                 }
@@ -118,14 +127,25 @@ pub(super) fn lines_of(
             left -= line.len() + newline;
         }
         write_line(&mut shown, number, line);
+        if number < end {
+            shown.push('\n');
+        }
     }
     Some(Shown { text: shown, cut: None })
 }
 
+/// Returns the parts of a text between its newlines.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut from = 0;
+    let ends = memchr_iter(b'\n', text.as_bytes()).chain(std::iter::once(text.len()));
+    ends.map(move |end| {
+        let line = &text[from..end];
+        from = end + 1;
+        line
+    })
+}
+
 fn write_line(shown: &mut String, number: usize, line: &str) {
-    if !shown.is_empty() {
-        shown.push('\n');
-    }
     // By hand: formatting would be most of the cost of a view.
     let mut digits = [b' '; NUMBER_WIDTH];
     let mut rest = number;
@@ -145,8 +165,11 @@ fn write_line(shown: &mut String, number: usize, line: &str) {
 pub(super) fn snippet(text: &str, line: usize, max_characters: usize) -> String {
     let first = line.saturating_sub(CONTEXT_LINES).max(1);
     let mut shown = String::new();
-    let around = text.split('\n').enumerate().skip(first - 1).take(line + CONTEXT_LINES + 1 - first);
+    let around = lines(text).enumerate().skip(first - 1).take(line + CONTEXT_LINES + 1 - first);
     for (at, line) in around {
+        if !shown.is_empty() {
+            shown.push('\n');
+        }
         write_line(&mut shown, at + 1, &shortened(line, max_characters / (2 * CONTEXT_LINES + 1)));
     }
     shown
@@ -169,7 +192,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, range: Option<[i64; 2]>) -> String {
-        lines_of(text, range.map(LineRange::new), 999, 100).expect("few lines").with_note("P")
+        lines_of(String::new(), text, range.map(LineRange::new), 999, 100).expect("few lines").with_note("P")
     }
 
     #[test]
@@ -246,7 +269,7 @@ mod tests {
 
     #[test]
     fn too_many_lines_are_refused() {
-        assert_eq!(lines_of("1\n2\n3", None, 2, 100), None);
+        assert_eq!(lines_of(String::new(), "1\n2\n3", None, 2, 100), None);
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn tool(subject: &Subject) -> MemoryTool {
 }
 
 fn ask(subject: &Subject, command: Command) -> (String, bool) {
-    let answer = block_on(tool(subject).answer(&command));
+    let answer = block_on(tool(subject).answer(command));
     let Content::Text(text) = answer.content else { panic!("not a text: {answer:?}") };
     (text, answer.is_error)
 }
@@ -280,7 +280,7 @@ fn images(subject: &Subject) {
         ("mislabelled.jpg", &png, "image/png"),
     ] {
         subject.put(key, bytes.clone());
-        let answer = block_on(tool(subject).answer(&view(&format!("/memories/{key}"))));
+        let answer = block_on(tool(subject).answer(view(&format!("/memories/{key}"))));
         assert!(!answer.is_error);
         assert_eq!(answer.content, Content::Image { media_type, bytes: bytes.clone().into() });
     }

@@ -9,16 +9,16 @@ const COMMANDS: &str = "view, create, str_replace, insert, delete and rename";
 /// Returns the command that one line of input is; the error is what the model is told.
 pub(super) fn parse(line: &[u8]) -> Result<Command, String> {
     let input = serde_json::from_slice(line).map_err(|error| format!("Error: Invalid JSON: {error}"))?;
-    let Value::Object(parameters) = input else {
+    let Value::Object(mut parameters) = input else {
         return Err(format!("Error: The input must be a JSON object, not {}", kind(&input)));
     };
-    let command = match parameters.get("command") {
-        Some(Value::String(command)) => command.as_str(),
-        Some(other) => return Err(format!("Error: `command` must be a string, not {}", kind(other))),
+    let command = match parameters.remove("command") {
+        Some(Value::String(command)) => command,
+        Some(other) => return Err(format!("Error: `command` must be a string, not {}", kind(&other))),
         None => return Err(format!("Error: `command` is missing; the commands are {COMMANDS}")),
     };
-    let given = Given { command, parameters: &parameters };
-    match command {
+    let mut given = Given { command: &command, parameters };
+    match command.as_str() {
         "view" => Ok(Command::View { path: given.text("path")?, view_range: given.range("view_range")? }),
         "create" => Ok(Command::Create { path: given.text("path")?, file_text: given.text("file_text")? }),
         "str_replace" => Ok(Command::StrReplace {
@@ -45,45 +45,46 @@ pub(super) fn parse(line: &[u8]) -> Result<Command, String> {
 /// The parameters of a command.
 struct Given<'a> {
     command: &'a str,
-    parameters: &'a Map<String, Value>,
+    parameters: Map<String, Value>,
 }
 
 impl Given<'_> {
-    fn value(&self, name: &str) -> Option<&Value> {
-        self.parameters.get(name).filter(|value| !value.is_null())
+    /// Takes a parameter out: a text can be large and need not be copied.
+    fn value(&mut self, name: &str) -> Option<Value> {
+        self.parameters.remove(name).filter(|value| !value.is_null())
     }
 
-    fn optional_text(&self, name: &str) -> Result<Option<String>, String> {
+    fn optional_text(&mut self, name: &str) -> Result<Option<String>, String> {
         match self.value(name) {
             None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(self.wrong(name, "a string", other)),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.wrong(name, "a string", &other)),
         }
     }
 
-    fn text(&self, name: &str) -> Result<String, String> {
+    fn text(&mut self, name: &str) -> Result<String, String> {
         self.optional_text(name)?.ok_or_else(|| self.missing(name))
     }
 
-    fn number(&self, name: &str) -> Result<i64, String> {
+    fn number(&mut self, name: &str) -> Result<i64, String> {
         let value = self.value(name).ok_or_else(|| self.missing(name))?;
-        value.as_i64().ok_or_else(|| self.wrong(name, "a whole number", value))
+        value.as_i64().ok_or_else(|| self.wrong(name, "a whole number", &value))
     }
 
     /// Returns two line numbers; a list of another length is taken for none, as the reference does.
-    fn range(&self, name: &str) -> Result<Option<[i64; 2]>, String> {
+    fn range(&mut self, name: &str) -> Result<Option<[i64; 2]>, String> {
         let value = match self.value(name) {
             None => return Ok(None),
             Some(value) => value,
         };
-        let Value::Array(ends) = value else {
-            return Err(self.wrong(name, "a list of two whole numbers", value));
+        let Value::Array(ends) = &value else {
+            return Err(self.wrong(name, "a list of two whole numbers", &value));
         };
         let [first, last] = ends.as_slice() else {
             return Ok(None);
         };
         let end =
-            |end: &Value| end.as_i64().ok_or_else(|| self.wrong(name, "a list of two whole numbers", value));
+            |end: &Value| end.as_i64().ok_or_else(|| self.wrong(name, "a list of two whole numbers", &value));
         Ok(Some([end(first)?, end(last)?]))
     }
 

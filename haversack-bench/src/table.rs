@@ -4,13 +4,15 @@ use std::fmt;
 
 /// What a result should be.
 #[derive(Clone, Copy)]
-pub(crate) enum Goal {
+pub enum Goal {
     /// At most so many times as long.
     AtMost(f64),
     /// At least so many times as much.
     AtLeast(f64),
     /// Less than so many milliseconds.
     Within(f64),
+    /// All of them: nothing less than 1.
+    Every,
     /// Nothing: it is reported to be watched.
     Reported,
 }
@@ -21,6 +23,7 @@ impl Goal {
             Goal::AtMost(limit) => Some(value <= limit),
             Goal::AtLeast(limit) => Some(value >= limit),
             Goal::Within(limit) => Some(value < limit),
+            Goal::Every => Some(value >= 1.0),
             Goal::Reported => None,
         }
     }
@@ -32,28 +35,29 @@ impl fmt::Display for Goal {
             Goal::AtMost(limit) => write!(f, "≤ {limit}×"),
             Goal::AtLeast(limit) => write!(f, "≥ {limit}×"),
             Goal::Within(limit) => write!(f, "< {limit} ms"),
+            Goal::Every => f.write_str("all"),
             Goal::Reported => f.write_str("–"),
         }
     }
 }
 
 /// A table that grows row by row.
-pub(crate) struct Table {
+pub struct Table {
     title: String,
     rows: Vec<Vec<String>>,
     /// How many goals were met, and how many there were.
-    pub(crate) score: (usize, usize),
+    pub score: (usize, usize),
 }
 
 impl Table {
     /// Starts a table; the columns for the goal follow the named ones.
-    pub(crate) fn new(title: impl Into<String>, columns: &[&str]) -> Table {
+    pub fn new(title: impl Into<String>, columns: &[&str]) -> Table {
         let columns = columns.iter().chain(&["goal", "met"]).map(|&column| column.to_owned());
         Table { title: title.into(), rows: vec![columns.collect()], score: (0, 0) }
     }
 
     /// Adds a row whose result `value` is judged by `goal`.
-    pub(crate) fn row(&mut self, mut cells: Vec<String>, goal: Goal, value: f64) {
+    pub fn row(&mut self, mut cells: Vec<String>, goal: Goal, value: f64) {
         let met = match goal.is_met(value) {
             Some(true) => "yes",
             Some(false) => "**no**",
@@ -96,22 +100,22 @@ impl fmt::Display for Table {
 }
 
 /// Returns a time in microseconds.
-pub(crate) fn microseconds(nanoseconds: f64) -> String {
+pub fn microseconds(nanoseconds: f64) -> String {
     format!("{:.1}", nanoseconds / 1e3)
 }
 
 /// Returns a time in milliseconds.
-pub(crate) fn milliseconds(nanoseconds: f64) -> String {
+pub fn milliseconds(nanoseconds: f64) -> String {
     format!("{:.1}", nanoseconds / 1e6)
 }
 
 /// Returns how many times.
-pub(crate) fn times(ratio: f64) -> String {
+pub fn times(ratio: f64) -> String {
     format!("{ratio:.2}×")
 }
 
 /// Returns a number with commas between thousands.
-pub(crate) fn grouped(number: usize) -> String {
+pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

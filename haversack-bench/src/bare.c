@@ -1,4 +1,4 @@
-/* The peer of the store's benchmark: the system calls that each promise costs at least, and nothing else.
+/* The peer of the benchmarks: the system calls that each promise costs at least, and nothing else.
  *
  * A line on stdin is a command, a size in bytes and the places to do it at, relative to the working
  * directory; the answer is a line with the nanoseconds of each. Any failure ends the process with a
@@ -9,11 +9,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -187,6 +190,45 @@ static void threads(uint64_t milliseconds)
     }
 }
 
+#define MAX_ARGUMENTS 16
+
+static uint64_t nanoseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+/* Runs a program so many times, its output thrown away; answers what each run took of CPU and of time. */
+static void spawn(size_t times)
+{
+    extern char **environ;
+    char *arguments[MAX_ARGUMENTS + 1];
+    size_t count = 0;
+    posix_spawn_file_actions_t actions;
+    while (count < MAX_ARGUMENTS && (arguments[count] = strtok(NULL, " \n")))
+        count++;
+    arguments[count] = NULL;
+    if (!count || posix_spawn_file_actions_init(&actions)
+        || posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        || posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0))
+        fail("spawn", "the program");
+    while (times--) {
+        struct rusage used;
+        pid_t child;
+        int status;
+        uint64_t started = now();
+        if (posix_spawn(&child, arguments[0], &actions, NULL, arguments, environ))
+            fail("posix_spawn", arguments[0]);
+        if (wait4(child, &status, 0, &used) != child)
+            fail("wait4", arguments[0]);
+        uint64_t elapsed = now() - started;
+        if (!WIFEXITED(status) || WEXITSTATUS(status))
+            fail("spawn: it failed", arguments[0]);
+        printf("%llu %llu ", (unsigned long long)(nanoseconds(used.ru_utime) + nanoseconds(used.ru_stime)),
+               (unsigned long long)elapsed);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+}
+
 static const struct {
     const char *name;
     void (*run)(const char *path, size_t size);
@@ -202,8 +244,9 @@ int main(void)
     size_t capacity = 0;
     while (getline(&line, &capacity, stdin) > 0) {
         const char *name = strtok(line, " \n"), *size_text = strtok(NULL, " \n"), *path;
-        if (name && size_text && !strcmp(name, "threads")) {
-            threads(strtoull(size_text, NULL, 10));
+        int is_threads = name && !strcmp(name, "threads"), is_spawn = name && !strcmp(name, "spawn");
+        if (size_text && (is_threads || is_spawn)) {
+            (is_threads ? threads : spawn)(strtoull(size_text, NULL, 10));
             printf("\n");
             fflush(stdout);
             continue;
