@@ -92,6 +92,14 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// If the target exists it is a [`Conflict`](crate::ErrorKind::Conflict) and nothing moves.
     async fn rename(&self, from: &Locator, to: &Locator) -> Result<()>;
 
+    /// Lets two objects change places, in one step: no reader sees either name without an object.
+    ///
+    /// Whoever prepares new content beside an object and lets the two change places can tell afterwards, from where the
+    /// new content is, whether it happened; and holds what was displaced, whoever wrote it. Nothing at one of the two is
+    /// [`NotFound`](crate::ErrorKind::NotFound), a directory is [`Invalid`](crate::ErrorKind::Invalid); a storage that
+    /// cannot do it is [`Unsupported`](crate::ErrorKind::Unsupported).
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()>;
+
     /// Makes a directory and those above it; one that is there already is fine.
     async fn mkdir(&self, locator: &Locator) -> Result<()>;
 

@@ -118,6 +118,11 @@ impl Blocking {
         block_on(self.backend.rename(from, to))
     }
 
+    /// See [`Backend::exchange`].
+    pub fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        block_on(self.backend.exchange(one, other))
+    }
+
     /// See [`Backend::mkdir`].
     pub fn mkdir(&self, locator: &Locator) -> Result<()> {
         block_on(self.backend.mkdir(locator))

@@ -192,6 +192,11 @@ impl Backend for Cached {
         self.inner.rename(from, to).await
     }
 
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        let _forgetting = (self.forgetting(one), self.forgetting(other));
+        self.inner.exchange(one, other).await
+    }
+
     async fn mkdir(&self, locator: &Locator) -> Result<()> {
         self.inner.mkdir(locator).await
     }

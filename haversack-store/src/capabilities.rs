@@ -49,6 +49,8 @@ capabilities! {
     empty_directories => "empty-directories",
     /// A rename is one step, for a whole directory too.
     atomic_rename => "atomic-rename",
+    /// Two objects can change places in one step.
+    exchange => "exchange",
     /// What was acknowledged survives the end of the process.
     durable => "durable",
     /// Two names that differ only by case are refused when the second is created.

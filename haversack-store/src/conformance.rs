@@ -155,6 +155,7 @@ const NOTHING: Capabilities = Capabilities {
     flat_append: false,
     empty_directories: false,
     atomic_rename: false,
+    exchange: false,
     durable: false,
     refuses_case_twins: false,
 };
@@ -185,6 +186,7 @@ cases! { $
     tree::renaming_directories [atomic_rename] "renaming a directory moves everything below it"
     tree::renaming_never_clobbers [] "a rename to a name that is taken moves nothing"
     tree::renaming_nothing [] "a rename of nothing, of the root or into itself is refused"
+    tree::exchanging [exchange] "two objects change places with their versions, or nothing happens"
     tree::scanning [] "a scan finds every object below the prefix, in key order"
     tree::scanning_resumes [] "a scan resumed after a key gives exactly the keys after it"
     tree::scanning_many [] "a scan over 10,000 objects finds each once"

@@ -71,6 +71,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     flat_append: true,
     empty_directories: true,
     atomic_rename: true,
+    exchange: true,
     durable: true,
     refuses_case_twins: true,
 };
@@ -286,6 +287,11 @@ impl<F: Fs> Backend for DeviceLocal<F> {
         self.run(move |inner| inner.core.rename(&from, &to)).await
     }
 
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        let (one, other) = (one.clone(), other.clone());
+        self.run(move |inner| inner.core.exchange_places(&one, &other)).await
+    }
+
     async fn mkdir(&self, locator: &Locator) -> Result<()> {
         let locator = locator.clone();
         self.run(move |inner| inner.core.mkdir(&locator)).await
@@ -297,7 +303,7 @@ impl<F: Fs> Backend for DeviceLocal<F> {
     }
 
     fn capabilities(&self) -> Capabilities {
-        CAPABILITIES
+        Capabilities { exchange: self.inner.core.fs.can_exchange(), ..CAPABILITIES }
     }
 
     fn conflict_strategy(&self) -> ConflictStrategy {

@@ -57,6 +57,8 @@ pub enum Operation {
     Delete,
     /// Renaming an object.
     Rename,
+    /// Letting two objects change places.
+    Exchange,
     /// Making a directory.
     Mkdir,
     /// Taking a lock.
@@ -80,6 +82,7 @@ impl fmt::Display for Operation {
             Operation::Info => "look at",
             Operation::Delete => "delete",
             Operation::Rename => "rename",
+            Operation::Exchange => "exchange",
             Operation::Mkdir => "make directory",
             Operation::Lock => "lock",
             Operation::Recover => "recover",

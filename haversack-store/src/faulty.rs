@@ -148,6 +148,10 @@ impl Backend for Faulty {
         with_fault!(self, Rename, from.as_str(), self.inner.rename(from, to))
     }
 
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        with_fault!(self, Exchange, one.as_str(), self.inner.exchange(one, other))
+    }
+
     async fn mkdir(&self, locator: &Locator) -> Result<()> {
         with_fault!(self, Mkdir, locator.as_str(), self.inner.mkdir(locator))
     }

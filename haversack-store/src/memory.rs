@@ -34,6 +34,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     flat_append: false,
     empty_directories: true,
     atomic_rename: true,
+    exchange: true,
     durable: false,
     refuses_case_twins: true,
 };
@@ -319,6 +320,23 @@ impl Backend for InMemory {
                 Some(stored) => tree.add_object(new, stored),
                 None => tree.add_directory(new),
             }
+        }
+        Ok(())
+    }
+
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        let mut tree = self.tree();
+        for place in [one, other] {
+            tree.expect_not_directory(Operation::Exchange, place)?;
+            if !tree.objects.contains_key(place) {
+                return Err(nothing_there(Operation::Exchange, place));
+            }
+        }
+        if one != other
+            && let (Some(first), Some(second)) = (tree.remove(one), tree.remove(other))
+        {
+            tree.add_object(one.clone(), second);
+            tree.add_object(other.clone(), first);
         }
         Ok(())
     }

@@ -118,6 +118,12 @@ impl Backend for Prefixed {
         seen_as(from, self.inner.rename(&outer_from, &outer_to).await)
     }
 
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        let outer_one = self.outer(Operation::Exchange, one)?;
+        let outer_other = self.outer(Operation::Exchange, other)?;
+        seen_as(one, self.inner.exchange(&outer_one, &outer_other).await)
+    }
+
     async fn mkdir(&self, locator: &Locator) -> Result<()> {
         let outer = self.outer(Operation::Mkdir, locator)?;
         seen_as(locator, self.inner.mkdir(&outer).await)

@@ -19,6 +19,7 @@ fn the_table_of_capabilities() {
     flat-append         yes           -
     empty-directories   yes           yes
     atomic-rename       yes           yes
+    exchange            yes           yes
     durable             yes           -
     refuses-case-twins  yes           yes
 

@@ -48,13 +48,14 @@ pub(crate) enum Case {
     RenameFile,
     RenameToNewDirectory,
     RenameDirectory,
+    Exchange,
     MkdirNested,
     TouchMark,
 }
 
 impl Case {
     /// Every case but [`Case::RenameToNewDirectory`], which has a test of its own.
-    pub(crate) const ALL: [Case; 14] = [
+    pub(crate) const ALL: [Case; 15] = [
         Case::CreateAbsent,
         Case::WriteAny,
         Case::WriteMatches,
@@ -67,6 +68,7 @@ impl Case {
         Case::DeleteMatches,
         Case::RenameFile,
         Case::RenameDirectory,
+        Case::Exchange,
         Case::MkdirNested,
         Case::TouchMark,
     ];
@@ -75,7 +77,9 @@ impl Case {
     pub(crate) fn target(self) -> &'static str {
         match self {
             Case::CreateAbsent => "new.md",
-            Case::WriteAny | Case::WriteMatches | Case::DeleteAny | Case::DeleteMatches => "notes.md",
+            Case::WriteAny | Case::WriteMatches | Case::DeleteAny | Case::DeleteMatches | Case::Exchange => {
+                "notes.md"
+            }
             Case::WriteNested => "new/nested/file.md",
             Case::AppendExisting | Case::AppendAtBarrier => "log.md",
             Case::AppendCreating => "fresh.md",
@@ -122,6 +126,7 @@ impl Case {
                 store.rename(&key("from.md"), &target).map(|()| None)
             }
             Case::RenameDirectory => store.rename(&key("deep"), &target).map(|()| None),
+            Case::Exchange => store.exchange(&key("deep/one.md"), &target).map(|()| None),
             Case::MkdirNested => store.mkdir(&target).map(|()| None),
             Case::TouchMark => block_on(store.backend().touch_mark()).map(|_| None),
         }
@@ -168,6 +173,10 @@ impl Case {
                 };
                 tree.files = tree.files.iter().map(|(key, bytes)| (moved(key), bytes.clone())).collect();
                 tree.dirs = tree.dirs.iter().map(|key| moved(key)).collect();
+            }
+            Case::Exchange => {
+                tree.put("deep/one.md", OLD);
+                tree.put(self.target(), b"one\n");
             }
             Case::MkdirNested => tree.put_dirs(self.target()),
             Case::TouchMark => {}

@@ -121,6 +121,31 @@ pub(super) fn renaming(bench: &Bench<'_>) -> Checked {
     ensure(moved.version == version, "a rename changed the version")
 }
 
+pub(super) fn exchanging(bench: &Bench<'_>) -> Checked {
+    fill(bench, &["a/one.md", "two.md", "dir/x"])?;
+    let versions = [bench.store.read(&at("a/one.md"))?.version, bench.store.read(&at("two.md"))?.version];
+    bench.store.exchange(&at("a/one.md"), &at("two.md"))?;
+    let now = [bench.store.read(&at("a/one.md"))?, bench.store.read(&at("two.md"))?];
+    ensure_eq(&now[0].bytes[..], b"two.md", "the first place")?;
+    ensure_eq(&now[1].bytes[..], b"a/one.md", "the second place")?;
+    ensure(now[0].version == versions[1] && now[1].version == versions[0], "an exchange changed a version")?;
+    let own = Locator::reserved(".haversack/incoming/1").expect("one of ours");
+    let _ = bench.store.write(&own, "prepared", Condition::Absent)?;
+    bench.store.exchange(&own, &at("two.md"))?;
+    ensure_eq(&bench.store.read(&at("two.md"))?.bytes[..], b"prepared", "what was prepared")?;
+    ensure_eq(&bench.store.read(&own)?.bytes[..], b"a/one.md", "what it displaced")?;
+    for (one, other) in [("two.md", "none.md"), ("none.md", "two.md"), ("none.md", "no/where.md")] {
+        let refused = bench.store.exchange(&at(one), &at(other));
+        ensure_refused(refused, ErrorKind::NotFound, format_args!("{one} and {other}"))?;
+    }
+    for other in ["dir", ""] {
+        let refused = bench.store.exchange(&at("two.md"), &at(other));
+        ensure_refused(refused, ErrorKind::Invalid, format_args!("an object and {other:?}"))?;
+    }
+    ensure_eq(&bench.store.read(&at("two.md"))?.bytes[..], b"prepared", "after refusals")?;
+    ensure_eq(bench.store.exists(&at("no"))?, false, "a directory for nothing")
+}
+
 pub(super) fn renaming_directories(bench: &Bench<'_>) -> Checked {
     fill(bench, &["a/1.md", "a/b/2.md", "ab.md"])?;
     bench.store.rename(&at("a"), &at("x/y"))?;

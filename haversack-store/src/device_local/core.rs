@@ -244,6 +244,32 @@ impl<F: Fs> Core<F> {
         })
     }
 
+    pub(super) fn exchange_places(&self, one: &Locator, other: &Locator) -> Result<()> {
+        let operation = Operation::Exchange;
+        self.locked(|| {
+            let find = |locator: &Locator| -> Result<Place<F>> {
+                if locator.is_root() {
+                    return Err(is_a_directory(operation, locator));
+                }
+                let place: Place<F> = walk::find(&self.fs, operation, locator)?;
+                let stat = self.fs.stat(&place.dir, &place.name);
+                let stat = stat.map_err(|error| place.failed(&self.fs, operation, error))?;
+                expect_file(operation, locator, stat.kind)?;
+                Ok(place)
+            };
+            let (first, second) = (find(one)?, find(other)?);
+            if !self.fs.can_exchange() {
+                let message = "the filesystem cannot exchange files";
+                return Err(Error::new(ErrorKind::Unsupported, operation, one, message));
+            }
+            self.fs
+                .rename(&first.dir, &first.name, &second.dir, &second.name, Target::Exchanged)
+                .map_err(|error| second.failed(&self.fs, operation, error))?;
+            self.settle(operation, one, &Vec::new(), Some(&first.dir))?;
+            self.settle(operation, other, &Vec::new(), Some(&second.dir))
+        })
+    }
+
     pub(super) fn delete(&self, locator: &Locator, condition: &Condition) -> Result<()> {
         let operation = Operation::Delete;
         let expected = match condition {

@@ -36,6 +36,7 @@ enum Defect {
     RenamesByCopying,
     RenamesOverOthers,
     RenamesNothing,
+    ExchangesByWriting,
     ScansBackwards,
     ForgetsWhereToResume,
     StopsAfterOnePage,
@@ -73,6 +74,7 @@ const CAUGHT_BY: &[(Defect, &[&str])] = &[
     (Defect::RenamesByCopying, &["renaming", "renaming_directories"]),
     (Defect::RenamesOverOthers, &["renaming_never_clobbers"]),
     (Defect::RenamesNothing, &["renaming_nothing"]),
+    (Defect::ExchangesByWriting, &["exchanging"]),
     (Defect::ScansBackwards, &["scanning"]),
     (Defect::ForgetsWhereToResume, &["scanning_resumes"]),
     (Defect::StopsAfterOnePage, &["scanning_many"]),
@@ -307,6 +309,17 @@ impl Backend for Broken {
             }
             Defect::RenamesNothing => Ok(()),
             _ => self.inner.rename(from, to).await,
+        }
+    }
+
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        match self.defect {
+            Defect::ExchangesByWriting => {
+                let (first, second) = (self.inner.read(one).await?, self.inner.read(other).await?);
+                let _ = self.inner.write(one, second.bytes, Condition::Any).await?;
+                self.inner.write(other, first.bytes, Condition::Any).await.map(drop)
+            }
+            _ => self.inner.exchange(one, other).await,
         }
     }
 

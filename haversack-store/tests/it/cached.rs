@@ -169,6 +169,11 @@ const MUTATIONS: &[Mutation] = &[
         apply: |store| store.rename(&at("d"), &at("e")),
         after: &[("d/x", "nothing"), ("e/x", "one")],
     },
+    Mutation {
+        name: "exchange",
+        apply: |store| store.exchange(&at("d/x"), &at("f/y")),
+        after: &[("d/x", "two"), ("f/y", "one")],
+    },
 ];
 
 /// Has something remembered at every end of a mutation and demands that none of it is served after
@@ -178,8 +183,9 @@ fn demand_forgetting(shared: &Arc<InMemory>, scene: &Scene, mutation: &Mutation,
     let others = Blocking::new(shared.clone());
     put(&others, "d/x", "one");
     put(&others, "e/x", "old");
+    put(&others, "f/y", "two");
     put(&others, "d-other/x", "other");
-    scene.remember(&["d/x", "e/x", "d-other/x"]);
+    scene.remember(&["d/x", "e/x", "f/y", "d-other/x"]);
     // A rename needs a name that is free: somebody else makes it so, unseen.
     others.delete(&at("e/x"), Condition::Any).expect("deleted");
     others.delete(&at("e"), Condition::Any).expect("deleted");

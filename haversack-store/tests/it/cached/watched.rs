@@ -213,6 +213,10 @@ impl Backend for Watched {
         self.inner.rename(from, to).await
     }
 
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        self.inner.exchange(one, other).await
+    }
+
     async fn mkdir(&self, locator: &Locator) -> Result<()> {
         self.inner.mkdir(locator).await
     }
