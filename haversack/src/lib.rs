@@ -4,13 +4,17 @@
 //! environment or a terminal: whatever is needed of those is handed in.
 //!
 //! [`Memory`] is the handle with the verbs. [`memory_tool`] and [`file_storage`] are its faces: what an agent with Anthropic's memory
-//! tool and what a program written against six file commands expect.
+//! tool and what a program written against six file commands expect. [`log`] holds the formats by which devices will meet.
 
 pub mod check;
 mod error;
 pub mod file_storage;
+pub mod frame;
+pub mod ids;
+pub mod log;
 mod memory;
 pub mod memory_tool;
+pub mod merge;
 mod text;
 
 pub use haversack_store as store;

@@ -1,7 +1,7 @@
 //! The record of a batch: once it is written, the batch happened; whoever finds it completes it.
 //!
-//! `batch` in the state is one line `haversack-batch 1`, one line of JSON that lists the steps, and the contents one after
-//! the other. It is written whole, applied, and deleted, all under the store's lock.
+//! `batch` in the state is a [frame](crate::frame) whose heading lists the steps, with the contents one after the other. It is written whole, applied,
+//! and deleted, all under the store's lock.
 //!
 //! Every step can be done twice, and what is found done is made durable before the record goes. A file that is neither as the batch found it nor as the batch leaves it was changed by
 //! another program: while the batch runs, that program's text is put aside; when a batch is completed later, the file may
@@ -18,12 +18,16 @@ use serde::{Deserialize, Serialize};
 use super::batch::BatchReport;
 use super::{MAX_TRIES, Memory, Turn};
 use crate::error::{Error, Reason, Result, Verb};
+use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
 
 /// Where the record is.
 static RECORD: LazyLock<Locator> = LazyLock::new(|| Locator::parse("batch").expect("a plain name"));
 
-/// What the record starts with.
-const HEADING: &str = "haversack-batch 1\n";
+const KIND: &str = "batch";
+const VERSION: u32 = 1;
+
+/// The largest record: everything that a batch writes.
+const MAX_RECORD_BYTES: usize = 1024 * 1024 * 1024;
 
 /// One step of a batch: at most one for each file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +51,15 @@ enum Run {
 pub(super) async fn commit(memory: &Memory, _turn: &Turn, steps: Vec<Step>) -> Result<BatchReport> {
     let root = Locator::root();
     if steps.len() > 1 {
-        let written = memory.state.write(&RECORD, encode(&steps), Condition::Absent).await;
+        // What could not be read again must not stand in the way of all later writes.
+        let record = encode(&steps).map_err(|_too_large| {
+            let contents = steps.iter().map(|step| match step {
+                Step::Put { bytes, .. } => as_number(bytes.len()),
+                Step::Remove { .. } | Step::Sweep { .. } => 0,
+            });
+            Error::new(Verb::Batch, &root, Reason::TooLarge { size_bytes: contents.sum() })
+        })?;
+        let written = memory.state.write(&RECORD, record, Condition::Absent).await;
         let _ = written.map_err(|error| Error::storage(Verb::Batch, &root, error))?;
     }
     let applied = apply(memory, &steps, Run::First).await;
@@ -172,75 +184,68 @@ async fn keep(memory: &Memory, locator: &Locator, bytes: &Bytes) -> StoreResult<
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Heading {
-    /// The BLAKE3 hash of the contents.
-    contents: String,
     steps: Vec<Line>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
+#[serde(rename_all = "lowercase")]
 enum Line {
     Remove { at: String, version: String },
     Sweep { at: String },
-    Put { at: String, version: Option<String>, bytes: usize },
+    Put { at: String, version: Option<String>, bytes: u64 },
 }
 
-fn encode(steps: &[Step]) -> Bytes {
-    let mut contents = Vec::new();
+fn encode(steps: &[Step]) -> Result<Bytes, Unfit> {
+    let mut contents: Vec<&[u8]> = Vec::new();
     let lines = steps.iter().map(|step| match step {
         Step::Remove { locator, expected } => {
             Line::Remove { at: locator.to_string(), version: expected.to_string() }
         }
         Step::Sweep { locator } => Line::Sweep { at: locator.to_string() },
         Step::Put { locator, expected, bytes } => {
-            contents.extend_from_slice(bytes);
+            contents.push(bytes);
             let version = expected.as_ref().map(Version::to_string);
-            Line::Put { at: locator.to_string(), version, bytes: bytes.len() }
+            Line::Put { at: locator.to_string(), version, bytes: as_number(bytes.len()) }
         }
     });
-    let steps = lines.collect();
-    let heading = Heading { contents: Version::of_content(&contents).to_string(), steps };
-    let mut record = HEADING.as_bytes().to_vec();
-    record.extend(serde_json::to_vec(&heading).expect("strings and numbers print"));
-    record.push(b'\n');
-    record.extend(contents);
-    record.into()
+    let heading = Heading { steps: lines.collect() };
+    frame::encode(KIND, VERSION, &heading, &contents, MAX_RECORD_BYTES)
 }
 
-fn decode(record: &[u8]) -> StoreResult<Vec<Step>> {
-    let broken = |message: &str| {
+fn decode(record: &Bytes) -> StoreResult<Vec<Step>> {
+    let steps = frame::decode::<Heading>(KIND, VERSION, record, MAX_RECORD_BYTES).and_then(read);
+    steps.map_err(|bad| {
+        let message = match bad {
+            BadFrame::NotOurs | BadFrame::Newer { .. } | BadFrame::NewerPart { .. } => {
+                "it was recorded by another version of Haversack: update, or move the record away"
+            }
+            BadFrame::Truncated | BadFrame::Damaged { .. } | BadFrame::TooLarge { .. } => {
+                "its record is damaged: look at it, then move it away"
+            }
+        };
         StoreError::at(ErrorKind::Internal, Operation::Recover, "an unfinished batch", message)
-    };
-    let Some(rest) = record.strip_prefix(HEADING.as_bytes()) else {
-        return Err(broken(
-            "it was recorded by another version of Haversack: update, or move the record away",
-        ));
-    };
-    let damaged = || broken("its record is damaged: look at it, then move it away");
-    let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(damaged)?;
-    let heading: Heading =
-        serde_json::from_slice(&rest[..end]).map_err(|error| damaged().with_source(error))?;
-    let mut contents = Bytes::copy_from_slice(&rest[end + 1..]);
-    if Version::of_content(&contents).as_str() != heading.contents {
-        return Err(damaged());
-    }
-    let place = |key: &str| Locator::parse(key).map_err(|error| damaged().with_source(error));
-    let steps = heading.steps.into_iter().map(|line| {
-        Ok(match line {
+            .with_source(bad)
+    })
+}
+
+fn read(framed: Framed<Heading>) -> Result<Vec<Step>, BadFrame> {
+    let mut parts = Parts::of(framed.contents);
+    let place = |key: &str| Locator::parse(key).map_err(|error| BadFrame::damaged(error.to_string()));
+    let mut steps = Vec::with_capacity(framed.heading.steps.len());
+    for line in framed.heading.steps {
+        steps.push(match line {
             Line::Remove { at, version } => {
                 Step::Remove { locator: place(&at)?, expected: Version::new(version) }
             }
             Line::Sweep { at } => Step::Sweep { locator: place(&at)? },
             Line::Put { at, version, bytes } => {
-                if bytes > contents.len() {
-                    return Err(damaged());
-                }
-                let bytes = contents.split_to(bytes);
+                let bytes = parts.take(bytes)?;
                 Step::Put { locator: place(&at)?, expected: version.map(Version::new), bytes }
             }
-        })
-    });
-    steps.collect()
+        });
+    }
+    parts.end()?;
+    Ok(steps)
 }
 
 #[cfg(test)]
@@ -251,9 +256,11 @@ mod tests {
         Locator::parse(key).expect("valid")
     }
 
-    #[test]
-    fn a_record_is_read_as_it_was_written() {
-        let steps = vec![
+    /// What was written by the first version with this frame.
+    const FIXTURE: &[u8] = include_bytes!("../../tests/fixtures/batch-1");
+
+    fn example() -> Vec<Step> {
+        vec![
             Step::Remove { locator: at("old.md"), expected: Version::new("v1") },
             Step::Sweep { locator: at("empty") },
             Step::Put { locator: at("a.md"), expected: None, bytes: Bytes::from_static(b"one\n") },
@@ -263,17 +270,51 @@ mod tests {
                 expected: None,
                 bytes: Bytes::from_static(b"\0\xff haversack-batch 1\n"),
             },
-        ];
-        let record = encode(&steps);
+        ]
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let steps = example();
+        let record = encode(&steps).expect("small");
         assert_eq!(decode(&record).expect("whole"), steps);
         for cut in 0..record.len() {
-            assert!(decode(&record[..cut]).is_err(), "cut at {cut}");
+            assert!(decode(&record.slice(..cut)).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn the_format_does_not_change_by_accident() {
+        assert_eq!(encode(&example()).expect("small"), FIXTURE);
+        assert_eq!(decode(&Bytes::from_static(FIXTURE)).expect("whole"), example());
+    }
+
+    #[test]
+    fn every_flip_in_a_record_is_refused() {
+        let record = encode(&example()).expect("small");
+        for place in 0..record.len() {
+            let mut flipped = record.to_vec();
+            flipped[place] ^= 1;
+            let error = decode(&flipped.into()).expect_err("damaged");
+            assert_eq!(error.kind(), ErrorKind::Internal, "{place}");
+        }
+    }
+
+    #[test]
+    fn contents_are_as_long_as_the_steps_say() {
+        let contents: &[(&[u8], u64)] = &[(b"one", 4), (b"one", 2), (b"one", u64::MAX)];
+        for (contents, bytes) in contents {
+            let heading =
+                Heading { steps: vec![Line::Put { at: "a.md".to_owned(), version: None, bytes: *bytes }] };
+            let record =
+                frame::encode(KIND, VERSION, &heading, &[contents], MAX_RECORD_BYTES).expect("small");
+            assert!(decode(&record).expect_err("a lie").to_string().contains("damaged"), "{bytes}");
         }
     }
 
     #[test]
     fn a_record_of_another_version_is_not_guessed_at() {
-        let error = decode(b"haversack-batch 2\n{}\n").expect_err("unknown");
+        let error = decode(&Bytes::from_static(b"haversack-batch 2\n{}\n")).expect_err("unknown");
         assert!(error.to_string().contains("another version"), "{error}");
     }
 }

@@ -1,6 +1,8 @@
 //! The engine over real backends.
 
 mod batch;
+mod log;
+mod merge;
 mod storage;
 mod subjects;
 mod tool;

@@ -1,0 +1,57 @@
+//! The log: a store's commits in one order, at positions that are created once and never changed.
+//!
+//! The log is the truth of a remote, its history and its audit. What is here is pure: the formats and what follows from them. Whoever
+//! reads and writes a remote comes on top of it.
+//!
+//! # The layout of a remote
+//! ```text
+//! .haversack/store.json                 which store this is                              StoreFile
+//! .haversack/log/<position>             one commit                                       Commit
+//! .haversack/segments/<first>-<last>    the commits of a range, their own bytes          Segment
+//! .haversack/checkpoints/<position>     the state after a commit                         Checkpoint
+//! .haversack/objects/<hash>             a content too large for a commit, or a pack      bytes
+//! ```
+//!
+//! # The five rules
+//! A log stays whole among devices that crash, wait and repeat themselves as long as these hold. They bind whoever publishes; each is
+//! named here with the test that holds it.
+//!
+//! 1. *Fixed before tried.* The bytes of a commit, its id among them, are on disk before the first attempt to create the next position, and
+//!    that position is created only if nothing is there. (Comes with sync.)
+//! 2. *Tried until known.* Only reading the position tells whose commit is there. Until somebody's is, the same bytes are tried again; an
+//!    answer that was lost says nothing. (Comes with sync.)
+//! 3. *Built on everything.* A commit names the hash of the one before it and the mark of the state after it, so one that was built on
+//!    less than everything is noticed: `log::chain::a_commit_belongs_to_one_place`, `log::chain::a_state_that_differs_is_noticed`.
+//! 4. *A file and its base move together.* (Comes with sync.)
+//! 5. *Pending is derived.* Whatever differs from its base is waiting, whoever wrote it. (Comes with sync.)
+//!
+//! # Invariants of the formats
+//! - Cut or changed bytes are refused or read as what was written: `log::hostile::damage_is_never_read_as_something_else`.
+//! - One odd name does not stop the rest, and is accounted for in the mark: `log::names::one_odd_name_does_not_stop_the_rest`.
+//! - A kind of change that is not known is not guessed at: `log::hostile::what_only_a_newer_one_knows_is_not_guessed`.
+//! - What is written can be read, or is not written: `log::hostile::what_cannot_be_read_is_not_written`.
+//! - Formats do not change by accident: `log::golden`.
+
+mod bounded;
+mod change;
+mod checkpoint;
+mod commit;
+pub mod layout;
+mod mark;
+mod odd;
+mod pack;
+mod segment;
+mod state;
+mod store_file;
+
+pub use self::change::{Carried, FileChange, MAX_INLINE_BYTES, OddChange, What};
+pub use self::checkpoint::{
+    Checkpoint, FileState, MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_FILES, OddFile, Place,
+};
+pub use self::commit::{Commit, MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, Misplaced};
+pub use self::mark::StateMark;
+pub use self::odd::Oddity;
+pub use self::pack::{MAX_PACK_BYTES, Pack, pack, unpack};
+pub use self::segment::{MAX_SEGMENT_BYTES, MAX_SEGMENT_COMMITS, Segment};
+pub use self::state::{Content, Mismatch, State};
+pub use self::store_file::{MAX_STORE_FILE_BYTES, StoreFile};

@@ -1,0 +1,239 @@
+//! One replica's batch of changes, all or nothing, at one position of the log.
+
+use std::collections::BTreeSet;
+use std::error::Error as StdError;
+use std::fmt;
+
+use haversack_store::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::bounded;
+use super::change::{FileChange, Line, OddChange};
+use super::mark::StateMark;
+use super::odd::{self, Twins};
+use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
+use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId, Timestamp};
+
+/// The largest commit: it is read into memory whole, by the smallest device.
+pub const MAX_COMMIT_BYTES: usize = 16 * 1024 * 1024;
+
+/// The most changes of one commit.
+pub const MAX_CHANGES: usize = 10_000;
+
+/// The longest name of a device, an agent or a session, and the longest cause; longer ones are cut when they are written.
+pub const MAX_LABEL_BYTES: usize = 200;
+
+const KIND: &str = "commit";
+const VERSION: u32 = 1;
+
+/// One replica's batch of changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// The store it belongs to.
+    pub store: StoreId,
+    /// Its place in the order.
+    pub position: Position,
+    /// Its id, by which its author knows it.
+    pub id: CommitId,
+    /// The hash of the bytes at the position before; of no bytes for the first.
+    pub previous: ContentHash,
+    /// The replica that made it.
+    pub replica: ReplicaId,
+    /// What people call the device.
+    pub device: String,
+    /// Which agent it was.
+    pub agent: Option<String>,
+    /// Which of its sessions.
+    pub session: Option<String>,
+    /// When it was made, to be shown.
+    pub time: Timestamp,
+    /// Why, in words.
+    pub cause: String,
+    /// The mark of the state after it.
+    pub state: StateMark,
+    /// What it does: to each file one thing.
+    pub changes: Vec<FileChange>,
+    /// What it would do under names that are refused here; nobody writes any.
+    pub odd: Vec<OddChange>,
+}
+
+impl Commit {
+    /// Returns the bytes of the commit, which are the same every time.
+    pub fn encode(&self) -> Result<Bytes, Unfit> {
+        self.check()?;
+        if !self.odd.is_empty() {
+            return Err(Unfit::wrong("a name in it is refused"));
+        }
+        let mut twins = Twins::default();
+        for change in &self.changes {
+            odd::file(change.locator.as_str()).map_err(|why| Unfit::wrong(why.to_string()))?;
+            change.what.check()?;
+            if change.what.after().is_some() {
+                twins.admit(&change.locator).map_err(|why| Unfit::wrong(why.to_string()))?;
+            }
+        }
+        let heading = Heading {
+            store: self.store,
+            position: self.position,
+            id: self.id,
+            previous: self.previous,
+            replica: self.replica,
+            device: cut(&self.device).to_owned(),
+            agent: self.agent.as_deref().map(|agent| cut(agent).to_owned()),
+            session: self.session.as_deref().map(|session| cut(session).to_owned()),
+            time: self.time,
+            cause: cut(&self.cause).to_owned(),
+            state: self.state,
+            changes: self.changes.iter().map(Line::of).collect(),
+        };
+        let inline = self.changes.iter().filter_map(|change| change.what.inline());
+        let contents: Vec<&[u8]> = inline.map(|bytes| &bytes[..]).collect();
+        frame::encode(KIND, VERSION, &heading, &contents, MAX_COMMIT_BYTES)
+    }
+
+    /// Reads the bytes of a commit and believes nothing that can be checked.
+    ///
+    /// A change under a name that is refused is in [`Commit::odd`]; anything else that is wrong refuses the whole commit.
+    pub fn decode(bytes: &Bytes) -> Result<Commit, BadFrame> {
+        let Framed { heading, contents, .. } =
+            frame::decode::<Heading>(KIND, VERSION, bytes, MAX_COMMIT_BYTES)?;
+        let labels =
+            [Some(&heading.device), heading.agent.as_ref(), heading.session.as_ref(), Some(&heading.cause)];
+        if labels.into_iter().flatten().any(|label| label.len() > MAX_LABEL_BYTES) {
+            return Err(BadFrame::TooLarge { what: "bytes of a label", limit: as_number(MAX_LABEL_BYTES) });
+        }
+        let mut commit = Commit {
+            store: heading.store,
+            position: heading.position,
+            id: heading.id,
+            previous: heading.previous,
+            replica: heading.replica,
+            device: heading.device,
+            agent: heading.agent,
+            session: heading.session,
+            time: heading.time,
+            cause: heading.cause,
+            state: heading.state,
+            changes: Vec::new(),
+            odd: Vec::new(),
+        };
+        let mut parts = Parts::of(contents);
+        let mut twins = Twins::default();
+        for line in heading.changes {
+            let what = line.read(&mut parts)?;
+            let mut place = odd::file(&line.at);
+            // A delete and a put whose names differ only by case are a renaming.
+            if what.after().is_some() {
+                place = place.and_then(|locator| twins.admit(&locator).map(|()| locator));
+            }
+            match place {
+                Ok(locator) => commit.changes.push(FileChange { locator, what }),
+                Err(why) => commit.odd.push(OddChange { key: line.at, why, what }),
+            }
+        }
+        parts.end()?;
+        commit.check()?;
+        Ok(commit)
+    }
+
+    /// Refuses a commit that is not the one after `previous` in this store.
+    pub fn belongs(
+        &self,
+        store: StoreId,
+        position: Position,
+        previous: ContentHash,
+    ) -> Result<(), Misplaced> {
+        if self.store != store {
+            return Err(Misplaced::Store { found: self.store });
+        }
+        if self.position != position {
+            return Err(Misplaced::Position { found: self.position, expected: position });
+        }
+        if self.previous != previous {
+            return Err(Misplaced::Past { position });
+        }
+        Ok(())
+    }
+
+    /// Refuses what no commit can be, whoever wrote it.
+    fn check(&self) -> Result<(), Unfit> {
+        if self.changes.len() + self.odd.len() > MAX_CHANGES {
+            return Err(Unfit::TooLarge { what: "changes", limit: as_number(MAX_CHANGES) });
+        }
+        if (self.position == Position::FIRST) != (self.previous == ContentHash::of(b"")) {
+            return Err(Unfit::wrong("only the first commit has nothing before it"));
+        }
+        let mut seen = BTreeSet::new();
+        let keys = self.changes.iter().map(|change| change.locator.as_str());
+        for key in keys.chain(self.odd.iter().map(|odd| odd.key.as_str())) {
+            // Nobody could tell which of two is meant.
+            if !seen.insert(key) {
+                return Err(Unfit::wrong("one file has two changes"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The heading of a commit: all of it but the contents.
+#[derive(Debug, Serialize, Deserialize)]
+struct Heading {
+    store: StoreId,
+    position: Position,
+    id: CommitId,
+    previous: ContentHash,
+    replica: ReplicaId,
+    device: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    time: Timestamp,
+    cause: String,
+    state: StateMark,
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_CHANGES>")]
+    changes: Vec<Line>,
+}
+
+/// Returns as much of a label as a commit holds.
+pub(super) fn cut(label: &str) -> &str {
+    &label[..label.floor_char_boundary(MAX_LABEL_BYTES)]
+}
+
+/// Why a commit is not the one that belongs in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misplaced {
+    /// It is of another store.
+    Store {
+        /// Of which.
+        found: StoreId,
+    },
+    /// It is of another position.
+    Position {
+        /// Of which.
+        found: Position,
+        /// Where it was found.
+        expected: Position,
+    },
+    /// It was built on something else than what is before it: the log was changed.
+    Past {
+        /// Where.
+        position: Position,
+    },
+}
+
+impl fmt::Display for Misplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misplaced::Store { found } => write!(f, "the commit belongs to another store ({found})"),
+            Misplaced::Position { found, expected } => {
+                write!(f, "the commit at position {expected} belongs at {found}")
+            }
+            Misplaced::Past { position } => {
+                write!(f, "the commit at position {position} was built on another past")
+            }
+        }
+    }
+}
+
+impl StdError for Misplaced {}

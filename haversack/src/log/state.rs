@@ -1,0 +1,170 @@
+//! The state that a log comes to: its commits, folded one after the other.
+
+use std::collections::BTreeMap;
+use std::error::Error as StdError;
+use std::fmt;
+
+use haversack_store::Locator;
+
+use super::change::{FileChange, What};
+use super::checkpoint::Checkpoint;
+use super::commit::Commit;
+use super::mark::StateMark;
+use crate::frame::shown;
+use crate::ids::ContentHash;
+
+/// What a file holds, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The content's name.
+    pub hash: ContentHash,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Which files there are after a commit, and what they hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    files: BTreeMap<Locator, Content>,
+    odd: BTreeMap<String, Content>,
+    mark: StateMark,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::empty()
+    }
+}
+
+impl State {
+    /// Returns the state before the first commit.
+    pub fn empty() -> State {
+        State { files: BTreeMap::new(), odd: BTreeMap::new(), mark: StateMark::empty() }
+    }
+
+    /// Returns the files.
+    pub fn files(&self) -> &BTreeMap<Locator, Content> {
+        &self.files
+    }
+
+    /// Returns what the log holds under names that are refused here: only counted, so that the mark is right.
+    pub fn odd(&self) -> &BTreeMap<String, Content> {
+        &self.odd
+    }
+
+    /// Returns the mark.
+    pub fn mark(&self) -> StateMark {
+        self.mark
+    }
+
+    /// Returns the mark of the state that `changes` make of this one, for the commit that will carry them.
+    pub fn mark_after(&self, changes: &[FileChange]) -> Result<StateMark, Mismatch> {
+        self.fold(changes.iter().map(|change| (change.locator.as_str(), &change.what)))
+    }
+
+    /// Takes a commit in; a commit that does not fit changes nothing.
+    ///
+    /// That it is the next one is for [`Commit::belongs`] to say.
+    pub fn apply(&mut self, commit: &Commit) -> Result<(), Mismatch> {
+        let changes = commit.changes.iter().map(|change| (change.locator.as_str(), &change.what));
+        let odd = commit.odd.iter().map(|odd| (odd.key.as_str(), &odd.what));
+        let mark = self.fold(changes.chain(odd))?;
+        if mark != commit.state {
+            return Err(Mismatch::Mark { expected: commit.state, found: mark });
+        }
+        for FileChange { locator, what } in &commit.changes {
+            self.forget(locator.as_str());
+            if let Some(content) = what.after() {
+                self.files.insert(locator.clone(), content);
+            }
+        }
+        for odd in &commit.odd {
+            self.forget(&odd.key);
+            if let Some(content) = odd.what.after() {
+                self.odd.insert(odd.key.clone(), content);
+            }
+        }
+        self.mark = mark;
+        Ok(())
+    }
+
+    fn fold<'a>(&self, changes: impl Iterator<Item = (&'a str, &'a What)>) -> Result<StateMark, Mismatch> {
+        let mut mark = self.mark;
+        for (key, what) in changes {
+            let now = self.files.get(key).or_else(|| self.odd.get(key)).copied();
+            if let What::Append { base, base_size, .. } = what {
+                let base = Content { hash: *base, size: *base_size };
+                if now != Some(base) {
+                    return Err(Mismatch::Base { key: shown(key), base, found: now });
+                }
+            }
+            if let Some(now) = now {
+                mark.remove_key(key, &now.hash);
+            }
+            if let Some(after) = what.after() {
+                mark.add_key(key, &after.hash);
+            }
+        }
+        Ok(mark)
+    }
+
+    /// Takes a name away, which was odd or was not: a checkpoint that somebody else wrote may have decided otherwise.
+    fn forget(&mut self, key: &str) {
+        if self.files.remove(key).is_none() {
+            self.odd.remove(key);
+        }
+    }
+}
+
+impl From<&Checkpoint> for State {
+    fn from(checkpoint: &Checkpoint) -> State {
+        let content = |hash: &ContentHash, size: &u64| Content { hash: *hash, size: *size };
+        let files = checkpoint.files.iter();
+        let odd = checkpoint.odd.iter();
+        State {
+            files: files.map(|(locator, file)| (locator.clone(), content(&file.hash, &file.size))).collect(),
+            odd: odd.map(|odd| (odd.key.clone(), content(&odd.file.hash, &odd.file.size))).collect(),
+            mark: checkpoint.state,
+        }
+    }
+}
+
+/// Why a commit or a checkpoint does not fit: somebody's state is not what the log says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// An append extends something else than what is there.
+    Base {
+        /// The file, as it can be shown.
+        key: String,
+        /// What the append extends.
+        base: Content,
+        /// What is there.
+        found: Option<Content>,
+    },
+    /// The state is another one than the author had.
+    Mark {
+        /// The author's.
+        expected: StateMark,
+        /// What was found.
+        found: StateMark,
+    },
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::Base { key, base, found } => {
+                write!(f, "an append to \"{key}\" extends {}, and there is ", base.hash)?;
+                match found {
+                    Some(found) => write!(f, "{}", found.hash),
+                    None => f.write_str("nothing"),
+                }
+            }
+            Mismatch::Mark { expected, found } => {
+                write!(f, "the state is {found}, and its author had {expected}")
+            }
+        }
+    }
+}
+
+impl StdError for Mismatch {}

@@ -1,0 +1,86 @@
+//! Which store a remote holds: a file that people can read.
+
+use haversack_store::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::commit::{MAX_LABEL_BYTES, cut};
+use crate::frame::{BadFrame, as_number, shown};
+use crate::ids::{ContentHash, StoreId, Timestamp};
+
+/// The largest file that is read as one.
+pub const MAX_STORE_FILE_BYTES: usize = 64 * 1024;
+
+/// The newest layout of a remote that this Haversack knows.
+const FORMAT: u32 = 1;
+
+/// Which store a remote holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreFile {
+    /// The store's id.
+    pub store: StoreId,
+    /// When it was made.
+    pub created: Timestamp,
+    /// What people call it; cut to [`MAX_LABEL_BYTES`].
+    pub name: String,
+}
+
+impl StoreFile {
+    /// Returns the bytes of the file.
+    pub fn encode(&self) -> Bytes {
+        let name = cut(&self.name).to_owned();
+        let check = check(&self.store, self.created, &name);
+        let lines = Lines { format: FORMAT, store: self.store, name, created: self.created, check };
+        let mut text = serde_json::to_vec_pretty(&lines).expect("strings and numbers print");
+        text.push(b'\n');
+        text.into()
+    }
+
+    /// Reads the bytes of the file.
+    pub fn decode(bytes: &Bytes) -> Result<StoreFile, BadFrame> {
+        /// What every format has.
+        #[derive(Deserialize)]
+        struct Any {
+            format: u32,
+        }
+
+        if bytes.len() > MAX_STORE_FILE_BYTES {
+            return Err(BadFrame::TooLarge { what: "bytes", limit: as_number(MAX_STORE_FILE_BYTES) });
+        }
+        let any: Any = serde_json::from_slice(bytes).map_err(bad_json)?;
+        match any.format {
+            FORMAT => {}
+            0 => return Err(BadFrame::damaged("it has no format")),
+            version => return Err(BadFrame::Newer { version }),
+        }
+        let Lines { store, name, created, check: named, .. } =
+            serde_json::from_slice(bytes).map_err(bad_json)?;
+        if name.len() > MAX_LABEL_BYTES {
+            return Err(BadFrame::TooLarge { what: "bytes of a label", limit: as_number(MAX_LABEL_BYTES) });
+        }
+        match check(&store, created, &name) == named {
+            true => Ok(StoreFile { store, created, name }),
+            false => Err(BadFrame::damaged("its check does not match")),
+        }
+    }
+}
+
+/// Returns the hash of all that the file says: no damaged id is taken for another store's.
+fn check(store: &StoreId, created: Timestamp, name: &str) -> ContentHash {
+    ContentHash::of(format!("{FORMAT} {store} {} {name}", created.0).as_bytes())
+}
+
+fn bad_json(error: serde_json::Error) -> BadFrame {
+    match error.is_eof() {
+        true => BadFrame::Truncated,
+        false => BadFrame::damaged(shown(&error.to_string())),
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Lines {
+    format: u32,
+    store: StoreId,
+    name: String,
+    created: Timestamp,
+    check: ContentHash,
+}

@@ -1,0 +1,569 @@
+//! Text, merged by lines and the gaps between them.
+//!
+//! A line of the base stays if neither side removed it, and into each gap goes what both sides put there. That is finer than the
+//! regions of diff3: a line removed by one side does not come back because the other wrote next to it.
+//!
+//! What both sides put into one gap: if one holds the other, it is there once. Lines in common are there once, blank ones only
+//! together with others, since they part paragraphs. List items are interleaved in the order of their content, each side's own
+//! order unchanged; other text is not cut apart, the smaller passage comes first.
+//!
+//! If both sides replaced the same lines, the second passage comes under a note that names its device.
+//!
+//! A line that says nothing (blank, a rule, a fence) is one of many; it counts as the same only behind the same line. Otherwise the
+//! blank line of a paragraph that is gone would be found again below one that is new.
+//!
+//! Lines are compared without their endings. The ending of a line that stays is merged like the line: whoever changed it
+//! wins. A line that something comes after gets an ending if it had none.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use haversack_store::Bytes;
+use similar::algorithms::{Capture, diff_slices};
+use similar::{Algorithm, DiffOp};
+
+use super::{Merged, Side, interleave};
+
+/// How many lines of two texts are compared beyond what they have in common at both ends; what is longer counts as
+/// replaced. The comparison takes a bounded number of steps, and this bounds their sum.
+const MAX_COMPARED_LINES: usize = 1 << 17;
+
+/// How a line ends, in the order of which wins if both sides changed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Ending {
+    /// The text ends.
+    Nothing,
+    /// The text ends in the middle of `\r\n`.
+    Return,
+    Newline,
+    ReturnNewline,
+}
+
+impl Ending {
+    fn of(line: &[u8]) -> Ending {
+        match line {
+            [.., b'\r', b'\n'] => Ending::ReturnNewline,
+            [.., b'\n'] => Ending::Newline,
+            [.., b'\r'] => Ending::Return,
+            _ => Ending::Nothing,
+        }
+    }
+
+    fn as_bytes(self) -> &'static [u8] {
+        match self {
+            Ending::Nothing => b"",
+            Ending::Return => b"\r",
+            Ending::Newline => b"\n",
+            Ending::ReturnNewline => b"\r\n",
+        }
+    }
+
+    /// Returns the ending of a line that something comes after.
+    fn completed(self, usual: Ending) -> Ending {
+        match self {
+            Ending::Nothing => usual,
+            Ending::Return => Ending::ReturnNewline,
+            Ending::Newline | Ending::ReturnNewline => self,
+        }
+    }
+
+    fn merged(base: Ending, first: Ending, second: Ending) -> Ending {
+        if first == base {
+            second
+        } else if second == base {
+            first
+        } else {
+            first.max(second)
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line<'a> {
+    /// Without the ending.
+    text: &'a [u8],
+    ending: Ending,
+    /// The same for the same text, in one merge.
+    id: u32,
+    /// The same for the same text where it says something; a line that says nothing is known by the one it follows.
+    place_id: u32,
+}
+
+impl Line<'_> {
+    fn is_blank(&self) -> bool {
+        self.text.trim_ascii().is_empty()
+    }
+
+    /// Tells whether the line says nothing, so that there are many like it: a blank one, a rule, a fence.
+    fn is_mute(&self) -> bool {
+        !self.text.iter().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii())
+    }
+
+    fn is_heading(&self) -> bool {
+        self.text.starts_with(b"#")
+    }
+
+    fn is_list_item(&self) -> bool {
+        let digits = self.text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        match &self.text[digits..] {
+            [b'-' | b'*' | b'+', b' ', ..] => digits == 0,
+            [b'.' | b')', b' ', ..] => digits > 0,
+            _ => false,
+        }
+    }
+
+    fn is_indented(&self) -> bool {
+        self.text.starts_with(b" ") || self.text.starts_with(b"\t")
+    }
+
+    fn ended_as(self, ending: Ending) -> Self {
+        Line { ending, ..self }
+    }
+}
+
+/// Merges two sides that both changed; `first` is the smaller one.
+pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
+    let mut ids = Ids::default();
+    let base = split(base, &mut ids);
+    let sides = [split(first.bytes, &mut ids), split(second.bytes, &mut ids)];
+    let places = [align(&base, &sides[0]), align(&base, &sides[1])];
+    let changes = changes(&base, &sides, &places);
+    let notes = [Notes::naming(first.device), Notes::naming(second.device)];
+    let front_matter = front_matter(&base);
+
+    let mut merged: Vec<Line<'_>> = Vec::with_capacity(sides[0].len().max(sides[1].len()));
+    let mut both_kept = false;
+    let mut at = 0;
+    let mut rest = changes.as_slice();
+    while let Some(next) = rest.first() {
+        merged.extend(unchanged(&base, &sides, &places, at..next.base.start));
+        let mut end = next.base.end;
+        let together = rest.iter().take_while(|change| {
+            let touches = change.base.start <= end;
+            end = if touches { end.max(change.base.end) } else { end };
+            touches
+        });
+        let (stretch, others) = rest.split_at(together.count());
+        (at, rest) = (end, others);
+
+        let [first_added, second_added] = added(stretch);
+        // Seen over the whole stretch, because that is what a merged text shows of the changes that went into it.
+        if let Some(added) = holding(&first_added, &second_added) {
+            merged.extend(added);
+            continue;
+        }
+        let Parted { changes, below } = parted(&base, stretch);
+        for passage in passages(&changes) {
+            let [first_added, second_added] = added(passage);
+            if !both_replaced(&base, passage) {
+                merged.extend(combined(&first_added, &second_added));
+                continue;
+            }
+            let notes = notes.each_ref().map(|notes| {
+                let in_front_matter = front_matter.contains(&passage[0].base.start);
+                if in_front_matter { notes.comment.as_bytes() } else { notes.quote.as_bytes() }
+            });
+            let replaced = replaced(&first_added, &second_added, notes);
+            both_kept |= replaced.both_kept;
+            merged.extend(replaced.lines);
+        }
+        merged.extend(below);
+    }
+    merged.extend(unchanged(&base, &sides, &places, at..base.len()));
+    Merged { bytes: joined(&merged), copy: None, both_kept }
+}
+
+/// The numbers by which the lines of one merge are known.
+#[derive(Default)]
+struct Ids<'a> {
+    texts: HashMap<&'a [u8], u32>,
+    /// A mute line: its text, what it follows, and how many mute lines are between.
+    mute: HashMap<(u32, Option<u32>, usize), u32>,
+}
+
+fn split<'a>(bytes: &'a [u8], ids: &mut Ids<'a>) -> Vec<Line<'a>> {
+    let number =
+        |count: usize| u32::try_from(count).expect("a file has fewer than two thousand million lines");
+    let (mut speaking, mut between) = (None, 0);
+    let line = |line: &'a [u8]| {
+        let ending = Ending::of(line);
+        let text = &line[..line.len() - ending.as_bytes().len()];
+        let next = number(ids.texts.len());
+        let id = *ids.texts.entry(text).or_insert(next);
+        let line = Line { text, ending, id, place_id: id };
+        if !line.is_mute() {
+            (speaking, between) = (Some(id), 0);
+            return line;
+        }
+        between += 1;
+        let next = u32::MAX - number(ids.mute.len());
+        Line { place_id: *ids.mute.entry((id, speaking, between)).or_insert(next), ..line }
+    };
+    bytes.split_inclusive(|byte| *byte == b'\n').map(line).collect()
+}
+
+fn joined(lines: &[Line<'_>]) -> Bytes {
+    let ending = |wanted| lines.iter().filter(|line| line.ending == wanted).count();
+    let usual = match ending(Ending::ReturnNewline) > ending(Ending::Newline) {
+        true => Ending::ReturnNewline,
+        false => Ending::Newline,
+    };
+    let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.text.len() + 2).sum());
+    for (number, line) in lines.iter().enumerate() {
+        bytes.extend_from_slice(line.text);
+        let is_last = number + 1 == lines.len();
+        let ending = if is_last { line.ending } else { line.ending.completed(usual) };
+        bytes.extend_from_slice(ending.as_bytes());
+    }
+    Bytes::from(bytes)
+}
+
+/// Returns where each line of the base is on a side; `None` if it is gone.
+///
+/// Headings that are there once find each other first: a line that went to another section is then a line that moved, not the
+/// heading.
+fn align(base: &[Line<'_>], side: &[Line<'_>]) -> Vec<Option<usize>> {
+    let [base_ids, side_ids] =
+        [base, side].map(|lines| lines.iter().map(|line| line.place_id).collect::<Vec<u32>>());
+    let [base_headings, side_headings] = [base, side].map(single_headings);
+    let mut places = vec![None; base.len()];
+    let mut section = (0, 0);
+    let mut align_section = |base_end: usize, side_end: usize| {
+        for run in common(&base_ids[section.0..base_end], &side_ids[section.1..side_end]) {
+            for offset in 0..run.length {
+                places[section.0 + run.first + offset] = Some(section.1 + run.second + offset);
+            }
+        }
+        section = (base_end, side_end);
+    };
+    let heading_ids =
+        |ids: &[u32], headings: &[usize]| -> Vec<u32> { headings.iter().map(|at| ids[*at]).collect() };
+    for run in common(&heading_ids(&base_ids, &base_headings), &heading_ids(&side_ids, &side_headings)) {
+        for offset in 0..run.length {
+            // A section begins with its heading: where both begin, they have that in common.
+            align_section(base_headings[run.first + offset], side_headings[run.second + offset]);
+        }
+    }
+    align_section(base.len(), side.len());
+    places
+}
+
+/// Returns where the headings are that a text has only once.
+fn single_headings(lines: &[Line<'_>]) -> Vec<usize> {
+    let mut counts: HashMap<u32, usize> = HashMap::new();
+    for line in lines.iter().filter(|line| line.is_heading()) {
+        *counts.entry(line.id).or_default() += 1;
+    }
+    (0..lines.len()).filter(|number| counts.get(&lines[*number].id) == Some(&1)).collect()
+}
+
+/// Elements that two sequences have in common, one after the other in both.
+struct Run {
+    first: usize,
+    second: usize,
+    length: usize,
+}
+
+/// Returns a long common subsequence as runs.
+fn common(first: &[u32], second: &[u32]) -> Vec<Run> {
+    let prefix = first.iter().zip(second).take_while(|(a, b)| a == b).count();
+    let (first_rest, second_rest) = (&first[prefix..], &second[prefix..]);
+    let suffix = first_rest.iter().rev().zip(second_rest.iter().rev()).take_while(|(a, b)| a == b).count();
+    let first_middle = &first_rest[..first_rest.len() - suffix];
+    let second_middle = &second_rest[..second_rest.len() - suffix];
+
+    let mut runs = vec![Run { first: 0, second: 0, length: prefix }];
+    if first_middle.len() + second_middle.len() <= MAX_COMPARED_LINES {
+        let mut capture = Capture::new();
+        let Ok(()) = diff_slices(Algorithm::Myers, &mut capture, first_middle, second_middle);
+        runs.extend(capture.into_ops().into_iter().filter_map(|operation| match operation {
+            DiffOp::Equal { old_index, new_index, len } => {
+                Some(Run { first: prefix + old_index, second: prefix + new_index, length: len })
+            }
+            DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => None,
+        }));
+    }
+    runs.push(Run { first: first.len() - suffix, second: second.len() - suffix, length: suffix });
+    runs.retain(|run| run.length > 0);
+    runs
+}
+
+/// What one side did at one place: lines of the base that are gone, lines of its own in their stead.
+#[derive(Clone)]
+struct Change<'a> {
+    base: Range<usize>,
+    which: Which,
+    added: &'a [Line<'a>],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Which {
+    First,
+    Second,
+}
+
+/// Returns what both sides did, in the order of the base.
+fn changes<'a>(
+    base: &[Line<'_>],
+    sides: &'a [Vec<Line<'a>>; 2],
+    places: &[Vec<Option<usize>>; 2],
+) -> Vec<Change<'a>> {
+    let mut changes = Vec::new();
+    for ((side, places), which) in sides.iter().zip(places).zip([Which::First, Which::Second]) {
+        let (mut base_at, mut side_at) = (0, 0);
+        let kept = places.iter().enumerate().filter_map(|(number, place)| Some((number, (*place)?)));
+        for (base_next, side_next) in kept.chain([(base.len(), side.len())]) {
+            if base_at < base_next || side_at < side_next {
+                let added = &side[side_at..side_next];
+                changes.push(Change { base: base_at..base_next, which, added });
+            }
+            (base_at, side_at) = (base_next + 1, side_next + 1);
+        }
+    }
+    changes.sort_by_key(|change| (change.base.start, change.base.end, change.which));
+    changes
+}
+
+/// Returns lines of the base that both sides have.
+fn unchanged<'a>(
+    base: &[Line<'a>],
+    sides: &[Vec<Line<'a>>; 2],
+    places: &[Vec<Option<usize>>; 2],
+    lines: Range<usize>,
+) -> impl Iterator<Item = Line<'a>> {
+    lines.map(|number| {
+        let line = base[number];
+        let ending =
+            |side: usize| places[side][number].map_or(line.ending, |place| sides[side][place].ending);
+        line.ended_as(Ending::merged(line.ending, ending(0), ending(1)))
+    })
+}
+
+/// Changes that touch, and the mute lines below them that both sides have.
+struct Parted<'a> {
+    changes: Vec<Change<'a>>,
+    below: Vec<Line<'a>>,
+}
+
+/// Parts changes from the mute lines at their end that are there before and after.
+///
+/// Such a line is known by the one it follows, so it counts as replaced when that one is. Both sides did so here, and without
+/// it their changes may be about different lines.
+fn parted<'a>(base: &[Line<'_>], stretch: &[Change<'a>]) -> Parted<'a> {
+    let mut changes = stretch.to_vec();
+    let mut below = Vec::new();
+    let last = |which| stretch.iter().rposition(|change| change.which == which);
+    if let (Some(first), Some(second)) = (last(Which::First), last(Which::Second)) {
+        loop {
+            let [first_change, second_change] = [&changes[first], &changes[second]];
+            let end = first_change.base.end;
+            let is_removed = end == second_change.base.end
+                && !first_change.base.is_empty()
+                && !second_change.base.is_empty();
+            let ([first_added @ .., line], [second_added @ .., other]) =
+                (first_change.added, second_change.added)
+            else {
+                break;
+            };
+            if !is_removed || !line.is_mute() || [line.id, other.id] != [base[end - 1].id; 2] {
+                break;
+            }
+            below.push(line.ended_as(line.ending.max(other.ending)));
+            changes[first].added = first_added;
+            changes[second].added = second_added;
+            changes[first].base.end -= 1;
+            changes[second].base.end -= 1;
+        }
+    }
+    below.reverse();
+    changes.retain(|change| !change.base.is_empty() || !change.added.is_empty());
+    changes.sort_by_key(|change| (change.base.start, change.base.end, change.which));
+    Parted { changes, below }
+}
+
+/// Cuts changes that touch into those that are about the same place.
+fn passages<'c, 'a>(stretch: &'c [Change<'a>]) -> impl Iterator<Item = &'c [Change<'a>]> {
+    let mut end = 0;
+    stretch.chunk_by(move |before, change| {
+        end = end.max(before.base.end);
+        change.base.start < end || change.base == before.base
+    })
+}
+
+/// Returns what each side added.
+fn added<'a>(changes: &[Change<'a>]) -> [Vec<Line<'a>>; 2] {
+    [Which::First, Which::Second].map(|which| {
+        let own = changes.iter().filter(|change| change.which == which);
+        own.flat_map(|change| change.added.iter().copied()).collect()
+    })
+}
+
+/// Tells whether both sides removed one and the same line, and not just a mute one.
+fn both_replaced(base: &[Line<'_>], changes: &[Change<'_>]) -> bool {
+    let mut removed = [0..0, 0..0];
+    changes.iter().any(|change| {
+        let (own, other) = match change.which {
+            Which::First => (0, 1),
+            Which::Second => (1, 0),
+        };
+        removed[own] = change.base.clone();
+        let mut common = change.base.start.max(removed[other].start)..change.base.end.min(removed[other].end);
+        common.any(|number| !base[number].is_mute())
+    })
+}
+
+/// Returns the longer of two passages if the other is in it, line by line.
+fn holding<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> Option<Vec<Line<'a>>> {
+    let (long, short) = if first.len() < second.len() { (second, first) } else { (first, second) };
+    let mut rest = short.iter().peekable();
+    for line in long {
+        rest.next_if(|other| other.id == line.id);
+    }
+    match rest.peek() {
+        Some(_) => None,
+        None if long.len() == short.len() => Some(shared(first, second).collect()),
+        None => Some(long.to_vec()),
+    }
+}
+
+/// Returns lines that both sides have.
+fn shared<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> impl Iterator<Item = Line<'a>> {
+    first.iter().zip(second).map(|(line, other)| line.ended_as(line.ending.max(other.ending)))
+}
+
+/// Returns both of two passages that were put into the same gap, with what they have in common once.
+fn combined<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> Vec<Line<'a>> {
+    if let Some(lines) = holding(first, second) {
+        return lines;
+    }
+    let ids = |lines: &[Line<'_>]| -> Vec<u32> { lines.iter().map(|line| line.id).collect() };
+    let mut lines = Vec::with_capacity(first.len() + second.len());
+    let (mut first_at, mut second_at) = (0, 0);
+    for run in common(&ids(first), &ids(second)) {
+        let [first_end, second_end] = [run.first + run.length, run.second + run.length];
+        let (first_run, second_run) = (&first[run.first..first_end], &second[run.second..second_end]);
+        if first_run.iter().all(Line::is_blank) {
+            continue;
+        }
+        lines.extend(in_order(&first[first_at..run.first], &second[second_at..run.second]));
+        lines.extend(shared(first_run, second_run));
+        (first_at, second_at) = (first_end, second_end);
+    }
+    lines.extend(in_order(&first[first_at..], &second[second_at..]));
+    lines
+}
+
+/// Returns two passages that have nothing in common but blank lines, in an order that depends on nothing but what they say.
+fn in_order<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> Vec<Line<'a>> {
+    if first.is_empty() || second.is_empty() {
+        return [first, second].concat();
+    }
+    if let (Some(first), Some(second)) = (List::of(first), List::of(second)) {
+        let above = if first.above.len() < second.above.len() { second.above } else { first.above };
+        let below = if first.below.len() < second.below.len() { second.below } else { first.below };
+        let items = interleave(&first.items, &second.items).into_iter().flat_map(|item| item.0);
+        return above.iter().chain(items).chain(below).copied().collect();
+    }
+    if Passage(second) < Passage(first) { [second, first].concat() } else { [first, second].concat() }
+}
+
+/// Lines, compared by what they say.
+#[derive(Clone, Copy)]
+struct Passage<'l, 'a>(&'l [Line<'a>]);
+
+impl Ord for Passage<'_, '_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.iter().map(|line| line.text).cmp(other.0.iter().map(|line| line.text))
+    }
+}
+
+impl PartialOrd for Passage<'_, '_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Passage<'_, '_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Passage<'_, '_> {}
+
+/// A list, and the blank lines that part it from the text around it.
+struct List<'l, 'a> {
+    above: &'l [Line<'a>],
+    /// Each with the indented lines below it.
+    items: Vec<Passage<'l, 'a>>,
+    below: &'l [Line<'a>],
+}
+
+impl<'l, 'a> List<'l, 'a> {
+    fn of(lines: &'l [Line<'a>]) -> Option<List<'l, 'a>> {
+        let start = lines.iter().position(|line| !line.is_blank())?;
+        let end = lines.iter().rposition(|line| !line.is_blank())? + 1;
+        let list = &lines[start..end];
+        let is_list = list[0].is_list_item()
+            && list.iter().all(|line| line.is_list_item() || (line.is_indented() && !line.is_blank()));
+        let items = || list.chunk_by(|_, line| !line.is_list_item()).map(Passage).collect();
+        is_list.then(|| List { above: &lines[..start], items: items(), below: &lines[end..] })
+    }
+}
+
+/// What is said above the second of two passages that replaced the same lines.
+struct Notes {
+    /// In Markdown: a quoted line, which ends a paragraph and is no heading.
+    quote: String,
+    /// In front matter.
+    comment: String,
+}
+
+impl Notes {
+    fn naming(device: &str) -> Notes {
+        let name: String = device.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let name = match name.trim() {
+            "" => "another device",
+            name => name,
+        };
+        Notes { quote: format!("> [also, from {name}:]"), comment: format!("# [also, from {name}:]") }
+    }
+}
+
+/// Returns the lines of the base between the two rules of its front matter; the second rule is one of them.
+fn front_matter(base: &[Line<'_>]) -> Range<usize> {
+    let is_rule = |line: &Line<'_>| line.text == b"---";
+    match base {
+        [first, rest @ ..] if is_rule(first) => 1..rest.iter().position(is_rule).map_or(1, |end| end + 2),
+        _ => 0..0,
+    }
+}
+
+struct Replaced<'a> {
+    lines: Vec<Line<'a>>,
+    both_kept: bool,
+}
+
+/// Returns both of two passages that replaced the same lines; the second comes under a note.
+fn replaced<'a>(first: &[Line<'a>], second: &[Line<'a>], notes: [&'a [u8]; 2]) -> Replaced<'a> {
+    if let Some(lines) = holding(first, second) {
+        return Replaced { lines, both_kept: false };
+    }
+    let same = |(line, other): &(&Line<'_>, &Line<'_>)| line.id == other.id;
+    let prefix = first.iter().zip(second).take_while(same).count();
+    let (first_rest, second_rest) = (&first[prefix..], &second[prefix..]);
+    let suffix = first_rest.iter().rev().zip(second_rest.iter().rev()).take_while(same).count();
+    let first_own = &first_rest[..first_rest.len() - suffix];
+    let second_own = &second_rest[..second_rest.len() - suffix];
+    let (above, note, below) = match Passage(second_own) < Passage(first_own) {
+        true => (second_own, notes[0], first_own),
+        false => (first_own, notes[1], second_own),
+    };
+
+    let mut lines: Vec<Line<'_>> = shared(&first[..prefix], &second[..prefix]).collect();
+    lines.extend(above);
+    lines.push(Line { text: note, ending: Ending::Nothing, id: u32::MAX, place_id: u32::MAX });
+    lines.extend(below);
+    lines.extend(shared(&first_rest[first_own.len()..], &second_rest[second_own.len()..]));
+    Replaced { lines, both_kept: true }
+}
