@@ -31,6 +31,7 @@ mod image;
 mod mutant;
 mod random;
 mod schedule;
+pub mod sync;
 
 pub use disk::{Crash, Exchange, SimDir, SimDisk, SimFile, SimLock};
 pub use editor::{Descriptor, Editor};

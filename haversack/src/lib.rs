@@ -4,9 +4,10 @@
 //! environment or a terminal: whatever is needed of those is handed in.
 //!
 //! [`Memory`] is the handle with the verbs. [`memory_tool`] and [`file_storage`] are its faces: what an agent with Anthropic's memory
-//! tool and what a program written against six file commands expect. [`log`] holds the formats by which devices will meet.
+//! tool and what a program written against six file commands expect. [`sync`] brings devices together over a [`log`], by [`merge`].
 
 pub mod check;
+pub mod clock;
 mod error;
 pub mod file_storage;
 pub mod frame;
@@ -15,6 +16,7 @@ pub mod log;
 mod memory;
 pub mod memory_tool;
 pub mod merge;
+pub mod sync;
 mod text;
 
 pub use haversack_store as store;

@@ -17,13 +17,13 @@
 //! named here with the test that holds it.
 //!
 //! 1. *Fixed before tried.* The bytes of a commit, its id among them, are on disk before the first attempt to create the next position, and
-//!    that position is created only if nothing is there. (Comes with sync.)
+//!    that position is created only if nothing is there. (`haversack-sim: sync`.)
 //! 2. *Tried until known.* Only reading the position tells whose commit is there. Until somebody's is, the same bytes are tried again; an
-//!    answer that was lost says nothing. (Comes with sync.)
+//!    answer that was lost says nothing. (`haversack-sim: sync`.)
 //! 3. *Built on everything.* A commit names the hash of the one before it and the mark of the state after it, so one that was built on
 //!    less than everything is noticed: `log::chain::a_commit_belongs_to_one_place`, `log::chain::a_state_that_differs_is_noticed`.
-//! 4. *A file and its base move together.* (Comes with sync.)
-//! 5. *Pending is derived.* Whatever differs from its base is waiting, whoever wrote it. (Comes with sync.)
+//! 4. *A file and its base move together.* (`haversack-sim: sync`.)
+//! 5. *Pending is derived.* Whatever differs from its base is waiting, whoever wrote it. (`haversack-sim: sync`.)
 //!
 //! # Invariants of the formats
 //! - Cut or changed bytes are refused or read as what was written: `log::hostile::damage_is_never_read_as_something_else`.

@@ -1,8 +1,9 @@
-//! What developers of Haversack run: `cargo xtask test`, `bench NAME`, `soak`.
+//! What developers of Haversack run: `cargo xtask test`, `bench NAME`, `sim`, `soak`.
 
 mod bench;
 mod python;
 mod run;
+mod sim;
 mod soak;
 mod test;
 
@@ -14,6 +15,7 @@ Usage: cargo xtask COMMAND
   test          Everything that must be green: format, lints, tests, docs, dependencies
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
   bench verbs   How fast the verbs are, beside the Anthropic SDK's memory tool and bare C loops [--quick]
+  sim           Schedules of devices, crashes and bad links [--from SEED] [--seeds N | --minutes M], or --explain SEED
   soak          The long versions of the tests that race, crash and attack
 ";
 
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["bench", "store", options @ ..] => bench::store(options),
         ["bench", "verbs", options @ ..] => bench::verbs(options),
+        ["sim", options @ ..] => sim::run(options),
         ["soak"] => soak::run(),
         ["help" | "--help" | "-h"] => {
             run::say(USAGE);

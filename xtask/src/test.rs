@@ -14,6 +14,7 @@ pub(crate) fn run() -> Result<(), String> {
         &mut cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
     )?;
     step("tests", &mut cargo(&["test", "--workspace"]))?;
+    crate::sim::run(&["--seeds", "20000"])?;
     step(
         "documentation",
         cargo(&["doc", "--workspace", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"),

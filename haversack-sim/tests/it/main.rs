@@ -9,6 +9,7 @@ mod fault;
 mod mutants;
 mod recovery;
 mod remembered;
+mod sync;
 mod twins;
 mod verbs;
 mod world;

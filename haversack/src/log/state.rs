@@ -10,6 +10,7 @@ use super::change::{FileChange, What};
 use super::checkpoint::Checkpoint;
 use super::commit::Commit;
 use super::mark::StateMark;
+use super::odd;
 use crate::frame::shown;
 use crate::ids::ContentHash;
 
@@ -106,6 +107,21 @@ impl State {
             }
         }
         Ok(mark)
+    }
+
+    /// Says what a file holds, as whoever took the log in wrote it down.
+    pub(crate) fn set(&mut self, key: &str, content: Option<Content>) {
+        if let Some(now) = self.files.get(key).or_else(|| self.odd.get(key)) {
+            self.mark.remove_key(key, &now.hash);
+        }
+        self.forget(key);
+        if let Some(content) = content {
+            self.mark.add_key(key, &content.hash);
+            match odd::file(key) {
+                Ok(locator) => drop(self.files.insert(locator, content)),
+                Err(_) => drop(self.odd.insert(key.to_owned(), content)),
+            }
+        }
     }
 
     /// Takes a name away, which was odd or was not: a checkpoint that somebody else wrote may have decided otherwise.

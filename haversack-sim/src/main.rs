@@ -1,0 +1,96 @@
+//! Runs schedules of the sync simulator: `sim [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use haversack_sim::sync::{Run, explain, run};
+
+const USAGE: &str = "Usage: sim [--from SEED] [--seeds N | --minutes M] | sim --explain SEED\n";
+
+/// How many seeds a thread takes at a time.
+const CHUNK: u64 = 64;
+
+struct Plan {
+    from: u64,
+    seeds: u64,
+    until: Option<Instant>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["--explain", seed] = words.as_slice()
+        && let Ok(seed) = seed.parse()
+    {
+        let (log, result) = explain(Run { seed });
+        say(&format!("{log}{result:?}\n"));
+        return if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    let Some(plan) = parse(&words) else {
+        say(USAGE);
+        return ExitCode::from(2);
+    };
+    simulate(&plan)
+}
+
+fn parse(words: &[&str]) -> Option<Plan> {
+    let mut plan = Plan { from: 0, seeds: 20_000, until: None };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let number: u64 = words.next()?.parse().ok()?;
+        match *word {
+            "--from" => plan.from = number,
+            "--seeds" => plan.seeds = number,
+            "--minutes" => {
+                plan.seeds = u64::MAX;
+                plan.until = Some(Instant::now() + Duration::from_secs(60 * number));
+            }
+            _ => return None,
+        }
+    }
+    Some(plan)
+}
+
+/// Runs all schedules on all cores, and says how many held.
+fn simulate(plan: &Plan) -> ExitCode {
+    let started = Instant::now();
+    let (next, done, failed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while !failed.load(Ordering::Relaxed) && plan.until.is_none_or(|until| Instant::now() < until)
+                {
+                    let first = next.fetch_add(CHUNK, Ordering::Relaxed);
+                    if first >= plan.seeds {
+                        return;
+                    }
+                    for number in first..plan.seeds.min(first + CHUNK) {
+                        let seed = plan.from.wrapping_add(number);
+                        if let Err(why) = run(Run { seed }) {
+                            failed.store(true, Ordering::Relaxed);
+                            say(&format!("seed {seed}: {why}\nSee it: cargo xtask sim --explain {seed}\n"));
+                            return;
+                        }
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let (done, elapsed) = (done.into_inner(), started.elapsed().as_secs_f64());
+    let outcome = if failed.load(Ordering::Relaxed) { "one broke a promise" } else { "every promise held" };
+    let rate = done as f64 / elapsed;
+    say(&format!(
+        "{done} schedules from seed {}: {outcome}; {elapsed:.0} s, {rate:.0} a second on {cores} cores\n",
+        plan.from
+    ));
+    if failed.into_inner() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn say(text: &str) {
+    // A terminal that went away is no reason to stop.
+    drop(std::io::stdout().write_all(text.as_bytes()));
+}

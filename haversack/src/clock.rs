@@ -1,0 +1,9 @@
+//! Time, handed in: the engine never reads a clock by itself.
+
+use crate::ids::Timestamp;
+
+/// Where the time comes from.
+pub trait Clock: Send + Sync {
+    /// Returns the time, to be shown and for retention: nothing else may depend on it.
+    fn now(&self) -> Timestamp;
+}

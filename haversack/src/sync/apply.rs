@@ -1,0 +1,341 @@
+//! Carries out what was decided about working files; decides nothing but what to do about programs that write meanwhile.
+//!
+//! New content is prepared under a reserved name, then what is to be done is recorded, then each prepared content changes places
+//! with its file (or moves to a free name, or the file moves to a reserved one). From what is under the reserved name afterwards,
+//! anybody can tell whether that had happened, whatever became of the file since (docs/adr/0006). Only when the bases have moved do the reserved
+//! names go.
+
+use haversack_store::{
+    Backend, Bytes, Condition, Error as StoreError, ErrorKind, Locator, Object, Operation,
+    Result as StoreResult,
+};
+
+use super::state::{Applying, Move, State};
+use crate::ids::ContentHash;
+use crate::merge::{Rule, Side, conflict_name, merge};
+
+/// How often a file is merged again because another program saved meanwhile.
+const MAX_TRIES: usize = 8;
+
+/// What another program of this device is called in a note.
+const HERE: &str = "this device";
+
+/// What was met while working files were changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Met {
+    /// Files that this disk cannot hold.
+    pub(crate) refused: Vec<Locator>,
+    /// Files that were to go and stayed, because somebody had just changed them.
+    pub(crate) stayed: Vec<Locator>,
+}
+
+/// The names that one move uses.
+struct Names {
+    incoming: Locator,
+    outgoing: Locator,
+}
+
+fn names(attempt: &str, number: usize) -> Names {
+    let name = |which| own(&format!("{which}/{attempt}-{number}"));
+    Names { incoming: name("incoming"), outgoing: name("outgoing") }
+}
+
+fn own(name: &str) -> Locator {
+    Locator::reserved(&format!(".haversack/{name}")).expect("one of our own names")
+}
+
+/// Prepares new content for the moves: nothing has happened yet.
+pub(crate) async fn prepare(
+    files: &dyn Backend,
+    attempt: &str,
+    moves: &[Move],
+    contents: &[Option<Bytes>],
+) -> StoreResult<()> {
+    for (number, (_, content)) in moves.iter().zip(contents).enumerate() {
+        if let Some(content) = content {
+            let incoming = names(attempt, number).incoming;
+            let _ = files.write(&incoming, content.clone(), Condition::Any).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Carries out every move that was recorded; what was carried out before is left as it is.
+pub(crate) async fn carry_out(files: &dyn Backend, state: &State, applying: &Applying) -> StoreResult<Met> {
+    let mut met = Met::default();
+    for (number, moved) in applying.moves.iter().enumerate() {
+        let Ok(locator) = Locator::parse(&moved.at) else { continue };
+        let mover = Mover { files, state, locator, prefix: format!("{}-{number}", applying.attempt) };
+        let names = names(&applying.attempt, number);
+        match (moved.expected, moved.new) {
+            (None, Some(_)) => mover.put_new(&names, &mut met).await?,
+            (Some(expected), Some(new)) => mover.replace(&names, expected, new).await?,
+            (Some(expected), None) => {
+                let last = moved.last;
+                if mover.take_away(&names, expected, last).await? == Fate::Stayed {
+                    met.stayed.push(mover.locator);
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    Ok(met)
+}
+
+/// Removes the reserved names of an attempt; their contents are in the files, in the bases or merged.
+pub(crate) async fn clean_up(files: &dyn Backend, applying: &Applying) -> StoreResult<()> {
+    for directory in ["incoming", "outgoing"] {
+        for entry in files.list(&own(directory)).await?.entries {
+            if entry.locator.name().starts_with(&applying.attempt) {
+                files.delete(&entry.locator, Condition::Any).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes what was prepared by a process that died before it recorded what for.
+pub(crate) async fn sweep(files: &dyn Backend) -> StoreResult<()> {
+    for entry in files.list(&own("incoming")).await?.entries {
+        files.delete(&entry.locator, Condition::Any).await?;
+    }
+    Ok(())
+}
+
+/// Moves one working file.
+struct Mover<'a> {
+    files: &'a dyn Backend,
+    state: &'a State,
+    locator: Locator,
+    /// What the names of this move begin with.
+    prefix: String,
+}
+
+/// What became of a file that was to go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Gone,
+    Stayed,
+}
+
+/// A content that waits under a reserved name to change places with the file; the name tells both.
+struct Slot {
+    at: Locator,
+    new: ContentHash,
+    expected: ContentHash,
+}
+
+impl Mover<'_> {
+    /// Moves new content to a free name.
+    async fn put_new(&self, names: &Names, met: &mut Met) -> StoreResult<()> {
+        let Some(new) = read(self.files, &names.incoming).await? else {
+            // It was moved before.
+            return Ok(());
+        };
+        if self.slot(1).await?.is_none() {
+            match self.files.rename(&names.incoming, &self.locator).await {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                // This disk cannot hold the name, or a file is where a directory would be.
+                Err(error) if error.kind() == ErrorKind::Invalid => {
+                    met.refused.push(self.locator.clone());
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.reconcile(&names.incoming, None, new.bytes).await
+    }
+
+    /// Lets new content change places with the file.
+    async fn replace(&self, names: &Names, expected: ContentHash, new: ContentHash) -> StoreResult<()> {
+        let slot = Slot { at: names.incoming.clone(), new, expected };
+        match self.exchange(&slot).await? {
+            None => Ok(()),
+            Some(displaced) => {
+                let base = self.state.kept(&expected).await?;
+                self.reconcile(&slot.at, base, displaced).await
+            }
+        }
+    }
+
+    /// Moves a file to a reserved name; one that somebody changed is put back, and what was changed on the other side before the
+    /// deletion is merged into it.
+    async fn take_away(
+        &self,
+        names: &Names,
+        expected: ContentHash,
+        last: Option<ContentHash>,
+    ) -> StoreResult<Fate> {
+        let base = self.state.kept(&expected).await?;
+        if self.slot(1).await?.is_some() {
+            // It stayed, and is being merged.
+            self.reconcile(&names.outgoing, base, Bytes::new()).await?;
+            return Ok(Fate::Stayed);
+        }
+        if read(self.files, &names.outgoing).await?.is_none() {
+            match self.files.rename(&self.locator, &names.outgoing).await {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Fate::Gone),
+                Err(error) => return Err(error),
+            }
+        }
+        let Some(gone) = read(self.files, &names.outgoing).await? else { return Ok(Fate::Gone) };
+        if ContentHash::of(&gone.bytes) == expected {
+            return Ok(Fate::Gone);
+        }
+        match self.files.rename(&names.outgoing, &self.locator).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                self.reconcile(&names.outgoing, None, gone.bytes).await?;
+                return Ok(Fate::Stayed);
+            }
+            Err(error) => return Err(error),
+        }
+        let last = match last {
+            Some(last) => self.state.kept(&last).await?,
+            None => None,
+        };
+        if let Some(last) = last {
+            self.reconcile(&names.outgoing, base, last).await?;
+        }
+        Ok(Fate::Stayed)
+    }
+
+    /// Lets a prepared content change places with the file, and returns what came out if it is not what was expected.
+    ///
+    /// If it had changed places before, what is under the reserved name tells.
+    async fn exchange(&self, slot: &Slot) -> StoreResult<Option<Bytes>> {
+        let Some(there) = read(self.files, &slot.at).await? else { return Ok(None) };
+        let mut displaced = there.bytes;
+        if ContentHash::of(&displaced) == slot.new {
+            match self.files.exchange(&slot.at, &self.locator).await {
+                Ok(()) => {}
+                // Somebody deleted the file: what changed on the other side wins.
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    return match self.files.rename(&slot.at, &self.locator).await {
+                        Ok(()) => Ok(None),
+                        // And made it again: as if it had been changed.
+                        Err(error) if error.kind() == ErrorKind::Conflict => Err(self.restless()),
+                        Err(error) => Err(error),
+                    };
+                }
+                Err(error) if error.kind() == ErrorKind::Unsupported => {
+                    return self.exchange_by_writing(slot, displaced).await;
+                }
+                Err(error) => return Err(error),
+            }
+            match read(self.files, &slot.at).await? {
+                Some(object) => displaced = object.bytes,
+                None => return Ok(None),
+            }
+        }
+        Ok((ContentHash::of(&displaced) != slot.expected).then_some(displaced))
+    }
+
+    /// Replaces the file where two objects cannot change places: a crash in this moment leaves no sign.
+    async fn exchange_by_writing(&self, slot: &Slot, new: Bytes) -> StoreResult<Option<Bytes>> {
+        let Some(there) = read(self.files, &self.locator).await? else { return Err(self.restless()) };
+        let written = self.files.write(&self.locator, new, Condition::Matches(there.version)).await;
+        match written {
+            Ok(_) => Ok((ContentHash::of(&there.bytes) != slot.expected).then_some(there.bytes)),
+            Err(error) if error.kind() == ErrorKind::Conflict => Err(self.restless()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Merges a content into the file that another program had put there and that is now under `displaced_at`.
+    ///
+    /// The merge changes places with the file too, so that it is made once: made again after a crash, it would bring back what the
+    /// user has removed since.
+    async fn reconcile(
+        &self,
+        displaced_at: &Locator,
+        mut base: Option<Bytes>,
+        mut other: Bytes,
+    ) -> StoreResult<()> {
+        for round in 1..=MAX_TRIES {
+            let slot = match self.slot(round).await? {
+                Some(slot) => slot,
+                None => {
+                    let Some(now) = read(self.files, &self.locator).await? else {
+                        // It was deleted by somebody who did not see this: it comes back.
+                        return match self.files.rename(displaced_at, &self.locator).await {
+                            Err(error) if error.kind() == ErrorKind::Conflict => Err(self.restless()),
+                            result => result,
+                        };
+                    };
+                    self.prepare(round, base.as_ref(), &other, &now.bytes).await?
+                }
+            };
+            match self.exchange(&slot).await? {
+                None => return Ok(()),
+                Some(displaced) => {
+                    base = self.state.kept(&slot.expected).await?;
+                    other = displaced;
+                }
+            }
+        }
+        Err(self.restless())
+    }
+
+    /// Prepares the merge of two contents to change places with the file.
+    async fn prepare(
+        &self,
+        round: usize,
+        base: Option<&Bytes>,
+        other: &Bytes,
+        now: &Bytes,
+    ) -> StoreResult<Slot> {
+        let all = base.into_iter().chain([now, other]).map(|bytes| &bytes[..]);
+        let rule = Rule::of(&self.locator, all);
+        let (ours, theirs) = (Side { bytes: other, device: HERE }, Side { bytes: now, device: HERE });
+        let merged = merge(rule, base.map(|base| &base[..]), ours, theirs);
+        if let Some(copy) = merged.copy {
+            put_copy(self.files, &self.locator, copy).await?;
+        }
+        let expected = self.state.keep(now).await?;
+        let new = ContentHash::of(&merged.bytes);
+        let at = own(&format!("incoming/{}-{round}-{new}-{expected}", self.prefix));
+        let _ = self.files.write(&at, merged.bytes, Condition::Any).await?;
+        Ok(Slot { at, new, expected })
+    }
+
+    /// Returns the slot of a round, if one was prepared.
+    async fn slot(&self, round: usize) -> StoreResult<Option<Slot>> {
+        let start = format!("{}-{round}-", self.prefix);
+        for entry in self.files.list(&own("incoming")).await?.entries {
+            let hashes = entry.locator.name().strip_prefix(&start).and_then(|rest| rest.split_once('-'));
+            if let Some((new, expected)) = hashes
+                && let (Ok(new), Ok(expected)) = (new.parse(), expected.parse())
+            {
+                return Ok(Some(Slot { at: entry.locator, new, expected }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The error for a file that others keep changing: all is under reserved names, and the next sync goes on from there.
+    fn restless(&self) -> StoreError {
+        let message = "another program keeps changing it";
+        StoreError::new(ErrorKind::Busy, Operation::Write, &self.locator, message)
+    }
+}
+
+/// Puts a content that could not be merged beside its file; the same content has the same name.
+pub(crate) async fn put_copy(files: &dyn Backend, locator: &Locator, copy: Bytes) -> StoreResult<()> {
+    let name = conflict_name(locator, &copy)
+        .map_err(|reason| StoreError::invalid(Operation::Write, locator, reason))?;
+    match files.write(&name, copy, Condition::Absent).await {
+        Err(error) if error.kind() != ErrorKind::Conflict => Err(error),
+        _ => Ok(()),
+    }
+}
+
+async fn read(files: &dyn Backend, locator: &Locator) -> StoreResult<Option<Object>> {
+    match files.read(locator).await {
+        Ok(object) => Ok(Some(object)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

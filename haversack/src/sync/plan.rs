@@ -1,0 +1,394 @@
+//! What a sync does to each file, decided without doing anything.
+//!
+//! Three contents are compared for every file: the base (what this replica and the log last agreed on), the local one and
+//! theirs (what the log says now). [`take_in`] decides what happens to the working files so that afterwards the base can be
+//! theirs; [`pending`] tells what then still differs, which is what the next commit carries.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haversack_store::{InvalidLocator, Locator};
+
+use crate::ids::ContentHash;
+use crate::log::Content;
+
+/// What a replica and the log last agreed on: the log's files at the position that was taken in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bases<'a> {
+    pub(crate) files: &'a BTreeMap<Locator, Content>,
+    /// Files that were never put into the working directory: not fetched yet, or this disk cannot hold their names. That they
+    /// are not there means nothing.
+    pub(crate) elsewhere: &'a BTreeSet<Locator>,
+    /// Of files that the log has not, but had: what they held when it deleted them and they stayed here, because they had been
+    /// changed. Whoever else changed them started from the same.
+    pub(crate) before: &'a BTreeMap<Locator, ContentHash>,
+}
+
+impl Bases<'_> {
+    fn hash(&self, locator: &Locator) -> Option<ContentHash> {
+        self.files.get(locator).map(|content| content.hash)
+    }
+
+    fn is_elsewhere(&self, locator: &Locator) -> bool {
+        self.elsewhere.contains(locator)
+    }
+
+    /// Returns the files that should be in the working directory.
+    fn here(&self) -> impl Iterator<Item = &Locator> {
+        self.files.keys().filter(|locator| !self.is_elsewhere(locator))
+    }
+}
+
+/// Contents by place.
+pub(crate) type Contents = BTreeMap<Locator, ContentHash>;
+
+/// What the log brought about the files it names.
+pub(crate) type Brought = BTreeMap<Locator, Theirs>;
+
+/// What the log says about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Theirs {
+    /// It has this content.
+    Has(ContentHash),
+    /// It was deleted; before that it had this content, if that is not the base.
+    Deleted { last: Option<ContentHash> },
+}
+
+impl Theirs {
+    fn hash(self) -> Option<ContentHash> {
+        match self {
+            Theirs::Has(hash) => Some(hash),
+            Theirs::Deleted { .. } => None,
+        }
+    }
+
+    fn last(self) -> Option<ContentHash> {
+        match self {
+            Theirs::Has(_) => None,
+            Theirs::Deleted { last } => last,
+        }
+    }
+}
+
+/// What is done to one working file before its base becomes theirs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Their content replaces ours, which nobody changed since the base.
+    Take { locator: Locator, expected: Option<ContentHash>, theirs: ContentHash },
+    /// The file goes: nobody here changed it since the base. If somebody does while it goes, it stays, with what was changed
+    /// on their side before the deletion.
+    Remove { locator: Locator, expected: ContentHash, last: Option<ContentHash> },
+    /// Both changed it: the merge of the two replaces ours.
+    Merge { locator: Locator, base: Option<ContentHash>, ours: ContentHash, theirs: ContentHash },
+    /// Ours is what it should be; only the base moves.
+    Agree { locator: Locator },
+    /// One side deleted what the other changed: the change wins, whole.
+    EditWins { locator: Locator, winner: Winner },
+    /// A new file of ours has a name that differs from one of theirs only by case: ours gets another one first.
+    MakeWay { from: Locator, to: Locator, expected: ContentHash },
+}
+
+/// Whose change stood against a deletion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Winner {
+    /// Ours: the file stays, with what was changed on their side before the deletion, and is sent as a new one.
+    Ours { last: Option<ContentHash> },
+    /// Theirs: the file comes back.
+    Theirs(ContentHash),
+}
+
+/// Decides what happens to every file that the log brought something about.
+///
+/// What makes way comes first.
+pub(crate) fn take_in(
+    bases: Bases<'_>,
+    local: &Contents,
+    brought: &Brought,
+) -> Result<Vec<Step>, InvalidLocator> {
+    let mut aside = Vec::new();
+    let mut steps = Vec::new();
+    let unsent: BTreeMap<String, &Locator> = local
+        .keys()
+        .filter(|locator| !bases.files.contains_key(*locator))
+        .map(|locator| (locator.folded(), locator))
+        .collect();
+    for (locator, theirs) in brought {
+        if let Theirs::Has(_) = theirs
+            && let Some(twin) = unsent.get(&locator.folded())
+            && *twin != locator
+        {
+            let hash = local[*twin];
+            aside.push(Step::MakeWay { from: (*twin).clone(), to: case_name(twin, &hash)?, expected: hash });
+        }
+        steps.push(decide(bases, locator, local.get(locator).copied(), *theirs));
+    }
+    aside.extend(steps);
+    Ok(aside)
+}
+
+fn decide(bases: Bases<'_>, locator: &Locator, ours: Option<ContentHash>, brought: Theirs) -> Step {
+    let theirs = brought.hash();
+    let base_hash = bases.hash(locator);
+    // What was never here was not deleted here.
+    let is_elsewhere = bases.is_elsewhere(locator);
+    let locator = locator.clone();
+    let ours_is_base = ours == base_hash || (is_elsewhere && ours.is_none());
+    if ours == theirs {
+        return Step::Agree { locator };
+    }
+    if ours_is_base {
+        return match (ours, theirs) {
+            (_, Some(theirs)) => Step::Take { locator, expected: ours, theirs },
+            (Some(expected), None) => Step::Remove { locator, expected, last: brought.last() },
+            (None, None) => Step::Agree { locator },
+        };
+    }
+    if theirs == base_hash {
+        return Step::Agree { locator };
+    }
+    match (ours, theirs) {
+        (Some(ours), Some(theirs)) => {
+            // The content of a base that was never here is not at hand, and nobody here wrote on top of it.
+            let base = match base_hash {
+                Some(_) if is_elsewhere => None,
+                Some(base) => Some(base),
+                None => bases.before.get(&locator).copied(),
+            };
+            Step::Merge { locator, base, ours, theirs }
+        }
+        (None, Some(theirs)) => Step::EditWins { locator, winner: Winner::Theirs(theirs) },
+        (Some(_), None) => Step::EditWins { locator, winner: Winner::Ours { last: brought.last() } },
+        (None, None) => Step::Agree { locator },
+    }
+}
+
+/// What a replica has to tell the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pending {
+    /// New and changed files.
+    pub(crate) changed: Vec<Locator>,
+    /// Files that were deleted here.
+    pub(crate) deleted: Vec<Locator>,
+}
+
+impl Pending {
+    /// Tells whether there is nothing to send.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.deleted.is_empty()
+    }
+}
+
+/// Returns what differs between a replica and what it last agreed on with the log.
+pub(crate) fn pending(bases: Bases<'_>, local: &Contents) -> Pending {
+    let differs = |(locator, hash): &(&Locator, &ContentHash)| bases.hash(locator) != Some(**hash);
+    let changed = local.iter().filter(differs).map(|(locator, _)| locator.clone());
+    let deleted = bases.here().filter(|locator| !local.contains_key(*locator)).cloned();
+    Pending { changed: changed.collect(), deleted: deleted.collect() }
+}
+
+/// More deletions than this at once are asked about, if they are also more than a share of all files.
+pub(crate) const MANY_DELETIONS: usize = 8;
+
+/// Deletions of more than one in this many files at once are asked about.
+pub(crate) const DELETION_SHARE: usize = 4;
+
+/// What to make of files that are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// They were deleted.
+    Deleted,
+    /// So many that somebody should say so: they wait.
+    Ask,
+    /// Every one of them, all at once: the directory was emptied or is not there. That is no deletion.
+    Vanished,
+}
+
+/// Judges how many of the files that should be in a working directory are not.
+pub(crate) fn judge_gone(bases: Bases<'_>, local: &Contents, pending: &Pending) -> Gone {
+    let here = bases.here().count();
+    let gone = pending.deleted.len();
+    if gone == here && gone > 1 && local.is_empty() {
+        Gone::Vanished
+    } else if gone > MANY_DELETIONS && gone * DELETION_SHARE > here {
+        Gone::Ask
+    } else {
+        Gone::Deleted
+    }
+}
+
+/// Returns the name for a file whose own differs from another's only by case.
+pub(crate) fn case_name(locator: &Locator, hash: &ContentHash) -> Result<Locator, InvalidLocator> {
+    let (parent, name) = match locator.as_str().rsplit_once('/') {
+        Some((parent, name)) => (format!("{parent}/"), name),
+        None => (String::new(), locator.as_str()),
+    };
+    let mark = &hash.to_string()[..8];
+    match name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) {
+        Some((stem, extension)) => Locator::parse(&format!("{parent}{stem}.case-{mark}.{extension}")),
+        None => Locator::parse(&format!("{parent}{name}.case-{mark}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(key: &str) -> Locator {
+        Locator::parse(key).expect("valid")
+    }
+
+    fn hash(text: &str) -> ContentHash {
+        ContentHash::of(text.as_bytes())
+    }
+
+    fn content(text: &str) -> Content {
+        Content { hash: hash(text), size: text.len() as u64 }
+    }
+
+    /// Bases that are all here, or all elsewhere.
+    struct World {
+        files: BTreeMap<Locator, Content>,
+        elsewhere: BTreeSet<Locator>,
+        before: BTreeMap<Locator, ContentHash>,
+    }
+
+    impl World {
+        fn here(files: impl IntoIterator<Item = (Locator, Content)>) -> World {
+            World { files: files.into_iter().collect(), elsewhere: BTreeSet::new(), before: BTreeMap::new() }
+        }
+
+        fn bases(&self) -> Bases<'_> {
+            Bases { files: &self.files, elsewhere: &self.elsewhere, before: &self.before }
+        }
+    }
+
+    /// Decides about one file from its three texts.
+    fn decided(base_text: Option<&str>, ours: Option<&str>, theirs: Option<&str>) -> Step {
+        let world = World::here(base_text.map(|text| (at("f"), content(text))));
+        let local = ours.map(|text| (at("f"), hash(text))).into_iter().collect();
+        let theirs = theirs.map_or(Theirs::Deleted { last: None }, |text| Theirs::Has(hash(text)));
+        let brought = [(at("f"), theirs)].into();
+        take_in(world.bases(), &local, &brought).expect("a valid name").remove(0)
+    }
+
+    #[test]
+    fn every_combination() {
+        let f = || at("f");
+        let agree = || Step::Agree { locator: f() };
+        for (base, ours, theirs, step) in [
+            (None, None, None, agree()),
+            (None, None, Some("t"), Step::Take { locator: f(), expected: None, theirs: hash("t") }),
+            (None, Some("o"), None, agree()),
+            (None, Some("x"), Some("x"), agree()),
+            (
+                None,
+                Some("o"),
+                Some("t"),
+                Step::Merge { locator: f(), base: None, ours: hash("o"), theirs: hash("t") },
+            ),
+            (Some("b"), None, None, agree()),
+            (Some("b"), None, Some("b"), agree()),
+            (Some("b"), None, Some("t"), Step::EditWins { locator: f(), winner: Winner::Theirs(hash("t")) }),
+            (Some("b"), Some("b"), None, Step::Remove { locator: f(), expected: hash("b"), last: None }),
+            (Some("b"), Some("b"), Some("b"), agree()),
+            (
+                Some("b"),
+                Some("b"),
+                Some("t"),
+                Step::Take { locator: f(), expected: Some(hash("b")), theirs: hash("t") },
+            ),
+            (
+                Some("b"),
+                Some("o"),
+                None,
+                Step::EditWins { locator: f(), winner: Winner::Ours { last: None } },
+            ),
+            (Some("b"), Some("o"), Some("b"), agree()),
+            (Some("b"), Some("x"), Some("x"), agree()),
+            (
+                Some("b"),
+                Some("o"),
+                Some("t"),
+                Step::Merge { locator: f(), base: Some(hash("b")), ours: hash("o"), theirs: hash("t") },
+            ),
+        ] {
+            assert_eq!(decided(base, ours, theirs), step, "{base:?} {ours:?} {theirs:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_never_here_was_not_deleted() {
+        let world = World { elsewhere: [at("f")].into(), ..World::here([(at("f"), content("b"))]) };
+        let brought = BTreeMap::from([(at("f"), Theirs::Has(hash("t")))]);
+        let steps = take_in(world.bases(), &Contents::new(), &brought).expect("valid");
+        assert_eq!(steps, [Step::Take { locator: at("f"), expected: None, theirs: hash("t") }]);
+        assert!(pending(world.bases(), &Contents::new()).is_empty());
+    }
+
+    #[test]
+    fn who_stood_against_a_deletion_started_from_what_was_deleted() {
+        let world = World { before: [(at("f"), hash("b"))].into(), ..World::here([]) };
+        let local = Contents::from([(at("f"), hash("o"))]);
+        let brought = BTreeMap::from([(at("f"), Theirs::Has(hash("t")))]);
+        let steps = take_in(world.bases(), &local, &brought).expect("valid");
+        let merge =
+            Step::Merge { locator: at("f"), base: Some(hash("b")), ours: hash("o"), theirs: hash("t") };
+        assert_eq!(steps, [merge]);
+    }
+
+    #[test]
+    fn a_new_name_that_differs_by_case_steps_aside() {
+        let local = Contents::from([(at("d/readme.md"), hash("ours"))]);
+        let brought = BTreeMap::from([(at("d/README.md"), Theirs::Has(hash("theirs")))]);
+        let steps = take_in(World::here([]).bases(), &local, &brought).expect("valid");
+        let to = at(&format!("d/readme.case-{}.md", &hash("ours").to_string()[..8]));
+        assert_eq!(
+            steps,
+            [
+                Step::MakeWay { from: at("d/readme.md"), to, expected: hash("ours") },
+                Step::Take { locator: at("d/README.md"), expected: None, theirs: hash("theirs") },
+            ]
+        );
+    }
+
+    #[test]
+    fn names_for_case_twins() {
+        let mark = &hash("x").to_string()[..8];
+        for (name, expected) in [
+            ("a.md", format!("a.case-{mark}.md")),
+            ("d/a", format!("d/a.case-{mark}")),
+            (".hidden", format!(".hidden.case-{mark}")),
+        ] {
+            assert_eq!(case_name(&at(name), &hash("x")).expect("valid").as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn what_differs_is_pending() {
+        let files = [("same", "1"), ("changed", "2"), ("gone", "3")];
+        let world = World::here(files.map(|(key, text)| (at(key), content(text))));
+        let local =
+            Contents::from([(at("same"), hash("1")), (at("changed"), hash("x")), (at("new"), hash("n"))]);
+        let pending = pending(world.bases(), &local);
+        assert_eq!(pending.changed, [at("changed"), at("new")]);
+        assert_eq!(pending.deleted, [at("gone")]);
+        assert!(!pending.is_empty());
+    }
+
+    #[test]
+    fn many_files_gone_are_not_simply_deleted() {
+        let judged = |all: usize, gone: usize| {
+            let world = World::here((0..all).map(|n| (at(&format!("f{n}")), content("b"))));
+            let local: Contents = (gone..all).map(|n| (at(&format!("f{n}")), hash("b"))).collect();
+            judge_gone(world.bases(), &local, &pending(world.bases(), &local))
+        };
+        assert_eq!(judged(100, 0), Gone::Deleted);
+        assert_eq!(judged(10, 3), Gone::Deleted);
+        assert_eq!(judged(10, 8), Gone::Deleted, "few");
+        assert_eq!(judged(100, 25), Gone::Deleted, "a small share");
+        assert_eq!(judged(100, 26), Gone::Ask);
+        assert_eq!(judged(10, 9), Gone::Ask);
+        assert_eq!(judged(10, 10), Gone::Vanished);
+        assert_eq!(judged(2, 2), Gone::Vanished);
+        assert_eq!(judged(1, 1), Gone::Deleted, "the only file may be deleted");
+    }
+}

@@ -1,0 +1,67 @@
+//! What is in the working directory, read only where it may have changed.
+
+use std::collections::BTreeMap;
+
+use futures_lite::StreamExt;
+use haversack_store::{Backend, ErrorKind, Info, Locator, Odd, Result as StoreResult};
+
+use super::plan::Contents;
+use crate::ids::ContentHash;
+
+/// Which outside of a file had which content.
+///
+/// An entry is believed only if the file had settled when it was made: a change within the same tick of the clock would not show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StatCache {
+    entries: BTreeMap<Locator, (String, ContentHash)>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) contents: Contents,
+    /// What is there but cannot be served.
+    pub(crate) odd: Vec<Odd>,
+    /// How many files had to be read.
+    pub(crate) read: usize,
+}
+
+/// Looks at every file.
+pub(crate) async fn scan(files: &dyn Backend, cache: &mut StatCache) -> StoreResult<Found> {
+    let mark = files.touch_mark().await?;
+    let mut found = Found::default();
+    let mut entries = BTreeMap::new();
+    let mut pages = files.scan(&Locator::root(), None);
+    while let Some(page) = pages.next().await {
+        let page = page?;
+        found.odd.extend(page.odd);
+        for info in page.infos {
+            let token = token(&info);
+            let hash = match cache.entries.get(&info.locator) {
+                Some((known, hash)) if *known == token => *hash,
+                _ => {
+                    found.read += 1;
+                    match files.read(&info.locator).await {
+                        Ok(object) => ContentHash::of(&object.bytes),
+                        Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                        Err(error) => return Err(error),
+                    }
+                }
+            };
+            if info.version.is_some() || info.fingerprint.is_settled(&mark) {
+                entries.insert(info.locator.clone(), (token, hash));
+            }
+            found.contents.insert(info.locator, hash);
+        }
+    }
+    cache.entries = entries;
+    Ok(found)
+}
+
+/// Returns what a file's outside is called: its version where the backend knows it, else its fingerprint.
+fn token(info: &Info) -> String {
+    match &info.version {
+        Some(version) => version.to_string(),
+        None => info.fingerprint.to_string(),
+    }
+}

@@ -1,0 +1,384 @@
+//! What a replica remembers between syncs: who it is, how far it has read, and what it last agreed on.
+//!
+//! In a backend of its own, beside the working files:
+//!
+//! - `identity` who the replica is.
+//! - `snapshot` position, mark and bases; `journal-<n>` what moved since the `n`-th snapshot, a line for each advance. An advance
+//!   is one line: position and bases move together or not at all. A line that was cut short by a crash did not happen.
+//! - `publishing` the bytes of the commit under way, from before the first attempt until its position is known to be taken.
+//! - `applying` what is being done to working files, from before the first until their bases have moved.
+//! - `objects/<hash>` the contents of the bases.
+//! - `stat-cache` which fingerprint had which content; losing it costs time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use haversack_store::{
+    Backend, Bytes, Condition, Durability, Error as StoreError, ErrorKind, Locator, Operation,
+    Result as StoreResult,
+};
+use serde::{Deserialize, Serialize};
+
+use super::plan::Bases;
+use crate::frame;
+use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
+use crate::log::{self, Content, StateMark};
+
+/// The largest file of the state that is read.
+const MAX_STATE_BYTES: usize = 256 * 1024 * 1024;
+
+/// A journal that is longer than this is folded into a snapshot.
+const MAX_JOURNAL_BYTES: u64 = 1024 * 1024;
+
+/// The format of everything here.
+const VERSION: u32 = 1;
+
+/// Who a replica is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) replica: ReplicaId,
+}
+
+/// What a replica has read of the log, and what it agreed on with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The store that the log belongs to, once it was met.
+    pub(crate) store: Option<StoreId>,
+    /// The last position that was taken in.
+    pub(crate) head: Option<Head>,
+    /// The log's files at that position: they are the bases.
+    pub(crate) log: log::State,
+    /// Files of the log that were never put into the working directory.
+    pub(crate) elsewhere: BTreeSet<Locator>,
+    /// What files held that the log deleted and that stayed here.
+    pub(crate) before: BTreeMap<Locator, ContentHash>,
+}
+
+impl Known {
+    pub(crate) fn bases(&self) -> Bases<'_> {
+        Bases { files: self.log.files(), elsewhere: &self.elsewhere, before: &self.before }
+    }
+}
+
+/// The last position that was taken in, and the hash of its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Head {
+    pub(crate) position: Position,
+    pub(crate) hash: ContentHash,
+}
+
+/// Bases that move, together with how far the log was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Advance {
+    pub(crate) store: StoreId,
+    pub(crate) head: Head,
+    /// The mark that all files must have afterwards.
+    pub(crate) mark: StateMark,
+    pub(crate) bases: Vec<BaseLine>,
+}
+
+/// A base as it is written: place, content, size, and whether the file is here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BaseLine {
+    pub(crate) at: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) hash: Option<ContentHash>,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub(crate) size: u64,
+    #[serde(skip_serializing_if = "is_here", default)]
+    pub(crate) elsewhere: bool,
+    /// What a file held that the log deleted and that stayed here.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) before: Option<ContentHash>,
+}
+
+impl BaseLine {
+    pub(crate) fn new(at: &str, content: Option<Content>) -> BaseLine {
+        let (hash, size) = (content.map(|content| content.hash), content.map_or(0, |content| content.size));
+        BaseLine { at: at.to_owned(), hash, size, elsewhere: false, before: None }
+    }
+
+    fn content(&self) -> Option<Content> {
+        self.hash.map(|hash| Content { hash, size: self.size })
+    }
+}
+
+fn is_zero(size: &u64) -> bool {
+    *size == 0
+}
+
+fn is_here(elsewhere: &bool) -> bool {
+    !elsewhere
+}
+
+/// The commit that is being published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Publishing {
+    pub(crate) position: Position,
+    pub(crate) bytes: Bytes,
+}
+
+/// Something that is being done to working files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Applying {
+    /// Tells the reserved names of one attempt from those of another.
+    pub(crate) attempt: String,
+    pub(crate) moves: Vec<Move>,
+    /// How the bases move when all of it is done.
+    pub(crate) advance: Advance,
+}
+
+/// What is done to one working file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Move {
+    pub(crate) at: String,
+    /// What was there; `None` for nothing.
+    pub(crate) expected: Option<ContentHash>,
+    /// What comes there; `None` for nothing.
+    pub(crate) new: Option<ContentHash>,
+    /// Of a file that goes: what it held on the other side before it was deleted, if that is not what was there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) last: Option<ContentHash>,
+}
+
+/// The state of one replica.
+#[derive(Debug)]
+pub(crate) struct State {
+    backend: Arc<dyn Backend>,
+    pub(crate) identity: Identity,
+    pub(crate) known: Known,
+    snapshot: u64,
+    journal_bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Snapshot {
+    number: u64,
+    store: Option<StoreId>,
+    head: Option<Head>,
+    mark: StateMark,
+    bases: Vec<BaseLine>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PublishingHeading {
+    position: Position,
+}
+
+impl State {
+    /// Loads the state, making an identity for a replica that has none.
+    pub(crate) async fn load(backend: Arc<dyn Backend>, ids: &dyn Ids) -> StoreResult<State> {
+        let identity = match read_frame::<Identity>(&*backend, "identity").await? {
+            Some((identity, _)) => identity,
+            None => {
+                let identity = Identity { replica: ReplicaId::from_bytes(ids.next()) };
+                write_frame(&*backend, "identity", &identity, &[]).await?;
+                identity
+            }
+        };
+        let mut state = State { backend, identity, known: Known::default(), snapshot: 0, journal_bytes: 0 };
+        if let Some((snapshot, _)) = read_frame::<Snapshot>(&*state.backend, "snapshot").await? {
+            state.snapshot = snapshot.number;
+            state.known = Known { store: snapshot.store, head: snapshot.head, ..Known::default() };
+            state.known.take(&snapshot.bases, snapshot.mark)?;
+        }
+        state.replay().await?;
+        Ok(state)
+    }
+
+    fn journal(&self) -> Locator {
+        place(&format!("journal-{}", self.snapshot))
+    }
+
+    /// Takes in what the journal says has moved since the snapshot.
+    async fn replay(&mut self) -> StoreResult<()> {
+        let journal = match self.backend.read(&self.journal()).await {
+            Ok(journal) => journal.bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let mut rest = &journal[..];
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let Some(advance) = parse_line(&rest[..end]) else {
+                if end + 1 == rest.len() {
+                    break;
+                }
+                return Err(damaged("journal", "a line in the middle of it"));
+            };
+            self.known.advance(&advance)?;
+            rest = &rest[end + 1..];
+        }
+        self.journal_bytes = journal.len() as u64;
+        if !rest.is_empty() {
+            // A line that was cut short: the next one must not be written behind it.
+            self.fold().await?;
+        }
+        Ok(())
+    }
+
+    /// Moves bases and position, together, durably.
+    pub(crate) async fn advance(&mut self, advance: &Advance) -> StoreResult<()> {
+        let json = serde_json::to_vec(advance).expect("strings and numbers print");
+        let mut bytes = format!("{} ", &ContentHash::of(&json).to_string()[..16]).into_bytes();
+        bytes.extend(json);
+        bytes.push(b'\n');
+        let added = bytes.len() as u64;
+        let _ = self.backend.append(&self.journal(), bytes.into(), Durability::Now).await?;
+        self.journal_bytes += added;
+        self.known.advance(advance)?;
+        if self.journal_bytes > MAX_JOURNAL_BYTES {
+            self.fold().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a snapshot; what the journal said is in it.
+    async fn fold(&mut self) -> StoreResult<()> {
+        let old = self.journal();
+        let snapshot = Snapshot {
+            number: self.snapshot + 1,
+            store: self.known.store,
+            head: self.known.head,
+            mark: self.known.log.mark(),
+            bases: self.known.lines(),
+        };
+        write_frame(&*self.backend, "snapshot", &snapshot, &[]).await?;
+        self.snapshot += 1;
+        self.journal_bytes = 0;
+        self.backend.delete(&old, Condition::Any).await
+    }
+
+    /// Keeps a content for as long as a base names it.
+    pub(crate) async fn keep(&self, bytes: &Bytes) -> StoreResult<ContentHash> {
+        let hash = ContentHash::of(bytes);
+        match self.backend.write(&object(&hash), bytes.clone(), Condition::Absent).await {
+            Ok(_) => Ok(hash),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(hash),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns a content that was kept; `None` if it is not there or not what it was.
+    pub(crate) async fn kept(&self, hash: &ContentHash) -> StoreResult<Option<Bytes>> {
+        match self.backend.read(&object(hash)).await {
+            Ok(object) if ContentHash::of(&object.bytes) == *hash => Ok(Some(object.bytes)),
+            Ok(_) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Fixes the bytes of a commit before the first attempt to publish it.
+    pub(crate) async fn begin_publishing(&self, publishing: &Publishing) -> StoreResult<()> {
+        let heading = PublishingHeading { position: publishing.position };
+        write_frame(&*self.backend, "publishing", &heading, &[&publishing.bytes]).await
+    }
+
+    /// Returns the commit whose publishing was not finished.
+    pub(crate) async fn publishing(&self) -> StoreResult<Option<Publishing>> {
+        let found = read_frame::<PublishingHeading>(&*self.backend, "publishing").await?;
+        Ok(found.map(|(heading, bytes)| Publishing { position: heading.position, bytes }))
+    }
+
+    pub(crate) async fn end_publishing(&self) -> StoreResult<()> {
+        self.backend.delete(&place("publishing"), Condition::Any).await
+    }
+
+    pub(crate) async fn begin_applying(&self, applying: &Applying) -> StoreResult<()> {
+        write_frame(&*self.backend, "applying", applying, &[]).await
+    }
+
+    /// Returns what was being done to working files when a process died.
+    pub(crate) async fn applying(&self) -> StoreResult<Option<Applying>> {
+        Ok(read_frame::<Applying>(&*self.backend, "applying").await?.map(|(applying, _)| applying))
+    }
+
+    pub(crate) async fn end_applying(&self) -> StoreResult<()> {
+        self.backend.delete(&place("applying"), Condition::Any).await
+    }
+}
+
+impl Known {
+    fn advance(&mut self, advance: &Advance) -> StoreResult<()> {
+        self.store = Some(advance.store);
+        self.head = Some(advance.head);
+        self.take(&advance.bases, advance.mark)
+    }
+
+    /// Moves bases; the mark tells whether they are what was written down.
+    fn take(&mut self, bases: &[BaseLine], mark: StateMark) -> StoreResult<()> {
+        for line in bases {
+            self.log.set(&line.at, line.content());
+            let Ok(locator) = Locator::parse(&line.at) else { continue };
+            match line.before {
+                Some(before) => drop(self.before.insert(locator.clone(), before)),
+                None => drop(self.before.remove(&locator)),
+            }
+            if line.elsewhere {
+                self.elsewhere.insert(locator);
+            } else {
+                self.elsewhere.remove(&locator);
+            }
+        }
+        if self.log.mark() == mark { Ok(()) } else { Err(damaged("bases", "one of them")) }
+    }
+
+    fn lines(&self) -> Vec<BaseLine> {
+        let files = self.log.files().iter().map(|(locator, content)| BaseLine {
+            elsewhere: self.elsewhere.contains(locator),
+            ..BaseLine::new(locator.as_str(), Some(*content))
+        });
+        let odd = self.log.odd().iter().map(|(key, content)| BaseLine::new(key, Some(*content)));
+        let before = self.before.iter().map(|(locator, before)| BaseLine {
+            before: Some(*before),
+            ..BaseLine::new(locator.as_str(), None)
+        });
+        files.chain(odd).chain(before).collect()
+    }
+}
+
+fn place(name: &str) -> Locator {
+    Locator::parse(name).expect("a plain name")
+}
+
+fn object(hash: &ContentHash) -> Locator {
+    place(&format!("objects/{hash}"))
+}
+
+/// Parses a line of the journal; `None` if it was cut short.
+fn parse_line(line: &[u8]) -> Option<Advance> {
+    let (hash, json) = line.split_at_checked(17)?;
+    let expected = format!("{} ", &ContentHash::of(json).to_string()[..16]);
+    (hash == expected.as_bytes()).then(|| serde_json::from_slice(json).ok())?
+}
+
+fn damaged(what: &str, how: &str) -> StoreError {
+    let message = format!("{how} is damaged: move the state away, and the next sync starts anew");
+    StoreError::at(ErrorKind::Internal, Operation::Read, format!("the state's {what}"), message)
+}
+
+async fn read_frame<T: serde::de::DeserializeOwned>(
+    backend: &dyn Backend,
+    name: &str,
+) -> StoreResult<Option<(T, Bytes)>> {
+    let object = match backend.read(&place(name)).await {
+        Ok(object) => object,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match frame::decode::<T>(name, VERSION, &object.bytes, MAX_STATE_BYTES) {
+        Ok(framed) => Ok(Some((framed.heading, framed.contents))),
+        Err(error) => Err(damaged(name, "it").with_source(error)),
+    }
+}
+
+async fn write_frame(
+    backend: &dyn Backend,
+    name: &str,
+    heading: &impl Serialize,
+    contents: &[&[u8]],
+) -> StoreResult<()> {
+    let bytes = frame::encode(name, VERSION, heading, contents, MAX_STATE_BYTES)
+        .map_err(|error| damaged(name, "what would be written").with_source(error))?;
+    backend.write(&place(name), bytes, Condition::Any).await.map(drop)
+}
