@@ -1,13 +1,23 @@
-//! Runs schedules of the sync simulator: `sim [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`.
+//! Runs schedules of the sync simulator: `sim [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`, `sim --mutants`.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "schedules are deterministic; how many run at a time, and how long, is not"
+)]
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use haversack::sync::planted::Planted;
 use haversack_sim::sync::{Run, explain, run};
 
-const USAGE: &str = "Usage: sim [--from SEED] [--seeds N | --minutes M] | sim --explain SEED\n";
+const USAGE: &str =
+    "Usage: sim [--from SEED] [--seeds N | --minutes M] | sim --explain SEED | sim --mutants\n";
+
+/// Within how many schedules a planted mistake must be found.
+const MUTANT_SEEDS: u64 = 100_000;
 
 /// How many seeds a thread takes at a time.
 const CHUNK: u64 = 64;
@@ -24,15 +34,38 @@ fn main() -> ExitCode {
     if let ["--explain", seed] = words.as_slice()
         && let Ok(seed) = seed.parse()
     {
-        let (log, result) = explain(Run { seed });
+        let (log, result) = explain(Run::of(seed));
         say(&format!("{log}{result:?}\n"));
         return if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if words == ["--mutants"] {
+        return hunt();
     }
     let Some(plan) = parse(&words) else {
         say(USAGE);
         return ExitCode::from(2);
     };
     simulate(&plan)
+}
+
+/// Looks for every planted mistake, from the first seed on.
+fn hunt() -> ExitCode {
+    let mut missed = 0;
+    for planted in Planted::ALL {
+        let found =
+            (0..MUTANT_SEEDS).find_map(|seed| Some((seed, run(Run { seed, planted: Some(planted) }).err()?)));
+        match found {
+            Some((seed, why)) => {
+                let why: String = why.chars().take(60).collect();
+                say(&format!("{planted:?}: found by seed {seed}: {why}\n"));
+            }
+            None => {
+                missed += 1;
+                say(&format!("{planted:?}: not found in {MUTANT_SEEDS} schedules\n"));
+            }
+        }
+    }
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn parse(words: &[&str]) -> Option<Plan> {
@@ -69,7 +102,7 @@ fn simulate(plan: &Plan) -> ExitCode {
                     }
                     for number in first..plan.seeds.min(first + CHUNK) {
                         let seed = plan.from.wrapping_add(number);
-                        if let Err(why) = run(Run { seed }) {
+                        if let Err(why) = run(Run::of(seed)) {
                             failed.store(true, Ordering::Relaxed);
                             say(&format!("seed {seed}: {why}\nSee it: cargo xtask sim --explain {seed}\n"));
                             return;

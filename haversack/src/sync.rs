@@ -1,7 +1,7 @@
 //! One log, many replicas: takes in what others committed, merges, and commits what still differs.
 //!
 //! # Invariants
-//! The five rules of the [log](crate::log), and where they are kept:
+//! The five rules of the [`log`], and where they are kept:
 //!
 //! 1. *Fixed before tried*: [`State::begin_publishing`] before [`Remote::attempt`].
 //! 2. *Tried until known*: `Replica::settle` is the only place that ends a publishing, and it reads the position first.
@@ -13,6 +13,7 @@
 
 mod apply;
 mod plan;
+pub mod planted;
 mod remote;
 mod scan;
 mod state;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use haversack_store::{Backend, Bytes, Error as StoreError, ErrorKind, Guard, Locator};
 
 use self::plan::{Gone, Pending, Step, Theirs, Winner};
+use self::planted::{Planted, has};
 use self::remote::{Attempt, Remote};
 use self::scan::{Found, StatCache};
 use self::state::{Advance, Applying, BaseLine, Head, Move, Publishing, State};
@@ -241,7 +243,8 @@ impl Replica {
             _ => Trouble::Local(error),
         })?;
         let state = State::load(state, ids).await.map_err(Trouble::Local)?;
-        Ok(Replica { files, state, remote: Remote::new(remote), cache: StatCache::default(), _lock: lock })
+        let cache = state.cache().await.map_err(Trouble::Local)?;
+        Ok(Replica { files, state, remote: Remote::new(remote), cache, _lock: lock })
     }
 
     /// Returns the replica's id.
@@ -256,6 +259,15 @@ impl Replica {
 
     /// Takes in what is new, and publishes what still differs.
     pub async fn sync(&mut self, context: Context<'_>) -> Result<Report, Trouble> {
+        let before = self.cache.clone();
+        let result = self.sync_files(context).await;
+        if result.is_ok() && self.cache != before {
+            self.state.save_cache(&self.cache).await.map_err(Trouble::Local)?;
+        }
+        result
+    }
+
+    async fn sync_files(&mut self, context: Context<'_>) -> Result<Report, Trouble> {
         let mut report = Report::default();
         self.finish_applying(&mut report).await?;
         let store = self.meet(context).await?;
@@ -282,6 +294,7 @@ impl Replica {
     /// Completes what a process that died was doing to working files.
     async fn finish_applying(&mut self, report: &mut Report) -> Result<(), Trouble> {
         match self.state.applying().await.map_err(Trouble::Local)? {
+            None if has(Planted::LeftoversStay) => Ok(()),
             None => apply::sweep(&*self.files).await.map_err(Trouble::Local),
             Some(applying) => self.apply(&applying, report).await.map_err(Trouble::Local),
         }
@@ -290,7 +303,10 @@ impl Replica {
     /// Carries out moves that were recorded, and moves the bases with them.
     async fn apply(&mut self, applying: &Applying, report: &mut Report) -> Result<(), StoreError> {
         let is_done = self.state.known.head.is_some_and(|head| head == applying.advance.head);
-        if !is_done {
+        if has(Planted::BaseBeforeFile) && !is_done {
+            self.state.advance(&applying.advance).await?;
+            apply::carry_out(&*self.files, &self.state, applying).await?;
+        } else if !is_done {
             let met = apply::carry_out(&*self.files, &self.state, applying).await?;
             let mut advance = applying.advance.clone();
             for line in &mut advance.bases {
@@ -323,8 +339,22 @@ impl Replica {
         let mut step = first;
         for _ in 0..MAX_ATTEMPTS {
             if step == FirstStep::Try {
-                match self.remote.attempt(*position, bytes.clone()).await {
+                let attempt = self.remote.attempt(*position, bytes.clone()).await;
+                if has(Planted::TriedBeforeFixed) {
+                    self.state.begin_publishing(publishing).await.map_err(Trouble::Local)?;
+                }
+                match attempt {
                     Attempt::Created => return self.settled(publishing, Settled::Ours).await,
+                    Attempt::NotKnown(_) if has(Planted::LostAnswerMeansOurs) => {
+                        return self.settled(publishing, Settled::Ours).await;
+                    }
+                    Attempt::NotKnown(_) if has(Planted::LostAnswerMeansTheirs) => {
+                        return self.settled(publishing, Settled::Theirs).await;
+                    }
+                    Attempt::NotKnown(error) if has(Planted::NewBytesForEveryAttempt) => {
+                        self.state.end_publishing().await.map_err(Trouble::Local)?;
+                        return Err(Trouble::Remote(error));
+                    }
                     Attempt::NotKnown(error) => last = Some(error),
                 }
             }
@@ -435,6 +465,7 @@ impl Replica {
             .map(|locator| {
                 let theirs = match brought.log.files().get(locator) {
                     Some(content) => Theirs::Has(content.hash),
+                    None if has(Planted::LastIsIgnored) => Theirs::Deleted { last: None },
                     None => Theirs::Deleted { last: brought.last.get(locator).copied() },
                 };
                 (locator.clone(), theirs)
@@ -445,7 +476,7 @@ impl Replica {
             why: reason.to_string(),
         })?;
         // The contents of the new bases are kept before any base moves.
-        for locator in &brought.touched {
+        for locator in brought.touched.iter().filter(|_| !has(Planted::BasesAreNotKept)) {
             let now = brought.log.files().get(locator).map(|content| &content.hash);
             if let Some(hash) = now.or_else(|| brought.last.get(locator))
                 && let Some(bytes) = brought.contents.get(hash)
@@ -486,7 +517,9 @@ impl Replica {
         let prepared = apply::prepare(&*self.files, &attempt, &work.moves, &work.contents).await;
         prepared.map_err(Trouble::Local)?;
         let applying = Applying { attempt, moves: work.moves, advance };
-        self.state.begin_applying(&applying).await.map_err(Trouble::Local)?;
+        if !has(Planted::FileWithoutRecord) {
+            self.state.begin_applying(&applying).await.map_err(Trouble::Local)?;
+        }
         self.apply(&applying, report).await.map_err(Trouble::Local)
     }
 
@@ -515,6 +548,7 @@ impl Replica {
                     What::Put { hash, content, .. } => (hash, self.carried(content).await?),
                     What::Append { base, hash, added, .. } => {
                         let base = match folded.contents.get(base) {
+                            _ if has(Planted::AppendToAnything) => self.local(locator).await?,
                             Some(base) => Some(base.clone()),
                             None => self.state.kept(base).await.map_err(Trouble::Local)?,
                         };
@@ -525,7 +559,9 @@ impl Replica {
                         (hash, whole)
                     }
                 };
-                if let Some(content) = content.filter(|content| ContentHash::of(content) == *hash) {
+                let fits =
+                    |content: &Bytes| ContentHash::of(content) == *hash || has(Planted::AppendToAnything);
+                if let Some(content) = content.filter(fits) {
                     folded.contents.insert(*hash, content);
                 }
             }
@@ -580,6 +616,7 @@ impl Replica {
                                 .await?;
                         }
                         let before = last.or(base);
+                        let before = before.filter(|_| !has(Planted::StartIsForgotten));
                         work.before.extend(before.map(|before| (locator.to_string(), before)));
                     }
                 }
@@ -636,7 +673,11 @@ impl Replica {
             Side { bytes: &ours, device: &context.author.device },
             Side { bytes: &theirs, device: their_device },
         ];
-        let merged = merge(rule, base.as_deref(), sides[0], sides[1]);
+        let base = base.filter(|_| !has(Planted::Union));
+        let mut merged = merge(rule, base.as_deref(), sides[0], sides[1]);
+        if has(Planted::NewestWins) {
+            merged.bytes = theirs.clone();
+        }
         report.merged.push(locator.clone());
         if merged.both_kept {
             report.both_kept.push(locator.clone());
@@ -645,8 +686,9 @@ impl Replica {
             apply::put_copy(&*self.files, locator, copy).await.map_err(Trouble::Local)?;
         }
         if merged.bytes != ours {
-            // At hand if somebody changes the file once more while it is replaced.
+            // Both at hand if somebody changes the file once more while it is replaced.
             let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
+            self.state.keep(&merged.bytes).await.map_err(Trouble::Local)?;
             work.add(locator, Some(expected), Some(merged.bytes));
         }
         Ok(())
@@ -723,7 +765,9 @@ impl Replica {
         };
         let bytes = commit.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
         let publishing = Publishing { position, bytes };
-        self.state.begin_publishing(&publishing).await.map_err(Trouble::Local)?;
+        if !has(Planted::TriedBeforeFixed) {
+            self.state.begin_publishing(&publishing).await.map_err(Trouble::Local)?;
+        }
         self.settle(&publishing, FirstStep::Try).await.map(Some)
     }
 

@@ -10,6 +10,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use haversack::clock::Clock;
 use haversack::ids::{Ids, Timestamp};
 use haversack::log::{Carried, Commit, What};
+use haversack::sync::planted::{self, Planted};
 use haversack::sync::{Author, Context, Deletions, Open, Replica, Report, Trouble};
 use haversack_store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Locator, block_on};
 
@@ -31,6 +32,15 @@ const MAX_ROUNDS: usize = 3;
 pub struct Run {
     /// Decides everything.
     pub seed: u64,
+    /// A mistake to switch on in the engine.
+    pub planted: Option<Planted>,
+}
+
+impl Run {
+    /// Returns the run of a seed, with the engine as it is.
+    pub fn of(seed: u64) -> Run {
+        Run { seed, planted: None }
+    }
 }
 
 /// How a run ended.
@@ -96,13 +106,13 @@ struct World {
 
 /// Runs one seed; the error says which promise was broken.
 pub fn run(run: Run) -> Result<Ended, String> {
-    World::new(run.seed, None).run()
+    planted::with(run.planted, || World::new(run.seed, None).play())
 }
 
 /// Runs one seed and returns what happened, to be read.
 pub fn explain(run: Run) -> (String, Result<Ended, String>) {
     let mut world = World::new(run.seed, Some(String::new()));
-    let result = world.play();
+    let result = planted::with(run.planted, || world.play());
     let commits = world.commits();
     let mut log = world.log.take().unwrap_or_default();
     log.push_str(&commits);
@@ -142,10 +152,6 @@ impl World {
             random,
             log,
         }
-    }
-
-    fn run(mut self) -> Result<Ended, String> {
-        self.play()
     }
 
     fn play(&mut self) -> Result<Ended, String> {

@@ -5,11 +5,14 @@
 //! anybody can tell whether that had happened, whatever became of the file since (docs/adr/0006). Only when the bases have moved do the reserved
 //! names go.
 
+use std::collections::BTreeSet;
+
 use haversack_store::{
     Backend, Bytes, Condition, Error as StoreError, ErrorKind, Locator, Object, Operation,
     Result as StoreResult,
 };
 
+use super::planted::{Planted, has};
 use super::state::{Applying, Move, State};
 use crate::ids::ContentHash;
 use crate::merge::{Rule, Side, conflict_name, merge};
@@ -111,6 +114,15 @@ struct Mover<'a> {
     prefix: String,
 }
 
+/// What becomes of a file that somebody deletes while a displaced text is merged into it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IfGone {
+    /// The text was not seen by whoever deleted it: the file comes back, as the merge of it and of what was put there.
+    ComesBack { put: Option<ContentHash> },
+    /// All that could be seen was.
+    StaysGone,
+}
+
 /// What became of a file that was to go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -144,17 +156,28 @@ impl Mover<'_> {
                 Err(error) => return Err(error),
             }
         }
-        self.reconcile(&names.incoming, None, new.bytes).await
+        self.reconcile(IfGone::ComesBack { put: None }, None, new.bytes).await
     }
 
     /// Lets new content change places with the file.
     async fn replace(&self, names: &Names, expected: ContentHash, new: ContentHash) -> StoreResult<()> {
         let slot = Slot { at: names.incoming.clone(), new, expected };
-        match self.exchange(&slot).await? {
+        match self.exchange(&slot, IfGone::ComesBack { put: None }).await? {
             None => Ok(()),
+            Some(_) if has(Planted::DisplacedIsDropped) => Ok(()),
+            Some(displaced) if has(Planted::DisplacedIsMergedAgain) => {
+                let Some(now) = read(self.files, &self.locator).await? else { return Ok(()) };
+                let slot = self
+                    .prepare(1, self.state.kept(&expected).await?.as_ref(), &displaced, &now.bytes)
+                    .await?;
+                let merged = read(self.files, &slot.at).await?.map(|object| object.bytes).unwrap_or_default();
+                self.files.delete(&slot.at, Condition::Any).await?;
+                let _ = self.files.write(&self.locator, merged, Condition::Any).await?;
+                Ok(())
+            }
             Some(displaced) => {
                 let base = self.state.kept(&expected).await?;
-                self.reconcile(&slot.at, base, displaced).await
+                self.reconcile(IfGone::ComesBack { put: Some(new) }, base, displaced).await
             }
         }
     }
@@ -170,7 +193,7 @@ impl Mover<'_> {
         let base = self.state.kept(&expected).await?;
         if self.slot(1).await?.is_some() {
             // It stayed, and is being merged.
-            self.reconcile(&names.outgoing, base, Bytes::new()).await?;
+            self.reconcile(IfGone::StaysGone, base, Bytes::new()).await?;
             return Ok(Fate::Stayed);
         }
         if read(self.files, &names.outgoing).await?.is_none() {
@@ -187,7 +210,7 @@ impl Mover<'_> {
         match self.files.rename(&names.outgoing, &self.locator).await {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                self.reconcile(&names.outgoing, None, gone.bytes).await?;
+                self.reconcile(IfGone::ComesBack { put: None }, None, gone.bytes).await?;
                 return Ok(Fate::Stayed);
             }
             Err(error) => return Err(error),
@@ -197,7 +220,7 @@ impl Mover<'_> {
             None => None,
         };
         if let Some(last) = last {
-            self.reconcile(&names.outgoing, base, last).await?;
+            self.reconcile(IfGone::StaysGone, base, last).await?;
         }
         Ok(Fate::Stayed)
     }
@@ -205,12 +228,15 @@ impl Mover<'_> {
     /// Lets a prepared content change places with the file, and returns what came out if it is not what was expected.
     ///
     /// If it had changed places before, what is under the reserved name tells.
-    async fn exchange(&self, slot: &Slot) -> StoreResult<Option<Bytes>> {
+    async fn exchange(&self, slot: &Slot, if_gone: IfGone) -> StoreResult<Option<Bytes>> {
         let Some(there) = read(self.files, &slot.at).await? else { return Ok(None) };
         let mut displaced = there.bytes;
         if ContentHash::of(&displaced) == slot.new {
             match self.files.exchange(&slot.at, &self.locator).await {
                 Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound && if_gone == IfGone::StaysGone => {
+                    return Ok(None);
+                }
                 // Somebody deleted the file: what changed on the other side wins.
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     return match self.files.rename(&slot.at, &self.locator).await {
@@ -244,13 +270,13 @@ impl Mover<'_> {
         }
     }
 
-    /// Merges a content into the file that another program had put there and that is now under `displaced_at`.
+    /// Merges a content into the file that another program had put there and that was displaced.
     ///
     /// The merge changes places with the file too, so that it is made once: made again after a crash, it would bring back what the
     /// user has removed since.
     async fn reconcile(
         &self,
-        displaced_at: &Locator,
+        mut if_gone: IfGone,
         mut base: Option<Bytes>,
         mut other: Bytes,
     ) -> StoreResult<()> {
@@ -258,21 +284,31 @@ impl Mover<'_> {
             let slot = match self.slot(round).await? {
                 Some(slot) => slot,
                 None => {
-                    let Some(now) = read(self.files, &self.locator).await? else {
-                        // It was deleted by somebody who did not see this: it comes back.
-                        return match self.files.rename(displaced_at, &self.locator).await {
-                            Err(error) if error.kind() == ErrorKind::Conflict => Err(self.restless()),
-                            result => result,
-                        };
+                    let now = match (read(self.files, &self.locator).await?, if_gone) {
+                        (Some(now), _) => Some(now.bytes),
+                        (None, IfGone::StaysGone) => return Ok(()),
+                        // It was deleted by somebody who did not see this: it comes back, on top of what they saw.
+                        (None, IfGone::ComesBack { put: Some(put) }) => self.state.kept(&put).await?,
+                        (None, IfGone::ComesBack { put: None }) => None,
                     };
-                    self.prepare(round, base.as_ref(), &other, &now.bytes).await?
+                    self.prepare(round, base.as_ref(), &other, now.as_ref().unwrap_or(&other)).await?
                 }
             };
-            match self.exchange(&slot).await? {
+            // Whoever deletes the file now has seen all that the merge would show.
+            let seen = self.state.kept(&slot.expected).await?;
+            let merged = self.state.kept(&slot.new).await?;
+            if slot.new != slot.expected
+                && let (Some(seen), Some(merged)) = (seen, merged)
+                && shows_nothing_new(&merged, &seen)
+            {
+                if_gone = IfGone::StaysGone;
+            }
+            match self.exchange(&slot, if_gone).await? {
                 None => return Ok(()),
                 Some(displaced) => {
                     base = self.state.kept(&slot.expected).await?;
                     other = displaced;
+                    if_gone = IfGone::ComesBack { put: Some(slot.new) };
                 }
             }
         }
@@ -295,7 +331,7 @@ impl Mover<'_> {
             put_copy(self.files, &self.locator, copy).await?;
         }
         let expected = self.state.keep(now).await?;
-        let new = ContentHash::of(&merged.bytes);
+        let new = self.state.keep(&merged.bytes).await?;
         let at = own(&format!("incoming/{}-{round}-{new}-{expected}", self.prefix));
         let _ = self.files.write(&at, merged.bytes, Condition::Any).await?;
         Ok(Slot { at, new, expected })
@@ -320,6 +356,13 @@ impl Mover<'_> {
         let message = "another program keeps changing it";
         StoreError::new(ErrorKind::Busy, Operation::Write, &self.locator, message)
     }
+}
+
+/// Tells whether everything in a text is also in another.
+fn shows_nothing_new(text: &[u8], other: &[u8]) -> bool {
+    let lines = |bytes| <[u8]>::split(bytes, |byte: &u8| *byte == b'\n');
+    let seen: BTreeSet<&[u8]> = lines(other).collect();
+    lines(text).all(|line| seen.contains(line))
 }
 
 /// Puts a content that could not be merged beside its file; the same content has the same name.

@@ -10,6 +10,7 @@ use haversack_store::{InvalidLocator, Locator};
 
 use crate::ids::ContentHash;
 use crate::log::Content;
+use crate::sync::planted::{Planted, has};
 
 /// What a replica and the log last agreed on: the log's files at the position that was taken in.
 #[derive(Clone, Copy, Debug)]
@@ -146,6 +147,9 @@ fn decide(bases: Bases<'_>, locator: &Locator, ours: Option<ContentHash>, brough
         return Step::Agree { locator };
     }
     match (ours, theirs) {
+        (Some(expected), None) if has(Planted::DeletionWins) => {
+            Step::Remove { locator, expected, last: None }
+        }
         (Some(ours), Some(theirs)) => {
             // The content of a base that was never here is not at hand, and nobody here wrote on top of it.
             let base = match base_hash {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use futures_lite::StreamExt;
 use haversack_store::{Backend, ErrorKind, Info, Locator, Odd, Result as StoreResult};
+use serde::{Deserialize, Serialize};
 
 use super::plan::Contents;
+use super::planted::{Planted, has};
 use crate::ids::ContentHash;
 
 /// Which outside of a file had which content.
@@ -14,6 +16,34 @@ use crate::ids::ContentHash;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StatCache {
     entries: BTreeMap<Locator, (String, ContentHash)>,
+}
+
+/// An entry as it is written.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CacheLine {
+    at: String,
+    outside: String,
+    hash: ContentHash,
+}
+
+impl StatCache {
+    /// Returns the cache that was written as `lines`; a line that makes no sense is left out.
+    pub(crate) fn read(lines: Vec<CacheLine>) -> StatCache {
+        let entries = lines
+            .into_iter()
+            .filter_map(|line| Some((Locator::parse(&line.at).ok()?, (line.outside, line.hash))));
+        StatCache { entries: entries.collect() }
+    }
+
+    /// Returns the cache as it is written.
+    pub(crate) fn lines(&self) -> Vec<CacheLine> {
+        let line = |(locator, (outside, hash)): (&Locator, &(String, ContentHash))| CacheLine {
+            at: locator.to_string(),
+            outside: outside.clone(),
+            hash: *hash,
+        };
+        self.entries.iter().map(line).collect()
+    }
 }
 
 /// What was found.
@@ -61,6 +91,7 @@ pub(crate) async fn scan(files: &dyn Backend, cache: &mut StatCache) -> StoreRes
 /// Returns what a file's outside is called: its version where the backend knows it, else its fingerprint.
 fn token(info: &Info) -> String {
     match &info.version {
+        _ if has(Planted::SizeTellsContent) => info.size_bytes.to_string(),
         Some(version) => version.to_string(),
         None => info.fingerprint.to_string(),
     }

@@ -20,6 +20,7 @@ use haversack_store::{
 use serde::{Deserialize, Serialize};
 
 use super::plan::Bases;
+use super::scan::{CacheLine, StatCache};
 use crate::frame;
 use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
 use crate::log::{self, Content, StateMark};
@@ -266,6 +267,21 @@ impl State {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns which fingerprint had which content at the last look.
+    ///
+    /// One that cannot be read is as good as none: everything is looked at.
+    pub(crate) async fn cache(&self) -> StoreResult<StatCache> {
+        match read_frame::<Vec<CacheLine>>(&*self.backend, "stat-cache").await {
+            Ok(found) => Ok(found.map(|(lines, _)| StatCache::read(lines)).unwrap_or_default()),
+            Err(error) if error.kind() == ErrorKind::Internal => Ok(StatCache::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn save_cache(&self, cache: &StatCache) -> StoreResult<()> {
+        write_frame(&*self.backend, "stat-cache", &cache.lines(), &[]).await
     }
 
     /// Fixes the bytes of a commit before the first attempt to publish it.

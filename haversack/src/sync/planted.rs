@@ -1,0 +1,98 @@
+//! Mistakes that can be switched on, so that the simulator shows that it would find them.
+//!
+//! Only with the feature `planted`, and only for the thread that switches one on; otherwise nothing of it is there.
+
+/// A mistake that somebody could make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// A new commit for every attempt at a position.
+    NewBytesForEveryAttempt,
+    /// A position whose answer was lost is taken for somebody else's.
+    LostAnswerMeansTheirs,
+    /// A position whose answer was lost is taken for ours.
+    LostAnswerMeansOurs,
+    /// A commit is tried before its bytes are recorded.
+    TriedBeforeFixed,
+    /// The bases move before the files.
+    BaseBeforeFile,
+    /// The files move without a record of what for.
+    FileWithoutRecord,
+    /// What was displaced from a working file is dropped.
+    DisplacedIsDropped,
+    /// What was displaced is merged again after a crash.
+    DisplacedIsMergedAgain,
+    /// Of two changed versions the newer one stays, whole.
+    NewestWins,
+    /// Two changed versions are put together without their base.
+    Union,
+    /// A deletion wins over a change that did not see it.
+    DeletionWins,
+    /// What a deleted file held is forgotten where it stays.
+    StartIsForgotten,
+    /// What was changed before a deletion is not taken in where the file stays.
+    LastIsIgnored,
+    /// A file of the same size is taken for the same.
+    SizeTellsContent,
+    /// An append is put behind whatever is there.
+    AppendToAnything,
+    /// The contents of bases are not kept.
+    BasesAreNotKept,
+    /// What was prepared and not used is not removed.
+    LeftoversStay,
+}
+
+impl Planted {
+    /// Every mistake.
+    pub const ALL: [Planted; 17] = [
+        Planted::NewBytesForEveryAttempt,
+        Planted::LostAnswerMeansTheirs,
+        Planted::LostAnswerMeansOurs,
+        Planted::TriedBeforeFixed,
+        Planted::BaseBeforeFile,
+        Planted::FileWithoutRecord,
+        Planted::DisplacedIsDropped,
+        Planted::DisplacedIsMergedAgain,
+        Planted::NewestWins,
+        Planted::Union,
+        Planted::DeletionWins,
+        Planted::StartIsForgotten,
+        Planted::LastIsIgnored,
+        Planted::SizeTellsContent,
+        Planted::AppendToAnything,
+        Planted::BasesAreNotKept,
+        Planted::LeftoversStay,
+    ];
+}
+
+#[cfg(feature = "planted")]
+mod switch {
+    use std::cell::Cell;
+
+    use super::Planted;
+
+    thread_local! {
+        static SWITCHED_ON: Cell<Option<Planted>> = const { Cell::new(None) };
+    }
+
+    /// Does something with a mistake switched on in this thread.
+    pub fn with<T>(planted: Option<Planted>, work: impl FnOnce() -> T) -> T {
+        let before = SWITCHED_ON.replace(planted);
+        let result = work();
+        SWITCHED_ON.set(before);
+        result
+    }
+
+    pub(crate) fn has(planted: Planted) -> bool {
+        SWITCHED_ON.get() == Some(planted)
+    }
+}
+
+#[cfg(feature = "planted")]
+pub(crate) use switch::has;
+#[cfg(feature = "planted")]
+pub use switch::with;
+
+#[cfg(not(feature = "planted"))]
+pub(crate) const fn has(_: Planted) -> bool {
+    false
+}
