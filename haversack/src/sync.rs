@@ -455,8 +455,8 @@ impl Replica {
         let brought = self.fold(taken).await?;
         let found = self.look().await?;
         let bases = self.state.known.bases();
-        if plan::judge_gone(bases, &found.contents, &plan::pending(bases, &found.contents)) == Gone::Vanished
-        {
+        let gone = plan::judge_gone(bases, &found.contents, &plan::pending(bases, &found.contents));
+        if gone == Gone::Vanished && context.deletions == Deletions::Cautious {
             return Err(Trouble::Vanished);
         }
         let theirs: plan::Brought = brought

@@ -102,6 +102,8 @@ struct World {
     effects: usize,
     trace: blake3::Hasher,
     log: Option<String>,
+    /// At the end somebody looks after every device and says that what is gone was meant to go.
+    deletions: Deletions,
 }
 
 /// Runs one seed; the error says which promise was broken.
@@ -151,6 +153,7 @@ impl World {
             trace: blake3::Hasher::new(),
             random,
             log,
+            deletions: Deletions::Cautious,
         }
     }
 
@@ -211,17 +214,11 @@ impl World {
         let files: Arc<dyn Backend> = Arc::new(Stepped::new(device.files.clone()));
         let state: Arc<dyn Backend> = Arc::new(Stepped::new(device.state.clone()));
         let remote: Arc<dyn Backend> = Arc::new(Link::new(self.wire.clone(), device.online.clone()));
-        let (ids, clock) = (self.ids.clone(), self.clock.clone());
+        let (ids, clock, deletions) = (self.ids.clone(), self.clock.clone(), self.deletions);
         let running = async move {
             let author = Author { device: format!("device {number}"), agent: None, session: None };
             let mut replica = Replica::open(files, state, remote, &*ids).await?;
-            let context = Context {
-                clock: &*clock,
-                ids: &*ids,
-                gate: &Open,
-                author: &author,
-                deletions: Deletions::Cautious,
-            };
+            let context = Context { clock: &*clock, ids: &*ids, gate: &Open, author: &author, deletions };
             replica.sync(context).await
         };
         self.devices[number].running = Some(Box::pin(running));
@@ -241,6 +238,8 @@ impl World {
             self.note(|| format!("{number}: {shown}"));
             match result {
                 Ok(_) | Err(Trouble::Remote(_) | Trouble::Unclear(_) | Trouble::Outrun) => {}
+                // One file was deleted here and the others there: it waits for somebody who says so.
+                Err(Trouble::Vanished) if self.deletions == Deletions::Cautious => {}
                 // A user who deletes and makes a file again and again in the very moment: the next sync goes on.
                 Err(Trouble::Local(error)) if error.kind() == ErrorKind::Busy => {}
                 Err(trouble) => return Err(format!("device {number} has trouble: {trouble:?}")),
@@ -323,6 +322,7 @@ impl World {
             self.crash(number);
             *self.devices[number].online.lock().unwrap_or_else(PoisonError::into_inner) = true;
         }
+        self.deletions = Deletions::Allowed;
         self.wire.clear_up();
         while self.wire.deliver_late() {}
         self.note(|| "all is calm".to_owned());

@@ -1,9 +1,10 @@
 //! Devices that share one log: a few schedules in every test run, and those that once broke a promise.
 
+use haversack::sync::planted::Planted;
 use haversack_sim::sync::{Run, run};
 
-/// Seeds that broke a promise while sync was written, and how.
-const REGRESSIONS: [(u64, &str); 7] = [
+/// Seeds that broke a promise while sync was written, and how; what a schedule meets changes with the engine's effects.
+const REGRESSIONS: [(u64, &str); 12] = [
     (8, "what a dead process had prepared was left over"),
     (1464, "a displaced text was merged again after a crash, and with it what the user had removed since"),
     (2142, "two devices changed a file that a third had deleted, and their common start was forgotten"),
@@ -11,7 +12,46 @@ const REGRESSIONS: [(u64, &str); 7] = [
     (282, "a file was deleted and made again in the moment of an exchange"),
     (18_815, "what was removed before a deletion came back with the file that stood against it"),
     (18_937, "a file that was changed in the moment of its removal forgot what it started from"),
+    (358_674, "a file that was deleted while a displaced text was merged came back without the merge"),
+    (414_153, "a file came back for a text that only removed lines"),
+    (646_940, "a text that met no file was taken for the start of one that came later"),
+    (808_612, "one file was deleted here and the others there"),
+    (815_323, "what came out of an exchange was the same as what had gone in"),
 ];
+
+/// A schedule that finds each planted mistake.
+const BITES: [(Planted, u64); 17] = [
+    (Planted::NewBytesForEveryAttempt, 34),
+    (Planted::LostAnswerMeansTheirs, 63),
+    (Planted::LostAnswerMeansOurs, 5),
+    (Planted::TriedBeforeFixed, 527),
+    (Planted::BaseBeforeFile, 4),
+    (Planted::FileWithoutRecord, 4),
+    (Planted::DisplacedIsDropped, 2),
+    (Planted::DisplacedIsMergedAgain, 99),
+    (Planted::NewestWins, 0),
+    (Planted::Union, 3),
+    (Planted::DeletionWins, 34),
+    (Planted::StartIsForgotten, 474),
+    (Planted::LastIsIgnored, 18815),
+    (Planted::SizeTellsContent, 111),
+    (Planted::AppendToAnything, 0),
+    (Planted::BasesAreNotKept, 4),
+    (Planted::LeftoversStay, 36),
+];
+
+#[test]
+fn every_planted_mistake_is_found() {
+    for planted in Planted::ALL {
+        let (_, seed) = BITES.iter().find(|(bite, _)| *bite == planted).expect("a seed for every mistake");
+        assert!(run(Run::of(*seed)).is_ok(), "seed {seed} without a mistake");
+        let found = run(Run { seed: *seed, planted: Some(planted) });
+        assert!(
+            found.is_err(),
+            "{planted:?} is not found by seed {seed}: cargo xtask sim --mutants finds another"
+        );
+    }
+}
 
 #[test]
 fn what_once_broke_a_promise_does_not_any_more() {

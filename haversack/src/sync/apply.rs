@@ -20,6 +20,9 @@ use crate::merge::{Rule, Side, conflict_name, merge};
 /// How often a file is merged again because another program saved meanwhile.
 const MAX_TRIES: usize = 8;
 
+/// How a name says that there was no file.
+const NOTHING: &str = "nothing";
+
 /// What another program of this device is called in a note.
 const HERE: &str = "this device";
 
@@ -134,7 +137,8 @@ enum Fate {
 struct Slot {
     at: Locator,
     new: ContentHash,
-    expected: ContentHash,
+    /// What the file held when the content was prepared; `None` if there was no file.
+    expected: Option<ContentHash>,
 }
 
 impl Mover<'_> {
@@ -161,14 +165,14 @@ impl Mover<'_> {
 
     /// Lets new content change places with the file.
     async fn replace(&self, names: &Names, expected: ContentHash, new: ContentHash) -> StoreResult<()> {
-        let slot = Slot { at: names.incoming.clone(), new, expected };
+        let slot = Slot { at: names.incoming.clone(), new, expected: Some(expected) };
         match self.exchange(&slot, IfGone::ComesBack { put: None }).await? {
             None => Ok(()),
             Some(_) if has(Planted::DisplacedIsDropped) => Ok(()),
             Some(displaced) if has(Planted::DisplacedIsMergedAgain) => {
                 let Some(now) = read(self.files, &self.locator).await? else { return Ok(()) };
                 let slot = self
-                    .prepare(1, self.state.kept(&expected).await?.as_ref(), &displaced, &now.bytes)
+                    .prepare(1, self.state.kept(&expected).await?.as_ref(), &displaced, Some(&now.bytes))
                     .await?;
                 let merged = read(self.files, &slot.at).await?.map(|object| object.bytes).unwrap_or_default();
                 self.files.delete(&slot.at, Condition::Any).await?;
@@ -227,36 +231,36 @@ impl Mover<'_> {
 
     /// Lets a prepared content change places with the file, and returns what came out if it is not what was expected.
     ///
-    /// If it had changed places before, what is under the reserved name tells.
+    /// What came out moves on to the outgoing names, so that it cannot be taken for what waits to go in: the two can be equal. If
+    /// it all happened before, what is under the names tells.
     async fn exchange(&self, slot: &Slot, if_gone: IfGone) -> StoreResult<Option<Bytes>> {
-        let Some(there) = read(self.files, &slot.at).await? else { return Ok(None) };
-        let mut displaced = there.bytes;
-        if ContentHash::of(&displaced) == slot.new {
-            match self.files.exchange(&slot.at, &self.locator).await {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::NotFound && if_gone == IfGone::StaysGone => {
-                    return Ok(None);
+        let outgoing = own(&format!("outgoing/{}", slot.at.name()));
+        if let Some(prepared) = read(self.files, &slot.at).await? {
+            if ContentHash::of(&prepared.bytes) == slot.new {
+                match self.files.exchange(&slot.at, &self.locator).await {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == ErrorKind::NotFound && if_gone == IfGone::StaysGone => {
+                        return Ok(None);
+                    }
+                    // Somebody deleted the file: what changed on the other side wins.
+                    Err(error) if error.kind() == ErrorKind::NotFound => {
+                        return match self.files.rename(&slot.at, &self.locator).await {
+                            Ok(()) => Ok(None),
+                            // And made it again: as if it had been changed.
+                            Err(error) if error.kind() == ErrorKind::Conflict => Err(self.restless()),
+                            Err(error) => Err(error),
+                        };
+                    }
+                    Err(error) if error.kind() == ErrorKind::Unsupported => {
+                        return self.exchange_by_writing(slot, prepared.bytes).await;
+                    }
+                    Err(error) => return Err(error),
                 }
-                // Somebody deleted the file: what changed on the other side wins.
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    return match self.files.rename(&slot.at, &self.locator).await {
-                        Ok(()) => Ok(None),
-                        // And made it again: as if it had been changed.
-                        Err(error) if error.kind() == ErrorKind::Conflict => Err(self.restless()),
-                        Err(error) => Err(error),
-                    };
-                }
-                Err(error) if error.kind() == ErrorKind::Unsupported => {
-                    return self.exchange_by_writing(slot, displaced).await;
-                }
-                Err(error) => return Err(error),
             }
-            match read(self.files, &slot.at).await? {
-                Some(object) => displaced = object.bytes,
-                None => return Ok(None),
-            }
+            self.files.rename(&slot.at, &outgoing).await?;
         }
-        Ok((ContentHash::of(&displaced) != slot.expected).then_some(displaced))
+        let displaced = read(self.files, &outgoing).await?.map(|object| object.bytes);
+        Ok(displaced.filter(|displaced| Some(ContentHash::of(displaced)) != slot.expected))
     }
 
     /// Replaces the file where two objects cannot change places: a crash in this moment leaves no sign.
@@ -264,7 +268,7 @@ impl Mover<'_> {
         let Some(there) = read(self.files, &self.locator).await? else { return Err(self.restless()) };
         let written = self.files.write(&self.locator, new, Condition::Matches(there.version)).await;
         match written {
-            Ok(_) => Ok((ContentHash::of(&there.bytes) != slot.expected).then_some(there.bytes)),
+            Ok(_) => Ok((Some(ContentHash::of(&there.bytes)) != slot.expected).then_some(there.bytes)),
             Err(error) if error.kind() == ErrorKind::Conflict => Err(self.restless()),
             Err(error) => Err(error),
         }
@@ -291,14 +295,13 @@ impl Mover<'_> {
                         (None, IfGone::ComesBack { put: Some(put) }) => self.state.kept(&put).await?,
                         (None, IfGone::ComesBack { put: None }) => None,
                     };
-                    self.prepare(round, base.as_ref(), &other, now.as_ref().unwrap_or(&other)).await?
+                    self.prepare(round, base.as_ref(), &other, now.as_ref()).await?
                 }
             };
             // Whoever deletes the file now has seen all that the merge would show.
-            let seen = self.state.kept(&slot.expected).await?;
+            let seen = self.kept(slot.expected).await?;
             let merged = self.state.kept(&slot.new).await?;
-            if slot.new != slot.expected
-                && let (Some(seen), Some(merged)) = (seen, merged)
+            if let (Some(seen), Some(merged)) = (seen, merged)
                 && shows_nothing_new(&merged, &seen)
             {
                 if_gone = IfGone::StaysGone;
@@ -306,7 +309,7 @@ impl Mover<'_> {
             match self.exchange(&slot, if_gone).await? {
                 None => return Ok(()),
                 Some(displaced) => {
-                    base = self.state.kept(&slot.expected).await?;
+                    base = self.kept(slot.expected).await?;
                     other = displaced;
                     if_gone = IfGone::ComesBack { put: Some(slot.new) };
                 }
@@ -321,31 +324,48 @@ impl Mover<'_> {
         round: usize,
         base: Option<&Bytes>,
         other: &Bytes,
-        now: &Bytes,
+        now: Option<&Bytes>,
     ) -> StoreResult<Slot> {
-        let all = base.into_iter().chain([now, other]).map(|bytes| &bytes[..]);
-        let rule = Rule::of(&self.locator, all);
-        let (ours, theirs) = (Side { bytes: other, device: HERE }, Side { bytes: now, device: HERE });
-        let merged = merge(rule, base.map(|base| &base[..]), ours, theirs);
-        if let Some(copy) = merged.copy {
-            put_copy(self.files, &self.locator, copy).await?;
+        let mut expected = None;
+        let mut content = other.clone();
+        if let Some(now) = now {
+            let all = base.into_iter().chain([now, other]).map(|bytes| &bytes[..]);
+            let rule = Rule::of(&self.locator, all);
+            let (ours, theirs) = (Side { bytes: other, device: HERE }, Side { bytes: now, device: HERE });
+            let merged = merge(rule, base.map(|base| &base[..]), ours, theirs);
+            if let Some(copy) = merged.copy {
+                put_copy(self.files, &self.locator, copy).await?;
+            }
+            expected = Some(self.state.keep(now).await?);
+            content = merged.bytes;
         }
-        let expected = self.state.keep(now).await?;
-        let new = self.state.keep(&merged.bytes).await?;
-        let at = own(&format!("incoming/{}-{round}-{new}-{expected}", self.prefix));
-        let _ = self.files.write(&at, merged.bytes, Condition::Any).await?;
+        let new = self.state.keep(&content).await?;
+        let shown = expected.map_or(NOTHING.to_owned(), |expected| expected.to_string());
+        let at = own(&format!("incoming/{}-{round}-{new}-{shown}", self.prefix));
+        let _ = self.files.write(&at, content, Condition::Any).await?;
         Ok(Slot { at, new, expected })
+    }
+
+    async fn kept(&self, hash: Option<ContentHash>) -> StoreResult<Option<Bytes>> {
+        match hash {
+            Some(hash) => self.state.kept(&hash).await,
+            None => Ok(None),
+        }
     }
 
     /// Returns the slot of a round, if one was prepared.
     async fn slot(&self, round: usize) -> StoreResult<Option<Slot>> {
         let start = format!("{}-{round}-", self.prefix);
-        for entry in self.files.list(&own("incoming")).await?.entries {
-            let hashes = entry.locator.name().strip_prefix(&start).and_then(|rest| rest.split_once('-'));
-            if let Some((new, expected)) = hashes
-                && let (Ok(new), Ok(expected)) = (new.parse(), expected.parse())
-            {
-                return Ok(Some(Slot { at: entry.locator, new, expected }));
+        for directory in ["incoming", "outgoing"] {
+            for entry in self.files.list(&own(directory)).await?.entries {
+                let name = entry.locator.name();
+                let hashes = name.strip_prefix(&start).and_then(|rest| rest.split_once('-'));
+                if let Some((new, expected)) = hashes
+                    && let Ok(new) = new.parse()
+                {
+                    let at = own(&format!("incoming/{name}"));
+                    return Ok(Some(Slot { at, new, expected: expected.parse().ok() }));
+                }
             }
         }
         Ok(None)
