@@ -5,5 +5,6 @@ mod log;
 mod merge;
 mod storage;
 mod subjects;
+mod sync;
 mod tool;
 mod verbs;
