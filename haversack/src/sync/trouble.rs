@@ -1,0 +1,92 @@
+//! Why a sync stopped.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use haversack_store::Error as StoreError;
+
+use crate::frame::BadFrame;
+use crate::ids::{Position, StoreId};
+
+/// Why a sync stopped; everything that was written is safe on this device.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// Another process syncs.
+    Busy,
+    /// The remote does not answer or refuses.
+    Remote(StoreError),
+    /// This device's storage does.
+    Local(StoreError),
+    /// The remote belongs to another store.
+    OtherStore {
+        /// The one that this replica belongs to.
+        expected: StoreId,
+        /// The one that is there.
+        found: StoreId,
+    },
+    /// What was read of the log before is not there any more, or is something else.
+    WentBack {
+        /// The position that differs.
+        position: Position,
+    },
+    /// Something in the remote cannot be read.
+    Damaged {
+        /// What.
+        what: String,
+        /// Why.
+        why: BadFrame,
+    },
+    /// A commit does not fit what came before it.
+    Unfit {
+        /// Where it is.
+        position: Position,
+        /// Why.
+        why: String,
+    },
+    /// The remote does not return what it said it had stored.
+    Unclear(&'static str),
+    /// All working files are gone at once: the directory was emptied or is not there.
+    Vanished,
+    /// Another device was faster again and again.
+    Outrun,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Busy => f.write_str("another process is syncing"),
+            Trouble::Remote(_) => f.write_str("the remote could not be reached"),
+            Trouble::Local(_) => f.write_str("this device's storage failed"),
+            Trouble::OtherStore { expected, found } => {
+                write!(f, "the remote holds another store: {found}, not {expected}")
+            }
+            Trouble::WentBack { position } => {
+                write!(f, "the remote went back: position {} is not what it was", position.number())
+            }
+            Trouble::Damaged { what, .. } => write!(f, "{what} cannot be read"),
+            Trouble::Unfit { position, why } => {
+                write!(f, "the commit at position {} does not fit: {why}", position.number())
+            }
+            Trouble::Unclear(what) => write!(f, "the remote does not return what it stored: {what}"),
+            Trouble::Vanished => f.write_str("all files are gone at once; nothing was deleted anywhere"),
+            Trouble::Outrun => f.write_str("other devices were faster again and again"),
+        }
+    }
+}
+
+impl StdError for Trouble {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Trouble::Remote(error) | Trouble::Local(error) => Some(error),
+            Trouble::Damaged { why, .. } => Some(why),
+            Trouble::Busy
+            | Trouble::OtherStore { .. }
+            | Trouble::WentBack { .. }
+            | Trouble::Unfit { .. }
+            | Trouble::Unclear(_)
+            | Trouble::Vanished
+            | Trouble::Outrun => None,
+        }
+    }
+}
