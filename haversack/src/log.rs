@@ -7,6 +7,7 @@
 //! ```text
 //! .haversack/store.json                 which store this is                              StoreFile
 //! .haversack/log/<position>             one commit                                       Commit
+//!                                       or, once it is in a segment, where                Folded
 //! .haversack/segments/<first>-<last>    the commits of a range, their own bytes          Segment
 //! .haversack/checkpoints/<position>     the state after a commit                         Checkpoint
 //! .haversack/objects/<hash>             a content too large for a commit, or a pack      bytes
@@ -36,6 +37,7 @@ mod bounded;
 mod change;
 mod checkpoint;
 mod commit;
+mod folded;
 pub mod layout;
 mod mark;
 mod odd;
@@ -49,6 +51,7 @@ pub use self::checkpoint::{
     Checkpoint, FileState, MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_FILES, OddFile, Place,
 };
 pub use self::commit::{Commit, MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, Misplaced};
+pub use self::folded::{Folded, MAX_FOLDED_BYTES};
 pub use self::mark::StateMark;
 pub use self::odd::Oddity;
 pub use self::pack::{MAX_PACK_BYTES, Pack, pack, unpack};

@@ -22,11 +22,12 @@ struct Moment {
 impl Future for Moment {
     type Output = ();
 
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if self.passed {
             return Poll::Ready(());
         }
         self.passed = true;
+        context.waker().wake_by_ref();
         Poll::Pending
     }
 }
@@ -349,7 +350,8 @@ impl Backend for Link {
     }
 
     async fn info(&self, locator: &Locator) -> Result<Info> {
-        not_asked(Operation::Info, locator)
+        moment().await;
+        self.wire.remote.info(locator).await
     }
 
     async fn touch_mark(&self) -> Result<TouchMark> {

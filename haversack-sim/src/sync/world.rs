@@ -11,7 +11,7 @@ use haversack::clock::Clock;
 use haversack::ids::{Ids, Timestamp};
 use haversack::log::{Carried, Commit, What};
 use haversack::sync::planted::{self, Planted};
-use haversack::sync::{Author, Context, Deletions, Open, Replica, Report, Trouble};
+use haversack::sync::{Author, Context, Deletions, Intervals, Replica, Report, Trouble};
 use haversack_store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Locator, block_on};
 
 use super::link::{Disk, Link, Stepped, Weather, Wire};
@@ -215,11 +215,21 @@ impl World {
         let state: Arc<dyn Backend> = Arc::new(Stepped::new(device.state.clone()));
         let remote: Arc<dyn Backend> = Arc::new(Link::new(self.wire.clone(), device.online.clone()));
         let (ids, clock, deletions) = (self.ids.clone(), self.clock.clone(), self.deletions);
+        let compacts = self.random.coin() && self.deletions == Deletions::Cautious;
+        let intervals = Intervals {
+            checkpoint_commits: self.random.between(1, 6) as u64,
+            segment_commits: self.random.between(1, 6) as u64,
+            keep_positions: std::time::Duration::ZERO,
+        };
         let running = async move {
             let author = Author { device: format!("device {number}"), agent: None, session: None };
             let mut replica = Replica::open(files, state, remote, &*ids).await?;
-            let context = Context { clock: &*clock, ids: &*ids, gate: &Open, author: &author, deletions };
-            replica.sync(context).await
+            let context = Context { deletions, intervals, ..Context::new(&*clock, &*ids, &author) };
+            let report = replica.sync(context).await?;
+            if compacts {
+                replica.compact(context).await?;
+            }
+            Ok(report)
         };
         self.devices[number].running = Some(Box::pin(running));
     }

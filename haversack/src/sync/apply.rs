@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 
 use haversack_store::{
     Backend, Bytes, Condition, Error as StoreError, ErrorKind, Locator, Object, Operation,
-    Result as StoreResult,
+    Result as StoreResult, Written,
 };
 
+use super::many::{Work, many};
 use super::planted::{Planted, has};
 use super::state::{Applying, Move, State};
 use crate::ids::ContentHash;
@@ -33,6 +34,13 @@ pub(crate) struct Met {
     pub(crate) refused: Vec<Locator>,
     /// Files that were to go and stayed, because somebody had just changed them.
     pub(crate) stayed: Vec<Locator>,
+}
+
+impl Met {
+    fn add(&mut self, other: Met) {
+        self.refused.extend(other.refused);
+        self.stayed.extend(other.stayed);
+    }
 }
 
 /// The names that one move uses.
@@ -57,35 +65,54 @@ pub(crate) async fn prepare(
     moves: &[Move],
     contents: &[Option<Bytes>],
 ) -> StoreResult<()> {
+    let mut writes: Vec<Work<'_, Written, StoreError>> = Vec::new();
     for (number, (_, content)) in moves.iter().zip(contents).enumerate() {
-        if let Some(content) = content {
+        if let Some(content) = content.clone() {
             let incoming = names(attempt, number).incoming;
-            let _ = files.write(&incoming, content.clone(), Condition::Any).await?;
+            writes.push(Box::pin(async move { files.write(&incoming, content, Condition::Any).await }));
         }
     }
-    Ok(())
+    many(writes).await.map(drop)
 }
 
 /// Carries out every move that was recorded; what was carried out before is left as it is.
+///
+/// What makes way goes first, in order, and what goes before what comes: a new file may need its name. Otherwise moves have nothing to do
+/// with one another.
 pub(crate) async fn carry_out(files: &dyn Backend, state: &State, applying: &Applying) -> StoreResult<Met> {
+    let prepared = prepared_merges(files, &applying.attempt).await?;
+    let mover = |number: usize| {
+        let moved = &applying.moves[number];
+        let locator = Locator::parse(&moved.at).ok()?;
+        let (names, prefix) = (names(&applying.attempt, number), format!("{}-{number}-", applying.attempt));
+        Some(Mover { files, state, prepared: &prepared, moved, locator, names, prefix })
+    };
     let mut met = Met::default();
-    for (number, moved) in applying.moves.iter().enumerate() {
-        let Ok(locator) = Locator::parse(&moved.at) else { continue };
-        let mover = Mover { files, state, locator, prefix: format!("{}-{number}", applying.attempt) };
-        let names = names(&applying.attempt, number);
-        match (moved.expected, moved.new) {
-            (None, Some(_)) => mover.put_new(&names, &mut met).await?,
-            (Some(expected), Some(new)) => mover.replace(&names, expected, new).await?,
-            (Some(expected), None) => {
-                let last = moved.last;
-                if mover.take_away(&names, expected, last).await? == Fate::Stayed {
-                    met.stayed.push(mover.locator);
-                }
-            }
-            (None, None) => {}
+    for mover in (0..applying.in_order).filter_map(mover) {
+        met.add(mover.carry_out().await?);
+    }
+    let rest = applying.in_order..applying.moves.len();
+    let (goes, comes): (Vec<usize>, Vec<usize>) =
+        rest.partition(|number| applying.moves[*number].new.is_none());
+    for wave in [goes, comes] {
+        let mut moves: Vec<Work<'_, Met, StoreError>> = Vec::with_capacity(wave.len());
+        for mover in wave.into_iter().filter_map(mover) {
+            moves.push(Box::pin(mover.carry_out()));
         }
+        many(moves).await?.into_iter().for_each(|one| met.add(one));
     }
     Ok(met)
+}
+
+/// Returns the names of merges that a process that died had prepared.
+async fn prepared_merges(files: &dyn Backend, attempt: &str) -> StoreResult<BTreeSet<String>> {
+    let mut prepared = BTreeSet::new();
+    for directory in ["incoming", "outgoing"] {
+        let entries = files.list(&own(directory)).await?.entries;
+        let names = entries.iter().map(|entry| entry.locator.name());
+        prepared.extend(names.filter(|name| name.starts_with(attempt)).map(str::to_owned));
+    }
+    Ok(prepared)
 }
 
 /// Removes the reserved names of an attempt; their contents are in the files, in the bases or merged.
@@ -112,8 +139,12 @@ pub(crate) async fn sweep(files: &dyn Backend) -> StoreResult<()> {
 struct Mover<'a> {
     files: &'a dyn Backend,
     state: &'a State,
+    /// Merges that were prepared before.
+    prepared: &'a BTreeSet<String>,
+    moved: &'a Move,
     locator: Locator,
-    /// What the names of this move begin with.
+    names: Names,
+    /// What the names of its merges begin with.
     prefix: String,
 }
 
@@ -142,15 +173,28 @@ struct Slot {
 }
 
 impl Mover<'_> {
+    async fn carry_out(self) -> StoreResult<Met> {
+        let mut met = Met::default();
+        match (self.moved.expected, self.moved.new) {
+            (None, Some(_)) => self.put_new(&mut met).await?,
+            (Some(expected), Some(new)) => self.replace(expected, new).await?,
+            (Some(expected), None) => {
+                if self.take_away(expected, self.moved.last).await? == Fate::Stayed {
+                    met.stayed.push(self.locator);
+                }
+            }
+            (None, None) => {}
+        }
+        Ok(met)
+    }
+
     /// Moves new content to a free name.
-    async fn put_new(&self, names: &Names, met: &mut Met) -> StoreResult<()> {
-        let Some(new) = read(self.files, &names.incoming).await? else {
-            // It was moved before.
-            return Ok(());
-        };
-        if self.slot(1).await?.is_none() {
-            match self.files.rename(&names.incoming, &self.locator).await {
+    async fn put_new(&self, met: &mut Met) -> StoreResult<()> {
+        if self.slot(1).is_none() {
+            match self.files.rename(&self.names.incoming, &self.locator).await {
                 Ok(()) => return Ok(()),
+                // It was moved before.
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 // This disk cannot hold the name, or a file is where a directory would be.
                 Err(error) if error.kind() == ErrorKind::Invalid => {
@@ -160,12 +204,13 @@ impl Mover<'_> {
                 Err(error) => return Err(error),
             }
         }
+        let Some(new) = read(self.files, &self.names.incoming).await? else { return Ok(()) };
         self.reconcile(IfGone::ComesBack { put: None }, None, new.bytes).await
     }
 
     /// Lets new content change places with the file.
-    async fn replace(&self, names: &Names, expected: ContentHash, new: ContentHash) -> StoreResult<()> {
-        let slot = Slot { at: names.incoming.clone(), new, expected: Some(expected) };
+    async fn replace(&self, expected: ContentHash, new: ContentHash) -> StoreResult<()> {
+        let slot = Slot { at: self.names.incoming.clone(), new, expected: Some(expected) };
         match self.exchange(&slot, IfGone::ComesBack { put: None }).await? {
             None => Ok(()),
             Some(_) if has(Planted::DisplacedIsDropped) => Ok(()),
@@ -188,30 +233,25 @@ impl Mover<'_> {
 
     /// Moves a file to a reserved name; one that somebody changed is put back, and what was changed on the other side before the
     /// deletion is merged into it.
-    async fn take_away(
-        &self,
-        names: &Names,
-        expected: ContentHash,
-        last: Option<ContentHash>,
-    ) -> StoreResult<Fate> {
+    async fn take_away(&self, expected: ContentHash, last: Option<ContentHash>) -> StoreResult<Fate> {
         let base = self.state.kept(&expected).await?;
-        if self.slot(1).await?.is_some() {
+        if self.slot(1).is_some() {
             // It stayed, and is being merged.
             self.reconcile(IfGone::StaysGone, base, Bytes::new()).await?;
             return Ok(Fate::Stayed);
         }
-        if read(self.files, &names.outgoing).await?.is_none() {
-            match self.files.rename(&self.locator, &names.outgoing).await {
+        if read(self.files, &self.names.outgoing).await?.is_none() {
+            match self.files.rename(&self.locator, &self.names.outgoing).await {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Fate::Gone),
                 Err(error) => return Err(error),
             }
         }
-        let Some(gone) = read(self.files, &names.outgoing).await? else { return Ok(Fate::Gone) };
+        let Some(gone) = read(self.files, &self.names.outgoing).await? else { return Ok(Fate::Gone) };
         if ContentHash::of(&gone.bytes) == expected {
             return Ok(Fate::Gone);
         }
-        match self.files.rename(&names.outgoing, &self.locator).await {
+        match self.files.rename(&self.names.outgoing, &self.locator).await {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 self.reconcile(IfGone::ComesBack { put: None }, None, gone.bytes).await?;
@@ -285,7 +325,7 @@ impl Mover<'_> {
         mut other: Bytes,
     ) -> StoreResult<()> {
         for round in 1..=MAX_TRIES {
-            let slot = match self.slot(round).await? {
+            let slot = match self.slot(round) {
                 Some(slot) => slot,
                 None => {
                     let now = match (read(self.files, &self.locator).await?, if_gone) {
@@ -341,7 +381,7 @@ impl Mover<'_> {
         }
         let new = self.state.keep(&content).await?;
         let shown = expected.map_or(NOTHING.to_owned(), |expected| expected.to_string());
-        let at = own(&format!("incoming/{}-{round}-{new}-{shown}", self.prefix));
+        let at = own(&format!("incoming/{}{round}-{new}-{shown}", self.prefix));
         let _ = self.files.write(&at, content, Condition::Any).await?;
         Ok(Slot { at, new, expected })
     }
@@ -353,22 +393,13 @@ impl Mover<'_> {
         }
     }
 
-    /// Returns the slot of a round, if one was prepared.
-    async fn slot(&self, round: usize) -> StoreResult<Option<Slot>> {
-        let start = format!("{}-{round}-", self.prefix);
-        for directory in ["incoming", "outgoing"] {
-            for entry in self.files.list(&own(directory)).await?.entries {
-                let name = entry.locator.name();
-                let hashes = name.strip_prefix(&start).and_then(|rest| rest.split_once('-'));
-                if let Some((new, expected)) = hashes
-                    && let Ok(new) = new.parse()
-                {
-                    let at = own(&format!("incoming/{name}"));
-                    return Ok(Some(Slot { at, new, expected: expected.parse().ok() }));
-                }
-            }
-        }
-        Ok(None)
+    /// Returns the slot of a round, if one was prepared before.
+    fn slot(&self, round: usize) -> Option<Slot> {
+        let start = format!("{}{round}-", self.prefix);
+        let name = self.prepared.range(start.clone()..).next()?;
+        let (new, expected) = name.strip_prefix(&start)?.split_once('-')?;
+        let at = own(&format!("incoming/{name}"));
+        Some(Slot { at, new: new.parse().ok()?, expected: expected.parse().ok() })
     }
 
     /// The error for a file that others keep changing: all is under reserved names, and the next sync goes on from there.

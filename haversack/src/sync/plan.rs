@@ -4,9 +4,10 @@
 //! theirs (what the log says now). [`take_in`] decides what happens to the working files so that afterwards the base can be
 //! theirs; [`pending`] tells what then still differs, which is what the next commit carries.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use haversack_store::{InvalidLocator, Locator};
+use serde::{Deserialize, Serialize};
 
 use crate::ids::ContentHash;
 use crate::log::Content;
@@ -16,12 +17,23 @@ use crate::sync::planted::{Planted, has};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bases<'a> {
     pub(crate) files: &'a BTreeMap<Locator, Content>,
-    /// Files that were never put into the working directory: not fetched yet, or this disk cannot hold their names. That they
-    /// are not there means nothing.
-    pub(crate) elsewhere: &'a BTreeSet<Locator>,
+    /// Files that are not in the working directory. That they are not there means nothing.
+    pub(crate) elsewhere: &'a BTreeMap<Locator, Elsewhere>,
     /// Of files that the log has not, but had: what they held when it deleted them and they stayed here, because they had been
     /// changed. Whoever else changed them started from the same.
     pub(crate) before: &'a BTreeMap<Locator, ContentHash>,
+}
+
+/// Why a file of the log is not in the working directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Elsewhere {
+    /// It was not fetched yet.
+    Unfetched,
+    /// This disk cannot hold its name.
+    Refused,
+    /// The log names a content that is not to be had.
+    Missing,
 }
 
 impl Bases<'_> {
@@ -30,7 +42,7 @@ impl Bases<'_> {
     }
 
     fn is_elsewhere(&self, locator: &Locator) -> bool {
-        self.elsewhere.contains(locator)
+        self.elsewhere.contains_key(locator)
     }
 
     /// Returns the files that should be in the working directory.
@@ -172,6 +184,8 @@ pub(crate) struct Pending {
     pub(crate) changed: Vec<Locator>,
     /// Files that were deleted here.
     pub(crate) deleted: Vec<Locator>,
+    /// Files that somebody made here while the log's were not: both have to be put together first.
+    pub(crate) met: Vec<Locator>,
 }
 
 impl Pending {
@@ -184,9 +198,46 @@ impl Pending {
 /// Returns what differs between a replica and what it last agreed on with the log.
 pub(crate) fn pending(bases: Bases<'_>, local: &Contents) -> Pending {
     let differs = |(locator, hash): &(&Locator, &ContentHash)| bases.hash(locator) != Some(**hash);
-    let changed = local.iter().filter(differs).map(|(locator, _)| locator.clone());
-    let deleted = bases.here().filter(|locator| !local.contains_key(*locator)).cloned();
-    Pending { changed: changed.collect(), deleted: deleted.collect() }
+    let is_here = |(locator, _): &(&Locator, &ContentHash)| !bases.is_elsewhere(locator);
+    let changed = local.iter().filter(differs).filter(is_here).map(|(locator, _)| locator.clone()).collect();
+    let met = bases.elsewhere.keys().filter(|locator| local.contains_key(*locator)).cloned().collect();
+    let deleted = bases.here().filter(|locator| !local.contains_key(*locator)).cloned().collect();
+    Pending { changed, deleted, met }
+}
+
+/// Returns the new files that other devices could not hold beside what the log has, and why.
+///
+/// Somebody made them past us; they stay here until they have another name.
+pub(crate) fn unfit_names(bases: Bases<'_>, pending: &Pending) -> Vec<(Locator, String)> {
+    let is_new = |locator: &&Locator| !bases.files.contains_key(*locator);
+    let new: Vec<&Locator> = pending.changed.iter().filter(is_new).collect();
+    if new.is_empty() {
+        return Vec::new();
+    }
+    let stays = |locator: &&Locator| pending.deleted.binary_search(locator).is_err();
+    let staying = bases.files.keys().filter(stays);
+    let mut folded: BTreeMap<String, &Locator> = staying.map(|locator| (locator.folded(), locator)).collect();
+    let mut unfit = Vec::new();
+    for locator in new {
+        let name = locator.folded();
+        let below = format!("{name}/");
+        let above = name.match_indices('/').find_map(|(end, _)| folded.get(&name[..end]));
+        let beneath = folded.range(below.clone()..).next().filter(|(key, _)| key.starts_with(&below));
+        let why = if let Err(reason) = locator.check_portable() {
+            reason.to_string()
+        } else if let Some(twin) = folded.get(&name) {
+            format!("its name differs from \"{twin}\" only by case")
+        } else if let Some(file) = above {
+            format!("\"{file}\" is a file elsewhere, not a directory")
+        } else if let Some((_, file)) = beneath {
+            format!("it is a directory elsewhere: \"{file}\"")
+        } else {
+            folded.insert(name, locator);
+            continue;
+        };
+        unfit.push((locator.clone(), why));
+    }
+    unfit
 }
 
 /// More deletions than this at once are asked about, if they are also more than a share of all files.
@@ -251,13 +302,13 @@ mod tests {
     /// Bases that are all here, or all elsewhere.
     struct World {
         files: BTreeMap<Locator, Content>,
-        elsewhere: BTreeSet<Locator>,
+        elsewhere: BTreeMap<Locator, Elsewhere>,
         before: BTreeMap<Locator, ContentHash>,
     }
 
     impl World {
         fn here(files: impl IntoIterator<Item = (Locator, Content)>) -> World {
-            World { files: files.into_iter().collect(), elsewhere: BTreeSet::new(), before: BTreeMap::new() }
+            World { files: files.into_iter().collect(), elsewhere: BTreeMap::new(), before: BTreeMap::new() }
         }
 
         fn bases(&self) -> Bases<'_> {
@@ -321,11 +372,26 @@ mod tests {
 
     #[test]
     fn what_was_never_here_was_not_deleted() {
-        let world = World { elsewhere: [at("f")].into(), ..World::here([(at("f"), content("b"))]) };
+        let elsewhere = [(at("f"), Elsewhere::Unfetched)].into();
+        let world = World { elsewhere, ..World::here([(at("f"), content("b"))]) };
         let brought = BTreeMap::from([(at("f"), Theirs::Has(hash("t")))]);
         let steps = take_in(world.bases(), &Contents::new(), &brought).expect("valid");
         assert_eq!(steps, [Step::Take { locator: at("f"), expected: None, theirs: hash("t") }]);
         assert!(pending(world.bases(), &Contents::new()).is_empty());
+        let made = Contents::from([(at("f"), hash("o"))]);
+        assert_eq!(pending(world.bases(), &made), Pending { met: vec![at("f")], ..Pending::default() });
+    }
+
+    #[test]
+    fn names_that_others_cannot_hold_stay_here() {
+        let files = ["README.md", "d/e.md", "old.md", "plain"].map(|key| (at(key), content("x")));
+        let world = World::here(files);
+        let new = ["OLD.md", "d", "fine.md", "fine.MD", "nul.md", "plain/x.md", "readme.md"];
+        let changed = new.map(at).to_vec();
+        let pending = Pending { changed, deleted: vec![at("old.md")], ..Pending::default() };
+        let unfit = unfit_names(world.bases(), &pending);
+        let names: Vec<&str> = unfit.iter().map(|(locator, _)| locator.as_str()).collect();
+        assert_eq!(names, ["d", "fine.MD", "nul.md", "plain/x.md", "readme.md"], "{unfit:?}");
     }
 
     #[test]

@@ -39,11 +39,13 @@ pub enum Planted {
     BasesAreNotKept,
     /// What was prepared and not used is not removed.
     LeftoversStay,
+    /// A position whose commit is in a segment counts as not there.
+    SegmentIgnored,
 }
 
 impl Planted {
     /// Every mistake.
-    pub const ALL: [Planted; 17] = [
+    pub const ALL: [Planted; 18] = [
         Planted::NewBytesForEveryAttempt,
         Planted::LostAnswerMeansTheirs,
         Planted::LostAnswerMeansOurs,
@@ -61,6 +63,7 @@ impl Planted {
         Planted::AppendToAnything,
         Planted::BasesAreNotKept,
         Planted::LeftoversStay,
+        Planted::SegmentIgnored,
     ];
 }
 

@@ -1,99 +1,241 @@
 //! The log where all devices meet: reading positions, creating the next one, contents beside it.
+//!
+//! Reads are asked again as long as the caller has patience; nothing is concluded from an answer that was lost, so writes are not repeated
+//! here but by whoever can tell what became of them.
 
-use std::sync::Arc;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use haversack_store::{Backend, Bytes, Condition, Error as StoreError, ErrorKind, Result as StoreResult};
+use futures_lite::StreamExt;
+use haversack_store::{
+    Backend, Bytes, Condition, Error as StoreError, ErrorKind, Info, Locator, Result as StoreResult, Version,
+};
 
 use super::Trouble;
+use super::patience::Patience;
+use super::planted::{Planted, has};
 use crate::clock::Clock;
+use crate::frame::BadFrame;
 use crate::ids::{ContentHash, Ids, Position, StoreId};
-use crate::log::{StoreFile, layout};
+use crate::log::layout::{self, Item};
+use crate::log::{Folded, Segment, StoreFile};
+
+/// How often a request is repeated.
+const MAX_REPETITIONS: usize = 4;
 
 /// The storage that all devices of a store meet at.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Remote {
     backend: Arc<dyn Backend>,
+    /// The segment that was read last: whoever reads one folded position reads the next one too.
+    segment: Mutex<Option<Arc<Segment>>>,
+}
+
+/// The commit at a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) bytes: Bytes,
+    /// What the remote calls the object, if the commit is one of its own.
+    pub(crate) version: Option<Version>,
 }
 
 /// What is known after an attempt to create a position.
 #[derive(Debug)]
 pub(crate) enum Attempt {
     /// It was created, by this attempt.
-    Created,
+    Created(Version),
     /// Perhaps, or somebody else did: only reading it tells.
     NotKnown(StoreError),
 }
 
 impl Remote {
     pub(crate) fn new(backend: Arc<dyn Backend>) -> Remote {
-        Remote { backend }
+        Remote { backend, segment: Mutex::new(None) }
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.backend
     }
 
     /// Returns which store this is, making a new one where there is none.
     pub(crate) async fn meet(
         &self,
+        patience: &dyn Patience,
         clock: &dyn Clock,
         ids: &dyn Ids,
         name: &str,
     ) -> Result<StoreId, Trouble> {
-        if let Some(store) = self.store().await? {
+        if let Some(store) = self.store(patience).await? {
             return Ok(store);
         }
         let file =
             StoreFile { store: StoreId::from_bytes(ids.next()), created: clock.now(), name: name.to_owned() };
         // Whose was first is told by reading, not by this answer.
         let made = self.backend.write(&layout::store_file(), file.encode(), Condition::Absent).await;
-        match (self.store().await?, made) {
+        match (self.store(patience).await?, made) {
             (Some(store), _) => Ok(store),
             (None, Err(error)) => Err(Trouble::Remote(error)),
             (None, Ok(_)) => Err(Trouble::Unclear("the file that names the store")),
         }
     }
 
-    async fn store(&self) -> Result<Option<StoreId>, Trouble> {
-        match read(&*self.backend, &layout::store_file()).await.map_err(Trouble::Remote)? {
+    pub(crate) async fn store(&self, patience: &dyn Patience) -> Result<Option<StoreId>, Trouble> {
+        match self.read(patience, &layout::store_file()).await? {
             None => Ok(None),
-            Some(bytes) => match StoreFile::decode(&bytes) {
+            Some(at) => match StoreFile::decode(&at.bytes) {
                 Ok(file) => Ok(Some(file.store)),
                 Err(why) => Err(Trouble::Damaged { what: "the file that names the store".to_owned(), why }),
             },
         }
     }
 
-    /// Returns the bytes at a position.
-    pub(crate) async fn at(&self, position: Position) -> Result<Option<Bytes>, Trouble> {
-        read(&*self.backend, &layout::commit(position)).await.map_err(Trouble::Remote)
+    /// Returns the commit at a position, from its segment if it was folded.
+    pub(crate) async fn at(
+        &self,
+        patience: &dyn Patience,
+        position: Position,
+    ) -> Result<Option<At>, Trouble> {
+        let Some(at) = self.read(patience, &layout::commit(position)).await? else { return Ok(None) };
+        if !Folded::is_at(&at.bytes) {
+            return Ok(Some(at));
+        }
+        if has(Planted::SegmentIgnored) {
+            return Ok(None);
+        }
+        let damaged =
+            |why| Trouble::Damaged { what: format!("what stands at position {}", position.number()), why };
+        let folded = Folded::decode(&at.bytes).map_err(damaged)?;
+        let segment = self.segment(patience, folded.first, folded.last).await?;
+        let bytes = segment.filter(|segment| segment.store == folded.store);
+        let bytes = bytes.and_then(|segment| segment.get(position).cloned());
+        let bytes = bytes.ok_or_else(|| damaged(BadFrame::damaged("its segment does not have it")))?;
+        Ok(Some(At { bytes, version: None }))
+    }
+
+    /// Returns the commits of a range; `None` if there is no such segment.
+    pub(crate) async fn segment(
+        &self,
+        patience: &dyn Patience,
+        first: Position,
+        last: Position,
+    ) -> Result<Option<Arc<Segment>>, Trouble> {
+        let known = self.segment.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = known.filter(|known| (known.first, known.last) == (first, last)) {
+            return Ok(Some(known));
+        }
+        let Some(at) = self.read(patience, &layout::segment(first, last)).await? else { return Ok(None) };
+        let damaged = |why| Trouble::Damaged { what: format!("the segment {first}-{last}"), why };
+        let segment = Segment::decode(&at.bytes).map_err(damaged)?;
+        if (segment.first, segment.last) != (first, last) {
+            return Err(damaged(BadFrame::damaged("it is of another range")));
+        }
+        let segment = Arc::new(segment);
+        *self.segment.lock().unwrap_or_else(PoisonError::into_inner) = Some(segment.clone());
+        Ok(Some(segment))
     }
 
     /// Tries to create a position.
     pub(crate) async fn attempt(&self, position: Position, bytes: Bytes) -> Attempt {
         match self.backend.write(&layout::commit(position), bytes, Condition::Absent).await {
-            Ok(_) => Attempt::Created,
+            Ok(written) => Attempt::Created(written.version),
             Err(error) => Attempt::NotKnown(error),
         }
     }
 
     /// Makes a content available to everybody who reads a commit that names it.
-    pub(crate) async fn put_object(&self, bytes: &Bytes) -> Result<ContentHash, Trouble> {
+    pub(crate) async fn put_object(
+        &self,
+        patience: &dyn Patience,
+        bytes: &Bytes,
+    ) -> Result<ContentHash, Trouble> {
         let hash = ContentHash::of(bytes);
-        match self.backend.write(&layout::object(&hash), bytes.clone(), Condition::Absent).await {
-            Ok(_) => Ok(hash),
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(hash),
-            Err(error) => Err(Trouble::Remote(error)),
+        let locator = layout::object(&hash);
+        let write = || self.backend.write(&locator, bytes.clone(), Condition::Absent);
+        match patiently(patience, write).await {
+            Ok(_) => return Ok(hash),
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            Err(error) => return Err(Trouble::Remote(error)),
+        }
+        // A commit will name it: that something is there is not enough.
+        if self.object(patience, &hash).await?.is_none() {
+            let mend = || self.backend.write(&locator, bytes.clone(), Condition::Any);
+            let _ = patiently(patience, mend).await.map_err(Trouble::Remote)?;
+        }
+        Ok(hash)
+    }
+
+    /// Creates what is the same whoever creates it; what is there already stays.
+    pub(crate) async fn create(
+        &self,
+        patience: &dyn Patience,
+        locator: &Locator,
+        bytes: &Bytes,
+    ) -> Result<(), Trouble> {
+        let write = || self.backend.write(locator, bytes.clone(), Condition::Absent);
+        match patiently(patience, write).await {
+            Err(error) if error.kind() != ErrorKind::Conflict => Err(Trouble::Remote(error)),
+            _ => Ok(()),
         }
     }
 
     /// Returns a content that a commit names; what is not what it should be counts as not there.
-    pub(crate) async fn object(&self, hash: &ContentHash) -> Result<Option<Bytes>, Trouble> {
-        let found = read(&*self.backend, &layout::object(hash)).await.map_err(Trouble::Remote)?;
-        Ok(found.filter(|bytes| ContentHash::of(bytes) == *hash))
+    pub(crate) async fn object(
+        &self,
+        patience: &dyn Patience,
+        hash: &ContentHash,
+    ) -> Result<Option<Bytes>, Trouble> {
+        let found = self.read(patience, &layout::object(hash)).await?;
+        Ok(found.map(|at| at.bytes).filter(|bytes| ContentHash::of(bytes) == *hash))
+    }
+
+    /// Returns what is below a directory of ours, after a place in it, by what belongs there.
+    pub(crate) async fn items(
+        &self,
+        patience: &dyn Patience,
+        directory: &Locator,
+        after: Option<&Locator>,
+    ) -> Result<Vec<(Item, Info)>, Trouble> {
+        let list = || async {
+            let mut items = Vec::new();
+            let mut pages = self.backend.scan(directory, after);
+            while let Some(page) = pages.next().await {
+                let known = page?.infos.into_iter();
+                items.extend(known.filter_map(|info| Some((Item::at(&info.locator)?, info))));
+            }
+            Ok(items)
+        };
+        patiently(patience, list).await.map_err(Trouble::Remote)
+    }
+
+    /// Returns what is at a place.
+    pub(crate) async fn read(
+        &self,
+        patience: &dyn Patience,
+        locator: &Locator,
+    ) -> Result<Option<At>, Trouble> {
+        match patiently(patience, || self.backend.read(locator)).await {
+            Ok(object) => Ok(Some(At { bytes: object.bytes, version: Some(object.version) })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Trouble::Remote(error)),
+        }
     }
 }
 
-async fn read(backend: &dyn Backend, locator: &haversack_store::Locator) -> StoreResult<Option<Bytes>> {
-    match backend.read(locator).await {
-        Ok(object) => Ok(Some(object.bytes)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+/// Asks until there is an answer, as long as it is worth it.
+pub(crate) async fn patiently<T, F: Future<Output = StoreResult<T>>>(
+    patience: &dyn Patience,
+    mut ask: impl FnMut() -> F,
+) -> StoreResult<T> {
+    let mut repetition = 0;
+    loop {
+        match ask().await {
+            Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Unavailable) => {
+                repetition += 1;
+                if repetition > MAX_REPETITIONS || !patience.wait(repetition).await {
+                    return Err(error);
+                }
+            }
+            result => return result,
+        }
     }
 }

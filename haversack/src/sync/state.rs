@@ -7,11 +7,12 @@
 //!   is one line: position and bases move together or not at all. A line that was cut short by a crash did not happen.
 //! - `publishing` the bytes of the commit under way, from before the first attempt until its position is known to be taken.
 //! - `applying` what is being done to working files, from before the first until their bases have moved.
-//! - `objects/<hash>` the contents of the bases.
+//! - `objects/<hash>` the contents of the bases, one by one or many in one pack.
+//! - `upkeep` how far the log was folded when this replica last looked; losing it costs a request.
 //! - `stat-cache` which fingerprint had which content; losing it costs time.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use haversack_store::{
     Backend, Bytes, Condition, Durability, Error as StoreError, ErrorKind, Locator, Operation,
@@ -19,11 +20,12 @@ use haversack_store::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::plan::Bases;
+use super::plan::{Bases, Elsewhere};
 use super::scan::{CacheLine, StatCache};
+use super::upkeep::Upkeep;
 use crate::frame;
 use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
-use crate::log::{self, Content, StateMark};
+use crate::log::{self, Content, Place, StateMark, pack, unpack};
 
 /// The largest file of the state that is read.
 const MAX_STATE_BYTES: usize = 256 * 1024 * 1024;
@@ -49,10 +51,24 @@ pub(crate) struct Known {
     pub(crate) head: Option<Head>,
     /// The log's files at that position: they are the bases.
     pub(crate) log: log::State,
-    /// Files of the log that were never put into the working directory.
-    pub(crate) elsewhere: BTreeSet<Locator>,
+    /// Files of the log that are not in the working directory, and why.
+    pub(crate) elsewhere: BTreeMap<Locator, Elsewhere>,
     /// What files held that the log deleted and that stayed here.
     pub(crate) before: BTreeMap<Locator, ContentHash>,
+    /// The checkpoint that this replica started from: it knows where the contents of files are that were not fetched yet.
+    pub(crate) joined: Option<Position>,
+    /// Which attempt at working files moved the bases last.
+    attempt: Option<String>,
+    /// In which packs of the state contents are.
+    packed: BTreeMap<ContentHash, Packed>,
+}
+
+/// Where in a pack a content is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packed {
+    pack: ContentHash,
+    offset: u64,
+    size: u64,
 }
 
 impl Known {
@@ -62,10 +78,13 @@ impl Known {
 }
 
 /// The last position that was taken in, and the hash of its bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) position: Position,
     pub(crate) hash: ContentHash,
+    /// What the remote calls that object, to see in a listing that it is still the same.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) version: Option<String>,
 }
 
 /// Bases that move, together with how far the log was read.
@@ -75,28 +94,37 @@ pub(crate) struct Advance {
     pub(crate) head: Head,
     /// The mark that all files must have afterwards.
     pub(crate) mark: StateMark,
+    /// The attempt at working files that this ends.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) attempt: Option<String>,
+    /// The checkpoint that this is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) joined: Option<Position>,
     pub(crate) bases: Vec<BaseLine>,
 }
 
 /// A base as it is written: place, content, size, and whether the file is here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BaseLine {
     pub(crate) at: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) hash: Option<ContentHash>,
     #[serde(skip_serializing_if = "is_zero", default)]
     pub(crate) size: u64,
-    #[serde(skip_serializing_if = "is_here", default)]
-    pub(crate) elsewhere: bool,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) elsewhere: Option<Elsewhere>,
     /// What a file held that the log deleted and that stayed here.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) before: Option<ContentHash>,
+    /// The pack that has the content, and where in it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) pack: Option<(ContentHash, u64)>,
 }
 
 impl BaseLine {
     pub(crate) fn new(at: &str, content: Option<Content>) -> BaseLine {
         let (hash, size) = (content.map(|content| content.hash), content.map_or(0, |content| content.size));
-        BaseLine { at: at.to_owned(), hash, size, elsewhere: false, before: None }
+        BaseLine { at: at.to_owned(), hash, size, ..BaseLine::default() }
     }
 
     fn content(&self) -> Option<Content> {
@@ -104,12 +132,12 @@ impl BaseLine {
     }
 }
 
-fn is_zero(size: &u64) -> bool {
-    *size == 0
+fn nothing(count: &usize) -> bool {
+    *count == 0
 }
 
-fn is_here(elsewhere: &bool) -> bool {
-    !elsewhere
+fn is_zero(size: &u64) -> bool {
+    *size == 0
 }
 
 /// The commit that is being published.
@@ -117,6 +145,8 @@ fn is_here(elsewhere: &bool) -> bool {
 pub(crate) struct Publishing {
     pub(crate) position: Position,
     pub(crate) bytes: Bytes,
+    /// The bases that come of it.
+    pub(crate) bases: Vec<BaseLine>,
 }
 
 /// Something that is being done to working files.
@@ -124,6 +154,9 @@ pub(crate) struct Publishing {
 pub(crate) struct Applying {
     /// Tells the reserved names of one attempt from those of another.
     pub(crate) attempt: String,
+    /// How many of the moves, from the first, have to be carried out in order.
+    #[serde(skip_serializing_if = "nothing", default)]
+    pub(crate) in_order: usize,
     pub(crate) moves: Vec<Move>,
     /// How the bases move when all of it is done.
     pub(crate) advance: Advance,
@@ -150,6 +183,7 @@ pub(crate) struct State {
     pub(crate) known: Known,
     snapshot: u64,
     journal_bytes: u64,
+    recent_pack: Mutex<Option<(ContentHash, Bytes)>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -157,6 +191,10 @@ struct Snapshot {
     number: u64,
     store: Option<StoreId>,
     head: Option<Head>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    attempt: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    joined: Option<Position>,
     mark: StateMark,
     bases: Vec<BaseLine>,
 }
@@ -164,6 +202,7 @@ struct Snapshot {
 #[derive(Serialize, Deserialize)]
 struct PublishingHeading {
     position: Position,
+    bases: Vec<BaseLine>,
 }
 
 impl State {
@@ -177,10 +216,14 @@ impl State {
                 identity
             }
         };
-        let mut state = State { backend, identity, known: Known::default(), snapshot: 0, journal_bytes: 0 };
+        let known = Known::default();
+        let recent_pack = Mutex::new(None);
+        let mut state = State { backend, identity, known, snapshot: 0, journal_bytes: 0, recent_pack };
         if let Some((snapshot, _)) = read_frame::<Snapshot>(&*state.backend, "snapshot").await? {
             state.snapshot = snapshot.number;
-            state.known = Known { store: snapshot.store, head: snapshot.head, ..Known::default() };
+            let (store, head) = (snapshot.store, snapshot.head);
+            let (attempt, joined) = (snapshot.attempt, snapshot.joined);
+            state.known = Known { store, head, attempt, joined, ..Known::default() };
             state.known.take(&snapshot.bases, snapshot.mark)?;
         }
         state.replay().await?;
@@ -239,7 +282,9 @@ impl State {
         let snapshot = Snapshot {
             number: self.snapshot + 1,
             store: self.known.store,
-            head: self.known.head,
+            head: self.known.head.clone(),
+            attempt: self.known.attempt.clone(),
+            joined: self.known.joined,
             mark: self.known.log.mark(),
             bases: self.known.lines(),
         };
@@ -259,14 +304,61 @@ impl State {
         }
     }
 
+    /// Keeps contents for as long as a base names them, many in one object; returns where each is, for its base to say.
+    pub(crate) async fn keep_all(
+        &self,
+        contents: &[Bytes],
+    ) -> StoreResult<BTreeMap<ContentHash, (ContentHash, u64)>> {
+        let (packs, places) = pack(contents);
+        for pack in &packs {
+            self.keep(&pack.bytes).await?;
+        }
+        let mut packed = BTreeMap::new();
+        for (content, place) in contents.iter().zip(places) {
+            match place {
+                Place::Pack { object, offset } => {
+                    packed.insert(ContentHash::of(content), (object, offset));
+                }
+                Place::Object(_) | Place::Inline(_) => drop(self.keep(content).await?),
+            }
+        }
+        Ok(packed)
+    }
+
     /// Returns a content that was kept; `None` if it is not there or not what it was.
     pub(crate) async fn kept(&self, hash: &ContentHash) -> StoreResult<Option<Bytes>> {
+        if let Some(packed) = self.known.packed.get(hash)
+            && let Some(pack) = self.pack(&packed.pack).await?
+            && let Some(bytes) = unpack(&pack, packed.offset, &Content { hash: *hash, size: packed.size })
+        {
+            return Ok(Some(bytes));
+        }
+        Ok(self.object(hash).await?.filter(|bytes| ContentHash::of(bytes) == *hash))
+    }
+
+    /// Returns a pack; the last one is at hand, because who asks for one content of it asks for the next.
+    async fn pack(&self, hash: &ContentHash) -> StoreResult<Option<Bytes>> {
+        let recent = self.recent_pack.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, bytes)) = recent.filter(|(recent, _)| recent == hash) {
+            return Ok(Some(bytes));
+        }
+        let pack = self.object(hash).await?;
+        *self.recent_pack.lock().unwrap_or_else(PoisonError::into_inner) =
+            pack.clone().map(|pack| (*hash, pack));
+        Ok(pack)
+    }
+
+    async fn object(&self, hash: &ContentHash) -> StoreResult<Option<Bytes>> {
         match self.backend.read(&object(hash)).await {
-            Ok(object) if ContentHash::of(&object.bytes) == *hash => Ok(Some(object.bytes)),
-            Ok(_) => Ok(None),
+            Ok(object) => Ok(Some(object.bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Tells whether an attempt at working files has moved its bases.
+    pub(crate) fn has_ended(&self, attempt: &str) -> bool {
+        self.known.attempt.as_deref() == Some(attempt)
     }
 
     /// Returns which fingerprint had which content at the last look.
@@ -284,16 +376,34 @@ impl State {
         write_frame(&*self.backend, "stat-cache", &cache.lines(), &[]).await
     }
 
+    /// Returns how far the log was folded when this replica last looked; what cannot be read is looked for again.
+    pub(crate) async fn upkeep(&self) -> StoreResult<Upkeep> {
+        match read_frame::<Upkeep>(&*self.backend, "upkeep").await {
+            Ok(found) => Ok(found.map(|(upkeep, _)| upkeep).unwrap_or_default()),
+            Err(error) if error.kind() == ErrorKind::Internal => Ok(Upkeep::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn save_upkeep(&self, upkeep: &Upkeep) -> StoreResult<()> {
+        write_frame(&*self.backend, "upkeep", upkeep, &[]).await
+    }
+
     /// Fixes the bytes of a commit before the first attempt to publish it.
     pub(crate) async fn begin_publishing(&self, publishing: &Publishing) -> StoreResult<()> {
-        let heading = PublishingHeading { position: publishing.position };
+        let heading = PublishingHeading { position: publishing.position, bases: publishing.bases.clone() };
         write_frame(&*self.backend, "publishing", &heading, &[&publishing.bytes]).await
     }
 
     /// Returns the commit whose publishing was not finished.
     pub(crate) async fn publishing(&self) -> StoreResult<Option<Publishing>> {
         let found = read_frame::<PublishingHeading>(&*self.backend, "publishing").await?;
-        Ok(found.map(|(heading, bytes)| Publishing { position: heading.position, bytes }))
+        let publishing = |(heading, bytes): (PublishingHeading, Bytes)| Publishing {
+            position: heading.position,
+            bytes,
+            bases: heading.bases,
+        };
+        Ok(found.map(publishing))
     }
 
     pub(crate) async fn end_publishing(&self) -> StoreResult<()> {
@@ -317,7 +427,11 @@ impl State {
 impl Known {
     fn advance(&mut self, advance: &Advance) -> StoreResult<()> {
         self.store = Some(advance.store);
-        self.head = Some(advance.head);
+        self.head = Some(advance.head.clone());
+        self.joined = advance.joined.or(self.joined);
+        if advance.attempt.is_some() {
+            self.attempt.clone_from(&advance.attempt);
+        }
         self.take(&advance.bases, advance.mark)
     }
 
@@ -330,10 +444,12 @@ impl Known {
                 Some(before) => drop(self.before.insert(locator.clone(), before)),
                 None => drop(self.before.remove(&locator)),
             }
-            if line.elsewhere {
-                self.elsewhere.insert(locator);
-            } else {
-                self.elsewhere.remove(&locator);
+            match line.elsewhere {
+                Some(why) => drop(self.elsewhere.insert(locator, why)),
+                None => drop(self.elsewhere.remove(&locator)),
+            }
+            if let (Some((pack, offset)), Some(hash)) = (line.pack, line.hash.or(line.before)) {
+                self.packed.insert(hash, Packed { pack, offset, size: line.size });
             }
         }
         if self.log.mark() == mark { Ok(()) } else { Err(damaged("bases", "one of them")) }
@@ -341,12 +457,15 @@ impl Known {
 
     fn lines(&self) -> Vec<BaseLine> {
         let files = self.log.files().iter().map(|(locator, content)| BaseLine {
-            elsewhere: self.elsewhere.contains(locator),
+            elsewhere: self.elsewhere.get(locator).copied(),
+            pack: self.packed.get(&content.hash).map(|packed| (packed.pack, packed.offset)),
             ..BaseLine::new(locator.as_str(), Some(*content))
         });
         let odd = self.log.odd().iter().map(|(key, content)| BaseLine::new(key, Some(*content)));
         let before = self.before.iter().map(|(locator, before)| BaseLine {
             before: Some(*before),
+            size: self.packed.get(before).map_or(0, |packed| packed.size),
+            pack: self.packed.get(before).map(|packed| (packed.pack, packed.offset)),
             ..BaseLine::new(locator.as_str(), None)
         });
         files.chain(odd).chain(before).collect()

@@ -30,6 +30,13 @@ pub enum Trouble {
         /// The position that differs.
         position: Position,
     },
+    /// A position of the log is not there, though a later one is.
+    Gap {
+        /// The position that is not there.
+        missing: Position,
+        /// The later one.
+        found: Position,
+    },
     /// Something in the remote cannot be read.
     Damaged {
         /// What.
@@ -64,6 +71,9 @@ impl fmt::Display for Trouble {
             Trouble::WentBack { position } => {
                 write!(f, "the remote went back: position {} is not what it was", position.number())
             }
+            Trouble::Gap { missing, found } => {
+                write!(f, "the log has a gap: position {missing} is not there, though {found} is")
+            }
             Trouble::Damaged { what, .. } => write!(f, "{what} cannot be read"),
             Trouble::Unfit { position, why } => {
                 write!(f, "the commit at position {} does not fit: {why}", position.number())
@@ -83,6 +93,7 @@ impl StdError for Trouble {
             Trouble::Busy
             | Trouble::OtherStore { .. }
             | Trouble::WentBack { .. }
+            | Trouble::Gap { .. }
             | Trouble::Unfit { .. }
             | Trouble::Unclear(_)
             | Trouble::Vanished

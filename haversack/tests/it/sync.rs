@@ -12,6 +12,8 @@ use tempfile::TempDir;
 
 use crate::subjects::at;
 
+mod folding;
+
 struct Counting(AtomicU64);
 
 impl Ids for Counting {
@@ -38,7 +40,7 @@ impl Gate for NoSecrets {
 }
 
 /// Devices that share a directory.
-struct World {
+pub(crate) struct World {
     base: TempDir,
     ids: Counting,
 }
@@ -74,15 +76,23 @@ impl World {
         all.iter().map(Locator::to_string).collect()
     }
 
-    fn try_sync(&self, device: &str, gate: &dyn Gate, deletions: Deletions) -> Result<Report, Trouble> {
+    /// Opens a device's replica and does something with it.
+    fn with<T>(
+        &self,
+        device: &str,
+        work: impl AsyncFnOnce(&mut Replica, Context<'_>) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         let author = Author { device: device.to_owned(), agent: None, session: None };
         let state = self.open(&format!("{device}/state"));
         block_on(async {
             let mut replica =
                 Replica::open(self.files(device), state, self.open("remote"), &self.ids).await?;
-            let context = Context { clock: &Midnight, ids: &self.ids, gate, author: &author, deletions };
-            replica.sync(context).await
+            work(&mut replica, Context::new(&Midnight, &self.ids, &author)).await
         })
+    }
+
+    fn try_sync(&self, device: &str, gate: &dyn Gate, deletions: Deletions) -> Result<Report, Trouble> {
+        self.with(device, async |replica, context| replica.sync(Context { gate, deletions, ..context }).await)
     }
 
     fn sync(&self, device: &str) -> Report {
@@ -207,11 +217,16 @@ fn a_remote_that_went_back_or_is_another_is_not_written_to() {
     assert!(matches!(trouble, Err(Trouble::WentBack { .. })), "{trouble:?}");
     let _ = block_on(remote.write(&first, bytes, Condition::Absent)).expect("put back");
     assert_eq!(world.sync("laptop").published, 1);
-    let named = Locator::reserved(".haversack/store.json").expect("ours");
-    block_on(remote.delete(&named, Condition::Any)).expect("deleted");
-    world.try_sync("tablet", &Open, Deletions::Cautious).expect_err("a log of another store");
+    for locator in block_on(remote.list_all(&Locator::reserved(".haversack").expect("ours"))).expect("listed")
+    {
+        block_on(remote.delete(&locator, Condition::Any)).expect("replaced");
+    }
+    world.put("tablet", "b.md", "another store\n");
+    world.sync("tablet");
+    world.put("laptop", "a.md", "three\n");
     let trouble = world.try_sync("laptop", &Open, Deletions::Cautious);
     assert!(matches!(trouble, Err(Trouble::OtherStore { .. })), "{trouble:?}");
+    assert_eq!(world.keys("laptop"), ["a.md"]);
 }
 
 #[test]

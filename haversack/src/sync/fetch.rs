@@ -1,0 +1,157 @@
+//! Reads the log after the last position that was taken in: one by one at first, then many at a time, and long ranges from segments.
+
+use super::many::{MAX_AT_ONCE, Work, many};
+use super::progress::Stage;
+use super::remote::At;
+use super::state::Head;
+use super::{Context, Replica, Trouble};
+use crate::ids::{ContentHash, Position, StoreId};
+use crate::log::layout::{self, Item};
+use crate::log::{Commit, Misplaced};
+
+/// The most commits that are taken in at a time.
+const MAX_TAKEN_COMMITS: usize = 256;
+
+/// The most bytes of commits that are taken in at a time, unless one alone has more.
+const MAX_TAKEN_BYTES: usize = 64 * 1024 * 1024;
+
+/// After so many commits it pays to ask for segments.
+const WORTH_A_SEGMENT: usize = 16;
+
+/// A commit as it was read.
+pub(super) struct Taken {
+    pub(super) commit: Commit,
+    pub(super) head: Head,
+}
+
+/// Commits that follow one another.
+struct Chain {
+    store: StoreId,
+    next: Option<Position>,
+    previous: ContentHash,
+    bytes: usize,
+    taken: Vec<Taken>,
+}
+
+impl Chain {
+    fn is_full(&self) -> bool {
+        self.taken.len() >= MAX_TAKEN_COMMITS || self.bytes >= MAX_TAKEN_BYTES
+    }
+
+    /// Takes the next commit, if it is the next.
+    fn add(&mut self, at: At) -> Result<(), Trouble> {
+        let Some(position) = self.next else { return Ok(()) };
+        let commit = Commit::decode(&at.bytes).map_err(|why| Trouble::Damaged {
+            what: format!("the commit at position {}", position.number()),
+            why,
+        })?;
+        commit.belongs(self.store, position, self.previous).map_err(|why| match why {
+            // What we built on is not what they built on.
+            Misplaced::Past { .. } => Trouble::WentBack { position },
+            Misplaced::Store { found } => Trouble::OtherStore { expected: self.store, found },
+            Misplaced::Position { .. } => Trouble::Unfit { position, why: why.to_string() },
+        })?;
+        let hash = ContentHash::of(&at.bytes);
+        self.bytes += at.bytes.len();
+        let version = at.version.map(|version| version.to_string());
+        self.taken.push(Taken { commit, head: Head { position, hash, version } });
+        (self.next, self.previous) = (position.next(), hash);
+        Ok(())
+    }
+}
+
+impl Replica {
+    /// Returns the position after the last one that was taken in, and what a commit there was built on.
+    pub(super) fn next(&self) -> (Position, ContentHash) {
+        match &self.state.known.head {
+            None => (Position::FIRST, ContentHash::of(b"")),
+            Some(head) => (head.position.next().unwrap_or(Position::LAST), head.hash),
+        }
+    }
+
+    /// Reads the commits after the last one that was taken in, a bounded number of them.
+    pub(super) async fn read_log(&self, context: Context<'_>, store: StoreId) -> Result<Vec<Taken>, Trouble> {
+        let (first, previous) = self.next();
+        let mut chain = Chain { store, next: Some(first), previous, bytes: 0, taken: Vec::new() };
+        let mut segments = None;
+        // Most of the time there is nothing, or one.
+        let mut at_once = 1;
+        while let Some(next) = chain.next.filter(|_| !chain.is_full()) {
+            context.progress.at(Stage::Reading, chain.taken.len(), None);
+            if chain.taken.len() >= WORTH_A_SEGMENT {
+                let segments = match &mut segments {
+                    Some(segments) => segments,
+                    None => segments.insert(self.segments(context).await?),
+                };
+                if self.read_segment(context, segments, next, &mut chain).await? {
+                    continue;
+                }
+            }
+            let positions = (0..at_once as u64).filter_map(|ahead| Position::new(next.number() + ahead));
+            for at in self.read_positions(context, positions.collect()).await? {
+                match at {
+                    Some(at) => chain.add(at)?,
+                    // What was read behind it may have been created meanwhile: it is read again.
+                    None => return Ok(chain.taken),
+                }
+            }
+            at_once = chain.taken.len().clamp(1, MAX_AT_ONCE);
+        }
+        Ok(chain.taken)
+    }
+
+    /// Returns what is at positions.
+    pub(super) async fn read_positions(
+        &self,
+        context: Context<'_>,
+        positions: Vec<Position>,
+    ) -> Result<Vec<Option<At>>, Trouble> {
+        let mut reads: Vec<Work<'_, Option<At>, Trouble>> = Vec::with_capacity(positions.len());
+        for position in positions {
+            reads.push(Box::pin(self.remote.at(context.patience, position)));
+        }
+        many(reads).await
+    }
+
+    /// Returns which ranges of the log are in segments.
+    pub(super) async fn segments(&self, context: Context<'_>) -> Result<Vec<(Position, Position)>, Trouble> {
+        let items = self.remote.items(context.patience, &layout::segments(), None).await?;
+        let ranges = items.into_iter().filter_map(|(item, _)| match item {
+            Item::Segment { first, last } => Some((first, last)),
+            _ => None,
+        });
+        Ok(ranges.collect())
+    }
+
+    /// Takes commits from the segment that has the next one; returns whether there was one.
+    ///
+    /// A segment is a shortcut: one that is damaged or does not fit is left alone, and the positions are read.
+    async fn read_segment(
+        &self,
+        context: Context<'_>,
+        segments: &mut Vec<(Position, Position)>,
+        next: Position,
+        chain: &mut Chain,
+    ) -> Result<bool, Trouble> {
+        let covers = |(first, last): &(Position, Position)| (*first..=*last).contains(&next);
+        let Some(index) = segments.iter().position(covers) else { return Ok(false) };
+        let (first, last) = segments[index];
+        let segment = match self.remote.segment(context.patience, first, last).await {
+            Ok(Some(segment)) if segment.store == chain.store => segment,
+            Err(Trouble::Remote(error)) => return Err(Trouble::Remote(error)),
+            Ok(_) | Err(_) => {
+                segments.swap_remove(index);
+                return Ok(false);
+            }
+        };
+        let mut added = false;
+        while let Some(bytes) = chain.next.filter(|_| !chain.is_full()).and_then(|next| segment.get(next)) {
+            if chain.add(At { bytes: bytes.clone(), version: None }).is_err() {
+                segments.swap_remove(index);
+                return Ok(added);
+            }
+            added = true;
+        }
+        Ok(added)
+    }
+}

@@ -1,0 +1,268 @@
+//! Starts from a checkpoint instead of the log's first position, and fetches what the files hold afterwards.
+//!
+//! Joining moves the bases first, to files that are not here yet; they are put in place in bounded portions, each with its own record. So
+//! a device that dies in the middle goes on where it was, and one that fetches only what it is asked for does just less.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haversack_store::{Bytes, Locator};
+
+use super::many::{self, many};
+use super::plan::Elsewhere;
+use super::progress::Stage;
+use super::state::{Advance, BaseLine, Head};
+use super::take_in::{Brought, Work};
+use super::{Context, Replica, Report, Trouble};
+use crate::ids::{ContentHash, Position, StoreId};
+use crate::log::layout::{self, Item};
+use crate::log::{self, Checkpoint, Commit, Content, Place, unpack};
+
+/// How many checkpoints are tried before the log is read from its start.
+const MAX_CHECKPOINTS: usize = 3;
+
+/// The most files that are put in place under one record.
+const MAX_PORTION_FILES: usize = 2_000;
+
+/// The most bytes that are put in place under one record, unless one file alone has more.
+const MAX_PORTION_BYTES: u64 = 32 * 1024 * 1024;
+
+impl Replica {
+    /// Takes in the newest checkpoint that the log confirms, if there is one.
+    pub(super) async fn join(
+        &mut self,
+        context: Context<'_>,
+        store: StoreId,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let Some((checkpoint, head)) = self.newest_checkpoint(context, store).await? else { return Ok(()) };
+        let found = self.look().await?;
+        // What is here already has to be compared now; everything else is fetched afterwards.
+        let differing = checkpoint
+            .files
+            .iter()
+            .filter(|(locator, file)| found.contents.get(*locator).is_some_and(|local| *local != file.hash));
+        let wanted = differing.map(|(_, file)| Content { hash: file.hash, size: file.size });
+        let wanted: Vec<Content> = wanted.collect();
+        let contents = self.contents(context, &wanted, Some(&checkpoint)).await?;
+        let brought = Brought {
+            log: log::State::from(&checkpoint),
+            head,
+            touched: checkpoint.files.keys().cloned().collect(),
+            odd: checkpoint.odd.iter().map(|odd| odd.key.clone()).collect(),
+            contents,
+            last: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            without_content: Elsewhere::Unfetched,
+            joined: Some(checkpoint.position),
+        };
+        self.take_in_some(context, store, brought, report).await
+    }
+
+    /// Returns the newest checkpoint that the log confirms.
+    pub(super) async fn newest_checkpoint(
+        &self,
+        context: Context<'_>,
+        store: StoreId,
+    ) -> Result<Option<(Checkpoint, Head)>, Trouble> {
+        let items = self.remote.items(context.patience, &layout::checkpoints(), None).await?;
+        let positions = items.into_iter().rev().filter_map(|(item, _)| match item {
+            Item::Checkpoint(position) => Some(position),
+            _ => None,
+        });
+        for position in positions.take(MAX_CHECKPOINTS) {
+            if let Some(found) = self.checkpoint(context, store, position).await? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a checkpoint, if the log confirms it.
+    ///
+    /// Anybody may have written it: one that is damaged or forged is no worse than none.
+    async fn checkpoint(
+        &self,
+        context: Context<'_>,
+        store: StoreId,
+        position: Position,
+    ) -> Result<Option<(Checkpoint, Head)>, Trouble> {
+        let at = self.remote.read(context.patience, &layout::checkpoint(position)).await?;
+        let Some(checkpoint) = at.and_then(|at| Checkpoint::decode(&at.bytes).ok()) else { return Ok(None) };
+        let Some(at) = self.remote.at(context.patience, position).await? else { return Ok(None) };
+        let Ok(commit) = Commit::decode(&at.bytes) else { return Ok(None) };
+        let hash = ContentHash::of(&at.bytes);
+        let is_confirmed = (checkpoint.store, checkpoint.position) == (store, position)
+            && (commit.store, commit.position) == (store, position)
+            && (checkpoint.commit, checkpoint.state) == (hash, commit.state);
+        if !is_confirmed {
+            return Ok(None);
+        }
+        let version = at.version.map(|version| version.to_string());
+        Ok(Some((checkpoint, Head { position, hash, version })))
+    }
+
+    /// Returns the checkpoint that this replica started from: it knows where contents are that were not fetched.
+    async fn joined(&self, context: Context<'_>) -> Result<Option<Checkpoint>, Trouble> {
+        let (Some(store), Some(position)) = (self.state.known.store, self.state.known.joined) else {
+            return Ok(None);
+        };
+        Ok(self.checkpoint(context, store, position).await?.map(|(checkpoint, _)| checkpoint))
+    }
+
+    /// Puts files in place that are not here yet.
+    ///
+    /// What somebody made of the same name meanwhile is merged.
+    pub(super) async fn materialise(
+        &mut self,
+        context: Context<'_>,
+        locators: &[Locator],
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let files = self.state.known.log.files();
+        let is_elsewhere = |locator: &&Locator| self.state.known.elsewhere.contains_key(*locator);
+        let wanted = locators.iter().filter(is_elsewhere);
+        let wanted: Vec<(Locator, Content)> =
+            wanted.filter_map(|locator| Some((locator.clone(), *files.get(locator)?))).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let Some(store) = self.state.known.store else { return Ok(()) };
+        let checkpoint = self.joined(context).await?;
+        let mut rest = &wanted[..];
+        while !rest.is_empty() {
+            if !context.patience.has_time() {
+                report.out_of_time = true;
+                return Ok(());
+            }
+            context.progress.at(Stage::Fetching, wanted.len() - rest.len(), Some(wanted.len()));
+            let (portion, later) = rest.split_at(portion_length(rest));
+            self.materialise_some(context, store, portion, checkpoint.as_ref(), report).await?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    async fn materialise_some(
+        &mut self,
+        context: Context<'_>,
+        store: StoreId,
+        portion: &[(Locator, Content)],
+        checkpoint: Option<&Checkpoint>,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let Some(head) = self.state.known.head.clone() else { return Ok(()) };
+        let wanted: Vec<Content> = portion.iter().map(|(_, content)| *content).collect();
+        let contents = self.contents(context, &wanted, checkpoint).await?;
+        let packed: Vec<Bytes> = contents.values().cloned().collect();
+        let packed = self.state.keep_all(&packed).await.map_err(Trouble::Local)?;
+        let brought = Brought {
+            log: log::State::empty(),
+            head: head.clone(),
+            touched: BTreeSet::new(),
+            odd: BTreeSet::new(),
+            contents,
+            last: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            without_content: Elsewhere::Missing,
+            joined: None,
+        };
+        let mut work = Work::default();
+        let mut bases = Vec::new();
+        for (locator, content) in portion {
+            let mine = self.local(locator).await?;
+            match (&mine, brought.contents.get(&content.hash)) {
+                (Some(mine), _) if ContentHash::of(mine) == content.hash => {}
+                (Some(_), _) => {
+                    self.mix(context, locator, None, &content.hash, &brought, &mut work, report).await?;
+                }
+                (None, Some(bytes)) => work.add(locator, None, Some(bytes.clone())),
+                (None, None) => {
+                    report.missing.push(locator.clone());
+                    work.elsewhere.insert(locator.to_string(), Elsewhere::Missing);
+                }
+            }
+            bases.push(BaseLine {
+                elsewhere: work.elsewhere.get(locator.as_str()).copied(),
+                pack: packed.get(&content.hash).copied(),
+                ..BaseLine::new(locator.as_str(), Some(*content))
+            });
+        }
+        report.fetched += work.moves.len();
+        let mark = self.state.known.log.mark();
+        let advance = Advance { store, head, mark, attempt: None, joined: None, bases };
+        self.carry_out(context, work, advance, report).await
+    }
+
+    /// Returns the content of a base: kept here, or from the remote if it was not fetched yet.
+    pub(super) async fn base_content(
+        &self,
+        context: Context<'_>,
+        hash: &ContentHash,
+    ) -> Result<Option<Bytes>, Trouble> {
+        if let Some(kept) = self.state.kept(hash).await.map_err(Trouble::Local)? {
+            return Ok(Some(kept));
+        }
+        let known = &self.state.known;
+        let unfetched = known.elsewhere.keys().filter_map(|locator| known.log.files().get(locator));
+        let Some(content) = unfetched.copied().find(|content| content.hash == *hash) else { return Ok(None) };
+        let checkpoint = self.joined(context).await?;
+        Ok(self.contents(context, &[content], checkpoint.as_ref()).await?.remove(hash))
+    }
+
+    /// Returns contents that the log names, from here or from the remote; those that are not to be had are left out.
+    async fn contents(
+        &self,
+        context: Context<'_>,
+        wanted: &[Content],
+        checkpoint: Option<&Checkpoint>,
+    ) -> Result<BTreeMap<ContentHash, Bytes>, Trouble> {
+        let mut contents = BTreeMap::new();
+        let mut objects = BTreeSet::new();
+        let mut packs: BTreeMap<ContentHash, Vec<(u64, Content)>> = BTreeMap::new();
+        let places: BTreeMap<ContentHash, &Place> = checkpoint
+            .iter()
+            .flat_map(|checkpoint| checkpoint.files.values().map(|file| (file.hash, &file.place)))
+            .collect();
+        for content in wanted {
+            if let Some(kept) = self.state.kept(&content.hash).await.map_err(Trouble::Local)? {
+                contents.insert(content.hash, kept);
+                continue;
+            }
+            match places.get(&content.hash) {
+                Some(Place::Inline(bytes)) => drop(contents.insert(content.hash, bytes.clone())),
+                Some(Place::Pack { object, offset }) => {
+                    packs.entry(*object).or_default().push((*offset, *content));
+                }
+                Some(Place::Object(_)) | None => drop(objects.insert(content.hash)),
+            }
+        }
+        let names: Vec<ContentHash> = objects.into_iter().chain(packs.keys().copied()).collect();
+        let mut reads: Vec<many::Work<'_, Option<Bytes>, Trouble>> = Vec::with_capacity(names.len());
+        for name in &names {
+            reads.push(Box::pin(self.remote.object(context.patience, name)));
+        }
+        for (name, bytes) in names.iter().zip(many(reads).await?) {
+            let Some(bytes) = bytes else { continue };
+            match packs.get(name) {
+                None => drop(contents.insert(*name, bytes)),
+                Some(parts) => {
+                    let parts = parts.iter().filter_map(|(offset, content)| {
+                        Some((content.hash, unpack(&bytes, *offset, content)?))
+                    });
+                    contents.extend(parts);
+                }
+            }
+        }
+        Ok(contents)
+    }
+}
+
+/// Returns how many of some files are put in place under one record.
+fn portion_length(files: &[(Locator, Content)]) -> usize {
+    let mut bytes = 0;
+    let fits = |(_, content): &&(Locator, Content)| {
+        bytes += content.size;
+        bytes <= MAX_PORTION_BYTES
+    };
+    files.iter().take(MAX_PORTION_FILES).take_while(fits).count().max(1)
+}

@@ -1,0 +1,17 @@
+//! Many requests under way at a time, a bounded number of them.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+/// How many requests or files are under way at a time.
+pub(super) const MAX_AT_ONCE: usize = 16;
+
+/// Something that is under way.
+pub(super) type Work<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
+
+/// Does many things, a bounded number of them at a time, and returns what came of them in their order; the first error ends it.
+pub(super) async fn many<T: Send, E: Send>(work: Vec<Work<'_, T, E>>) -> Result<Vec<T>, E> {
+    stream::iter(work).buffered(MAX_AT_ONCE).try_collect().await
+}

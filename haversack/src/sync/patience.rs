@@ -1,0 +1,29 @@
+//! How long a sync waits, and until when: handed in, because the engine knows no timer and no chance.
+
+use async_trait::async_trait;
+
+/// How long a sync waits before it asks a remote again, and whether it goes on at all.
+#[async_trait]
+pub trait Patience: Send + Sync {
+    /// Waits before a request is repeated for the `repetition`-th time, longer each time and never equally long on two devices; returns
+    /// whether it is still worth it.
+    async fn wait(&self, repetition: usize) -> bool;
+
+    /// Tells whether there is time for another step. What was done until then is whole.
+    fn has_time(&self) -> bool;
+}
+
+/// Does not wait, and takes all the time it needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Impatient;
+
+#[async_trait]
+impl Patience for Impatient {
+    async fn wait(&self, _: usize) -> bool {
+        false
+    }
+
+    fn has_time(&self) -> bool {
+        true
+    }
+}

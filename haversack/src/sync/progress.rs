@@ -1,0 +1,29 @@
+//! How far a sync is, told to whoever draws it.
+
+/// What a sync is busy with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Commits are read.
+    Reading,
+    /// Contents are fetched and put into working files.
+    Fetching,
+    /// Commits are published.
+    Sending,
+    /// The plain objects beside the log are brought up to date.
+    Mirroring,
+}
+
+/// Is told how far a sync is.
+pub trait Progress: Send + Sync {
+    /// Says that so much of a stage is done, and how much there is in all, if that is known.
+    fn at(&self, stage: Stage, done: usize, total: Option<usize>);
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Quiet;
+
+impl Progress for Quiet {
+    fn at(&self, _: Stage, _: usize, _: Option<usize>) {}
+}

@@ -1,0 +1,321 @@
+//! Tells the log what differs here: a commit is fixed, then tried until it is known whose commit is at its position.
+
+use haversack_store::Version;
+
+use super::plan::{self, Gone, Pending};
+use super::planted::{Planted, has};
+use super::progress::Stage;
+use super::remote::Attempt;
+use super::state::{Advance, BaseLine, Head, Publishing};
+use super::{Context, Replica, Report, Sending, Trouble};
+use crate::ids::{CommitId, ContentHash, Position, StoreId};
+use crate::log::layout::{self, Item};
+use crate::log::{Carried, Commit, FileChange, MAX_CHANGES, MAX_INLINE_BYTES, What};
+
+/// How often a position is tried before the sync is left for later.
+const MAX_ATTEMPTS: usize = 3;
+
+/// The most bytes of content inside one commit.
+const MAX_INLINE_TOTAL: usize = 8 * 1024 * 1024;
+
+/// Whose commit is at a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// Ours: this attempt created it, so nothing comes after it yet.
+    Created,
+    /// Ours, as reading it told.
+    Ours,
+    /// Somebody else's.
+    Theirs,
+}
+
+/// What is done first about a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FirstStep {
+    Read,
+    Try,
+}
+
+/// Where a replica stands in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Nothing is known to come after what it has taken in.
+    AtTheEnd,
+    /// There is more to take in.
+    Behind,
+}
+
+impl Replica {
+    /// Finds out what became of a commit whose publishing was not finished.
+    pub(super) async fn finish_publishing(&mut self, context: Context<'_>) -> Result<(), Trouble> {
+        match self.state.publishing().await.map_err(Trouble::Local)? {
+            None => Ok(()),
+            Some(publishing) => self.settle(context, &publishing, FirstStep::Read).await.map(drop),
+        }
+    }
+
+    /// Publishes what differs; `None` if nothing does.
+    pub(super) async fn publish(
+        &mut self,
+        context: Context<'_>,
+        store: StoreId,
+        sending: Sending<'_>,
+        report: &mut Report,
+    ) -> Result<Option<Settled>, Trouble> {
+        let Some(mut pending) = self.pending(context, sending, report).await? else { return Ok(None) };
+        pending.changed.retain(|locator| !report.held.iter().any(|(held, _)| held == locator));
+        let (changes, bases) = self.changes(context, &pending, report).await?;
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        if self.standing(context).await? == Standing::Behind {
+            return Ok(Some(Settled::Theirs));
+        }
+        let (position, previous) = self.next();
+        let mark = self.state.known.log.mark_after(&changes);
+        let mark = mark.map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        let commit = Commit {
+            store,
+            position,
+            id: CommitId::from_bytes(context.ids.next()),
+            previous,
+            replica: self.id(),
+            device: context.author.device.clone(),
+            agent: context.author.agent.clone(),
+            session: context.author.session.clone(),
+            time: context.clock.now(),
+            cause: "sync".to_owned(),
+            state: mark,
+            changes,
+            odd: Vec::new(),
+        };
+        let bytes = commit.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        let publishing = Publishing { position, bytes, bases };
+        if !has(Planted::TriedBeforeFixed) {
+            self.state.begin_publishing(&publishing).await.map_err(Trouble::Local)?;
+        }
+        self.settle(context, &publishing, FirstStep::Try).await.map(Some)
+    }
+
+    /// Returns what there is to send; files that stay here are told in the report.
+    async fn pending(
+        &mut self,
+        context: Context<'_>,
+        sending: Sending<'_>,
+        report: &mut Report,
+    ) -> Result<Option<Pending>, Trouble> {
+        if let Sending::Nothing = sending {
+            return Ok(None);
+        }
+        report.held.clear();
+        report.waiting_deletions.clear();
+        let (_, mut pending, mut gone) = self.look_for_changes(context).await?;
+        if !pending.met.is_empty() {
+            self.materialise(context, &pending.met, report).await?;
+            (_, pending, gone) = self.look_for_changes(context).await?;
+        }
+        if gone == Gone::Ask {
+            report.waiting_deletions = std::mem::take(&mut pending.deleted);
+        }
+        if let Sending::One(locator) = sending {
+            pending.changed.retain(|changed| changed == locator);
+            pending.deleted.retain(|deleted| deleted == locator);
+        }
+        report.held = plan::unfit_names(self.state.known.bases(), &pending);
+        Ok(Some(pending).filter(|pending| !pending.is_empty()))
+    }
+
+    /// Makes sure that what the next commit is built on is still what it was, and that nothing is known to come after it.
+    async fn standing(&self, context: Context<'_>) -> Result<Standing, Trouble> {
+        let head = self.state.known.head.as_ref();
+        let after = head.and_then(|head| Position::new(head.position.number() - 1)).map(layout::commit);
+        let items = self.remote.items(context.patience, &layout::commits(), after.as_ref()).await?;
+        let next = self.next().0;
+        let mut later = items.iter().filter_map(|(item, _)| match item {
+            Item::Commit(position) if *position >= next => Some(*position),
+            _ => None,
+        });
+        if let Some(later) = later.next() {
+            // Positions are created in order: if a later one is there, the next one was, before it was listed.
+            return match later == next || self.remote.at(context.patience, next).await?.is_some() {
+                true => Ok(Standing::Behind),
+                false => Err(Trouble::Gap { missing: next, found: later }),
+            };
+        }
+        let Some(head) = head else { return Ok(Standing::AtTheEnd) };
+        let listed = items.iter().find(|(item, _)| *item == Item::Commit(head.position));
+        let version = listed.and_then(|(_, info)| info.version.as_ref()).map(Version::as_str);
+        if version.is_some() && version == head.version.as_deref() {
+            return Ok(Standing::AtTheEnd);
+        }
+        self.check_head(context).await?;
+        Ok(Standing::AtTheEnd)
+    }
+
+    /// Returns what a commit says about the files that differ, as many as fit into one, and the bases that come of it.
+    async fn changes(
+        &self,
+        context: Context<'_>,
+        pending: &Pending,
+        report: &mut Report,
+    ) -> Result<(Vec<FileChange>, Vec<BaseLine>), Trouble> {
+        let mut changes = Vec::new();
+        let mut contents = Vec::new();
+        let mut inline = 0;
+        for (number, locator) in pending.changed.iter().enumerate() {
+            if changes.len() >= MAX_CHANGES || inline > MAX_INLINE_TOTAL {
+                break;
+            }
+            context.progress.at(Stage::Sending, number, Some(pending.changed.len()));
+            let Some(bytes) = self.local(locator).await? else { continue };
+            if let Some(why) = context.gate.holds(locator, &bytes) {
+                report.held.push((locator.clone(), why));
+                continue;
+            }
+            let base = self.state.known.log.files().get(locator).copied();
+            let hash = ContentHash::of(&bytes);
+            if base.is_some_and(|base| base.hash == hash) {
+                continue;
+            }
+            contents.push(bytes.clone());
+            let size = bytes.len() as u64;
+            let extends = |base: &crate::log::Content| {
+                let start = usize::try_from(base.size).ok().and_then(|length| bytes.get(..length));
+                base.size > 0 && base.size < size && start.map(ContentHash::of) == Some(base.hash)
+            };
+            let extended = base.filter(extends);
+            let carry = match extended {
+                Some(base) => bytes.slice(usize::try_from(base.size).unwrap_or(0)..),
+                None => bytes,
+            };
+            let carried = if carry.len() <= MAX_INLINE_BYTES {
+                inline += carry.len();
+                Carried::Inline(carry)
+            } else {
+                Carried::Object(self.remote.put_object(context.patience, &carry).await?)
+            };
+            let what = match extended {
+                Some(base) => {
+                    What::Append { base: base.hash, base_size: base.size, hash, size, added: carried }
+                }
+                None => What::Put { hash, size, content: carried },
+            };
+            changes.push(FileChange { locator: locator.clone(), what });
+        }
+        let room = MAX_CHANGES - changes.len();
+        let deleted = pending.deleted.iter().take(room);
+        changes.extend(deleted.map(|locator| FileChange { locator: locator.clone(), what: What::Delete }));
+        let packed = self.state.keep_all(&contents).await.map_err(Trouble::Local)?;
+        let base = |change: &FileChange| {
+            let after = change.what.after();
+            let pack = after.and_then(|content| packed.get(&content.hash).copied());
+            BaseLine { pack, ..BaseLine::new(change.locator.as_str(), after) }
+        };
+        let bases = changes.iter().map(base).collect();
+        Ok((changes, bases))
+    }
+
+    /// Tries to create a position until it is known whose commit is there.
+    async fn settle(
+        &mut self,
+        context: Context<'_>,
+        publishing: &Publishing,
+        first: FirstStep,
+    ) -> Result<Settled, Trouble> {
+        let Publishing { position, bytes, .. } = publishing;
+        let mut last = None;
+        let mut step = first;
+        for attempt in 1..=MAX_ATTEMPTS {
+            if step == FirstStep::Try {
+                let tried = self.remote.attempt(*position, bytes.clone()).await;
+                if has(Planted::TriedBeforeFixed) {
+                    self.state.begin_publishing(publishing).await.map_err(Trouble::Local)?;
+                }
+                match tried {
+                    Attempt::Created(version) => {
+                        return self.settled(publishing, Settled::Created, Some(version)).await;
+                    }
+                    Attempt::NotKnown(_) if has(Planted::LostAnswerMeansOurs) => {
+                        return self.settled(publishing, Settled::Ours, None).await;
+                    }
+                    Attempt::NotKnown(_) if has(Planted::LostAnswerMeansTheirs) => {
+                        return self.settled(publishing, Settled::Theirs, None).await;
+                    }
+                    Attempt::NotKnown(error) if has(Planted::NewBytesForEveryAttempt) => {
+                        self.state.end_publishing().await.map_err(Trouble::Local)?;
+                        return Err(Trouble::Remote(error));
+                    }
+                    Attempt::NotKnown(error) => last = Some(error),
+                }
+            }
+            match self.remote.at(context.patience, *position).await? {
+                Some(there) if there.bytes == *bytes => {
+                    return self.settled(publishing, Settled::Ours, there.version).await;
+                }
+                Some(_) => return self.settled(publishing, Settled::Theirs, None).await,
+                // Nothing there says nothing: an attempt may still be on its way.
+                None => {}
+            }
+            if step == FirstStep::Read {
+                // It may have been long ago: what it was built on must still be there.
+                step = FirstStep::Try;
+                self.check_head(context).await?;
+            } else if attempt < MAX_ATTEMPTS && !context.patience.wait(attempt).await {
+                break;
+            }
+        }
+        Err(last.map_or(Trouble::Unclear("a position"), Trouble::Remote))
+    }
+
+    /// Makes sure that the last position that was taken in is still what it was.
+    pub(super) async fn check_head(&self, context: Context<'_>) -> Result<(), Trouble> {
+        let Some(head) = &self.state.known.head else { return Ok(()) };
+        let there = self.remote.at(context.patience, head.position).await?;
+        if there.as_ref().is_some_and(|at| ContentHash::of(&at.bytes) == head.hash) {
+            return Ok(());
+        }
+        let commit = there.and_then(|at| Commit::decode(&at.bytes).ok());
+        let found = match commit {
+            Some(commit) => Some(commit.store),
+            None => self.remote.store(context.patience).await?,
+        };
+        match (self.state.known.store, found) {
+            (Some(expected), Some(found)) if expected != found => {
+                Err(Trouble::OtherStore { expected, found })
+            }
+            _ => Err(Trouble::WentBack { position: head.position }),
+        }
+    }
+
+    /// Ends a publishing whose outcome is known.
+    async fn settled(
+        &mut self,
+        publishing: &Publishing,
+        settled: Settled,
+        version: Option<Version>,
+    ) -> Result<Settled, Trouble> {
+        if settled != Settled::Theirs {
+            let commit = Commit::decode(&publishing.bytes)
+                .map_err(|why| Trouble::Damaged { what: "our own commit".to_owned(), why })?;
+            let is_done = self.position().is_some_and(|position| position >= commit.position);
+            if !is_done {
+                let head = Head {
+                    position: commit.position,
+                    hash: ContentHash::of(&publishing.bytes),
+                    version: version.map(|version| version.to_string()),
+                };
+                let advance = Advance {
+                    store: commit.store,
+                    head,
+                    mark: commit.state,
+                    attempt: None,
+                    joined: None,
+                    bases: publishing.bases.clone(),
+                };
+                self.state.advance(&advance).await.map_err(Trouble::Local)?;
+            }
+        }
+        self.state.end_publishing().await.map_err(Trouble::Local)?;
+        Ok(settled)
+    }
+}

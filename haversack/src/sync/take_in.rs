@@ -1,0 +1,421 @@
+//! Takes in what the log brought: what it comes to, what that means for working files, and the bases that move with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haversack_store::{Bytes, Error as StoreError, Locator};
+
+use super::fetch::Taken;
+use super::plan::{self, Elsewhere, Step, Theirs, Winner};
+use super::planted::{Planted, has};
+use super::state::{Advance, Applying, BaseLine, Head, Move};
+use super::{Context, Replica, Report, Trouble, apply};
+use crate::ids::{CommitId, ContentHash, Position, StoreId};
+use crate::log::{self, Carried, FileChange, What};
+use crate::merge::{Rule, Side, merge};
+
+/// What the log brought.
+pub(super) struct Brought {
+    /// The files after it.
+    pub(super) log: log::State,
+    /// Where that is in the log.
+    pub(super) head: Head,
+    /// The files it says something about.
+    pub(super) touched: BTreeSet<Locator>,
+    /// The same under names that are refused.
+    pub(super) odd: BTreeSet<String>,
+    /// The contents that came with it.
+    pub(super) contents: BTreeMap<ContentHash, Bytes>,
+    /// Of files that were deleted, what they held before, if it came with the same commits.
+    pub(super) last: BTreeMap<Locator, ContentHash>,
+    /// Which device changed a file last.
+    pub(super) devices: BTreeMap<Locator, String>,
+    /// What becomes of a new file whose content did not come with it.
+    pub(super) without_content: Elsewhere,
+    /// The checkpoint that it is, if it is one.
+    pub(super) joined: Option<Position>,
+}
+
+/// What is to be done to working files.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) moves: Vec<Move>,
+    pub(super) contents: Vec<Option<Bytes>>,
+    /// How many of the moves have to be carried out in order.
+    in_order: usize,
+    /// Files that are not put in place, and why.
+    pub(super) elsewhere: BTreeMap<String, Elsewhere>,
+    /// What files held that the log deleted and that stay here.
+    before: BTreeMap<String, ContentHash>,
+}
+
+impl Work {
+    pub(super) fn add(&mut self, locator: &Locator, expected: Option<ContentHash>, new: Option<Bytes>) {
+        let hash = new.as_ref().map(|bytes| ContentHash::of(bytes));
+        self.moves.push(Move { at: locator.to_string(), expected, new: hash, last: None });
+        self.contents.push(new);
+    }
+}
+
+impl Replica {
+    /// Takes in commits until there are no more; returns whether there were any.
+    pub(super) async fn take_in(
+        &mut self,
+        context: Context<'_>,
+        store: StoreId,
+        report: &mut Report,
+    ) -> Result<bool, Trouble> {
+        let mut any = false;
+        while context.patience.has_time() {
+            let taken = self.read_log(context, store).await?;
+            if taken.is_empty() {
+                return Ok(any);
+            }
+            let brought = self.fold(context, &taken).await?;
+            self.take_in_some(context, store, brought, report).await?;
+            report.taken += taken.len();
+            any = true;
+        }
+        report.out_of_time = true;
+        Ok(any)
+    }
+
+    /// Returns what commits come to, and the contents they carry.
+    async fn fold(&self, context: Context<'_>, taken: &[Taken]) -> Result<Brought, Trouble> {
+        let last = taken.last().expect("something was taken in");
+        let mut brought = Brought {
+            log: self.state.known.log.clone(),
+            head: last.head.clone(),
+            touched: BTreeSet::new(),
+            odd: BTreeSet::new(),
+            contents: BTreeMap::new(),
+            last: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            without_content: Elsewhere::Missing,
+            joined: None,
+        };
+        for Taken { commit, .. } in taken {
+            brought.odd.extend(commit.odd.iter().map(|odd| odd.key.clone()));
+            for FileChange { locator, what } in &commit.changes {
+                brought.touched.insert(locator.clone());
+                brought.devices.insert(locator.clone(), commit.device.clone());
+                let (hash, content) = match what {
+                    What::Delete => {
+                        let had = brought.log.files().get(locator).map(|content| content.hash);
+                        let base = self.state.known.log.files().get(locator).map(|content| content.hash);
+                        // What another device brought back and deleted again counts as well.
+                        if let Some(had) = had.filter(|had| Some(*had) != base) {
+                            brought.last.insert(locator.clone(), had);
+                        }
+                        continue;
+                    }
+                    What::Put { hash, content, .. } => (hash, self.carried(context, content).await?),
+                    What::Append { base, hash, added, .. } => {
+                        let base = match brought.contents.get(base) {
+                            _ if has(Planted::AppendToAnything) => self.local(locator).await?,
+                            Some(base) => Some(base.clone()),
+                            None => self.base_content(context, base).await?,
+                        };
+                        let added = self.carried(context, added).await?;
+                        let whole = base
+                            .zip(added)
+                            .map(|(base, added)| Bytes::from([&base[..], &added[..]].concat()));
+                        (hash, whole)
+                    }
+                };
+                let fits =
+                    |content: &Bytes| ContentHash::of(content) == *hash || has(Planted::AppendToAnything);
+                if let Some(content) = content.filter(fits) {
+                    brought.contents.insert(*hash, content);
+                }
+            }
+            brought
+                .log
+                .apply(commit)
+                .map_err(|why| Trouble::Unfit { position: commit.position, why: why.to_string() })?;
+        }
+        Ok(brought)
+    }
+
+    async fn carried(&self, context: Context<'_>, carried: &Carried) -> Result<Option<Bytes>, Trouble> {
+        match carried {
+            Carried::Inline(bytes) => Ok(Some(bytes.clone())),
+            Carried::Object(hash) => self.remote.object(context.patience, hash).await,
+        }
+    }
+
+    /// Takes in what the log brought, and moves the bases with the files.
+    pub(super) async fn take_in_some(
+        &mut self,
+        context: Context<'_>,
+        store: StoreId,
+        brought: Brought,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let (found, _, _) = self.look_for_changes(context).await?;
+        let bases = self.state.known.bases();
+        let theirs: plan::Brought = brought
+            .touched
+            .iter()
+            .map(|locator| {
+                let theirs = match brought.log.files().get(locator) {
+                    Some(content) => Theirs::Has(content.hash),
+                    None if has(Planted::LastIsIgnored) => Theirs::Deleted { last: None },
+                    None => Theirs::Deleted { last: brought.last.get(locator).copied() },
+                };
+                (locator.clone(), theirs)
+            })
+            .collect();
+        let position = brought.head.position;
+        let steps = plan::take_in(bases, &found.contents, &theirs)
+            .map_err(|reason| Trouble::Unfit { position, why: reason.to_string() })?;
+        let packed = self.keep_brought(&brought).await?;
+        let mut work = Work::default();
+        for step in &steps {
+            self.prepare(context, step, &brought, &mut work, report).await?;
+        }
+        let keys = brought.touched.iter().map(Locator::as_str).chain(brought.odd.iter().map(String::as_str));
+        let bases = keys.map(|key| {
+            let content = brought.log.files().get(key).or_else(|| brought.log.odd().get(key)).copied();
+            BaseLine {
+                elsewhere: work.elsewhere.get(key).copied(),
+                before: work.before.get(key).copied(),
+                pack: content.and_then(|content| packed.get(&content.hash).copied()),
+                ..BaseLine::new(key, content)
+            }
+        });
+        let advance = Advance {
+            store,
+            head: brought.head.clone(),
+            mark: brought.log.mark(),
+            attempt: None,
+            joined: brought.joined,
+            bases: bases.collect(),
+        };
+        self.carry_out(context, work, advance, report).await
+    }
+
+    /// Keeps the contents of the new bases, before any base moves.
+    async fn keep_brought(
+        &self,
+        brought: &Brought,
+    ) -> Result<BTreeMap<ContentHash, (ContentHash, u64)>, Trouble> {
+        if has(Planted::BasesAreNotKept) {
+            return Ok(BTreeMap::new());
+        }
+        let mut contents = Vec::new();
+        for locator in &brought.touched {
+            let now = brought.log.files().get(locator).map(|content| &content.hash);
+            match (now, brought.last.get(locator)) {
+                (Some(now), _) => contents.extend(brought.contents.get(now).cloned()),
+                (None, Some(last)) => {
+                    if let Some(bytes) = brought.contents.get(last) {
+                        self.state.keep(bytes).await.map_err(Trouble::Local)?;
+                    }
+                }
+                (None, None) => {}
+            }
+        }
+        self.state.keep_all(&contents).await.map_err(Trouble::Local)
+    }
+
+    /// Does what is to be done to working files, under a record, and moves the bases with them.
+    pub(super) async fn carry_out(
+        &mut self,
+        context: Context<'_>,
+        work: Work,
+        mut advance: Advance,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        if work.moves.is_empty() {
+            return self.state.advance(&advance).await.map_err(Trouble::Local);
+        }
+        let attempt = CommitId::from_bytes(context.ids.next()).to_string();
+        advance.attempt = Some(attempt.clone());
+        let prepared = apply::prepare(&*self.files, &attempt, &work.moves, &work.contents).await;
+        prepared.map_err(Trouble::Local)?;
+        let applying = Applying { attempt, in_order: work.in_order, moves: work.moves, advance };
+        if !has(Planted::FileWithoutRecord) {
+            self.state.begin_applying(&applying).await.map_err(Trouble::Local)?;
+        }
+        self.apply(&applying, report).await.map_err(Trouble::Local)
+    }
+
+    /// Completes what a process that died was doing to working files.
+    pub(super) async fn finish_applying(&mut self, report: &mut Report) -> Result<(), Trouble> {
+        match self.state.applying().await.map_err(Trouble::Local)? {
+            None if has(Planted::LeftoversStay) => Ok(()),
+            None => apply::sweep(&*self.files).await.map_err(Trouble::Local),
+            Some(applying) => self.apply(&applying, report).await.map_err(Trouble::Local),
+        }
+    }
+
+    /// Carries out moves that were recorded, and moves the bases with them.
+    async fn apply(&mut self, applying: &Applying, report: &mut Report) -> Result<(), StoreError> {
+        let is_done = self.state.has_ended(&applying.attempt);
+        if has(Planted::BaseBeforeFile) && !is_done {
+            self.state.advance(&applying.advance).await?;
+            apply::carry_out(&*self.files, &self.state, applying).await?;
+        } else if !is_done {
+            let met = apply::carry_out(&*self.files, &self.state, applying).await?;
+            let mut advance = applying.advance.clone();
+            for line in &mut advance.bases {
+                if met.refused.iter().any(|refused| refused.as_str() == line.at) {
+                    line.elsewhere = Some(Elsewhere::Refused);
+                }
+                if met.stayed.iter().any(|stayed| stayed.as_str() == line.at) {
+                    let moved = applying.moves.iter().find(|moved| moved.at == line.at);
+                    line.before = moved.and_then(|moved| moved.last.or(moved.expected));
+                }
+            }
+            report.refused.extend(met.refused);
+            report.edits_won.extend(met.stayed);
+            self.state.advance(&advance).await?;
+        }
+        apply::clean_up(&*self.files, applying).await?;
+        self.state.end_applying().await
+    }
+
+    /// Returns a content, from what came with the log or from what was kept.
+    async fn content(
+        &self,
+        context: Context<'_>,
+        brought: &Brought,
+        hash: &ContentHash,
+    ) -> Result<Option<Bytes>, Trouble> {
+        match brought.contents.get(hash) {
+            Some(bytes) => Ok(Some(bytes.clone())),
+            None => self.base_content(context, hash).await,
+        }
+    }
+
+    /// Turns a step into moves of working files.
+    async fn prepare(
+        &self,
+        context: Context<'_>,
+        step: &Step,
+        brought: &Brought,
+        work: &mut Work,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        match step {
+            Step::Agree { .. } => {}
+            Step::Take { locator, expected, theirs } => {
+                self.put(locator, *expected, theirs, brought, work, report).await?;
+            }
+            Step::EditWins { locator, winner } => {
+                report.edits_won.push(locator.clone());
+                match winner {
+                    Winner::Theirs(theirs) => {
+                        self.put(locator, None, theirs, brought, work, report).await?;
+                    }
+                    Winner::Ours { last } => {
+                        let base = self.state.known.log.files().get(locator).map(|content| content.hash);
+                        let base = base.or_else(|| self.state.known.before.get(locator).copied());
+                        if let Some(last) = last {
+                            self.mix(context, locator, base, last, brought, work, report).await?;
+                        }
+                        let before = last.or(base);
+                        let before = before.filter(|_| !has(Planted::StartIsForgotten));
+                        work.before.extend(before.map(|before| (locator.to_string(), before)));
+                    }
+                }
+            }
+            Step::Remove { locator, expected, last } => {
+                let moved =
+                    Move { at: locator.to_string(), expected: Some(*expected), new: None, last: *last };
+                work.moves.push(moved);
+                work.contents.push(None);
+            }
+            Step::MakeWay { from, to, expected } => {
+                let Some(ours) = self.local(from).await? else { return Ok(()) };
+                if ContentHash::of(&ours) == *expected {
+                    work.add(to, None, Some(ours));
+                    work.add(from, Some(*expected), None);
+                    work.in_order = work.moves.len();
+                }
+            }
+            Step::Merge { locator, base, theirs, .. } => {
+                self.mix(context, locator, *base, theirs, brought, work, report).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges a content of theirs into a working file.
+    #[expect(clippy::too_many_arguments, reason = "all of it is what a merge is about")]
+    pub(super) async fn mix(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        base: Option<ContentHash>,
+        theirs: &ContentHash,
+        brought: &Brought,
+        work: &mut Work,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let Some(theirs) = self.content(context, brought, theirs).await? else {
+            // Both stay as they are until the other one can be had.
+            report.missing.push(locator.clone());
+            work.elsewhere.insert(locator.to_string(), Elsewhere::Missing);
+            return Ok(());
+        };
+        // Read now: it may have changed since the look.
+        let Some(ours) = self.local(locator).await? else {
+            work.add(locator, None, Some(theirs));
+            return Ok(());
+        };
+        let base = match base {
+            Some(base) => self.content(context, brought, &base).await?,
+            None => None,
+        };
+        let all = base.iter().chain([&ours, &theirs]).map(|bytes| &bytes[..]);
+        let rule = Rule::of(locator, all);
+        let device = brought.devices.get(locator).map_or("another device", String::as_str);
+        let sides = [Side { bytes: &ours, device: &context.author.device }, Side { bytes: &theirs, device }];
+        let base = base.filter(|_| !has(Planted::Union));
+        let mut merged = merge(rule, base.as_deref(), sides[0], sides[1]);
+        if has(Planted::NewestWins) {
+            merged.bytes = theirs.clone();
+        }
+        report.merged.push(locator.clone());
+        if merged.both_kept {
+            report.both_kept.push(locator.clone());
+        }
+        if let Some(copy) = merged.copy {
+            apply::put_copy(&*self.files, locator, copy).await.map_err(Trouble::Local)?;
+        }
+        if merged.bytes != ours {
+            // Both at hand if somebody changes the file once more while it is replaced.
+            let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
+            self.state.keep(&merged.bytes).await.map_err(Trouble::Local)?;
+            work.add(locator, Some(expected), Some(merged.bytes));
+        }
+        Ok(())
+    }
+
+    async fn put(
+        &self,
+        locator: &Locator,
+        expected: Option<ContentHash>,
+        theirs: &ContentHash,
+        brought: &Brought,
+        work: &mut Work,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let content = match brought.contents.get(theirs) {
+            Some(content) => Some(content.clone()),
+            None => self.state.kept(theirs).await.map_err(Trouble::Local)?,
+        };
+        match content {
+            Some(content) => work.add(locator, expected, Some(content)),
+            // The log names a content that is not at hand: the file is not here, which is no deletion.
+            None => {
+                if brought.without_content == Elsewhere::Missing {
+                    report.missing.push(locator.clone());
+                }
+                work.elsewhere.insert(locator.to_string(), brought.without_content);
+            }
+        }
+        Ok(())
+    }
+}
