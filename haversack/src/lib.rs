@@ -13,6 +13,7 @@ pub mod file_storage;
 pub mod frame;
 pub mod ids;
 pub mod log;
+pub mod manifest;
 mod memory;
 pub mod memory_tool;
 pub mod merge;

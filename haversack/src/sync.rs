@@ -17,6 +17,7 @@ mod apply;
 mod fetch;
 mod join;
 mod many;
+mod mirror;
 mod patience;
 mod plan;
 pub mod planted;
@@ -34,6 +35,7 @@ use std::time::Duration;
 
 use haversack_store::{Backend, Bytes, ErrorKind, Guard, Locator};
 
+pub use self::mirror::Mirrored;
 pub use self::patience::{Impatient, Patience};
 use self::plan::{Elsewhere, Gone, Pending};
 pub use self::progress::{Progress, Quiet, Stage};
@@ -139,6 +141,15 @@ pub enum Fetching {
     WhenAsked,
 }
 
+/// Whether the store's files are also kept as plain objects beside the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mirror {
+    /// They are, for people and other tools.
+    On,
+    /// They are not.
+    Off,
+}
+
 /// What a sync did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -162,6 +173,10 @@ pub struct Report {
     pub missing: Vec<Locator>,
     /// Deletions that wait until somebody says that they are meant.
     pub waiting_deletions: Vec<Locator>,
+    /// Files that somebody had changed in the mirror by hand.
+    pub foreign: Vec<Locator>,
+    /// What is in the mirror under names that are refused, and why.
+    pub odd: Vec<(String, String)>,
     /// Whether it ended because there was no more time; what was done is whole.
     pub out_of_time: bool,
     /// Why the log was not folded though it should have been: it is tried again after the next commit.
@@ -231,6 +246,36 @@ impl Replica {
     /// Publishes one file, having taken in what is new if there is anything.
     pub async fn push_one(&mut self, context: Context<'_>, locator: &Locator) -> Result<Report, Trouble> {
         self.run(context, Sending::One(locator)).await
+    }
+
+    /// Looks at everything again: every file here, every object of the mirror, what could not be had before, and what nobody needs.
+    pub async fn reconcile(&mut self, context: Context<'_>, mirror: Mirror) -> Result<Report, Trouble> {
+        let mut report = Report::default();
+        self.cache = StatCache::default();
+        self.check_store(context).await?;
+        self.rounds(context, Sending::All, &mut report).await?;
+        for why in [Elsewhere::Refused, Elsewhere::Missing] {
+            self.materialise(context, &self.elsewhere(why), &mut report).await?;
+        }
+        if mirror == Mirror::On {
+            let mend = self.take_in_foreign(context, &mut report).await?;
+            self.rounds(context, Sending::All, &mut report).await?;
+            self.mirror_and_mend(context, &mend).await?;
+        }
+        self.upkeep(context).await?;
+        self.compact(context).await?;
+        self.state.collect().await.map_err(Trouble::Local)?;
+        self.state.save_cache(&self.cache).await.map_err(Trouble::Local)?;
+        Ok(report)
+    }
+
+    /// Makes sure that the remote is still the one it was, and whole as far as it can be seen.
+    async fn check_store(&self, context: Context<'_>) -> Result<(), Trouble> {
+        let Some(expected) = self.state.known.store else { return Ok(()) };
+        match self.remote.store(context.patience).await? {
+            Some(found) if found != expected => Err(Trouble::OtherStore { expected, found }),
+            _ => self.standing(context).await.map(drop),
+        }
     }
 
     /// Fetches files that were not fetched when the log was taken in.

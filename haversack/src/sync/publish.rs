@@ -38,7 +38,7 @@ enum FirstStep {
 
 /// Where a replica stands in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+pub(super) enum Standing {
     /// Nothing is known to come after what it has taken in.
     AtTheEnd,
     /// There is more to take in.
@@ -126,7 +126,7 @@ impl Replica {
     }
 
     /// Makes sure that what the next commit is built on is still what it was, and that nothing is known to come after it.
-    async fn standing(&self, context: Context<'_>) -> Result<Standing, Trouble> {
+    pub(super) async fn standing(&self, context: Context<'_>) -> Result<Standing, Trouble> {
         let head = self.state.known.head.as_ref();
         let after = head.and_then(|head| Position::new(head.position.number() - 1)).map(layout::commit);
         let items = self.remote.items(context.patience, &layout::commits(), after.as_ref()).await?;

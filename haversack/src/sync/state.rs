@@ -11,11 +11,11 @@
 //! - `upkeep` how far the log was folded when this replica last looked; losing it costs a request.
 //! - `stat-cache` which fingerprint had which content; losing it costs time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haversack_store::{
-    Backend, Bytes, Condition, Durability, Error as StoreError, ErrorKind, Locator, Operation,
+    Backend, BackendExt, Bytes, Condition, Durability, Error as StoreError, ErrorKind, Locator, Operation,
     Result as StoreResult,
 };
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,8 @@ pub(crate) struct Known {
     pub(crate) elsewhere: BTreeMap<Locator, Elsewhere>,
     /// What files held that the log deleted and that stayed here.
     pub(crate) before: BTreeMap<Locator, ContentHash>,
+    /// What somebody had put into the mirror by hand that was taken in.
+    pub(crate) foreign: BTreeMap<Locator, ContentHash>,
     /// The checkpoint that this replica started from: it knows where the contents of files are that were not fetched yet.
     pub(crate) joined: Option<Position>,
     /// Which attempt at working files moved the bases last.
@@ -119,6 +121,9 @@ pub(crate) struct BaseLine {
     /// The pack that has the content, and where in it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) pack: Option<(ContentHash, u64)>,
+    /// What somebody had put into the mirror by hand that was taken in.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) foreign: Option<ContentHash>,
 }
 
 impl BaseLine {
@@ -376,6 +381,69 @@ impl State {
         write_frame(&*self.backend, "stat-cache", &cache.lines(), &[]).await
     }
 
+    /// Removes contents that no base names; only while nothing is being published or applied.
+    ///
+    /// A pack of which less than half is still named is replaced by one of what is.
+    pub(crate) async fn collect(&mut self) -> StoreResult<usize> {
+        if self.publishing().await?.is_some() || self.applying().await?.is_some() {
+            return Ok(0);
+        }
+        self.repack().await?;
+        let named: BTreeSet<ContentHash> = self.named().collect();
+        let packs = named.iter().filter_map(|hash| self.known.packed.get(hash)).map(|packed| packed.pack);
+        let packs: BTreeSet<ContentHash> = packs.collect();
+        let mut removed = 0;
+        for locator in self.backend.list_all(&place("objects")).await? {
+            let Ok(hash) = locator.name().parse::<ContentHash>() else { continue };
+            if !packs.contains(&hash) && !named.contains(&hash) {
+                self.backend.delete(&locator, Condition::Any).await?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Returns the contents that must be kept.
+    fn named(&self) -> impl Iterator<Item = ContentHash> {
+        let bases = self.known.log.files().values().map(|content| content.hash);
+        bases.chain(self.known.before.values().copied())
+    }
+
+    /// Puts what is still named of packs that are mostly not into new ones.
+    async fn repack(&mut self) -> StoreResult<()> {
+        let mut used: BTreeMap<ContentHash, u64> = BTreeMap::new();
+        let named: BTreeSet<ContentHash> = self.named().collect();
+        for packed in named.iter().filter_map(|hash| self.known.packed.get(hash)) {
+            *used.entry(packed.pack).or_default() += packed.size;
+        }
+        let mut sparse = BTreeSet::new();
+        for (pack, used) in used {
+            let size = self.pack(&pack).await?.map_or(0, |pack| pack.len() as u64);
+            if used * 2 < size {
+                sparse.insert(pack);
+            }
+        }
+        let is_sparse = |hash: &&ContentHash| {
+            self.known.packed.get(*hash).is_some_and(|packed| sparse.contains(&packed.pack))
+        };
+        let mut contents = Vec::new();
+        for hash in named.iter().filter(is_sparse) {
+            contents.extend(self.kept(hash).await?);
+        }
+        let places = self.keep_all(&contents).await?;
+        if places.is_empty() {
+            return Ok(());
+        }
+        for content in &contents {
+            let hash = ContentHash::of(content);
+            if let Some((pack, offset)) = places.get(&hash) {
+                let packed = Packed { pack: *pack, offset: *offset, size: content.len() as u64 };
+                self.known.packed.insert(hash, packed);
+            }
+        }
+        self.fold().await
+    }
+
     /// Returns how far the log was folded when this replica last looked; what cannot be read is looked for again.
     pub(crate) async fn upkeep(&self) -> StoreResult<Upkeep> {
         match read_frame::<Upkeep>(&*self.backend, "upkeep").await {
@@ -440,6 +508,9 @@ impl Known {
         for line in bases {
             self.log.set(&line.at, line.content());
             let Ok(locator) = Locator::parse(&line.at) else { continue };
+            if let Some(foreign) = line.foreign {
+                self.foreign.insert(locator.clone(), foreign);
+            }
             match line.before {
                 Some(before) => drop(self.before.insert(locator.clone(), before)),
                 None => drop(self.before.remove(&locator)),
@@ -458,17 +529,26 @@ impl Known {
     fn lines(&self) -> Vec<BaseLine> {
         let files = self.log.files().iter().map(|(locator, content)| BaseLine {
             elsewhere: self.elsewhere.get(locator).copied(),
+            foreign: self.foreign.get(locator).copied(),
             pack: self.packed.get(&content.hash).map(|packed| (packed.pack, packed.offset)),
             ..BaseLine::new(locator.as_str(), Some(*content))
         });
         let odd = self.log.odd().iter().map(|(key, content)| BaseLine::new(key, Some(*content)));
         let before = self.before.iter().map(|(locator, before)| BaseLine {
             before: Some(*before),
+            foreign: self.foreign.get(locator).copied(),
             size: self.packed.get(before).map_or(0, |packed| packed.size),
             pack: self.packed.get(before).map(|packed| (packed.pack, packed.offset)),
             ..BaseLine::new(locator.as_str(), None)
         });
-        files.chain(odd).chain(before).collect()
+        let is_alone =
+            |locator: &Locator| !self.log.files().contains_key(locator) && !self.before.contains_key(locator);
+        let foreign = self.foreign.iter().filter(|(locator, _)| is_alone(locator));
+        let foreign = foreign.map(|(locator, foreign)| BaseLine {
+            foreign: Some(*foreign),
+            ..BaseLine::new(locator.as_str(), None)
+        });
+        files.chain(odd).chain(before).chain(foreign).collect()
     }
 }
 

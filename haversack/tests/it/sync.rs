@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use crate::subjects::at;
 
 mod folding;
+mod mirror;
 
 struct Counting(AtomicU64);
 

@@ -1,0 +1,210 @@
+//! `manifest.json`: the readable index of the plain objects beside the log, for people and other programs.
+//!
+//! ```json
+//! {
+//!   "schema_version": 1,
+//!   "updated_at": "2026-04-17T20:00:00Z",
+//!   "store": "0d5c…", "position": 42,
+//!   "entries": {
+//!     "behavioral/MEMORY.md": {"size": 1234, "mtime": "2026-04-17T19:58:00Z", "hash": "af13…", "version": "0x8D…"}
+//!   }
+//! }
+//! ```
+//!
+//! # Invariants
+//! - It is derived: whoever cannot read it writes a new one (`sync::mirror::a_manifest_that_cannot_be_read_is_written_anew`). One of a newer
+//!   schema is left alone (`a_newer_schema_is_left_alone`).
+//! - An entry says what an object held when we last wrote it, so a foreign edit can be told from it (`sync::mirror`).
+//! - A name that is no locator is left out, and does not stop the rest (`odd_names_are_left_out`).
+
+use std::collections::BTreeMap;
+
+use haversack_store::{Bytes, Locator};
+use serde::{Deserialize, Serialize};
+
+use crate::frame::{BadFrame, as_number, shown};
+use crate::ids::{ContentHash, Position, StoreId, Timestamp};
+
+/// The largest manifest that is read.
+pub const MAX_MANIFEST_BYTES: usize = 64 * 1024 * 1024;
+
+/// The schema that is written, and the newest that is read.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The index of the plain objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// The store they are of.
+    pub store: Option<StoreId>,
+    /// The position of the log that they show.
+    pub position: Option<Position>,
+    /// When it was written, to be shown.
+    pub updated_at: Option<Timestamp>,
+    /// The objects.
+    pub entries: BTreeMap<Locator, Entry>,
+}
+
+/// What an object held when it was last written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was written, to be shown.
+    pub mtime: Timestamp,
+    /// The name of its content.
+    pub hash: Option<ContentHash>,
+    /// What the storage calls that state of it.
+    pub version: Option<String>,
+}
+
+impl Manifest {
+    /// Returns the bytes: the same for the same manifest.
+    pub fn encode(&self) -> Bytes {
+        let entries = self.entries.iter().map(|(locator, entry)| {
+            let line = EntryLine {
+                size: entry.size,
+                mtime: Some(spelled(entry.mtime)),
+                hash: entry.hash,
+                version: entry.version.clone(),
+            };
+            (locator.to_string(), line)
+        });
+        let lines = Lines {
+            schema_version: SCHEMA_VERSION,
+            updated_at: self.updated_at.map(spelled),
+            store: self.store,
+            position: self.position,
+            entries: entries.collect(),
+        };
+        let mut bytes = serde_json::to_vec_pretty(&lines).expect("strings and numbers print");
+        bytes.push(b'\n');
+        bytes.into()
+    }
+
+    /// Reads a manifest.
+    pub fn decode(bytes: &Bytes) -> Result<Manifest, BadFrame> {
+        if bytes.len() > MAX_MANIFEST_BYTES {
+            return Err(BadFrame::TooLarge { what: "bytes", limit: as_number(MAX_MANIFEST_BYTES) });
+        }
+        let bad = |error: serde_json::Error| BadFrame::damaged(shown(&error.to_string()));
+        let Schema { schema_version: version } = serde_json::from_slice(bytes).map_err(bad)?;
+        if version > SCHEMA_VERSION {
+            return Err(BadFrame::Newer { version });
+        }
+        let lines: Lines = serde_json::from_slice(bytes).map_err(bad)?;
+        let entries = lines.entries.into_iter().filter_map(|(key, line)| {
+            let locator = Locator::from_stored_key(&key)
+                .ok()
+                .filter(|locator| !locator.is_root() && !locator.is_reserved())?;
+            let mtime = line.mtime.as_deref().and_then(read_time).unwrap_or(Timestamp(0));
+            Some((locator, Entry { size: line.size, mtime, hash: line.hash, version: line.version }))
+        });
+        Ok(Manifest {
+            store: lines.store,
+            position: lines.position,
+            updated_at: lines.updated_at.as_deref().and_then(read_time),
+            entries: entries.collect(),
+        })
+    }
+}
+
+fn spelled(time: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(time.0).map_or_else(|_| String::new(), |time| time.to_string())
+}
+
+fn read_time(text: &str) -> Option<Timestamp> {
+    text.parse::<jiff::Timestamp>().ok().map(|time| Timestamp(time.as_millisecond()))
+}
+
+#[derive(Deserialize)]
+struct Schema {
+    schema_version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Lines {
+    schema_version: u32,
+    #[serde(default)]
+    updated_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    store: Option<StoreId>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    position: Option<Position>,
+    entries: BTreeMap<String, EntryLine>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct EntryLine {
+    /// A group of files has none of its own.
+    #[serde(default)]
+    size: u64,
+    #[serde(default)]
+    mtime: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    hash: Option<ContentHash>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    version: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Manifest {
+        let entry = Entry {
+            size: 18,
+            mtime: Timestamp(1_776_455_880_000),
+            hash: Some(ContentHash::of(b"x")),
+            version: Some("0x8D".to_owned()),
+        };
+        Manifest {
+            store: Some(StoreId::from_bytes([1; 16])),
+            position: Position::new(42),
+            updated_at: Some(Timestamp(1_776_456_000_000)),
+            entries: [(Locator::parse("behavioral/MEMORY.md").expect("valid"), entry)].into(),
+        }
+    }
+
+    #[test]
+    fn it_is_read_as_it_was_written() {
+        let bytes = example().encode();
+        assert_eq!(Manifest::decode(&bytes), Ok(example()));
+        let text = std::str::from_utf8(&bytes).expect("text");
+        assert!(text.contains("\"updated_at\": \"2026-04-17T20:00:00Z\""), "{text}");
+    }
+
+    #[test]
+    fn the_schema_of_others_is_read() {
+        let seed = r#"{"schema_version":1,"updated_at":"2026-04-17T20:00:00Z","entries":{
+            "behavioral/MEMORY.md":{"size":1234,"mtime":"..."},"behavioral/feedback_*.md":{"count":15,"total_size":24000}}}"#;
+        let manifest = Manifest::decode(&Bytes::from_static(seed.as_bytes())).expect("read");
+        let memory = &manifest.entries["behavioral/MEMORY.md"];
+        assert_eq!((memory.size, memory.mtime, memory.hash), (1234, Timestamp(0), None));
+    }
+
+    #[test]
+    fn odd_names_are_left_out() {
+        let entries = r#""../x":{"size":1},"a//b":{"size":1},"":{"size":1},"manifest.json":{"size":1},"ok.md":{"size":2}"#;
+        let bytes = format!(r#"{{"schema_version":1,"entries":{{{entries}}}}}"#);
+        let manifest = Manifest::decode(&bytes.into()).expect("read");
+        assert_eq!(manifest.entries.keys().map(Locator::as_str).collect::<Vec<_>>(), ["ok.md"]);
+    }
+
+    #[test]
+    fn a_newer_schema_is_left_alone() {
+        let newer = Bytes::from_static(br#"{"schema_version":2,"entries":[]}"#);
+        assert_eq!(Manifest::decode(&newer), Err(BadFrame::Newer { version: 2 }));
+        for damaged in [&b"{"[..], b"", b"[]", br#"{"schema_version":1}"#, br#"{"entries":{}}"#] {
+            let decoded = Manifest::decode(&Bytes::from_static(damaged));
+            assert!(matches!(decoded, Err(BadFrame::Damaged { .. })), "{decoded:?}");
+        }
+    }
+
+    #[test]
+    fn every_cut_is_refused() {
+        let bytes = example().encode();
+        for cut in 0..bytes.len() - 2 {
+            assert!(Manifest::decode(&bytes.slice(..cut)).is_err(), "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! The store's files as plain objects beside the log, for people and other tools.
+//!
+//! The mirror is derived: it is written after a commit, never read to decide, and whatever is missing or stale in it is mended by the
+//! next device that writes it. Only a full reconcile looks at what somebody changed there by hand.
+//!
+//! # Invariants
+//! - Nothing that we did not write ourselves is overwritten or removed: every write names the version it replaces
+//!   (`sync::mirror::a_foreign_edit_is_not_overwritten`).
+//! - A content that the log ever had for a file is an old mirror of ours, not somebody's edit
+//!   (`sync::mirror::an_old_object_is_no_edit`).
+//! - An edit is taken in once, whatever happens in between (`sync::mirror::an_edit_is_taken_in_once`).
+//! - That an object is not there is no deletion (`sync::mirror::what_is_gone_from_the_mirror_comes_back`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_lite::StreamExt;
+use haversack_store::{Bytes, Condition, ErrorKind, Info, Locator, Version};
+
+use super::plan::Elsewhere;
+use super::progress::Stage;
+use super::remote::{At, patiently};
+use super::state::{Advance, BaseLine};
+use super::take_in::{Brought, Work};
+use super::{Context, Replica, Report, Trouble};
+use crate::ids::{ContentHash, Position};
+use crate::log::{self, Commit};
+use crate::manifest::{Entry, Manifest};
+
+/// How often an object or the manifest is tried because another device writes it too.
+const MAX_TRIES: usize = 4;
+
+/// How many positions are read at a time when the log is searched.
+const SEARCHED_AT_ONCE: u64 = 64;
+
+/// What bringing the mirror up to date came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mirrored {
+    /// How many objects were written.
+    pub written: usize,
+    /// How many objects were removed.
+    pub removed: usize,
+    /// Objects that somebody else changed: they stay as they are until a full reconcile takes them in.
+    pub foreign: Vec<Locator>,
+}
+
+/// The manifest as it was read.
+struct Index {
+    manifest: Manifest,
+    version: Option<Version>,
+}
+
+/// What became of one object.
+enum Outcome {
+    Done(Option<Entry>),
+    Foreign,
+}
+
+impl Replica {
+    /// Brings the plain objects and the manifest up to date with the position that was taken in.
+    pub async fn mirror(&mut self, context: Context<'_>) -> Result<Mirrored, Trouble> {
+        self.mirror_and_mend(context, &BTreeSet::new()).await
+    }
+
+    /// The same, and looks at objects that are not what the manifest says.
+    pub(super) async fn mirror_and_mend(
+        &mut self,
+        context: Context<'_>,
+        mend: &BTreeSet<Locator>,
+    ) -> Result<Mirrored, Trouble> {
+        let mut mirrored = Mirrored::default();
+        for _ in 0..MAX_TRIES {
+            let index = self.index(context).await?;
+            if self.mirror_once(context, index, mend, &mut mirrored).await? {
+                self.end_foreign(&mirrored).await?;
+                return Ok(mirrored);
+            }
+            mirrored.foreign.clear();
+        }
+        // Somebody else is at it: they write what we would.
+        Ok(mirrored)
+    }
+
+    /// Notes that edits which were taken in are not there any more: the same text could be put there again.
+    async fn end_foreign(&mut self, mirrored: &Mirrored) -> Result<(), Trouble> {
+        let known = &self.state.known;
+        let (Some(store), Some(head)) = (known.store, known.head.clone()) else { return Ok(()) };
+        let ended = known.foreign.iter().filter_map(|(locator, hash)| {
+            let now = known.log.files().get(locator).copied();
+            let now_hash = now.map(|content| content.hash).unwrap_or(ContentHash::of(b""));
+            let has_ended = *hash != now_hash && !mirrored.foreign.contains(locator);
+            has_ended.then(|| BaseLine {
+                elsewhere: known.elsewhere.get(locator).copied(),
+                before: known.before.get(locator).copied(),
+                foreign: Some(now_hash),
+                ..BaseLine::new(locator.as_str(), now)
+            })
+        });
+        let bases: Vec<BaseLine> = ended.collect();
+        if bases.is_empty() {
+            return Ok(());
+        }
+        let mark = known.log.mark();
+        let advance = Advance { store, head, mark, attempt: None, joined: None, bases };
+        self.state.advance(&advance).await.map_err(Trouble::Local)
+    }
+
+    async fn index(&self, context: Context<'_>) -> Result<Index, Trouble> {
+        let Some(At { bytes, version }) = self.remote.read(context.patience, &place()).await? else {
+            return Ok(Index { manifest: Manifest::default(), version: None });
+        };
+        match Manifest::decode(&bytes) {
+            Ok(manifest) if manifest.store.is_none_or(|store| Some(store) == self.state.known.store) => {
+                Ok(Index { manifest, version })
+            }
+            Err(why) if why.is_newer() => Err(Trouble::Damaged { what: "manifest.json".to_owned(), why }),
+            // It is of another store, or cannot be read: everything is compared, and a new one is written.
+            Ok(_) | Err(_) => Ok(Index { manifest: Manifest::default(), version }),
+        }
+    }
+
+    /// Returns whether the manifest could be written.
+    async fn mirror_once(
+        &self,
+        context: Context<'_>,
+        index: Index,
+        mend: &BTreeSet<Locator>,
+        mirrored: &mut Mirrored,
+    ) -> Result<bool, Trouble> {
+        let Some(head) = &self.state.known.head else { return Ok(true) };
+        let Index { manifest, version } = index;
+        if manifest.position.is_some_and(|position| position > head.position) {
+            return Ok(true);
+        }
+        let files = self.state.known.log.files();
+        let mut entries = manifest.entries.clone();
+        let is_stale = |locator: &Locator| {
+            let now = files.get(locator).map(|content| content.hash);
+            let is_written = manifest.entries.get(locator).is_some_and(|entry| entry.hash == now);
+            !is_written || now.is_none() || mend.contains(locator)
+        };
+        let all: BTreeSet<&Locator> = files.keys().chain(manifest.entries.keys()).chain(mend).collect();
+        let stale: Vec<&Locator> = all.into_iter().filter(|locator| is_stale(locator)).collect();
+        for (number, locator) in stale.iter().enumerate() {
+            context.progress.at(Stage::Mirroring, number, Some(stale.len()));
+            let entry = manifest.entries.get(*locator);
+            let outcome = match files.get(*locator) {
+                Some(content) => {
+                    let Some(bytes) = self.state.kept(&content.hash).await.map_err(Trouble::Local)? else {
+                        // Not fetched here: whoever has it writes it.
+                        continue;
+                    };
+                    self.put_plain(context, locator, &bytes, entry, manifest.position).await?
+                }
+                None => self.remove_plain(context, locator, entry, manifest.position).await?,
+            };
+            match outcome {
+                Outcome::Done(Some(entry)) => {
+                    mirrored.written += 1;
+                    entries.insert((*locator).clone(), entry);
+                }
+                Outcome::Done(None) => {
+                    mirrored.removed += 1;
+                    entries.remove(*locator);
+                }
+                // The entry stays: it tells what the edit was made from.
+                Outcome::Foreign => mirrored.foreign.push((*locator).clone()),
+            }
+        }
+        let is_current = manifest.position == Some(head.position) || entries == manifest.entries;
+        if stale.is_empty() && is_current && version.is_some() {
+            return Ok(true);
+        }
+        let (store, position) = (self.state.known.store, Some(head.position));
+        let manifest = Manifest { store, position, updated_at: Some(context.clock.now()), entries };
+        let condition = version.map_or(Condition::Absent, Condition::Matches);
+        match self.remote.backend().write(&place(), manifest.encode(), condition).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
+            Err(error) => Err(Trouble::Remote(error)),
+        }
+    }
+
+    /// Writes an object, unless somebody else has changed it.
+    async fn put_plain(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        bytes: &Bytes,
+        entry: Option<&Entry>,
+        since: Option<Position>,
+    ) -> Result<Outcome, Trouble> {
+        let hash = ContentHash::of(bytes);
+        let entry_of = |version: &Version| Entry {
+            size: bytes.len() as u64,
+            mtime: context.clock.now(),
+            hash: Some(hash),
+            version: Some(version.to_string()),
+        };
+        let known = entry.and_then(|entry| entry.version.as_deref()).map(Version::new);
+        let mut condition = known.map_or(Condition::Absent, Condition::Matches);
+        for _ in 0..MAX_TRIES {
+            let written = self.remote.backend().write(locator, bytes.clone(), condition.clone()).await;
+            match written {
+                Ok(written) => return Ok(Outcome::Done(Some(entry_of(&written.version)))),
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(Trouble::Remote(error)),
+            }
+            match self.remote.read(context.patience, locator).await? {
+                None => condition = Condition::Absent,
+                Some(At { bytes: there, version }) => {
+                    let Some(version) = version else { return Ok(Outcome::Foreign) };
+                    let there = ContentHash::of(&there);
+                    if there == hash {
+                        return Ok(Outcome::Done(Some(entry_of(&version))));
+                    }
+                    if !self.is_ours(context, locator, there, entry, since).await? {
+                        return Ok(Outcome::Foreign);
+                    }
+                    condition = Condition::Matches(version);
+                }
+            }
+        }
+        Ok(Outcome::Foreign)
+    }
+
+    /// Removes an object, unless somebody else has changed it.
+    async fn remove_plain(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        entry: Option<&Entry>,
+        since: Option<Position>,
+    ) -> Result<Outcome, Trouble> {
+        for _ in 0..MAX_TRIES {
+            let Some(At { bytes, version: Some(version) }) =
+                self.remote.read(context.patience, locator).await?
+            else {
+                return Ok(Outcome::Done(None));
+            };
+            if !self.is_ours(context, locator, ContentHash::of(&bytes), entry, since).await? {
+                return Ok(Outcome::Foreign);
+            }
+            match self.remote.backend().delete(locator, Condition::Matches(version)).await {
+                Ok(()) => return Ok(Outcome::Done(None)),
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(Trouble::Remote(error)),
+            }
+        }
+        Ok(Outcome::Foreign)
+    }
+
+    /// Tells whether an object holds what a device of ours has written there: what the manifest says, or what the log had since.
+    async fn is_ours(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        hash: ContentHash,
+        entry: Option<&Entry>,
+        since: Option<Position>,
+    ) -> Result<bool, Trouble> {
+        // An edit that was taken in may be replaced too.
+        let was_taken_in = self.state.known.foreign.get(locator) == Some(&hash);
+        if was_taken_in || entry.is_some_and(|entry| entry.hash == Some(hash)) {
+            return Ok(true);
+        }
+        // Most likely somebody wrote it since the manifest was; but a manifest can lag behind.
+        for from in since.into_iter().chain([Position::FIRST]) {
+            let suspects = [(locator.clone(), hash)].into();
+            if !self.known_to_log(context, suspects, from).await?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns which contents the log ever had for their files, from a position on.
+    async fn known_to_log(
+        &self,
+        context: Context<'_>,
+        suspects: BTreeSet<(Locator, ContentHash)>,
+        from: Position,
+    ) -> Result<BTreeSet<(Locator, ContentHash)>, Trouble> {
+        let mut known = BTreeSet::new();
+        let Some(head) = &self.state.known.head else { return Ok(known) };
+        let mut next = from.number();
+        while next <= head.position.number() && known.len() < suspects.len() {
+            let end = head.position.number().min(next + SEARCHED_AT_ONCE - 1);
+            let positions = (next..=end).filter_map(Position::new).collect();
+            for at in self.read_positions(context, positions).await?.into_iter().flatten() {
+                let Ok(commit) = Commit::decode(&at.bytes) else { continue };
+                let contents = commit.changes.into_iter().filter_map(|change| {
+                    let content = change.what.after()?;
+                    Some((change.locator, content.hash))
+                });
+                known.extend(contents.filter(|content| suspects.contains(content)));
+            }
+            next = end + 1;
+        }
+        Ok(known)
+    }
+
+    /// Takes in what somebody changed in the mirror by hand, as if it had been changed here.
+    ///
+    /// Returns the objects that are not what they should be.
+    pub(super) async fn take_in_foreign(
+        &mut self,
+        context: Context<'_>,
+        report: &mut Report,
+    ) -> Result<BTreeSet<Locator>, Trouble> {
+        let mut mend = BTreeSet::new();
+        let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
+            return Ok(mend);
+        };
+        let Index { manifest, .. } = self.index(context).await?;
+        let changed = self.changed_objects(context, &manifest, &mut mend, report).await?;
+        let suspects = changed.iter().map(|(locator, bytes)| (locator.clone(), ContentHash::of(bytes)));
+        let known = self.known_to_log(context, suspects.collect(), Position::FIRST).await?;
+        let mut work = Work::default();
+        let mut bases = Vec::new();
+        for (locator, bytes) in changed {
+            mend.insert(locator.clone());
+            let hash = ContentHash::of(&bytes);
+            let is_old = known.contains(&(locator.clone(), hash));
+            if is_old || self.state.known.foreign.get(&locator) == Some(&hash) {
+                continue;
+            }
+            let base = manifest.entries.get(&locator).and_then(|entry| entry.hash);
+            let brought = Brought {
+                log: log::State::empty(),
+                head: head.clone(),
+                touched: BTreeSet::new(),
+                odd: BTreeSet::new(),
+                contents: [(hash, bytes)].into(),
+                last: BTreeMap::new(),
+                devices: [(locator.clone(), "the mirror".to_owned())].into(),
+                without_content: Elsewhere::Missing,
+                joined: None,
+            };
+            self.mix(context, &locator, base, &hash, &brought, &mut work, report).await?;
+            let content = self.state.known.log.files().get(&locator).copied();
+            bases.push(BaseLine {
+                elsewhere: self.state.known.elsewhere.get(&locator).copied(),
+                before: self.state.known.before.get(&locator).copied(),
+                foreign: Some(hash),
+                ..BaseLine::new(locator.as_str(), content)
+            });
+            report.foreign.push(locator);
+        }
+        if !bases.is_empty() {
+            let mark = self.state.known.log.mark();
+            let advance = Advance { store, head, mark, attempt: None, joined: None, bases };
+            self.carry_out(context, work, advance, report).await?;
+        }
+        Ok(mend)
+    }
+
+    /// Returns the objects that hold something else than the manifest and the log say, and notes those that are not there.
+    async fn changed_objects(
+        &self,
+        context: Context<'_>,
+        manifest: &Manifest,
+        mend: &mut BTreeSet<Locator>,
+        report: &mut Report,
+    ) -> Result<Vec<(Locator, Bytes)>, Trouble> {
+        let list = || async {
+            let mut infos = Vec::new();
+            let mut odd = Vec::new();
+            let mut pages = self.remote.backend().scan(&Locator::root(), None);
+            while let Some(page) = pages.next().await {
+                let page = page?;
+                infos.extend(page.infos);
+                odd.extend(page.odd);
+            }
+            Ok((infos, odd))
+        };
+        let (infos, odd): (Vec<Info>, _) =
+            patiently(context.patience, list).await.map_err(Trouble::Remote)?;
+        report.odd.extend(odd.into_iter().map(|odd| (odd.shown, odd.why)));
+        let there: BTreeSet<&Locator> = infos.iter().map(|info| &info.locator).collect();
+        mend.extend(manifest.entries.keys().filter(|locator| !there.contains(locator)).cloned());
+        let mut changed = Vec::new();
+        for info in infos {
+            let entry = manifest.entries.get(&info.locator);
+            let version = info.version.as_ref().map(Version::as_str);
+            if version.is_some() && entry.is_some_and(|entry| entry.version.as_deref() == version) {
+                continue;
+            }
+            let Some(at) = self.remote.read(context.patience, &info.locator).await? else { continue };
+            let hash = Some(ContentHash::of(&at.bytes));
+            let now = self.state.known.log.files().get(&info.locator).map(|content| content.hash);
+            if hash != now && hash != entry.and_then(|entry| entry.hash) {
+                changed.push((info.locator, at.bytes));
+            }
+        }
+        Ok(changed)
+    }
+}
+
+fn place() -> Locator {
+    Locator::reserved("manifest.json").expect("one of our own names")
+}

@@ -1,0 +1,176 @@
+//! The plain objects beside the log, and what somebody changes in them by hand.
+
+use futures_lite::future::block_on;
+use haversack::manifest::Manifest;
+use haversack::store::{BackendExt, Condition, Locator};
+use haversack::sync::{Mirror, Mirrored, Report, Trouble};
+
+use super::World;
+use crate::subjects::at;
+
+impl World {
+    fn mirror(&self, device: &str) -> Mirrored {
+        self.with(device, async |replica, context| replica.mirror(context).await).expect("mirrored")
+    }
+
+    fn reconcile(&self, device: &str) -> Report {
+        self.with(device, async |replica, context| replica.reconcile(context, Mirror::On).await)
+            .expect("reconciled")
+    }
+
+    fn plain(&self, key: &str) -> Option<String> {
+        block_on(self.open("remote").read_text(&at(key))).expect("text")
+    }
+
+    /// Puts an object into the mirror, as somebody who does not know what it is.
+    fn put_plain(&self, key: &str, text: &str) {
+        let _ = block_on(self.open("remote").write_text(&at(key), text)).expect("written");
+    }
+
+    fn manifest(&self) -> Manifest {
+        let object = block_on(self.open("remote").read(&manifest_place())).expect("there");
+        Manifest::decode(&object.bytes).expect("whole")
+    }
+}
+
+fn manifest_place() -> Locator {
+    Locator::reserved("manifest.json").expect("ours")
+}
+
+#[test]
+fn files_are_there_as_plain_objects() {
+    let world = World::new();
+    world.put("laptop", "behavioral/MEMORY.md", "- ports\n");
+    world.put("laptop", "old.md", "old\n");
+    world.sync("laptop");
+    assert_eq!(world.mirror("laptop").written, 2);
+    assert_eq!(world.plain("behavioral/MEMORY.md").as_deref(), Some("- ports\n"));
+    let manifest = world.manifest();
+    assert_eq!(manifest.position.map(|position| position.number()), Some(1));
+    assert_eq!(manifest.entries["behavioral/MEMORY.md"].size, 8);
+    assert_eq!(world.mirror("laptop"), Mirrored::default(), "nothing is left to do");
+    world.sync("desktop");
+    world.delete("desktop", "old.md");
+    world.put("desktop", "behavioral/MEMORY.md", "- ports\n- people\n");
+    world.sync("desktop");
+    let mirrored = world.mirror("desktop");
+    assert_eq!((mirrored.written, mirrored.removed), (1, 1));
+    assert_eq!(world.plain("old.md"), None);
+    assert_eq!(world.mirror("laptop"), Mirrored::default(), "who is behind leaves it alone");
+}
+
+#[test]
+fn a_manifest_that_cannot_be_read_is_written_anew() {
+    let world = World::new();
+    world.put("laptop", "a.md", "one\n");
+    world.sync("laptop");
+    world.mirror("laptop");
+    let remote = world.open("remote");
+    for text in ["", "{", "[1]"] {
+        let _ = block_on(remote.write_text(&manifest_place(), text)).expect("damaged");
+        world.mirror("laptop");
+        assert_eq!(world.manifest().entries.len(), 1);
+    }
+    let newer = "{\"schema_version\": 2, \"entries\": {}}";
+    let _ = block_on(remote.write_text(&manifest_place(), newer)).expect("written");
+    let trouble = world.with("laptop", async |replica, context| replica.mirror(context).await);
+    assert!(matches!(trouble, Err(Trouble::Damaged { .. })), "{trouble:?}");
+}
+
+#[test]
+fn a_foreign_edit_is_not_overwritten() {
+    let world = World::new();
+    world.put("laptop", "a.md", "one\n");
+    world.sync("laptop");
+    world.mirror("laptop");
+    world.put_plain("a.md", "one\nby hand\n");
+    world.put_plain("new.md", "made by hand\n");
+    world.put("laptop", "a.md", "zero\none\n");
+    world.sync("laptop");
+    assert_eq!(world.mirror("laptop").foreign, [at("a.md")]);
+    assert_eq!(world.plain("a.md").as_deref(), Some("one\nby hand\n"));
+    let report = world.reconcile("laptop");
+    assert_eq!(report.foreign, [at("a.md"), at("new.md")]);
+    assert_eq!(world.text("laptop", "a.md").as_deref(), Some("zero\none\nby hand\n"));
+    assert_eq!(world.plain("a.md"), world.text("laptop", "a.md"));
+    world.sync("desktop");
+    assert_eq!(world.text("desktop", "new.md").as_deref(), Some("made by hand\n"));
+    assert_eq!(world.reconcile("laptop"), Report::default(), "and then it is quiet");
+}
+
+#[test]
+fn an_edit_is_taken_in_once() {
+    let world = World::new();
+    world.put("laptop", "a.md", "one\n");
+    world.sync("laptop");
+    world.mirror("laptop");
+    world.put_plain("a.md", "one\nby hand\n");
+    world.reconcile("laptop");
+    // The user takes it out again; the object is as it was, because nothing was mirrored since.
+    world.put("laptop", "a.md", "one\n");
+    world.put_plain("a.md", "one\nby hand\n");
+    world.sync("laptop");
+    world.reconcile("laptop");
+    assert_eq!(world.text("laptop", "a.md").as_deref(), Some("one\n"), "the log knows this text");
+    assert_eq!(world.plain("a.md").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn an_old_object_is_no_edit() {
+    let world = World::new();
+    world.put("laptop", "a.md", "one\n");
+    world.sync("laptop");
+    world.mirror("laptop");
+    world.put("laptop", "a.md", "one\ntwo\n");
+    world.sync("laptop");
+    world.mirror("laptop");
+    // A write of a device that was slow arrives.
+    world.put_plain("a.md", "one\n");
+    assert_eq!(world.reconcile("laptop").foreign, Vec::<Locator>::new());
+    assert_eq!(world.text("laptop", "a.md").as_deref(), Some("one\ntwo\n"));
+    assert_eq!(world.plain("a.md").as_deref(), Some("one\ntwo\n"), "it is mended");
+    world.delete("laptop", "a.md");
+    world.put("laptop", "b.md", "b\n");
+    world.sync("laptop");
+    world.mirror("laptop");
+    world.put_plain("a.md", "one\ntwo\n");
+    world.reconcile("laptop");
+    assert_eq!((world.plain("a.md"), world.text("laptop", "a.md")), (None, None));
+}
+
+#[test]
+fn what_is_gone_from_the_mirror_comes_back() {
+    let world = World::new();
+    world.put("laptop", "a.md", "one\n");
+    world.sync("laptop");
+    world.mirror("laptop");
+    let remote = world.open("remote");
+    block_on(remote.delete(&at("a.md"), Condition::Any)).expect("deleted");
+    world.reconcile("laptop");
+    assert_eq!(world.text("laptop", "a.md").as_deref(), Some("one\n"));
+    assert_eq!(world.plain("a.md").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn contents_that_nobody_names_go_and_the_others_stay() {
+    let world = World::new();
+    for number in 0..40 {
+        world.put("laptop", &format!("{number}.md"), format!("first {number}\n"));
+    }
+    world.sync("laptop");
+    for number in 1..40 {
+        world.put("laptop", &format!("{number}.md"), format!("second {number}\n"));
+        world.sync("laptop");
+    }
+    let objects = || block_on(world.open("laptop/state").list_all(&at("objects"))).expect("listed").len();
+    assert_eq!(objects(), 40, "a pack and what came after it");
+    world.reconcile("laptop");
+    assert_eq!(objects(), 40, "the pack was mostly not needed any more");
+    // The base of what was in it is still at hand.
+    world.sync("desktop");
+    world.put("desktop", "0.md", "desktop\nfirst 0\n");
+    world.put("laptop", "0.md", "first 0\nlaptop\n");
+    world.sync("desktop");
+    world.sync("laptop");
+    assert_eq!(world.text("laptop", "0.md").as_deref(), Some("desktop\nfirst 0\nlaptop\n"));
+}
