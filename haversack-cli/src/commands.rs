@@ -5,6 +5,7 @@ mod backends;
 mod config;
 mod content;
 mod create;
+mod debug;
 mod delete;
 mod demo;
 mod doctor;
@@ -55,6 +56,9 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     /// Answer memory-tool commands: one JSON object per line in, one per line out
     MemoryTool(memory_tool::MemoryToolArgs),
+    /// Look into the files that Haversack keeps for itself
+    #[command(hide = true)]
+    Debug(debug::DebugArgs),
     /// Write as one of the demo's processes
     #[command(hide = true)]
     DemoWriter(demo::writer::WriterArgs),
@@ -91,6 +95,7 @@ pub(crate) fn run(
         Command::Rename(args) => rename::cmd_rename(ui, settings, args),
         Command::Config(args) => config::cmd_config(ui, &resolved, args),
         Command::MemoryTool(args) => memory_tool::cmd_memory_tool(ui, settings, args),
+        Command::Debug(args) => debug::cmd_debug(ui, settings, args),
         Command::DemoWriter(args) => demo::writer::cmd_demo_writer(ui, args),
     }
 }

@@ -174,6 +174,16 @@ impl From<Position> for u64 {
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(time) => time.fmt(f),
+            // Nobody's clock goes that far.
+            Err(_) => write!(f, "{} ms", self.0),
+        }
+    }
+}
+
 /// A text or number that is not the spelling of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidId {

@@ -63,7 +63,7 @@ impl Manifest {
         let entries = self.entries.iter().map(|(locator, entry)| {
             let line = EntryLine {
                 size: entry.size,
-                mtime: Some(spelled(entry.mtime)),
+                mtime: Some(entry.mtime.to_string()),
                 hash: entry.hash,
                 version: entry.version.clone(),
             };
@@ -71,7 +71,7 @@ impl Manifest {
         });
         let lines = Lines {
             schema_version: SCHEMA_VERSION,
-            updated_at: self.updated_at.map(spelled),
+            updated_at: self.updated_at.map(|time| time.to_string()),
             store: self.store,
             position: self.position,
             entries: entries.collect(),
@@ -106,10 +106,6 @@ impl Manifest {
             entries: entries.collect(),
         })
     }
-}
-
-fn spelled(time: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(time.0).map_or_else(|_| String::new(), |time| time.to_string())
 }
 
 fn read_time(text: &str) -> Option<Timestamp> {

@@ -14,6 +14,8 @@
 //! Each of them, and the promises above them, is attacked by the simulator (`haversack-sim: sync`).
 
 mod apply;
+mod batching;
+mod dump;
 mod fetch;
 mod join;
 mod many;
@@ -35,6 +37,8 @@ use std::time::Duration;
 
 use haversack_store::{Backend, Bytes, ErrorKind, Guard, Locator};
 
+pub use self::batching::{Batching, Due, MAX_WAIT, MAX_WAITING_BYTES};
+pub use self::dump::{Dump, DumpedBase, DumpedPublishing, dump};
 pub use self::mirror::Mirrored;
 pub use self::patience::{Impatient, Patience};
 use self::plan::{Elsewhere, Gone, Pending};

@@ -2,6 +2,7 @@
 
 mod backends;
 mod config;
+mod debug;
 mod demo;
 mod doctor;
 mod environment;

@@ -180,6 +180,15 @@ pub(crate) struct Move {
     pub(crate) last: Option<ContentHash>,
 }
 
+/// How a journal ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Journal {
+    /// With a whole line.
+    Whole,
+    /// With a line that a crash cut short: it did not happen.
+    CutShort,
+}
+
 /// The state of one replica.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -213,13 +222,29 @@ struct PublishingHeading {
 impl State {
     /// Loads the state, making an identity for a replica that has none.
     pub(crate) async fn load(backend: Arc<dyn Backend>, ids: &dyn Ids) -> StoreResult<State> {
-        let identity = match read_frame::<Identity>(&*backend, "identity").await? {
-            Some((identity, _)) => identity,
+        let found = match State::look(backend.clone()).await? {
+            Some(found) => Some(found),
             None => {
                 let identity = Identity { replica: ReplicaId::from_bytes(ids.next()) };
                 write_frame(&*backend, "identity", &identity, &[]).await?;
-                identity
+                State::look(backend.clone()).await?
             }
+        };
+        let Some((mut state, journal)) = found else {
+            let message = "it is not there after it was written";
+            return Err(StoreError::new(ErrorKind::Internal, Operation::Read, &place("identity"), message));
+        };
+        if journal == Journal::CutShort {
+            // The next line must not be written behind it.
+            state.fold().await?;
+        }
+        Ok(state)
+    }
+
+    /// Reads the state and changes nothing; `None` if there is none.
+    pub(crate) async fn look(backend: Arc<dyn Backend>) -> StoreResult<Option<(State, Journal)>> {
+        let Some((identity, _)) = read_frame::<Identity>(&*backend, "identity").await? else {
+            return Ok(None);
         };
         let known = Known::default();
         let recent_pack = Mutex::new(None);
@@ -231,8 +256,8 @@ impl State {
             state.known = Known { store, head, attempt, joined, ..Known::default() };
             state.known.take(&snapshot.bases, snapshot.mark)?;
         }
-        state.replay().await?;
-        Ok(state)
+        let journal = state.replay().await?;
+        Ok(Some((state, journal)))
     }
 
     fn journal(&self) -> Locator {
@@ -240,10 +265,10 @@ impl State {
     }
 
     /// Takes in what the journal says has moved since the snapshot.
-    async fn replay(&mut self) -> StoreResult<()> {
+    async fn replay(&mut self) -> StoreResult<Journal> {
         let journal = match self.backend.read(&self.journal()).await {
             Ok(journal) => journal.bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Journal::Whole),
             Err(error) => return Err(error),
         };
         let mut rest = &journal[..];
@@ -258,11 +283,7 @@ impl State {
             rest = &rest[end + 1..];
         }
         self.journal_bytes = journal.len() as u64;
-        if !rest.is_empty() {
-            // A line that was cut short: the next one must not be written behind it.
-            self.fold().await?;
-        }
-        Ok(())
+        Ok(if rest.is_empty() { Journal::Whole } else { Journal::CutShort })
     }
 
     /// Moves bases and position, together, durably.

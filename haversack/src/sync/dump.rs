@@ -1,0 +1,93 @@
+//! What a replica remembers, to be looked at.
+
+use std::sync::Arc;
+
+use haversack_store::{Backend, BackendExt, Result as StoreResult};
+use serde::Serialize;
+
+use super::plan::Elsewhere;
+use super::state::{Journal, State};
+use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId};
+use crate::log::Commit;
+
+/// What a replica remembers between syncs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Dump {
+    /// Who it is.
+    pub replica: ReplicaId,
+    /// The store it follows, once it was met.
+    pub store: Option<StoreId>,
+    /// The last position that was taken in.
+    pub position: Option<Position>,
+    /// The hash of the commit there.
+    pub commit: Option<ContentHash>,
+    /// Whether the journal ends with a line that a crash cut short.
+    pub cut_short: bool,
+    /// What it last agreed on with the log, file by file.
+    pub bases: Vec<DumpedBase>,
+    /// The commit whose publishing was not finished.
+    pub publishing: Option<DumpedPublishing>,
+    /// The working files that are being changed.
+    pub applying: Vec<String>,
+    /// How many objects hold contents.
+    pub objects: usize,
+}
+
+/// A base.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DumpedBase {
+    /// The file.
+    pub at: String,
+    /// The name of its content; `None` for a file that the log deleted and that stayed here.
+    pub hash: Option<ContentHash>,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Why it is not in the working directory, if it is not.
+    pub elsewhere: Option<&'static str>,
+}
+
+/// A commit whose publishing was not finished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DumpedPublishing {
+    /// The position it is for.
+    pub position: Position,
+    /// Its id, if it can be read.
+    pub id: Option<CommitId>,
+}
+
+/// Reads what a replica remembers, and changes nothing; `None` if there is no replica.
+pub async fn dump(state: Arc<dyn Backend>) -> StoreResult<Option<Dump>> {
+    let objects = haversack_store::Locator::parse("objects").expect("a plain name");
+    let objects = state.list_all(&objects).await?.len();
+    let Some((state, journal)) = State::look(state).await? else { return Ok(None) };
+    let known = &state.known;
+    let files = known.log.files().iter().map(|(locator, content)| DumpedBase {
+        at: locator.to_string(),
+        hash: Some(content.hash),
+        size: content.size,
+        elsewhere: known.elsewhere.get(locator).map(|why| match why {
+            Elsewhere::Unfetched => "unfetched",
+            Elsewhere::Refused => "refused",
+            Elsewhere::Missing => "missing",
+        }),
+    });
+    let stayed = known.before.keys();
+    let stayed =
+        stayed.map(|locator| DumpedBase { at: locator.to_string(), hash: None, size: 0, elsewhere: None });
+    let publishing = state.publishing().await?.map(|publishing| DumpedPublishing {
+        position: publishing.position,
+        id: Commit::decode(&publishing.bytes).ok().map(|commit| commit.id),
+    });
+    let applying = state.applying().await?.map(|applying| applying.moves).unwrap_or_default();
+    Ok(Some(Dump {
+        replica: state.identity.replica,
+        store: known.store,
+        position: known.head.as_ref().map(|head| head.position),
+        commit: known.head.as_ref().map(|head| head.hash),
+        cut_short: journal == Journal::CutShort,
+        bases: files.chain(stayed).collect(),
+        publishing,
+        applying: applying.into_iter().map(|moved| moved.at).collect(),
+        objects,
+    }))
+}
