@@ -25,6 +25,7 @@ mod note;
 mod os;
 mod queue;
 mod recover;
+mod relocate;
 mod scan;
 mod temp;
 mod trust;
@@ -45,6 +46,7 @@ use self::edit::{Done, Edit, Ended, How};
 use self::fs::Fs;
 pub use self::os::Disk;
 use self::queue::{Queue, Waiting};
+use self::relocate::Relocation;
 use self::scan::Walk;
 use crate::backend::{
     Appended, Backend, Condition, Durability, Guard, Info, Listing, Object, Pages, Written,
@@ -124,7 +126,7 @@ impl DeviceLocal {
 impl<F: Fs> DeviceLocal<F> {
     /// Opens the backend on any disk, having cleaned up after a writer that died.
     pub fn on(fs: F) -> Result<DeviceLocal<F>> {
-        let inner = Inner { core: Arc::new(Core::open(fs)?), writers: Queue::new() };
+        let inner = Inner { core: Arc::new(Core::open(fs)?), writers: Queue::new(), movers: Queue::new() };
         Ok(DeviceLocal { inner: Arc::new(inner) })
     }
 
@@ -144,6 +146,7 @@ impl<F: Fs> fmt::Debug for DeviceLocal<F> {
 struct Inner<F: Fs> {
     core: Arc<Core<F>>,
     writers: Queue<Edit, Ended<F>>,
+    movers: Queue<Relocation, Result<()>>,
 }
 
 impl<F: Fs> Inner<F> {
@@ -179,6 +182,16 @@ impl<F: Fs> Inner<F> {
                 Ok(Done::Written(_)) => unreachable!("an append answers as an append"),
             }
         }
+    }
+
+    fn relocate(&self, relocation: Relocation) -> Result<()> {
+        let choose = |waiting: &mut VecDeque<Waiting<Relocation>>| {
+            waiting.drain(..waiting.len().min(MAX_BATCH_EDITS)).collect()
+        };
+        let work = |relocations: Vec<Relocation>| self.core.relocate(&relocations);
+        self.movers.submit(relocation, choose, work, || {
+            Err(Error::at(ErrorKind::Internal, Operation::Rename, "the batch", "its mover panicked"))
+        })
     }
 
     fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
@@ -284,12 +297,12 @@ impl<F: Fs> Backend for DeviceLocal<F> {
 
     async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
         let (from, to) = (from.clone(), to.clone());
-        self.run(move |inner| inner.core.rename(&from, &to)).await
+        self.run(move |inner| inner.relocate(Relocation::Move { from, to })).await
     }
 
     async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
         let (one, other) = (one.clone(), other.clone());
-        self.run(move |inner| inner.core.exchange_places(&one, &other)).await
+        self.run(move |inner| inner.relocate(Relocation::Exchange { one, other })).await
     }
 
     async fn mkdir(&self, locator: &Locator) -> Result<()> {

@@ -303,6 +303,12 @@ impl Backend for InMemory {
             return Err(condition_failed(Operation::Rename, to, &Condition::Absent));
         }
         tree.make_way(Operation::Rename, to, Some(from))?;
+        if kind == EntryKind::File {
+            if let Some(stored) = tree.remove(from) {
+                tree.add_object(to.clone(), stored);
+            }
+            return Ok(());
+        }
         let moved = |locator: &Locator| locator.below(from).and_then(|rest| to.join(&rest).ok());
         let pairs: Vec<(Locator, Locator)> = tree
             .objects
@@ -311,7 +317,7 @@ impl Backend for InMemory {
             .filter_map(|locator| Some((locator.clone(), moved(locator)?)))
             .collect();
         let inside = tree.objects.keys().chain(&tree.directories).filter(|l| l.is_within(from)).count();
-        if kind == EntryKind::Directory && pairs.len() != inside {
+        if pairs.len() != inside {
             let message = "a name below it would become too long";
             return Err(Error::new(ErrorKind::Invalid, Operation::Rename, from, message));
         }

@@ -318,6 +318,7 @@ impl Replica {
         if context.fetching == Fetching::Now {
             self.materialise(context, &self.elsewhere(Elsewhere::Unfetched), report).await?;
         }
+        // Whether nothing was there, a moment ago, after the last position that was taken in or created.
         let mut is_newest = false;
         for _ in 0..MAX_ROUNDS {
             if !context.patience.has_time() {
@@ -331,11 +332,11 @@ impl Replica {
                     is_newest = published == Some(Settled::Created);
                     continue;
                 }
-                // What was created just now is the newest there is.
                 None if is_newest => return Ok(()),
-                Some(Settled::Theirs) | None => is_newest = false,
+                Some(Settled::Theirs) | None => {}
             }
-            if !self.take_in(context, store, report).await? && published.is_none() {
+            is_newest = self.take_in(context, store, report).await?;
+            if !is_newest && published.is_none() {
                 return Ok(());
             }
         }

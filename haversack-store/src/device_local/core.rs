@@ -17,7 +17,7 @@ use super::walk::{self, Place, Way, expect_file};
 use crate::backend::{Condition, Entry, EntryKind, Info, Listing, Object, Odd};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::{Children, Locator, is_own_name};
-use crate::refuse::{absent_makes_no_sense, check_rename, condition_failed, is_a_directory};
+use crate::refuse::{absent_makes_no_sense, condition_failed, is_a_directory};
 use crate::version::{Fingerprint, TouchMark};
 
 /// What a new file lets its owner do, and nobody else.
@@ -209,64 +209,6 @@ impl<F: Fs> Core<F> {
             let mut way = Vec::new();
             walk::make_dirs(&self.fs, &self.twins, Operation::Mkdir, locator, &mut way)?;
             self.settle(Operation::Mkdir, locator, &way, None)
-        })
-    }
-
-    pub(super) fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
-        check_rename(from, to)?;
-        let operation = Operation::Rename;
-        self.locked(|| {
-            let source: Place<F> = walk::find(&self.fs, operation, from)?;
-            let stat = self
-                .fs
-                .stat(&source.dir, &source.name)
-                .map_err(|error| source.failed(&self.fs, operation, error))?;
-            if stat.kind != NodeKind::Directory {
-                expect_file(operation, from, stat.kind)?;
-            }
-            let mut way = Vec::new();
-            let target = walk::find_or_make(&self.fs, &self.twins, operation, to, &mut way)?;
-            if self.fs.stat(&target.dir, &target.name).is_ok() {
-                return Err(condition_failed(operation, to, &Condition::Absent));
-            }
-            let moving = (from.parent() == to.parent()).then_some(source.name.as_str());
-            let now =
-                self.fs.stat_dir(&target.dir).map_err(|error| target.failed(&self.fs, operation, error))?;
-            self.check_new(operation, &target, &now, moving)?;
-            // Before the old name goes, the directories that lead to the new one must be there to stay.
-            self.settle(operation, to, &way, None)?;
-            self.fs
-                .rename(&source.dir, &source.name, &target.dir, &target.name, Target::Free)
-                .map_err(|error| target.failed(&self.fs, operation, error))?;
-            self.twins.created(to, self.fs.stat_dir(&target.dir).ok().as_ref(), &target.name);
-            self.settle(operation, to, &Vec::new(), Some(&target.dir))?;
-            self.settle(operation, from, &Vec::new(), Some(&source.dir))
-        })
-    }
-
-    pub(super) fn exchange_places(&self, one: &Locator, other: &Locator) -> Result<()> {
-        let operation = Operation::Exchange;
-        self.locked(|| {
-            let find = |locator: &Locator| -> Result<Place<F>> {
-                if locator.is_root() {
-                    return Err(is_a_directory(operation, locator));
-                }
-                let place: Place<F> = walk::find(&self.fs, operation, locator)?;
-                let stat = self.fs.stat(&place.dir, &place.name);
-                let stat = stat.map_err(|error| place.failed(&self.fs, operation, error))?;
-                expect_file(operation, locator, stat.kind)?;
-                Ok(place)
-            };
-            let (first, second) = (find(one)?, find(other)?);
-            if !self.fs.can_exchange() {
-                let message = "the filesystem cannot exchange files";
-                return Err(Error::new(ErrorKind::Unsupported, operation, one, message));
-            }
-            self.fs
-                .rename(&first.dir, &first.name, &second.dir, &second.name, Target::Exchanged)
-                .map_err(|error| second.failed(&self.fs, operation, error))?;
-            self.settle(operation, one, &Vec::new(), Some(&first.dir))?;
-            self.settle(operation, other, &Vec::new(), Some(&second.dir))
         })
     }
 

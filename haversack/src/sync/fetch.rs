@@ -24,6 +24,15 @@ pub(super) struct Taken {
     pub(super) head: Head,
 }
 
+/// Whether the log goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum More {
+    /// Nothing was there after the last one.
+    Nothing,
+    /// Nobody looked.
+    Perhaps,
+}
+
 /// Commits that follow one another.
 struct Chain {
     store: StoreId,
@@ -69,8 +78,12 @@ impl Replica {
         }
     }
 
-    /// Reads the commits after the last one that was taken in, a bounded number of them.
-    pub(super) async fn read_log(&self, context: Context<'_>, store: StoreId) -> Result<Vec<Taken>, Trouble> {
+    /// Reads the commits after the last one that was taken in, a bounded number of them; tells whether there are more.
+    pub(super) async fn read_log(
+        &self,
+        context: Context<'_>,
+        store: StoreId,
+    ) -> Result<(Vec<Taken>, More), Trouble> {
         let (first, previous) = self.next();
         let mut chain = Chain { store, next: Some(first), previous, bytes: 0, taken: Vec::new() };
         let mut segments = None;
@@ -92,12 +105,12 @@ impl Replica {
                 match at {
                     Some(at) => chain.add(at)?,
                     // What was read behind it may have been created meanwhile: it is read again.
-                    None => return Ok(chain.taken),
+                    None => return Ok((chain.taken, More::Nothing)),
                 }
             }
             at_once = chain.taken.len().clamp(1, MAX_AT_ONCE);
         }
-        Ok(chain.taken)
+        Ok((chain.taken, More::Perhaps))
     }
 
     /// Returns what is at positions.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use haversack_store::{Bytes, Error as StoreError, Locator};
 
-use super::fetch::Taken;
+use super::fetch::{More, Taken};
 use super::plan::{self, Elsewhere, Step, Theirs, Winner};
 use super::planted::{Planted, has};
 use super::state::{Advance, Applying, BaseLine, Head, Move};
@@ -66,7 +66,7 @@ impl Replica {
     ) -> Result<bool, Trouble> {
         let mut any = false;
         while context.patience.has_time() {
-            let taken = self.read_log(context, store).await?;
+            let (taken, more) = self.read_log(context, store).await?;
             if taken.is_empty() {
                 return Ok(any);
             }
@@ -74,6 +74,9 @@ impl Replica {
             self.take_in_some(context, store, brought, report).await?;
             report.taken += taken.len();
             any = true;
+            if more == More::Nothing {
+                return Ok(any);
+            }
         }
         report.out_of_time = true;
         Ok(any)

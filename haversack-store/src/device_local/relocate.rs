@@ -1,0 +1,108 @@
+//! Giving objects other names: a batch of them under one lock, each directory synced once.
+
+use super::core::Core;
+use super::fs::{Fs, NodeKind, Target};
+use super::trust::Owed;
+use super::walk::{self, Place, expect_file};
+use crate::backend::Condition;
+use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::locator::Locator;
+use crate::refuse::{check_rename, condition_failed, is_a_directory};
+
+/// A change of names.
+#[derive(Clone, Debug)]
+pub(super) enum Relocation {
+    /// An object or a directory moves to a free name.
+    Move { from: Locator, to: Locator },
+    /// Two objects change places.
+    Exchange { one: Locator, other: Locator },
+}
+
+impl Relocation {
+    /// Returns what it is called, and the place that an error names.
+    fn operation(&self) -> (Operation, &Locator) {
+        match self {
+            Relocation::Move { from, .. } => (Operation::Rename, from),
+            Relocation::Exchange { one, .. } => (Operation::Exchange, one),
+        }
+    }
+}
+
+impl<F: Fs> Core<F> {
+    /// Carries out changes of names one after the other and makes them durable together.
+    pub(super) fn relocate(&self, relocations: &[Relocation]) -> Vec<Result<()>> {
+        let mut results = Vec::new();
+        let locked = self.locked(|| {
+            let mut owed = Owed::default();
+            results.extend(relocations.iter().map(|relocation| match relocation {
+                Relocation::Move { from, to } => self.move_to(from, to, &mut owed),
+                Relocation::Exchange { one, other } => self.exchange_places(one, other, &mut owed),
+            }));
+            self.trust.settle(&self.fs, owed).map_err(|error| Error::from_io(Operation::Rename, "", error))
+        });
+        let Err(error) = locked else { return results };
+        // Nobody is told that it is durable; what was refused stays refused.
+        results.resize_with(relocations.len(), || Ok(()));
+        let answers = results.into_iter().zip(relocations).map(|(result, relocation)| {
+            let (operation, place) = relocation.operation();
+            let refused = || Error::new(error.kind(), operation, place, error.message());
+            result.and_then(|()| Err(refused().with_source(error.to_string())))
+        });
+        answers.collect()
+    }
+
+    fn move_to(&self, from: &Locator, to: &Locator, owed: &mut Owed<F>) -> Result<()> {
+        check_rename(from, to)?;
+        let operation = Operation::Rename;
+        let source: Place<F> = walk::find(&self.fs, operation, from)?;
+        let stat = self.fs.stat(&source.dir, &source.name);
+        let stat = stat.map_err(|error| source.failed(&self.fs, operation, error))?;
+        if stat.kind != NodeKind::Directory {
+            expect_file(operation, from, stat.kind)?;
+        }
+        let mut way = Vec::new();
+        let target = walk::find_or_make(&self.fs, &self.twins, operation, to, &mut way)?;
+        if self.fs.stat(&target.dir, &target.name).is_ok() {
+            return Err(condition_failed(operation, to, &Condition::Absent));
+        }
+        let moving = (from.parent() == to.parent()).then_some(source.name.as_str());
+        let now = self.fs.stat_dir(&target.dir).map_err(|error| target.failed(&self.fs, operation, error))?;
+        self.check_new(operation, &target, &now, moving)?;
+        // Before the old name goes, the directories that lead to the new one must be there to stay.
+        self.settle(operation, to, &way, None)?;
+        self.fs
+            .rename(&source.dir, &source.name, &target.dir, &target.name, Target::Free)
+            .map_err(|error| target.failed(&self.fs, operation, error))?;
+        self.twins.created(to, self.fs.stat_dir(&target.dir).ok().as_ref(), &target.name);
+        for place in [&target, &source] {
+            owed.add(&self.fs, &place.dir).map_err(|error| place.failed(&self.fs, operation, error))?;
+        }
+        Ok(())
+    }
+
+    fn exchange_places(&self, one: &Locator, other: &Locator, owed: &mut Owed<F>) -> Result<()> {
+        let operation = Operation::Exchange;
+        let find = |locator: &Locator| -> Result<Place<F>> {
+            if locator.is_root() {
+                return Err(is_a_directory(operation, locator));
+            }
+            let place: Place<F> = walk::find(&self.fs, operation, locator)?;
+            let stat = self.fs.stat(&place.dir, &place.name);
+            let stat = stat.map_err(|error| place.failed(&self.fs, operation, error))?;
+            expect_file(operation, locator, stat.kind)?;
+            Ok(place)
+        };
+        let (first, second) = (find(one)?, find(other)?);
+        if !self.fs.can_exchange() {
+            let message = "the filesystem cannot exchange files";
+            return Err(Error::new(ErrorKind::Unsupported, operation, one, message));
+        }
+        self.fs
+            .rename(&first.dir, &first.name, &second.dir, &second.name, Target::Exchanged)
+            .map_err(|error| second.failed(&self.fs, operation, error))?;
+        for place in [&first, &second] {
+            owed.add(&self.fs, &place.dir).map_err(|error| place.failed(&self.fs, operation, error))?;
+        }
+        Ok(())
+    }
+}
