@@ -85,6 +85,18 @@ impl<'a> Editor<'a> {
         self.image.change(vec![(dir, name.to_owned(), Some(file))]);
     }
 
+    /// Makes the file at `path` durable, and the names of the directories on the way to it; if it is gone, that it is.
+    pub fn sync_at(&mut self, path: &str) {
+        if let Some(file) = self.file_at(path) {
+            self.image.sync_file(file).expect("a file can be synced");
+        }
+        let ends = path.match_indices('/').map(|(at, _)| at + 1);
+        for end in std::iter::once(0).chain(ends) {
+            let (dir, _) = self.place(&path[..end]);
+            self.image.sync_dir(dir).expect("a directory can be synced");
+        }
+    }
+
     /// Makes everything on the disk durable.
     pub fn sync(&mut self) {
         self.image.sync_all();

@@ -1,4 +1,5 @@
-//! Runs schedules of the sync simulator: `sim [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`, `sim --mutants`.
+//! Runs schedules of the sync simulator: `sim [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`, `sim --shrink SEED`,
+//! `sim --mutants`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,10 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use haversack::sync::planted::Planted;
-use haversack_sim::sync::{Run, explain, run};
+use haversack_sim::sync::{Run, Schedule, explain, run, shrink};
 
-const USAGE: &str =
-    "Usage: sim [--from SEED] [--seeds N | --minutes M] | sim --explain SEED | sim --mutants\n";
+const USAGE: &str = "Usage: sim [--from SEED] [--seeds N | --minutes M]
+       sim --explain SEED [--planted NAME]    all that happens in one schedule
+       sim --shrink SEED [--planted NAME]     as little of it as breaks the same promise
+       sim --mutants [NAME]                   which schedule finds each planted mistake
+";
 
 /// Within how many schedules a planted mistake must be found.
 const MUTANT_SEEDS: u64 = 100_000;
@@ -31,15 +35,15 @@ struct Plan {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let ["--explain", seed] = words.as_slice()
+    if let ["--explain" | "--shrink", seed, rest @ ..] = words.as_slice()
         && let Ok(seed) = seed.parse()
+        && let Some(planted) = planted(rest)
     {
-        let (log, result) = explain(Run::of(seed));
-        say(&format!("{log}{result:?}\n"));
-        return if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        let run = Run { seed, planted };
+        return if words[0] == "--shrink" { show_shrunk(run) } else { show(&Schedule::of(seed), planted) };
     }
-    if words == ["--mutants"] {
-        return hunt();
+    if let ["--mutants", rest @ ..] = words.as_slice() {
+        return hunt(rest);
     }
     let Some(plan) = parse(&words) else {
         say(USAGE);
@@ -48,15 +52,57 @@ fn main() -> ExitCode {
     simulate(&plan)
 }
 
+/// Returns the mistake that the words `--planted NAME` name; `None` if they make no sense.
+fn planted(words: &[&str]) -> Option<Option<Planted>> {
+    match words {
+        [] => Some(None),
+        ["--planted", name] => {
+            Some(Some(Planted::ALL.into_iter().find(|planted| format!("{planted:?}") == *name)?))
+        }
+        _ => None,
+    }
+}
+
+/// Shows what a schedule does.
+fn show(schedule: &Schedule, planted: Option<Planted>) -> ExitCode {
+    let (log, result) = explain(schedule, planted);
+    say(&log);
+    match result {
+        Ok(ended) => {
+            say(&format!("held: {ended:?}\n"));
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            say(&format!("{failure}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Shows the shortest schedule that breaks the same promise as a run does.
+fn show_shrunk(run: Run) -> ExitCode {
+    match shrink(run) {
+        Some(shrunk) => {
+            say(&format!("seed {} in {} actions:\n", run.seed, shrunk.schedule.len()));
+            show(&shrunk.schedule, run.planted)
+        }
+        None => {
+            say(&format!("seed {} holds\n", run.seed));
+            ExitCode::SUCCESS
+        }
+    }
+}
+
 /// Looks for every planted mistake, from the first seed on.
-fn hunt() -> ExitCode {
+fn hunt(names: &[&str]) -> ExitCode {
     let mut missed = 0;
-    for planted in Planted::ALL {
+    let is_meant = |planted: &Planted| names.is_empty() || names.contains(&&*format!("{planted:?}"));
+    for planted in Planted::ALL.into_iter().filter(is_meant) {
         let found =
             (0..MUTANT_SEEDS).find_map(|seed| Some((seed, run(Run { seed, planted: Some(planted) }).err()?)));
         match found {
             Some((seed, why)) => {
-                let why: String = why.chars().take(60).collect();
+                let why: String = why.to_string().chars().take(60).collect();
                 say(&format!("{planted:?}: found by seed {seed}: {why}\n"));
             }
             None => {
@@ -104,7 +150,9 @@ fn simulate(plan: &Plan) -> ExitCode {
                         let seed = plan.from.wrapping_add(number);
                         if let Err(why) = run(Run::of(seed)) {
                             failed.store(true, Ordering::Relaxed);
-                            say(&format!("seed {seed}: {why}\nSee it: cargo xtask sim --explain {seed}\n"));
+                            say(&format!("seed {seed}: {why}\n"));
+                            show_shrunk(Run::of(seed));
+                            say(&format!("All of it: cargo xtask sim --explain {seed}\n"));
                             return;
                         }
                         done.fetch_add(1, Ordering::Relaxed);

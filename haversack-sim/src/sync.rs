@@ -1,23 +1,107 @@
 //! Devices that share one log, with everything going wrong that can: the ground on which sync is tested.
 //!
-//! It runs the real engine. One seed decides what every device, link and user does and when; the same seed does the same again.
-//! Devices run as futures that are polled one effect at a time, and die by being dropped between two effects.
+//! It runs the real engine. A seed is turned into a [`Schedule`] before anything happens; playing it does the same every time. Every
+//! action has a seed of its own, and what goes wrong with a sync follows from the seed of the action that started it: whatever is left
+//! out, the rest means the same. That is how a schedule that breaks a promise [shrinks](shrink()).
+//!
+//! Syncs run as futures that are polled one effect at a time, and die by being dropped between two effects.
 //!
 //! # What is modelled
-//! - 1 to 4 devices with working files, state and a link to one remote; users and programs that add, remove and delete without any
-//!   lock, also in the middle of a sync and while a device is down.
-//! - Requests that are lost, answered and lost, delayed past later ones, repeated later; refusals; devices that are offline.
-//! - Crashes between any two effects; a last line of the journal that is cut short.
+//! - 1 to 5 devices, each synced by 1 or 2 processes, over working files and state of its own; users and programs that add, replace,
+//!   remove and delete without any lock, also in the middle of a sync and while a device is down.
+//! - A remote as Azure, S3, GCS and a directory are: how a lost race is answered, what a version is, listings in small pages.
+//! - Requests that are lost, answered and lost, delayed past later ones, repeated later; refusals (409, 412, 429, 5xx), spells in which
+//!   a device is not let in (401, 403), listings that miss the newest writes, devices that are offline.
+//! - Crashes between any two effects; a last line of the journal that is cut short; two processes at once.
+//! - Devices that are copied at any moment, and backups that are put back: files and state together.
+//! - A working directory that is not there for a while; a disk that is full; clocks that jump; filesystems on which a change within
+//!   one tick of the clock does not show from outside.
+//! - A log that is folded every few commits and compacted at any moment; forged checkpoints; a mirror beside it, which others edit.
+//! - In one of sixteen schedules files and state are on the real `device-local` backend over the crashing disk of this crate: a process
+//!   dies in the middle of a call, the machine stops and forgets what was not synced, programs save between two calls of one effect.
 //!
 //! # How the oracle reads what happened
 //! Every line is unique. A line that a user added must be there at the end, unless some device removed it that had it, or
-//! deleted the file with it in it. A line that a device removed must not be there at the end. Two readings:
+//! deleted the file with it in it. A line that a device removed must not be there at the end. The readings:
 //! - *Edit wins*: if one device deletes a file and another changes it without having seen that, the file stays, whole: with it
-//!   the lines that the deleting device had in it, and those it had removed before and not yet sent.
+//!   the lines that the deleting device had in it, and those it had removed before and not yet sent. A text that was saved in the very
+//!   moment in which sync replaced the file was not seen by whoever deletes the file next.
 //! - What another device brought back by a change that it made before it saw a deletion counts as that change.
+//! - *Copies*: what was done on a device and not yet told to the log when the device was copied is also the copy's own. A line that
+//!   was added so may be there although the original removed it, or deleted its file; it comes back at another place, so that its
+//!   neighbours have moved, and what somebody else removed of them may have come back with it.
+//! - *Backups*: a device that was restored is a copy of the device that it was. What was done since the backup and not told is gone:
+//!   lines that were added or removed so are judged neither lost nor come back, and a file that was deleted so may be there. If a sync was
+//!   under way when the backup was made, it may have told later what the user had undone by then; the restored device cannot know.
+//!
+//! - *The mirror*: what a text carries that somebody put there by hand is there anew, for every device that takes it in.
+//!
+//! What a device has told the log is known from its syncs: one that ended well has told what was done before it started.
+//!
+//! # What is not modelled
+//! - A working directory of which the log knows one file only, and which vanishes: it is taken for deleted.
+//! - A directory that vanishes while a sync is under way: whoever has it open keeps it.
+//! - Files that are too large for a commit, and names that differ only by case.
 
+mod crashing;
+mod device;
+mod failure;
 mod link;
+mod memory;
 mod oracle;
+mod schedule;
+mod shrink;
+mod storage;
+mod store;
+mod user;
+mod weather;
 mod world;
 
-pub use self::world::{Ended, Run, explain, run};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use haversack::sync::planted::{self, Planted};
+
+pub use self::failure::{Broken, Failure};
+pub use self::schedule::Schedule;
+pub use self::shrink::{Shrunk, shrink};
+pub use self::world::Ended;
+use self::world::World;
+
+/// What a run is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Decides everything.
+    pub seed: u64,
+    /// A mistake to switch on in the engine.
+    pub planted: Option<Planted>,
+}
+
+impl Run {
+    /// Returns the run of a seed, with the engine as it is.
+    pub fn of(seed: u64) -> Run {
+        Run { seed, planted: None }
+    }
+}
+
+/// Runs one seed; the error says which promise was broken.
+pub fn run(run: Run) -> Result<Ended, Failure> {
+    play(&Schedule::of(run.seed), run.planted)
+}
+
+/// Plays a schedule; the error says which promise was broken.
+pub fn play(schedule: &Schedule, planted: Option<Planted>) -> Result<Ended, Failure> {
+    play_in(&mut World::new(schedule, None), planted)
+}
+
+/// Plays a schedule and returns what happened, to be read.
+pub fn explain(schedule: &Schedule, planted: Option<Planted>) -> (String, Result<Ended, Failure>) {
+    let mut world = World::new(schedule, Some(String::new()));
+    let result = play_in(&mut world, planted);
+    (world.told(), result)
+}
+
+fn play_in(world: &mut World<'_>, planted: Option<Planted>) -> Result<Ended, Failure> {
+    // Whoever looks for a short schedule goes on after a panic; the world is not used any more then, only looked at.
+    let played = || catch_unwind(AssertUnwindSafe(|| world.play()));
+    planted::with(planted, played).unwrap_or_else(|_| Err(Broken::Panicked.because("its message is above")))
+}

@@ -12,6 +12,16 @@
 //! 5. *Pending is derived*: [`plan::pending`] compares the working files with the bases; nothing is queued.
 //!
 //! Each of them, and the promises above them, is attacked by the simulator (`haversack-sim: sync`).
+//!
+//! What others may have done to a remote or to the state:
+//!
+//! - Whatever is cut, changed, replaced or gone in a remote, no file suffers, nothing is written over, and once it is mended all goes on
+//!   (`sync::damage`).
+//! - What is derived in the state is made anew; anything else that is damaged is refused with its cure, and the cure costs no more than
+//!   a merge without base (`sync::damaged_state`).
+//! - One bad name, size or object does not stop the rest, and is told in the report (`sync::hostile`).
+//! - What both made is put together with what the whole log comes to, never with what it held in between
+//!   (`sync::damaged_state::a_long_log_is_read_to_its_end_before_anything_is_merged`).
 
 mod apply;
 mod batching;
@@ -25,6 +35,7 @@ mod plan;
 pub mod planted;
 mod progress;
 mod publish;
+mod rebuild;
 mod remote;
 mod scan;
 mod state;
@@ -39,9 +50,11 @@ use haversack_store::{Backend, Bytes, ErrorKind, Guard, Locator};
 
 pub use self::batching::{Batching, Due, MAX_WAIT, MAX_WAITING_BYTES};
 pub use self::dump::{Dump, DumpedBase, DumpedPublishing, dump};
+use self::join::Purpose;
 pub use self::mirror::Mirrored;
 pub use self::patience::{Impatient, Patience};
 use self::plan::{Elsewhere, Gone, Pending};
+use self::planted::{Planted, has};
 pub use self::progress::{Progress, Quiet, Stage};
 use self::publish::Settled;
 use self::remote::Remote;
@@ -179,11 +192,11 @@ pub struct Report {
     pub waiting_deletions: Vec<Locator>,
     /// Files that somebody had changed in the mirror by hand.
     pub foreign: Vec<Locator>,
-    /// What is in the mirror under names that are refused, and why.
+    /// What is in the log or in the mirror under names that are refused, made printable, and why.
     pub odd: Vec<(String, String)>,
     /// Whether it ended because there was no more time; what was done is whole.
     pub out_of_time: bool,
-    /// Why the log was not folded though it should have been: it is tried again after the next commit.
+    /// Why the log was not folded though it should have been: it is tried again later.
     pub not_folded: Option<String>,
 }
 
@@ -213,10 +226,12 @@ impl Replica {
         remote: Arc<dyn Backend>,
         ids: &dyn Ids,
     ) -> Result<Replica, Trouble> {
-        let lock = state.lock(SYNC_LOCK, Duration::ZERO).await.map_err(|error| match error.kind() {
-            ErrorKind::Busy => Trouble::Busy,
-            _ => Trouble::Local(error),
-        })?;
+        let lock = match state.lock(SYNC_LOCK, Duration::ZERO).await {
+            Ok(lock) => lock,
+            Err(_) if has(Planted::NoSyncLock) => Guard::new(()),
+            Err(error) if error.kind() == ErrorKind::Busy => return Err(Trouble::Busy),
+            Err(error) => return Err(Trouble::Local(error)),
+        };
         let state = State::load(state, ids).await.map_err(Trouble::Local)?;
         let cache = state.cache().await.map_err(Trouble::Local)?;
         Ok(Replica { files, state, remote: Remote::new(remote), cache, _lock: lock })
@@ -259,14 +274,14 @@ impl Replica {
         self.check_store(context).await?;
         self.rounds(context, Sending::All, &mut report).await?;
         for why in [Elsewhere::Refused, Elsewhere::Missing] {
-            self.materialise(context, &self.elsewhere(why), &mut report).await?;
+            self.materialise(context, &self.elsewhere(why), Purpose::Asked, &mut report).await?;
         }
         if mirror == Mirror::On {
             let mend = self.take_in_foreign(context, &mut report).await?;
             self.rounds(context, Sending::All, &mut report).await?;
             self.mirror_and_mend(context, &mend).await?;
         }
-        self.upkeep(context).await?;
+        report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         self.compact(context).await?;
         self.state.collect().await.map_err(Trouble::Local)?;
         self.state.save_cache(&self.cache).await.map_err(Trouble::Local)?;
@@ -285,8 +300,8 @@ impl Replica {
     /// Fetches files that were not fetched when the log was taken in.
     pub async fn fetch(&mut self, context: Context<'_>, locators: &[Locator]) -> Result<Report, Trouble> {
         let mut report = Report::default();
-        self.finish_applying(&mut report).await?;
-        self.materialise(context, locators, &mut report).await?;
+        self.finish_applying(context, &mut report).await?;
+        self.materialise(context, locators, Purpose::Asked, &mut report).await?;
         Ok(report)
     }
 
@@ -309,14 +324,15 @@ impl Replica {
         sending: Sending<'_>,
         report: &mut Report,
     ) -> Result<(), Trouble> {
-        self.finish_applying(report).await?;
+        self.finish_applying(context, report).await?;
         let store = self.meet(context).await?;
-        self.finish_publishing(context).await?;
+        self.finish_publishing(context, store).await?;
         if self.state.known.head.is_none() {
             self.join(context, store, report).await?;
         }
         if context.fetching == Fetching::Now {
-            self.materialise(context, &self.elsewhere(Elsewhere::Unfetched), report).await?;
+            self.materialise(context, &self.elsewhere(Elsewhere::Unfetched), Purpose::Fetching, report)
+                .await?;
         }
         // Whether nothing was there, a moment ago, after the last position that was taken in or created.
         let mut is_newest = false;
@@ -360,7 +376,13 @@ impl Replica {
 
     /// Looks for what differs from the bases; a directory that vanished is no deletion.
     async fn look_for_changes(&mut self, context: Context<'_>) -> Result<(Found, Pending, Gone), Trouble> {
+        let before = self.cache.len();
         let found = self.look().await?;
+        let has_vanished = before > 1 && found.contents.is_empty() && !has(Planted::AbsenceIsMassDeletion);
+        if has_vanished && context.deletions == Deletions::Cautious {
+            // Whether the log knows them or not: they do not all go at once by themselves.
+            return Err(Trouble::Vanished);
+        }
         let bases = self.state.known.bases();
         let pending = plan::pending(bases, &found.contents);
         match plan::judge_gone(bases, &found.contents, &pending) {
@@ -378,7 +400,8 @@ impl Replica {
     async fn local(&self, locator: &Locator) -> Result<Option<Bytes>, Trouble> {
         match self.files.read(locator).await {
             Ok(object) => Ok(Some(object.bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            // A directory is no file.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => Ok(None),
             Err(error) => Err(Trouble::Local(error)),
         }
     }

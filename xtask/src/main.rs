@@ -16,7 +16,7 @@ Usage: cargo xtask COMMAND
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
   bench verbs   How fast the verbs are, beside the Anthropic SDK's memory tool and bare C loops [--quick]
-  sim           Schedules of devices, crashes and bad links [--from SEED] [--seeds N | --minutes M], or --explain SEED
+  sim           Schedules of devices, crashes and bad links [--from SEED] [--seeds N | --minutes M], --explain SEED, --shrink SEED, --mutants
   soak          The long versions of the tests that race, crash and attack
 ";
 

@@ -1,82 +1,67 @@
-//! Backends as a device sees them: every effect is a moment in which others can act, and the way to the remote is bad.
+//! The remote as one device reaches it: every request is a moment in which others act, and meets a fate.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_lite::stream;
 use haversack_store::{
     Appended, Backend, Bytes, Capabilities, Condition, ConflictStrategy, Durability, Error, ErrorKind, Guard,
-    InMemory, Info, Listing, Locator, Object, Operation, Pages, Result, TouchMark, Written,
+    Info, Listing, Locator, Object, Operation, Page, Pages, Result, TouchMark, Written,
 };
 
+use super::store::{Model, Store};
+use super::weather::{Fate, Weather, moment};
 use crate::random::Random;
 
-/// A moment in which others act: pending once.
-struct Moment {
-    passed: bool,
-}
+/// The most objects in one page of a listing: few, so that there are several pages.
+const PAGE_OBJECTS: usize = 3;
 
-impl Future for Moment {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.passed {
-            return Poll::Ready(());
-        }
-        self.passed = true;
-        context.waker().wake_by_ref();
-        Poll::Pending
-    }
-}
-
-fn moment() -> Moment {
-    Moment { passed: false }
-}
-
-/// How bad the way to the remote is: of a hundred requests, how many meet each fate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Weather {
-    pub(crate) lost_requests: usize,
-    pub(crate) lost_answers: usize,
-    pub(crate) delayed: usize,
-    pub(crate) repeated: usize,
-    pub(crate) refused: usize,
-}
-
-/// What happens to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Arrives,
-    RequestLost,
-    AnswerLost,
-    Delayed,
-    Repeated,
-    Refused,
-}
+/// The most requests for which a device is not let in.
+const MAX_DENIED: usize = 4;
 
 /// The remote and everything that is on its way to it.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    pub(crate) remote: Arc<InMemory>,
     state: Mutex<WireState>,
 }
 
 #[derive(Debug)]
 struct WireState {
-    random: Random,
+    store: Store,
     weather: Weather,
-    /// Writes that will land later, whoever has forgotten them.
-    late: Vec<(Locator, Bytes)>,
-    writes: usize,
+    /// Requests that will land later, whoever has forgotten them.
+    late: Vec<Late>,
+    changes: usize,
+    /// What happened to requests, to be read.
+    happened: Vec<String>,
+}
+
+/// A change that is still on its way.
+#[derive(Debug)]
+struct Late {
+    locator: Locator,
+    /// What is to be there; `None` for nothing.
+    bytes: Option<Bytes>,
+    condition: Condition,
+}
+
+impl Late {
+    fn arrive(self, store: &mut Store, random: &mut Random) {
+        // Nobody waits for the answer any more.
+        match self.bytes {
+            Some(bytes) => drop(store.write(&self.locator, bytes, &self.condition, random)),
+            None => drop(store.delete(&self.locator, &self.condition, random)),
+        }
+    }
 }
 
 impl Wire {
-    pub(crate) fn new(random: Random, weather: Weather) -> Arc<Wire> {
-        let state = WireState { random, weather, late: Vec::new(), writes: 0 };
-        Arc::new(Wire { remote: Arc::new(InMemory::new()), state: Mutex::new(state) })
+    pub(crate) fn new(model: Model, weather: Weather) -> Arc<Wire> {
+        let weather = model.weather(weather);
+        let store = Store::new(model);
+        let state = WireState { store, weather, late: Vec::new(), changes: 0, happened: Vec::new() };
+        Arc::new(Wire { state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, WireState> {
@@ -88,198 +73,171 @@ impl Wire {
         self.state().weather = Weather::default();
     }
 
-    /// Returns how many writes were asked for so far.
-    pub(crate) fn writes(&self) -> usize {
-        self.state().writes
+    /// Returns how many changes were asked for so far.
+    pub(crate) fn changes(&self) -> usize {
+        self.state().changes
     }
 
-    /// Lets one write that is still on its way arrive; returns whether there was one.
-    pub(crate) fn deliver_late(&self) -> bool {
-        let late = {
-            let mut state = self.state();
-            let count = state.late.len();
-            if count == 0 {
-                return false;
-            }
-            let at = state.random.between(0, count - 1);
-            state.late.swap_remove(at)
-        };
-        // Nobody waits for the answer any more.
-        drop(haversack_store::block_on(self.remote.write(&late.0, late.1, Condition::Absent)));
-        true
+    /// Returns what happened to requests since the last time.
+    pub(crate) fn happened(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().happened)
     }
 
-    fn fate(&self) -> Fate {
+    /// Lets one request that is still on its way arrive; returns where, if there was one.
+    pub(crate) fn deliver_late(&self, random: &mut Random) -> Option<Locator> {
         let mut state = self.state();
-        let mut rest = state.random.between(0, 99);
-        let Weather { lost_requests, lost_answers, delayed, repeated, refused } = state.weather;
-        for (share, fate) in [
-            (lost_requests, Fate::RequestLost),
-            (lost_answers, Fate::AnswerLost),
-            (delayed, Fate::Delayed),
-            (repeated, Fate::Repeated),
-            (refused, Fate::Refused),
-        ] {
-            if rest < share {
-                return fate;
-            }
-            rest -= share;
-        }
-        Fate::Arrives
+        let last = state.late.len().checked_sub(1)?;
+        let late = state.late.swap_remove(random.between(0, last));
+        let locator = late.locator.clone();
+        late.arrive(&mut state.store, random);
+        Some(locator)
     }
 
-    fn refusal(&self) -> ErrorKind {
-        let kinds = [ErrorKind::Busy, ErrorKind::Unavailable, ErrorKind::Denied, ErrorKind::Conflict];
-        kinds[self.state().random.between(0, kinds.len() - 1)]
+    /// Puts something there past all devices.
+    pub(crate) fn put(&self, locator: &Locator, bytes: Bytes, random: &mut Random) {
+        drop(self.state().store.write(locator, bytes, &Condition::Any, random));
+    }
+
+    /// Returns everything below `prefix`, as it is.
+    pub(crate) fn all(&self, prefix: &Locator) -> Vec<(Locator, Bytes)> {
+        let state = self.state();
+        state.store.all(prefix).map(|(locator, bytes)| (locator.clone(), bytes.clone())).collect()
     }
 }
 
-fn no_answer(operation: Operation, locator: &Locator) -> Error {
-    Error::new(ErrorKind::Unavailable, operation, locator, "no answer")
+/// Whether a device is connected, and let in.
+#[derive(Debug, Default)]
+pub(crate) struct Connection {
+    pub(crate) is_offline: bool,
+    denied: usize,
 }
 
-/// The remote as one device reaches it.
+/// The remote as one sync of a device reaches it.
 #[derive(Debug)]
 pub(crate) struct Link {
     wire: Arc<Wire>,
-    online: Arc<Mutex<bool>>,
+    connection: Arc<Mutex<Connection>>,
+    device: usize,
+    /// What becomes of requests.
+    faults: Mutex<Random>,
+    /// How the store answers where it has a choice.
+    choices: Mutex<Random>,
 }
 
 impl Link {
-    pub(crate) fn new(wire: Arc<Wire>, online: Arc<Mutex<bool>>) -> Link {
-        Link { wire, online }
+    pub(crate) fn new(
+        wire: Arc<Wire>,
+        connection: Arc<Mutex<Connection>>,
+        device: usize,
+        faults: Random,
+        choices: Random,
+    ) -> Link {
+        Link { wire, connection, device, faults: Mutex::new(faults), choices: Mutex::new(choices) }
     }
 
-    fn is_online(&self) -> bool {
-        *self.online.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Where a device's own effects end up.
-#[derive(Debug, Default)]
-pub(crate) struct Disk {
-    pub(crate) contents: Arc<InMemory>,
-    /// An append whose caller does not know yet that it happened, and where it began.
-    unfinished: Mutex<Option<(Locator, u64)>>,
-}
-
-impl Disk {
-    /// Cuts an append short that was under way when its process died.
-    pub(crate) fn tear(&self, random: &mut Random) {
-        let unfinished = self.unfinished.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((locator, offset)) = unfinished else { return };
-        let Ok(object) = haversack_store::block_on(self.contents.read(&locator)) else { return };
-        let begun = usize::try_from(offset).expect("small files");
-        let kept = random.between(begun, object.bytes.len());
-        let torn = object.bytes.slice(..kept);
-        drop(haversack_store::block_on(self.contents.write(&locator, torn, Condition::Any)));
+    fn note(&self, operation: Operation, locator: &Locator, what: &str) {
+        let device = self.device;
+        self.wire.state().happened.push(format!("{device}:   {operation} {locator}: {what}"));
     }
 
-    /// Forgets what was under way: its process lives.
-    fn know(&self) {
-        *self.unfinished.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-}
-
-/// A device's own storage, one effect at a time.
-#[derive(Clone, Debug)]
-pub(crate) struct Stepped {
-    disk: Arc<Disk>,
-}
-
-impl Stepped {
-    pub(crate) fn new(disk: Arc<Disk>) -> Stepped {
-        Stepped { disk }
-    }
-}
-
-/// Does an effect between two moments: a process can die before it, and after it without knowing.
-macro_rules! effect {
-    ($self:ident, $call:expr) => {{
-        moment().await;
-        let result = $call.await;
-        moment().await;
-        $self.disk.know();
-        result
-    }};
-}
-
-#[async_trait]
-impl Backend for Stepped {
-    async fn read(&self, locator: &Locator) -> Result<Object> {
-        moment().await;
-        self.disk.contents.read(locator).await
-    }
-
-    async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
-        effect!(self, self.disk.contents.write(locator, bytes, condition))
-    }
-
-    async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
-        moment().await;
-        let appended = self.disk.contents.append(locator, bytes, durability).await;
-        if let Ok(appended) = &appended {
-            let unfinished = Some((locator.clone(), appended.offset));
-            *self.disk.unfinished.lock().unwrap_or_else(PoisonError::into_inner) = unfinished;
+    /// Decides what becomes of a request; an error means that it does not get to the store.
+    fn fate(&self, operation: Operation, locator: &Locator) -> Result<Fate> {
+        let fail = |kind, why: &str| {
+            self.note(operation, locator, why);
+            Err(Error::new(kind, operation, locator, why))
+        };
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if connection.is_offline {
+            return fail(ErrorKind::Unavailable, "offline");
         }
-        moment().await;
-        self.disk.know();
-        appended
+        if connection.denied > 0 {
+            connection.denied -= 1;
+            return fail(ErrorKind::Denied, "403 not let in");
+        }
+        let weather = self.wire.state().weather;
+        let model = self.wire.state().store.model;
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        let fate = weather.fate(&mut faults);
+        match fate {
+            Fate::Refused => {
+                let (kind, why) = model.refusal(operation, &mut faults);
+                fail(kind, why)
+            }
+            Fate::Denied => {
+                connection.denied = faults.between(0, MAX_DENIED - 1);
+                fail(ErrorKind::Denied, "401 not let in")
+            }
+            Fate::RequestLost => fail(ErrorKind::Unavailable, "the request is lost"),
+            Fate::Arrives | Fate::AnswerLost | Fate::Delayed | Fate::Repeated => Ok(fate),
+        }
     }
 
-    async fn barrier(&self) -> Result<()> {
-        self.disk.contents.barrier().await
+    /// Asks for something that changes nothing: repeated it is the same, and what comes late comes to nobody.
+    fn ask<T>(
+        &self,
+        operation: Operation,
+        locator: &Locator,
+        look: impl FnOnce(&Store, &mut Random) -> Result<T>,
+    ) -> Result<T> {
+        match self.fate(operation, locator)? {
+            Fate::Arrives | Fate::Repeated => {
+                let mut choices = self.choices.lock().unwrap_or_else(PoisonError::into_inner);
+                look(&self.wire.state().store, &mut choices)
+            }
+            _ => Err(self.no_answer(operation, locator, "the answer is lost")),
+        }
     }
 
-    async fn list(&self, locator: &Locator) -> Result<Listing> {
-        moment().await;
-        self.disk.contents.list(locator).await
+    /// Asks for a change.
+    fn change<T>(
+        &self,
+        operation: Operation,
+        locator: &Locator,
+        late: impl FnOnce() -> Late,
+        change: impl Fn(&mut Store, &mut Random) -> Result<T>,
+    ) -> Result<T> {
+        self.wire.state().changes += 1;
+        let fate = self.fate(operation, locator)?;
+        let mut choices = self.choices.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut change = || change(&mut self.wire.state().store, &mut choices);
+        match fate {
+            Fate::Delayed => {
+                self.wire.state().late.push(late());
+                Err(self.no_answer(operation, locator, "delayed"))
+            }
+            Fate::AnswerLost => {
+                drop(change());
+                Err(self.no_answer(operation, locator, "the answer is lost"))
+            }
+            Fate::Repeated => {
+                drop(change());
+                self.wire.state().late.push(late());
+                let result = change();
+                self.note(operation, locator, "done twice, and once more later");
+                result
+            }
+            _ => {
+                let result = change();
+                let shown = result.as_ref().err().map_or("done".to_owned(), |error| error.to_string());
+                self.note(operation, locator, &shown);
+                result
+            }
+        }
     }
 
-    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
-        self.disk.contents.scan(prefix, after)
-    }
-
-    async fn info(&self, locator: &Locator) -> Result<Info> {
-        moment().await;
-        self.disk.contents.info(locator).await
-    }
-
-    async fn touch_mark(&self) -> Result<TouchMark> {
-        self.disk.contents.touch_mark().await
-    }
-
-    async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
-        effect!(self, self.disk.contents.delete(locator, condition))
-    }
-
-    async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
-        effect!(self, self.disk.contents.rename(from, to))
-    }
-
-    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
-        effect!(self, self.disk.contents.exchange(one, other))
-    }
-
-    async fn mkdir(&self, locator: &Locator) -> Result<()> {
-        effect!(self, self.disk.contents.mkdir(locator))
-    }
-
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        moment().await;
-        self.disk.contents.lock(name, wait).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.disk.contents.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.disk.contents.conflict_strategy()
+    fn no_answer(&self, operation: Operation, locator: &Locator, why: &str) -> Error {
+        self.note(operation, locator, why);
+        Error::new(ErrorKind::Unavailable, operation, locator, "no answer")
     }
 }
 
-/// Refuses what sync does not ask of a remote.
+/// How far a scan has come.
+enum Scan {
+    After(Option<Locator>),
+    Over,
+}
+
+/// Refuses what no store of objects can do.
 fn not_asked<T>(operation: Operation, locator: &Locator) -> Result<T> {
     Err(Error::new(ErrorKind::Unsupported, operation, locator, "sync does not need it of a remote"))
 }
@@ -288,47 +246,16 @@ fn not_asked<T>(operation: Operation, locator: &Locator) -> Result<T> {
 impl Backend for Link {
     async fn read(&self, locator: &Locator) -> Result<Object> {
         moment().await;
-        if !self.is_online() {
-            return Err(no_answer(Operation::Read, locator));
-        }
-        match self.wire.fate() {
-            Fate::Arrives | Fate::Repeated => self.wire.remote.read(locator).await,
-            Fate::Refused => {
-                let kind = self.wire.refusal();
-                Err(Error::new(kind, Operation::Read, locator, "refused"))
-            }
-            Fate::RequestLost | Fate::AnswerLost | Fate::Delayed => Err(no_answer(Operation::Read, locator)),
-        }
+        self.ask(Operation::Read, locator, |store, _| store.read(locator))
     }
 
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
         moment().await;
-        self.wire.state().writes += 1;
-        if !self.is_online() {
-            return Err(no_answer(Operation::Write, locator));
-        }
-        let fate = self.wire.fate();
-        let result = match fate {
-            Fate::Arrives => self.wire.remote.write(locator, bytes, condition).await,
-            Fate::RequestLost => Err(no_answer(Operation::Write, locator)),
-            Fate::AnswerLost => {
-                drop(self.wire.remote.write(locator, bytes, condition).await);
-                Err(no_answer(Operation::Write, locator))
-            }
-            Fate::Delayed => {
-                self.wire.state().late.push((locator.clone(), bytes));
-                Err(no_answer(Operation::Write, locator))
-            }
-            Fate::Repeated => {
-                drop(self.wire.remote.write(locator, bytes.clone(), condition.clone()).await);
-                self.wire.state().late.push((locator.clone(), bytes.clone()));
-                self.wire.remote.write(locator, bytes, condition).await
-            }
-            Fate::Refused => {
-                let kind = self.wire.refusal();
-                Err(Error::new(kind, Operation::Write, locator, "refused"))
-            }
-        };
+        let late =
+            || Late { locator: locator.clone(), bytes: Some(bytes.clone()), condition: condition.clone() };
+        let result = self.change(Operation::Write, locator, late, |store, random| {
+            store.write(locator, bytes.clone(), &condition, random)
+        });
         moment().await;
         result
     }
@@ -342,24 +269,53 @@ impl Backend for Link {
     }
 
     async fn list(&self, locator: &Locator) -> Result<Listing> {
-        not_asked(Operation::List, locator)
+        moment().await;
+        let stale = self.wire.state().weather.stale;
+        self.ask(Operation::List, locator, |store, random| {
+            Ok(store.children(locator, random.between(0, stale) as u64))
+        })
     }
 
     fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
-        self.wire.remote.scan(prefix, after)
+        let prefix = prefix.clone();
+        Box::pin(stream::unfold(Scan::After(after.cloned()), move |scan| {
+            let prefix = prefix.clone();
+            async move {
+                let Scan::After(after) = scan else { return None };
+                moment().await;
+                let stale = self.wire.state().weather.stale;
+                let page = self.ask(Operation::Scan, &prefix, |store, random| {
+                    let missed = random.between(0, stale) as u64;
+                    Ok(store.page(&prefix, after.as_ref(), missed, random.between(1, PAGE_OBJECTS)))
+                });
+                match page {
+                    Ok(infos) => {
+                        let last = infos.last()?.locator.clone();
+                        Some((Ok(Page { infos, odd: Vec::new() }), Scan::After(Some(last))))
+                    }
+                    Err(error) => Some((Err(error), Scan::Over)),
+                }
+            }
+        }))
     }
 
     async fn info(&self, locator: &Locator) -> Result<Info> {
         moment().await;
-        self.wire.remote.info(locator).await
+        self.ask(Operation::Info, locator, |store, _| store.info(locator))
     }
 
     async fn touch_mark(&self) -> Result<TouchMark> {
         not_asked(Operation::Info, &Locator::root())
     }
 
-    async fn delete(&self, locator: &Locator, _: Condition) -> Result<()> {
-        not_asked(Operation::Delete, locator)
+    async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
+        moment().await;
+        let late = || Late { locator: locator.clone(), bytes: None, condition: condition.clone() };
+        let result = self.change(Operation::Delete, locator, late, |store, random| {
+            store.delete(locator, &condition, random)
+        });
+        moment().await;
+        result
     }
 
     async fn rename(&self, from: &Locator, _: &Locator) -> Result<()> {
@@ -374,15 +330,23 @@ impl Backend for Link {
         not_asked(Operation::Mkdir, locator)
     }
 
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        self.wire.remote.lock(name, wait).await
+    async fn lock(&self, name: &str, _: Duration) -> Result<Guard> {
+        let message = "a remote has no locks";
+        Err(Error::at(ErrorKind::Unsupported, Operation::Lock, name, message))
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.wire.remote.capabilities()
+        Capabilities {
+            concurrent_writers: true,
+            create_if_absent: true,
+            update_if_match: true,
+            conditional_delete: true,
+            durable: true,
+            ..Capabilities::default()
+        }
     }
 
     fn conflict_strategy(&self) -> ConflictStrategy {
-        self.wire.remote.conflict_strategy()
+        ConflictStrategy::None
     }
 }

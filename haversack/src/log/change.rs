@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::odd::Oddity;
 use super::state::Content;
-use crate::frame::{BadFrame, Parts, Unfit, as_number, shown};
+use crate::frame::{BadFrame, Parts, Unfit, as_number};
 use crate::ids::ContentHash;
 
 /// The largest content inside a commit or a checkpoint; larger ones are objects of their own.
@@ -35,10 +35,7 @@ pub struct OddChange {
 
 impl fmt::Display for OddChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.why {
-            Oddity::Name(_) | Oddity::Root => self.why.fmt(f),
-            Oddity::Twin(_) => write!(f, "\"{}\" is refused: {}", shown(&self.key), self.why),
-        }
+        self.why.tell(&self.key, f)
     }
 }
 

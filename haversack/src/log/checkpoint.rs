@@ -1,6 +1,7 @@
 //! The folded state at a position, so that nobody reads the log from its start.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use haversack_store::{Bytes, Locator};
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,12 @@ pub struct OddFile {
     pub why: Oddity,
     /// What it holds.
     pub file: FileState,
+}
+
+impl fmt::Display for OddFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.why.tell(&self.key, f)
+    }
 }
 
 /// Where a content is.

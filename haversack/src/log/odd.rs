@@ -22,6 +22,16 @@ pub enum Oddity {
     Twin(Locator),
 }
 
+impl Oddity {
+    /// Tells which name is refused, and why.
+    pub(super) fn tell(&self, key: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Oddity::Name(_) | Oddity::Root => write!(f, "{self}"),
+            Oddity::Twin(_) => write!(f, "\"{}\" is refused: {self}", shown(key)),
+        }
+    }
+}
+
 impl fmt::Display for Oddity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

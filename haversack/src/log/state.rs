@@ -11,7 +11,7 @@ use super::checkpoint::Checkpoint;
 use super::commit::Commit;
 use super::mark::StateMark;
 use super::odd;
-use crate::frame::shown;
+use crate::frame::{as_number, shown};
 use crate::ids::ContentHash;
 
 /// What a file holds, by name.
@@ -21,6 +21,13 @@ pub struct Content {
     pub hash: ContentHash,
     /// Its size in bytes.
     pub size: u64,
+}
+
+impl Content {
+    /// Tells whether these bytes are it: the name and the size, which somebody may have made up.
+    pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
+        self.size == as_number(bytes.len()) && ContentHash::of(bytes) == self.hash
+    }
 }
 
 /// Which files there are after a commit, and what they hold.
@@ -107,6 +114,25 @@ impl State {
             }
         }
         Ok(mark)
+    }
+
+    /// Returns the mark after files were [set](State::set).
+    pub(crate) fn mark_with<'a>(
+        &self,
+        contents: impl Iterator<Item = (&'a str, Option<ContentHash>)>,
+    ) -> StateMark {
+        let mut mark = self.mark;
+        let mut set: BTreeMap<&str, Option<ContentHash>> = BTreeMap::new();
+        for (key, content) in contents {
+            let now = || self.files.get(key).or_else(|| self.odd.get(key)).map(|content| content.hash);
+            if let Some(now) = set.insert(key, content).unwrap_or_else(now) {
+                mark.remove_key(key, &now);
+            }
+            if let Some(content) = content {
+                mark.add_key(key, &content);
+            }
+        }
+        mark
     }
 
     /// Says what a file holds, as whoever took the log in wrote it down.

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use haversack_store::{
-    Backend, Bytes, Condition, Error as StoreError, ErrorKind, Locator, Object, Operation,
+    Backend, Bytes, Condition, Entry, EntryKind, Error as StoreError, ErrorKind, Locator, Object, Operation,
     Result as StoreResult, Written,
 };
 
@@ -23,6 +23,9 @@ const MAX_TRIES: usize = 8;
 
 /// How a name says that there was no file.
 const NOTHING: &str = "nothing";
+
+/// How a name ends that says that a content was put where the file had been deleted.
+const PUT_BACK: &str = "-back";
 
 /// What another program of this device is called in a note.
 const HERE: &str = "this device";
@@ -82,7 +85,7 @@ pub(crate) async fn prepare(
 pub(crate) async fn carry_out(files: &dyn Backend, state: &State, applying: &Applying) -> StoreResult<Met> {
     let prepared = prepared_merges(files, &applying.attempt).await?;
     let mover = |number: usize| {
-        let moved = &applying.moves[number];
+        let moved = applying.moves.get(number)?;
         let locator = Locator::parse(&moved.at).ok()?;
         let (names, prefix) = (names(&applying.attempt, number), format!("{}-{number}-", applying.attempt));
         Some(Mover { files, state, prepared: &prepared, moved, locator, names, prefix })
@@ -91,7 +94,7 @@ pub(crate) async fn carry_out(files: &dyn Backend, state: &State, applying: &App
     for mover in (0..applying.in_order).filter_map(mover) {
         met.add(mover.carry_out().await?);
     }
-    let rest = applying.in_order..applying.moves.len();
+    let rest = applying.in_order.min(applying.moves.len())..applying.moves.len();
     let (goes, comes): (Vec<usize>, Vec<usize>) =
         rest.partition(|number| applying.moves[*number].new.is_none());
     for wave in [goes, comes] {
@@ -127,12 +130,43 @@ pub(crate) async fn clean_up(files: &dyn Backend, applying: &Applying) -> StoreR
     Ok(())
 }
 
-/// Removes what was prepared by a process that died before it recorded what for.
-pub(crate) async fn sweep(files: &dyn Backend) -> StoreResult<()> {
-    for entry in files.list(&own("incoming")).await?.entries {
-        files.delete(&entry.locator, Condition::Any).await?;
+/// What lies under reserved names though no record tells what for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leftovers {
+    /// What was prepared by a process that died before it recorded what for: nothing was displaced yet.
+    Prepared,
+    /// The record got lost: what waits to go in and what came out cannot be told apart.
+    Unknown,
+}
+
+/// Removes what lies under reserved names without a record.
+///
+/// What may be a text of the user's that was displaced, and is not known here, is put where what other programs wrote is kept.
+pub(crate) async fn sweep(files: &dyn Backend, state: &State, leftovers: Leftovers) -> StoreResult<()> {
+    for directory in ["incoming", "outgoing"] {
+        for Entry { locator, .. } in files.list(&own(directory)).await?.entries {
+            let is_ours = directory == "incoming" && leftovers == Leftovers::Prepared;
+            if !is_ours && let Some(object) = read(files, &locator).await? {
+                let hash = ContentHash::of(&object.bytes);
+                if state.kept(&hash).await?.is_none() {
+                    let aside = own(&format!("kept/{}/{}", &hash.to_string()[..16], locator.name()));
+                    let _ = files.write(&aside, object.bytes, Condition::Any).await?;
+                }
+            }
+            files.delete(&locator, Condition::Any).await?;
+        }
     }
     Ok(())
+}
+
+/// Tells whether there is neither a working file nor anything under a reserved name.
+pub(crate) async fn is_nothing_there(files: &dyn Backend) -> StoreResult<bool> {
+    for directory in ["incoming", "outgoing"] {
+        if !files.list(&own(directory)).await?.entries.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(files.list(&Locator::root()).await?.entries.is_empty())
 }
 
 /// Moves one working file.
@@ -195,6 +229,11 @@ impl Mover<'_> {
                 Ok(()) => return Ok(()),
                 // It was moved before.
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                // What is there is a directory: as if this disk could not hold the name.
+                Err(error) if error.kind() == ErrorKind::Conflict && self.is_directory().await? => {
+                    met.refused.push(self.locator.clone());
+                    return Ok(());
+                }
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 // This disk cannot hold the name, or a file is where a directory would be.
                 Err(error) if error.kind() == ErrorKind::Invalid => {
@@ -206,6 +245,14 @@ impl Mover<'_> {
         }
         let Some(new) = read(self.files, &self.names.incoming).await? else { return Ok(()) };
         self.reconcile(IfGone::ComesBack { put: None }, None, new.bytes).await
+    }
+
+    async fn is_directory(&self) -> StoreResult<bool> {
+        match self.files.info(&self.locator).await {
+            Ok(info) => Ok(info.kind == EntryKind::Directory),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Lets new content change places with the file.
@@ -275,7 +322,12 @@ impl Mover<'_> {
     /// it all happened before, what is under the names tells.
     async fn exchange(&self, slot: &Slot, if_gone: IfGone) -> StoreResult<Option<Bytes>> {
         let outgoing = own(&format!("outgoing/{}", slot.at.name()));
-        if let Some(prepared) = read(self.files, &slot.at).await? {
+        let sign = format!("{}{PUT_BACK}", slot.at.name());
+        let prepared = read(self.files, &slot.at).await?;
+        if prepared.is_none() && self.prepared.contains(&sign) {
+            return Ok(None);
+        }
+        if let Some(prepared) = prepared {
             if ContentHash::of(&prepared.bytes) == slot.new {
                 match self.files.exchange(&slot.at, &self.locator).await {
                     Ok(()) => {}
@@ -284,6 +336,9 @@ impl Mover<'_> {
                     }
                     // Somebody deleted the file: what changed on the other side wins.
                     Err(error) if error.kind() == ErrorKind::NotFound => {
+                        // Nothing comes out that would tell later that it happened.
+                        let sign = own(&format!("outgoing/{sign}"));
+                        let _ = self.files.write(&sign, Bytes::new(), Condition::Any).await?;
                         return match self.files.rename(&slot.at, &self.locator).await {
                             Ok(()) => Ok(None),
                             // And made it again: as if it had been changed.
@@ -397,6 +452,7 @@ impl Mover<'_> {
     fn slot(&self, round: usize) -> Option<Slot> {
         let start = format!("{}{round}-", self.prefix);
         let name = self.prepared.range(start.clone()..).next()?;
+        let name = name.strip_suffix(PUT_BACK).unwrap_or(name);
         let (new, expected) = name.strip_prefix(&start)?.split_once('-')?;
         let at = own(&format!("incoming/{name}"));
         Some(Slot { at, new: new.parse().ok()?, expected: expected.parse().ok() })

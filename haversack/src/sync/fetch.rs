@@ -1,6 +1,7 @@
 //! Reads the log after the last position that was taken in: one by one at first, then many at a time, and long ranges from segments.
 
 use super::many::{MAX_AT_ONCE, Work, many};
+use super::plan::Reach;
 use super::progress::Stage;
 use super::remote::At;
 use super::state::Head;
@@ -22,15 +23,6 @@ const WORTH_A_SEGMENT: usize = 16;
 pub(super) struct Taken {
     pub(super) commit: Commit,
     pub(super) head: Head,
-}
-
-/// Whether the log goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum More {
-    /// Nothing was there after the last one.
-    Nothing,
-    /// Nobody looked.
-    Perhaps,
 }
 
 /// Commits that follow one another.
@@ -83,7 +75,7 @@ impl Replica {
         &self,
         context: Context<'_>,
         store: StoreId,
-    ) -> Result<(Vec<Taken>, More), Trouble> {
+    ) -> Result<(Vec<Taken>, Reach), Trouble> {
         let (first, previous) = self.next();
         let mut chain = Chain { store, next: Some(first), previous, bytes: 0, taken: Vec::new() };
         let mut segments = None;
@@ -105,12 +97,12 @@ impl Replica {
                 match at {
                     Some(at) => chain.add(at)?,
                     // What was read behind it may have been created meanwhile: it is read again.
-                    None => return Ok((chain.taken, More::Nothing)),
+                    None => return Ok((chain.taken, Reach::End)),
                 }
             }
             at_once = chain.taken.len().clamp(1, MAX_AT_ONCE);
         }
-        Ok((chain.taken, More::Perhaps))
+        Ok((chain.taken, Reach::Middle))
     }
 
     /// Returns what is at positions.

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use haversack_store::{Bytes, Locator};
 
 use super::many::{self, many};
-use super::plan::Elsewhere;
+use super::plan::{Elsewhere, Reach};
+use super::planted::{Planted, has};
 use super::progress::Stage;
 use super::state::{Advance, BaseLine, Head};
 use super::take_in::{Brought, Work};
@@ -26,6 +27,17 @@ const MAX_PORTION_FILES: usize = 2_000;
 /// The most bytes that are put in place under one record, unless one file alone has more.
 const MAX_PORTION_BYTES: u64 = 32 * 1024 * 1024;
 
+/// What files are put in place for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// They are new here; one that somebody made here too waits until all of the log was taken in.
+    Fetching,
+    /// Somebody made them here too, with every sync again: the log is not searched for what cannot be had.
+    Meeting,
+    /// Somebody asked for them.
+    Asked,
+}
+
 impl Replica {
     /// Takes in the newest checkpoint that the log confirms, if there is one.
     pub(super) async fn join(
@@ -35,24 +47,28 @@ impl Replica {
         report: &mut Report,
     ) -> Result<(), Trouble> {
         let Some((checkpoint, head)) = self.newest_checkpoint(context, store).await? else { return Ok(()) };
+        // Contents are fetched afterwards, and what is here already waits for the rest of the log; but what is here and the same becomes
+        // a base now, and its content is kept before somebody changes it.
         let found = self.look().await?;
-        // What is here already has to be compared now; everything else is fetched afterwards.
-        let differing = checkpoint
-            .files
-            .iter()
-            .filter(|(locator, file)| found.contents.get(*locator).is_some_and(|local| *local != file.hash));
-        let wanted = differing.map(|(_, file)| Content { hash: file.hash, size: file.size });
-        let wanted: Vec<Content> = wanted.collect();
-        let contents = self.contents(context, &wanted, Some(&checkpoint)).await?;
+        let mut contents = BTreeMap::new();
+        for (locator, file) in &checkpoint.files {
+            if found.contents.get(locator) == Some(&file.hash)
+                && let Some(bytes) = self.local(locator).await?
+                && ContentHash::of(&bytes) == file.hash
+            {
+                contents.insert(file.hash, bytes);
+            }
+        }
         let brought = Brought {
             log: log::State::from(&checkpoint),
             head,
             touched: checkpoint.files.keys().cloned().collect(),
-            odd: checkpoint.odd.iter().map(|odd| odd.key.clone()).collect(),
+            odd: checkpoint.odd.iter().map(|odd| (odd.key.clone(), odd.to_string())).collect(),
             contents,
             last: BTreeMap::new(),
             devices: BTreeMap::new(),
             without_content: Elsewhere::Unfetched,
+            reach: Reach::Middle,
             joined: Some(checkpoint.position),
         };
         self.take_in_some(context, store, brought, report).await
@@ -88,13 +104,18 @@ impl Replica {
     ) -> Result<Option<(Checkpoint, Head)>, Trouble> {
         let at = self.remote.read(context.patience, &layout::checkpoint(position)).await?;
         let Some(checkpoint) = at.and_then(|at| Checkpoint::decode(&at.bytes).ok()) else { return Ok(None) };
-        let Some(at) = self.remote.at(context.patience, position).await? else { return Ok(None) };
+        let at = match self.remote.at(context.patience, position).await {
+            Ok(Some(at)) => at,
+            // Nothing confirms it.
+            Ok(None) | Err(Trouble::Damaged { .. }) => return Ok(None),
+            Err(trouble) => return Err(trouble),
+        };
         let Ok(commit) = Commit::decode(&at.bytes) else { return Ok(None) };
         let hash = ContentHash::of(&at.bytes);
         let is_confirmed = (checkpoint.store, checkpoint.position) == (store, position)
             && (commit.store, commit.position) == (store, position)
             && (checkpoint.commit, checkpoint.state) == (hash, commit.state);
-        if !is_confirmed {
+        if !is_confirmed && !has(Planted::CheckpointUnverified) {
             return Ok(None);
         }
         let version = at.version.map(|version| version.to_string());
@@ -116,6 +137,7 @@ impl Replica {
         &mut self,
         context: Context<'_>,
         locators: &[Locator],
+        purpose: Purpose,
         report: &mut Report,
     ) -> Result<(), Trouble> {
         let files = self.state.known.log.files();
@@ -136,7 +158,7 @@ impl Replica {
             }
             context.progress.at(Stage::Fetching, wanted.len() - rest.len(), Some(wanted.len()));
             let (portion, later) = rest.split_at(portion_length(rest));
-            self.materialise_some(context, store, portion, checkpoint.as_ref(), report).await?;
+            self.materialise_some(context, store, portion, checkpoint.as_ref(), purpose, report).await?;
             rest = later;
         }
         Ok(())
@@ -148,22 +170,29 @@ impl Replica {
         store: StoreId,
         portion: &[(Locator, Content)],
         checkpoint: Option<&Checkpoint>,
+        purpose: Purpose,
         report: &mut Report,
     ) -> Result<(), Trouble> {
         let Some(head) = self.state.known.head.clone() else { return Ok(()) };
         let wanted: Vec<Content> = portion.iter().map(|(_, content)| *content).collect();
-        let contents = self.contents(context, &wanted, checkpoint).await?;
+        let mut contents = self.contents(context, &wanted, checkpoint).await?;
+        if purpose != Purpose::Meeting {
+            let lost = portion.iter().filter(|(_, content)| !contents.contains_key(&content.hash));
+            let lost: Vec<(Locator, Content)> = lost.cloned().collect();
+            contents.extend(self.found_in_log(context, &lost, head.position).await?);
+        }
         let packed: Vec<Bytes> = contents.values().cloned().collect();
         let packed = self.state.keep_all(&packed).await.map_err(Trouble::Local)?;
         let brought = Brought {
             log: log::State::empty(),
             head: head.clone(),
             touched: BTreeSet::new(),
-            odd: BTreeSet::new(),
+            odd: BTreeMap::new(),
             contents,
             last: BTreeMap::new(),
             devices: BTreeMap::new(),
             without_content: Elsewhere::Missing,
+            reach: Reach::End,
             joined: None,
         };
         let mut work = Work::default();
@@ -172,6 +201,9 @@ impl Replica {
             let mine = self.local(locator).await?;
             match (&mine, brought.contents.get(&content.hash)) {
                 (Some(mine), _) if ContentHash::of(mine) == content.hash => {}
+                (Some(_), Some(_)) if purpose == Purpose::Fetching => {
+                    work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched);
+                }
                 (Some(_), _) => {
                     self.mix(context, locator, None, &content.hash, &brought, &mut work, report).await?;
                 }
@@ -244,7 +276,11 @@ impl Replica {
         for (name, bytes) in names.iter().zip(many(reads).await?) {
             let Some(bytes) = bytes else { continue };
             match packs.get(name) {
-                None => drop(contents.insert(*name, bytes)),
+                // Sizes can be made up.
+                None if wanted.contains(&Content { hash: *name, size: bytes.len() as u64 }) => {
+                    contents.insert(*name, bytes);
+                }
+                None => {}
                 Some(parts) => {
                     let parts = parts.iter().filter_map(|(offset, content)| {
                         Some((content.hash, unpack(&bytes, *offset, content)?))
@@ -259,9 +295,9 @@ impl Replica {
 
 /// Returns how many of some files are put in place under one record.
 fn portion_length(files: &[(Locator, Content)]) -> usize {
-    let mut bytes = 0;
+    let mut bytes: u64 = 0;
     let fits = |(_, content): &&(Locator, Content)| {
-        bytes += content.size;
+        bytes = content.size.saturating_add(bytes);
         bytes <= MAX_PORTION_BYTES
     };
     files.iter().take(MAX_PORTION_FILES).take_while(fits).count().max(1)

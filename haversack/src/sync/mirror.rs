@@ -14,23 +14,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_lite::StreamExt;
-use haversack_store::{Bytes, Condition, ErrorKind, Info, Locator, Version};
+use haversack_store::{Bytes, Condition, Error as StoreError, ErrorKind, Info, Locator, Version};
 
-use super::plan::Elsewhere;
+use super::plan::{Elsewhere, Reach};
+use super::planted::{Planted, has};
 use super::progress::Stage;
 use super::remote::{At, patiently};
 use super::state::{Advance, BaseLine};
 use super::take_in::{Brought, Work};
 use super::{Context, Replica, Report, Trouble};
 use crate::ids::{ContentHash, Position};
-use crate::log::{self, Commit};
+use crate::log::{self, Commit, layout};
 use crate::manifest::{Entry, Manifest};
 
 /// How often an object or the manifest is tried because another device writes it too.
 const MAX_TRIES: usize = 4;
 
 /// How many positions are read at a time when the log is searched.
-const SEARCHED_AT_ONCE: u64 = 64;
+pub(super) const SEARCHED_AT_ONCE: u64 = 64;
 
 /// What bringing the mirror up to date came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Mirrored {
     pub removed: usize,
     /// Objects that somebody else changed: they stay as they are until a full reconcile takes them in.
     pub foreign: Vec<Locator>,
+    /// Files whose names the remote cannot hold beside the others.
+    pub refused: Vec<Locator>,
 }
 
 /// The manifest as it was read.
@@ -53,6 +56,8 @@ struct Index {
 enum Outcome {
     Done(Option<Entry>),
     Foreign,
+    /// The remote cannot hold the name, or a directory is there.
+    Refused,
 }
 
 impl Replica {
@@ -75,6 +80,7 @@ impl Replica {
                 return Ok(mirrored);
             }
             mirrored.foreign.clear();
+            mirrored.refused.clear();
         }
         // Somebody else is at it: they write what we would.
         Ok(mirrored)
@@ -128,7 +134,10 @@ impl Replica {
     ) -> Result<bool, Trouble> {
         let Some(head) = &self.state.known.head else { return Ok(true) };
         let Index { manifest, version } = index;
-        if manifest.position.is_some_and(|position| position > head.position) {
+        if let Some(ahead) = manifest.position.filter(|position| *position > head.position)
+            && self.remote.read(context.patience, &layout::commit(ahead)).await?.is_some()
+        {
+            // Who is behind leaves it alone. One that is ahead of the log is damaged.
             return Ok(true);
         }
         let files = self.state.known.log.files();
@@ -149,9 +158,13 @@ impl Replica {
                         // Not fetched here: whoever has it writes it.
                         continue;
                     };
-                    self.put_plain(context, locator, &bytes, entry, manifest.position).await?
+                    self.put_plain(context, locator, &bytes, entry, manifest.position).await
                 }
-                None => self.remove_plain(context, locator, entry, manifest.position).await?,
+                None => self.remove_plain(context, locator, entry, manifest.position).await,
+            };
+            let outcome = match outcome {
+                Err(Trouble::Remote(error)) if error.kind() == ErrorKind::Invalid => Outcome::Refused,
+                outcome => outcome?,
             };
             match outcome {
                 Outcome::Done(Some(entry)) => {
@@ -164,10 +177,14 @@ impl Replica {
                 }
                 // The entry stays: it tells what the edit was made from.
                 Outcome::Foreign => mirrored.foreign.push((*locator).clone()),
+                Outcome::Refused => {
+                    entries.remove(*locator);
+                    mirrored.refused.extend(files.contains_key(*locator).then(|| (*locator).clone()));
+                }
             }
         }
-        let is_current = manifest.position == Some(head.position) || entries == manifest.entries;
-        if stale.is_empty() && is_current && version.is_some() {
+        let is_current = stale.is_empty() || manifest.position == Some(head.position);
+        if is_current && entries == manifest.entries && version.is_some() {
             return Ok(true);
         }
         let (store, position) = (self.state.known.store, Some(head.position));
@@ -175,7 +192,7 @@ impl Replica {
         let condition = version.map_or(Condition::Absent, Condition::Matches);
         match self.remote.backend().write(&place(), manifest.encode(), condition).await {
             Ok(_) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
+            Err(error) if says_nothing(&error) => Ok(false),
             Err(error) => Err(Trouble::Remote(error)),
         }
     }
@@ -202,7 +219,7 @@ impl Replica {
             let written = self.remote.backend().write(locator, bytes.clone(), condition.clone()).await;
             match written {
                 Ok(written) => return Ok(Outcome::Done(Some(entry_of(&written.version)))),
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) if says_nothing(&error) => {}
                 Err(error) => return Err(Trouble::Remote(error)),
             }
             match self.remote.read(context.patience, locator).await? {
@@ -242,7 +259,7 @@ impl Replica {
             }
             match self.remote.backend().delete(locator, Condition::Matches(version)).await {
                 Ok(()) => return Ok(Outcome::Done(None)),
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) if says_nothing(&error) => {}
                 Err(error) => return Err(Trouble::Remote(error)),
             }
         }
@@ -260,14 +277,21 @@ impl Replica {
     ) -> Result<bool, Trouble> {
         // An edit that was taken in may be replaced too.
         let was_taken_in = self.state.known.foreign.get(locator) == Some(&hash);
-        if was_taken_in || entry.is_some_and(|entry| entry.hash == Some(hash)) {
+        if has(Planted::ForeignOverwritten)
+            || was_taken_in
+            || entry.is_some_and(|entry| entry.hash == Some(hash))
+        {
             return Ok(true);
         }
         // Most likely somebody wrote it since the manifest was; but a manifest can lag behind.
         for from in since.into_iter().chain([Position::FIRST]) {
             let suspects = [(locator.clone(), hash)].into();
-            if !self.known_to_log(context, suspects, from).await?.is_empty() {
-                return Ok(true);
+            match self.known_to_log(context, suspects, from).await {
+                Ok(known) if known.is_empty() => {}
+                Ok(_) => return Ok(true),
+                // What cannot be told stays.
+                Err(Trouble::Damaged { .. }) => return Ok(false),
+                Err(trouble) => return Err(trouble),
             }
         }
         Ok(false)
@@ -308,11 +332,19 @@ impl Replica {
         report: &mut Report,
     ) -> Result<BTreeSet<Locator>, Trouble> {
         let mut mend = BTreeSet::new();
-        let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
-            return Ok(mend);
-        };
         let Index { manifest, .. } = self.index(context).await?;
         let changed = self.changed_objects(context, &manifest, &mut mend, report).await?;
+        let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
+            // Nobody has committed anything yet: what lies there is simply new here.
+            for (locator, bytes) in changed {
+                match self.files.write(&locator, bytes, Condition::Absent).await {
+                    Ok(_) => report.foreign.push(locator),
+                    Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => {}
+                    Err(error) => return Err(Trouble::Local(error)),
+                }
+            }
+            return Ok(mend);
+        };
         let suspects = changed.iter().map(|(locator, bytes)| (locator.clone(), ContentHash::of(bytes)));
         let known = self.known_to_log(context, suspects.collect(), Position::FIRST).await?;
         let mut work = Work::default();
@@ -329,11 +361,12 @@ impl Replica {
                 log: log::State::empty(),
                 head: head.clone(),
                 touched: BTreeSet::new(),
-                odd: BTreeSet::new(),
+                odd: BTreeMap::new(),
                 contents: [(hash, bytes)].into(),
                 last: BTreeMap::new(),
                 devices: [(locator.clone(), "the mirror".to_owned())].into(),
                 without_content: Elsewhere::Missing,
+                reach: Reach::End,
                 joined: None,
             };
             self.mix(context, &locator, base, &hash, &brought, &mut work, report).await?;
@@ -394,6 +427,11 @@ impl Replica {
         }
         Ok(changed)
     }
+}
+
+/// Tells whether what became of a write can only be seen by looking.
+fn says_nothing(error: &StoreError) -> bool {
+    matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Busy | ErrorKind::Unavailable)
 }
 
 fn place() -> Locator {

@@ -82,6 +82,15 @@ impl Theirs {
     }
 }
 
+/// Whether what the log brought is all there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It is, as far as is known.
+    End,
+    /// There may be more.
+    Middle,
+}
+
 /// What is done to one working file before its base becomes theirs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -94,6 +103,8 @@ pub(crate) enum Step {
     Merge { locator: Locator, base: Option<ContentHash>, ours: ContentHash, theirs: ContentHash },
     /// Ours is what it should be; only the base moves.
     Agree { locator: Locator },
+    /// Both made it, and more of the log is to come: they are put together with what all of it comes to.
+    Wait { locator: Locator },
     /// One side deleted what the other changed: the change wins, whole.
     EditWins { locator: Locator, winner: Winner },
     /// A new file of ours has a name that differs from one of theirs only by case: ours gets another one first.
@@ -112,11 +123,7 @@ pub(crate) enum Winner {
 /// Decides what happens to every file that the log brought something about.
 ///
 /// What makes way comes first.
-pub(crate) fn take_in(
-    bases: Bases<'_>,
-    local: &Contents,
-    brought: &Brought,
-) -> Result<Vec<Step>, InvalidLocator> {
+pub(crate) fn take_in(bases: Bases<'_>, local: &Contents, brought: &Brought, reach: Reach) -> Vec<Step> {
     let mut aside = Vec::new();
     let mut steps = Vec::new();
     let unsent: BTreeMap<String, &Locator> = local
@@ -130,15 +137,23 @@ pub(crate) fn take_in(
             && *twin != locator
         {
             let hash = local[*twin];
-            aside.push(Step::MakeWay { from: (*twin).clone(), to: case_name(twin, &hash)?, expected: hash });
+            // If there is no other name for ours, theirs is the one that this disk cannot hold.
+            let to = case_name(twin, &hash).ok();
+            aside.extend(to.map(|to| Step::MakeWay { from: (*twin).clone(), to, expected: hash }));
         }
-        steps.push(decide(bases, locator, local.get(locator).copied(), *theirs));
+        steps.push(decide(bases, locator, local.get(locator).copied(), *theirs, reach));
     }
     aside.extend(steps);
-    Ok(aside)
+    aside
 }
 
-fn decide(bases: Bases<'_>, locator: &Locator, ours: Option<ContentHash>, brought: Theirs) -> Step {
+fn decide(
+    bases: Bases<'_>,
+    locator: &Locator,
+    ours: Option<ContentHash>,
+    brought: Theirs,
+    reach: Reach,
+) -> Step {
     let theirs = brought.hash();
     let base_hash = bases.hash(locator);
     // What was never here was not deleted here.
@@ -156,7 +171,9 @@ fn decide(bases: Bases<'_>, locator: &Locator, ours: Option<ContentHash>, brough
         };
     }
     if theirs == base_hash {
-        return Step::Agree { locator };
+        // Ours was not made from it.
+        let waits = is_elsewhere && theirs.is_some();
+        return if waits { Step::Wait { locator } } else { Step::Agree { locator } };
     }
     match (ours, theirs) {
         (Some(expected), None) if has(Planted::DeletionWins) => {
@@ -169,6 +186,9 @@ fn decide(bases: Bases<'_>, locator: &Locator, ours: Option<ContentHash>, brough
                 Some(base) => Some(base),
                 None => bases.before.get(&locator).copied(),
             };
+            if base.is_none() && reach == Reach::Middle {
+                return Step::Wait { locator };
+            }
             Step::Merge { locator, base, ours, theirs }
         }
         (None, Some(theirs)) => Step::EditWins { locator, winner: Winner::Theirs(theirs) },
@@ -261,7 +281,9 @@ pub(crate) enum Gone {
 pub(crate) fn judge_gone(bases: Bases<'_>, local: &Contents, pending: &Pending) -> Gone {
     let here = bases.here().count();
     let gone = pending.deleted.len();
-    if gone == here && gone > 1 && local.is_empty() {
+    if has(Planted::AbsenceIsMassDeletion) {
+        Gone::Deleted
+    } else if gone == here && gone > 1 && local.is_empty() {
         Gone::Vanished
     } else if gone > MANY_DELETIONS && gone * DELETION_SHARE > here {
         Gone::Ask
@@ -322,7 +344,7 @@ mod tests {
         let local = ours.map(|text| (at("f"), hash(text))).into_iter().collect();
         let theirs = theirs.map_or(Theirs::Deleted { last: None }, |text| Theirs::Has(hash(text)));
         let brought = [(at("f"), theirs)].into();
-        take_in(world.bases(), &local, &brought).expect("a valid name").remove(0)
+        take_in(world.bases(), &local, &brought, Reach::End).remove(0)
     }
 
     #[test]
@@ -371,11 +393,25 @@ mod tests {
     }
 
     #[test]
+    fn what_both_made_waits_for_the_rest_of_the_log() {
+        let wait = vec![Step::Wait { locator: at("f") }];
+        let local = [(at("f"), hash("o"))].into();
+        let brought = [(at("f"), Theirs::Has(hash("t")))].into();
+        assert_eq!(take_in(World::here([]).bases(), &local, &brought, Reach::Middle), wait);
+        // What was changed and changed back is still not what ours was made from.
+        let elsewhere = [(at("f"), Elsewhere::Unfetched)].into();
+        let world = World { elsewhere, ..World::here([(at("f"), content("t"))]) };
+        for reach in [Reach::Middle, Reach::End] {
+            assert_eq!(take_in(world.bases(), &local, &brought, reach), wait);
+        }
+    }
+
+    #[test]
     fn what_was_never_here_was_not_deleted() {
         let elsewhere = [(at("f"), Elsewhere::Unfetched)].into();
         let world = World { elsewhere, ..World::here([(at("f"), content("b"))]) };
         let brought = BTreeMap::from([(at("f"), Theirs::Has(hash("t")))]);
-        let steps = take_in(world.bases(), &Contents::new(), &brought).expect("valid");
+        let steps = take_in(world.bases(), &Contents::new(), &brought, Reach::End);
         assert_eq!(steps, [Step::Take { locator: at("f"), expected: None, theirs: hash("t") }]);
         assert!(pending(world.bases(), &Contents::new()).is_empty());
         let made = Contents::from([(at("f"), hash("o"))]);
@@ -399,7 +435,7 @@ mod tests {
         let world = World { before: [(at("f"), hash("b"))].into(), ..World::here([]) };
         let local = Contents::from([(at("f"), hash("o"))]);
         let brought = BTreeMap::from([(at("f"), Theirs::Has(hash("t")))]);
-        let steps = take_in(world.bases(), &local, &brought).expect("valid");
+        let steps = take_in(world.bases(), &local, &brought, Reach::End);
         let merge =
             Step::Merge { locator: at("f"), base: Some(hash("b")), ours: hash("o"), theirs: hash("t") };
         assert_eq!(steps, [merge]);
@@ -409,7 +445,7 @@ mod tests {
     fn a_new_name_that_differs_by_case_steps_aside() {
         let local = Contents::from([(at("d/readme.md"), hash("ours"))]);
         let brought = BTreeMap::from([(at("d/README.md"), Theirs::Has(hash("theirs")))]);
-        let steps = take_in(World::here([]).bases(), &local, &brought).expect("valid");
+        let steps = take_in(World::here([]).bases(), &local, &brought, Reach::End);
         let to = at(&format!("d/readme.case-{}.md", &hash("ours").to_string()[..8]));
         assert_eq!(
             steps,

@@ -39,13 +39,29 @@ pub enum Planted {
     BasesAreNotKept,
     /// What was prepared and not used is not removed.
     LeftoversStay,
+    /// Two processes sync one replica at once.
+    NoSyncLock,
+    /// A directory that is not there is taken for one whose files were deleted.
+    AbsenceIsMassDeletion,
+    /// A commit is built on working files that what is new was not put into.
+    CommitOnStaleRead,
+    /// The outside of a file that was just written is believed.
+    StaleStatTrusted,
+    /// What was prepared is removed although a record names it.
+    IncomingSwept,
+    /// What was begun is taken for done in a directory that is not there.
+    VanishedIsDone,
+    /// A checkpoint is believed without asking the log.
+    CheckpointUnverified,
+    /// An edit in the mirror is written over.
+    ForeignOverwritten,
     /// A position whose commit is in a segment counts as not there.
     SegmentIgnored,
 }
 
 impl Planted {
     /// Every mistake.
-    pub const ALL: [Planted; 18] = [
+    pub const ALL: [Planted; 26] = [
         Planted::NewBytesForEveryAttempt,
         Planted::LostAnswerMeansTheirs,
         Planted::LostAnswerMeansOurs,
@@ -63,6 +79,14 @@ impl Planted {
         Planted::AppendToAnything,
         Planted::BasesAreNotKept,
         Planted::LeftoversStay,
+        Planted::NoSyncLock,
+        Planted::AbsenceIsMassDeletion,
+        Planted::CommitOnStaleRead,
+        Planted::StaleStatTrusted,
+        Planted::IncomingSwept,
+        Planted::VanishedIsDone,
+        Planted::CheckpointUnverified,
+        Planted::ForeignOverwritten,
         Planted::SegmentIgnored,
     ];
 }

@@ -1,7 +1,8 @@
 //! Tells the log what differs here: a commit is fixed, then tried until it is known whose commit is at its position.
 
-use haversack_store::Version;
+use haversack_store::{Locator, Version};
 
+use super::join::Purpose;
 use super::plan::{self, Gone, Pending};
 use super::planted::{Planted, has};
 use super::progress::Stage;
@@ -47,11 +48,19 @@ pub(super) enum Standing {
 
 impl Replica {
     /// Finds out what became of a commit whose publishing was not finished.
-    pub(super) async fn finish_publishing(&mut self, context: Context<'_>) -> Result<(), Trouble> {
-        match self.state.publishing().await.map_err(Trouble::Local)? {
-            None => Ok(()),
-            Some(publishing) => self.settle(context, &publishing, FirstStep::Read).await.map(drop),
+    pub(super) async fn finish_publishing(
+        &mut self,
+        context: Context<'_>,
+        store: StoreId,
+    ) -> Result<(), Trouble> {
+        let Some(publishing) = self.state.publishing().await.map_err(Trouble::Local)? else { return Ok(()) };
+        let (next, previous) = self.next();
+        let commit = Commit::decode(&publishing.bytes).ok();
+        if commit.is_some_and(|commit| commit.belongs(store, next, previous).is_ok()) {
+            return self.settle(context, &publishing, FirstStep::Read).await.map(drop);
         }
+        // It was settled, or the state went back behind it: then the log tells what became of it, and the files what is pending.
+        self.state.end_publishing().await.map_err(Trouble::Local)
     }
 
     /// Publishes what differs; `None` if nothing does.
@@ -105,13 +114,20 @@ impl Replica {
         report: &mut Report,
     ) -> Result<Option<Pending>, Trouble> {
         if let Sending::Nothing = sending {
+            if !self.state.known.elsewhere.is_empty() {
+                let found = self.look().await?;
+                let met = plan::pending(self.state.known.bases(), &found.contents).met;
+                self.put_together(context, &met, report).await?;
+            }
             return Ok(None);
         }
         report.held.clear();
         report.waiting_deletions.clear();
         let (_, mut pending, mut gone) = self.look_for_changes(context).await?;
         if !pending.met.is_empty() {
-            self.materialise(context, &pending.met, report).await?;
+            if self.put_together(context, &pending.met, report).await? == Standing::Behind {
+                return Ok(None);
+            }
             (_, pending, gone) = self.look_for_changes(context).await?;
         }
         if gone == Gone::Ask {
@@ -123,6 +139,23 @@ impl Replica {
         }
         report.held = plan::unfit_names(self.state.known.bases(), &pending);
         Ok(Some(pending).filter(|pending| !pending.is_empty()))
+    }
+
+    /// Puts files together that are here and in the log, once all of the log was taken in: what it held in between would only be in the way.
+    async fn put_together(
+        &mut self,
+        context: Context<'_>,
+        met: &[Locator],
+        report: &mut Report,
+    ) -> Result<Standing, Trouble> {
+        if met.is_empty() {
+            return Ok(Standing::AtTheEnd);
+        }
+        let standing = self.standing(context).await?;
+        if standing == Standing::AtTheEnd {
+            self.materialise(context, met, Purpose::Meeting, report).await?;
+        }
+        Ok(standing)
     }
 
     /// Makes sure that what the next commit is built on is still what it was, and that nothing is known to come after it.

@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::frame::BadFrame;
 use crate::ids::{ContentHash, Ids, Position, StoreId};
 use crate::log::layout::{self, Item};
-use crate::log::{Folded, Segment, StoreFile};
+use crate::log::{Commit, Folded, Segment, StoreFile};
 
 /// How often a request is repeated.
 const MAX_REPETITIONS: usize = 4;
@@ -68,14 +68,34 @@ impl Remote {
         if let Some(store) = self.store(patience).await? {
             return Ok(store);
         }
-        let file =
-            StoreFile { store: StoreId::from_bytes(ids.next()), created: clock.now(), name: name.to_owned() };
+        let store = match self.store_of_log(patience).await? {
+            Some(store) => store,
+            None => StoreId::from_bytes(ids.next()),
+        };
+        let file = StoreFile { store, created: clock.now(), name: name.to_owned() };
         // Whose was first is told by reading, not by this answer.
         let made = self.backend.write(&layout::store_file(), file.encode(), Condition::Absent).await;
         match (self.store(patience).await?, made) {
             (Some(store), _) => Ok(store),
             (None, Err(error)) => Err(Trouble::Remote(error)),
             (None, Ok(_)) => Err(Trouble::Unclear("the file that names the store")),
+        }
+    }
+
+    /// Returns the store whose log is here, though the file that names it is not.
+    async fn store_of_log(&self, patience: &dyn Patience) -> Result<Option<StoreId>, Trouble> {
+        let items = self.items(patience, &layout::commits(), None).await?;
+        let first = items.iter().find_map(|(item, _)| match item {
+            Item::Commit(position) => Some(*position),
+            _ => None,
+        });
+        let Some(position) = first else { return Ok(None) };
+        let Some(at) = self.at(patience, position).await? else { return Ok(None) };
+        match Commit::decode(&at.bytes) {
+            Ok(commit) => Ok(Some(commit.store)),
+            Err(why) => {
+                Err(Trouble::Damaged { what: format!("the commit at position {}", position.number()), why })
+            }
         }
     }
 
@@ -154,7 +174,13 @@ impl Remote {
         match patiently(patience, write).await {
             Ok(_) => return Ok(hash),
             Err(error) if error.kind() == ErrorKind::Conflict => {}
-            Err(error) => return Err(Trouble::Remote(error)),
+            // Whatever became of it: what is there is there.
+            Err(error) => {
+                return match self.object(patience, &hash).await {
+                    Ok(Some(_)) => Ok(hash),
+                    Ok(None) | Err(_) => Err(Trouble::Remote(error)),
+                };
+            }
         }
         // A commit will name it: that something is there is not enough.
         if self.object(patience, &hash).await?.is_none() {

@@ -27,6 +27,16 @@ pub(crate) struct CacheLine {
 }
 
 impl StatCache {
+    /// Returns how many files there were at the last look, as far as it is known.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Forgets a file that we changed ourselves.
+    pub(crate) fn forget(&mut self, at: &str) {
+        self.entries.remove(at);
+    }
+
     /// Returns the cache that was written as `lines`; a line that makes no sense is left out.
     pub(crate) fn read(lines: Vec<CacheLine>) -> StatCache {
         let entries = lines
@@ -78,7 +88,8 @@ pub(crate) async fn scan(files: &dyn Backend, cache: &mut StatCache) -> StoreRes
                     }
                 }
             };
-            if info.version.is_some() || info.fingerprint.is_settled(&mark) {
+            let is_settled = info.fingerprint.is_settled(&mark) || has(Planted::StaleStatTrusted);
+            if info.version.is_some() || is_settled {
                 entries.insert(info.locator.clone(), (token, hash));
             }
             found.contents.insert(info.locator, hash);

@@ -24,7 +24,7 @@ use super::plan::{Bases, Elsewhere};
 use super::scan::{CacheLine, StatCache};
 use super::upkeep::Upkeep;
 use crate::frame;
-use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
+use crate::ids::{CommitId, ContentHash, Ids, Position, ReplicaId, StoreId};
 use crate::log::{self, Content, Place, StateMark, pack, unpack};
 
 /// The largest file of the state that is read.
@@ -40,6 +40,9 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) replica: ReplicaId,
+    /// It was made just now, and nobody has looked yet at what an earlier one may have left in the working directory.
+    #[serde(skip_serializing_if = "is_settled", default)]
+    fresh: bool,
 }
 
 /// What a replica has read of the log, and what it agreed on with it.
@@ -137,6 +140,10 @@ impl BaseLine {
     }
 }
 
+fn is_settled(fresh: &bool) -> bool {
+    !fresh
+}
+
 fn nothing(count: &usize) -> bool {
     *count == 0
 }
@@ -225,7 +232,7 @@ impl State {
         let found = match State::look(backend.clone()).await? {
             Some(found) => Some(found),
             None => {
-                let identity = Identity { replica: ReplicaId::from_bytes(ids.next()) };
+                let identity = Identity { replica: ReplicaId::from_bytes(ids.next()), fresh: true };
                 write_frame(&*backend, "identity", &identity, &[]).await?;
                 State::look(backend.clone()).await?
             }
@@ -260,6 +267,20 @@ impl State {
         Ok(Some((state, journal)))
     }
 
+    /// Tells whether nobody has looked yet at what an earlier replica may have left in the working directory.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.identity.fresh
+    }
+
+    /// Notes that somebody has.
+    pub(crate) async fn settle_in(&mut self) -> StoreResult<()> {
+        if self.identity.fresh {
+            self.identity.fresh = false;
+            write_frame(&*self.backend, "identity", &self.identity, &[]).await?;
+        }
+        Ok(())
+    }
+
     fn journal(&self) -> Locator {
         place(&format!("journal-{}", self.snapshot))
     }
@@ -288,6 +309,9 @@ impl State {
 
     /// Moves bases and position, together, durably.
     pub(crate) async fn advance(&mut self, advance: &Advance) -> StoreResult<()> {
+        if !self.fits(advance) {
+            return Err(damaged("bases", "one of them"));
+        }
         let json = serde_json::to_vec(advance).expect("strings and numbers print");
         let mut bytes = format!("{} ", &ContentHash::of(&json).to_string()[..16]).into_bytes();
         bytes.extend(json);
@@ -302,6 +326,12 @@ impl State {
         Ok(())
     }
 
+    /// Tells whether bases come to what they should: if they do not, others were there when that was written down.
+    pub(crate) fn fits(&self, advance: &Advance) -> bool {
+        let lines = advance.bases.iter().map(|line| (line.at.as_str(), line.hash));
+        self.known.log.mark_with(lines) == advance.mark
+    }
+
     /// Writes a snapshot; what the journal said is in it.
     async fn fold(&mut self) -> StoreResult<()> {
         let old = self.journal();
@@ -314,6 +344,9 @@ impl State {
             mark: self.known.log.mark(),
             bases: self.known.lines(),
         };
+        // If a snapshot got lost, a journal of that number may be left of it.
+        let new = place(&format!("journal-{}", snapshot.number));
+        self.backend.delete(&new, Condition::Any).await?;
         write_frame(&*self.backend, "snapshot", &snapshot, &[]).await?;
         self.snapshot += 1;
         self.journal_bytes = 0;
@@ -324,10 +357,13 @@ impl State {
     pub(crate) async fn keep(&self, bytes: &Bytes) -> StoreResult<ContentHash> {
         let hash = ContentHash::of(bytes);
         match self.backend.write(&object(&hash), bytes.clone(), Condition::Absent).await {
-            Ok(_) => Ok(hash),
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(hash),
-            Err(error) => Err(error),
+            Ok(_) => return Ok(hash),
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            Err(error) => return Err(error),
         }
+        // A process that was killed may have put it there, and the disk may not know of it yet.
+        let _ = self.backend.write(&object(&hash), bytes.clone(), Condition::Any).await?;
+        Ok(hash)
     }
 
     /// Keeps contents for as long as a base names them, many in one object; returns where each is, for its base to say.
@@ -435,12 +471,13 @@ impl State {
         let mut used: BTreeMap<ContentHash, u64> = BTreeMap::new();
         let named: BTreeSet<ContentHash> = self.named().collect();
         for packed in named.iter().filter_map(|hash| self.known.packed.get(hash)) {
-            *used.entry(packed.pack).or_default() += packed.size;
+            let used: &mut u64 = used.entry(packed.pack).or_default();
+            *used = used.saturating_add(packed.size);
         }
         let mut sparse = BTreeSet::new();
         for (pack, used) in used {
             let size = self.pack(&pack).await?.map_or(0, |pack| pack.len() as u64);
-            if used * 2 < size {
+            if used.saturating_mul(2) < size {
                 sparse.insert(pack);
             }
         }
@@ -505,7 +542,12 @@ impl State {
 
     /// Returns what was being done to working files when a process died.
     pub(crate) async fn applying(&self) -> StoreResult<Option<Applying>> {
-        Ok(read_frame::<Applying>(&*self.backend, "applying").await?.map(|(applying, _)| applying))
+        let found = read_frame::<Applying>(&*self.backend, "applying").await?.map(|(applying, _)| applying);
+        match found {
+            // Names are made of it.
+            Some(applying) if applying.attempt.parse::<CommitId>().is_err() => Err(damaged("applying", "it")),
+            found => Ok(found),
+        }
     }
 
     pub(crate) async fn end_applying(&self) -> StoreResult<()> {
@@ -528,7 +570,11 @@ impl Known {
     fn take(&mut self, bases: &[BaseLine], mark: StateMark) -> StoreResult<()> {
         for line in bases {
             self.log.set(&line.at, line.content());
-            let Ok(locator) = Locator::parse(&line.at) else { continue };
+            // An odd name must not be taken for the file that it resembles.
+            let Some(locator) = Locator::parse(&line.at).ok().filter(|locator| locator.as_str() == line.at)
+            else {
+                continue;
+            };
             if let Some(foreign) = line.foreign {
                 self.foreign.insert(locator.clone(), foreign);
             }
@@ -604,6 +650,11 @@ async fn read_frame<T: serde::de::DeserializeOwned>(
     };
     match frame::decode::<T>(name, VERSION, &object.bytes, MAX_STATE_BYTES) {
         Ok(framed) => Ok(Some((framed.heading, framed.contents))),
+        Err(error) if error.is_newer() => {
+            let (place, message) =
+                (format!("the state's {name}"), "update Haversack, or move the state away");
+            Err(StoreError::at(ErrorKind::Internal, Operation::Read, place, message).with_source(error))
+        }
         Err(error) => Err(damaged(name, "it").with_source(error)),
     }
 }

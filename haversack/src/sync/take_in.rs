@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use haversack_store::{Bytes, Error as StoreError, Locator};
 
-use super::fetch::{More, Taken};
-use super::plan::{self, Elsewhere, Step, Theirs, Winner};
+use super::apply::{self, Leftovers};
+use super::fetch::Taken;
+use super::plan::{self, Elsewhere, Reach, Step, Theirs, Winner};
 use super::planted::{Planted, has};
 use super::state::{Advance, Applying, BaseLine, Head, Move};
-use super::{Context, Replica, Report, Trouble, apply};
+use super::{Context, Deletions, Replica, Report, Trouble};
+use crate::frame::shown;
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
-use crate::log::{self, Carried, FileChange, What};
+use crate::log::{self, Carried, Content, FileChange, What};
 use crate::merge::{Rule, Side, merge};
 
 /// What the log brought.
@@ -21,8 +23,8 @@ pub(super) struct Brought {
     pub(super) head: Head,
     /// The files it says something about.
     pub(super) touched: BTreeSet<Locator>,
-    /// The same under names that are refused.
-    pub(super) odd: BTreeSet<String>,
+    /// The same under names that are refused, and why.
+    pub(super) odd: BTreeMap<String, String>,
     /// The contents that came with it.
     pub(super) contents: BTreeMap<ContentHash, Bytes>,
     /// Of files that were deleted, what they held before, if it came with the same commits.
@@ -31,6 +33,8 @@ pub(super) struct Brought {
     pub(super) devices: BTreeMap<Locator, String>,
     /// What becomes of a new file whose content did not come with it.
     pub(super) without_content: Elsewhere,
+    /// Whether more of the log is to come.
+    pub(super) reach: Reach,
     /// The checkpoint that it is, if it is one.
     pub(super) joined: Option<Position>,
 }
@@ -66,15 +70,15 @@ impl Replica {
     ) -> Result<bool, Trouble> {
         let mut any = false;
         while context.patience.has_time() {
-            let (taken, more) = self.read_log(context, store).await?;
+            let (taken, reach) = self.read_log(context, store).await?;
             if taken.is_empty() {
                 return Ok(any);
             }
-            let brought = self.fold(context, &taken).await?;
+            let brought = self.fold(context, &taken, reach).await?;
             self.take_in_some(context, store, brought, report).await?;
             report.taken += taken.len();
             any = true;
-            if more == More::Nothing {
+            if reach == Reach::End {
                 return Ok(any);
             }
         }
@@ -83,25 +87,26 @@ impl Replica {
     }
 
     /// Returns what commits come to, and the contents they carry.
-    async fn fold(&self, context: Context<'_>, taken: &[Taken]) -> Result<Brought, Trouble> {
+    async fn fold(&self, context: Context<'_>, taken: &[Taken], reach: Reach) -> Result<Brought, Trouble> {
         let last = taken.last().expect("something was taken in");
         let mut brought = Brought {
             log: self.state.known.log.clone(),
             head: last.head.clone(),
             touched: BTreeSet::new(),
-            odd: BTreeSet::new(),
+            odd: BTreeMap::new(),
             contents: BTreeMap::new(),
             last: BTreeMap::new(),
             devices: BTreeMap::new(),
             without_content: Elsewhere::Missing,
+            reach,
             joined: None,
         };
         for Taken { commit, .. } in taken {
-            brought.odd.extend(commit.odd.iter().map(|odd| odd.key.clone()));
+            brought.odd.extend(commit.odd.iter().map(|odd| (odd.key.clone(), odd.to_string())));
             for FileChange { locator, what } in &commit.changes {
                 brought.touched.insert(locator.clone());
                 brought.devices.insert(locator.clone(), commit.device.clone());
-                let (hash, content) = match what {
+                let (hash, size, content) = match what {
                     What::Delete => {
                         let had = brought.log.files().get(locator).map(|content| content.hash);
                         let base = self.state.known.log.files().get(locator).map(|content| content.hash);
@@ -111,22 +116,25 @@ impl Replica {
                         }
                         continue;
                     }
-                    What::Put { hash, content, .. } => (hash, self.carried(context, content).await?),
-                    What::Append { base, hash, added, .. } => {
+                    What::Put { hash, size, content } => (hash, size, self.carried(context, content).await?),
+                    What::Append { base, base_size, hash, size, added } => {
                         let base = match brought.contents.get(base) {
                             _ if has(Planted::AppendToAnything) => self.local(locator).await?,
                             Some(base) => Some(base.clone()),
-                            None => self.base_content(context, base).await?,
+                            None => {
+                                let base = Content { hash: *base, size: *base_size };
+                                self.extended(context, locator, base).await?
+                            }
                         };
                         let added = self.carried(context, added).await?;
                         let whole = base
                             .zip(added)
                             .map(|(base, added)| Bytes::from([&base[..], &added[..]].concat()));
-                        (hash, whole)
+                        (hash, size, whole)
                     }
                 };
-                let fits =
-                    |content: &Bytes| ContentHash::of(content) == *hash || has(Planted::AppendToAnything);
+                let named = Content { hash: *hash, size: *size };
+                let fits = |content: &Bytes| named.is_of(content) || has(Planted::AppendToAnything);
                 if let Some(content) = content.filter(fits) {
                     brought.contents.insert(*hash, content);
                 }
@@ -139,7 +147,11 @@ impl Replica {
         Ok(brought)
     }
 
-    async fn carried(&self, context: Context<'_>, carried: &Carried) -> Result<Option<Bytes>, Trouble> {
+    pub(super) async fn carried(
+        &self,
+        context: Context<'_>,
+        carried: &Carried,
+    ) -> Result<Option<Bytes>, Trouble> {
         match carried {
             Carried::Inline(bytes) => Ok(Some(bytes.clone())),
             Carried::Object(hash) => self.remote.object(context.patience, hash).await,
@@ -156,9 +168,9 @@ impl Replica {
     ) -> Result<(), Trouble> {
         let (found, _, _) = self.look_for_changes(context).await?;
         let bases = self.state.known.bases();
-        let theirs: plan::Brought = brought
-            .touched
-            .iter()
+        // A name that was good before and is odd now is only written down.
+        let touched = || brought.touched.iter().filter(|at| !brought.log.odd().contains_key(at.as_str()));
+        let theirs: plan::Brought = touched()
             .map(|locator| {
                 let theirs = match brought.log.files().get(locator) {
                     Some(content) => Theirs::Has(content.hash),
@@ -168,19 +180,23 @@ impl Replica {
                 (locator.clone(), theirs)
             })
             .collect();
-        let position = brought.head.position;
-        let steps = plan::take_in(bases, &found.contents, &theirs)
-            .map_err(|reason| Trouble::Unfit { position, why: reason.to_string() })?;
+        let steps = plan::take_in(bases, &found.contents, &theirs, brought.reach);
         let packed = self.keep_brought(&brought).await?;
         let mut work = Work::default();
         for step in &steps {
             self.prepare(context, step, &brought, &mut work, report).await?;
         }
-        let keys = brought.touched.iter().map(Locator::as_str).chain(brought.odd.iter().map(String::as_str));
+        if has(Planted::CommitOnStaleRead) {
+            work = Work::default();
+        }
+        let odd = brought.odd.keys().filter(|key| !brought.log.files().contains_key(key.as_str()));
+        let keys = touched().map(Locator::as_str).chain(odd.map(String::as_str));
         let bases = keys.map(|key| {
             let content = brought.log.files().get(key).or_else(|| brought.log.odd().get(key)).copied();
+            // A twin has a good name, and would be missed here.
+            let is_odd = brought.log.odd().contains_key(key);
             BaseLine {
-                elsewhere: work.elsewhere.get(key).copied(),
+                elsewhere: work.elsewhere.get(key).copied().or(is_odd.then_some(Elsewhere::Refused)),
                 before: work.before.get(key).copied(),
                 pack: content.and_then(|content| packed.get(&content.hash).copied()),
                 ..BaseLine::new(key, content)
@@ -194,7 +210,9 @@ impl Replica {
             joined: brought.joined,
             bases: bases.collect(),
         };
-        self.carry_out(context, work, advance, report).await
+        self.carry_out(context, work, advance, report).await?;
+        report.odd.extend(brought.odd.into_iter().map(|(key, why)| (shown(&key), why)));
+        Ok(())
     }
 
     /// Keeps the contents of the new bases, before any base moves.
@@ -244,12 +262,42 @@ impl Replica {
     }
 
     /// Completes what a process that died was doing to working files.
-    pub(super) async fn finish_applying(&mut self, report: &mut Report) -> Result<(), Trouble> {
-        match self.state.applying().await.map_err(Trouble::Local)? {
-            None if has(Planted::LeftoversStay) => Ok(()),
-            None => apply::sweep(&*self.files).await.map_err(Trouble::Local),
-            Some(applying) => self.apply(&applying, report).await.map_err(Trouble::Local),
-        }
+    pub(super) async fn finish_applying(
+        &mut self,
+        context: Context<'_>,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let leftovers = match self.state.applying().await.map_err(Trouble::Local)? {
+            None if has(Planted::LeftoversStay) => return Ok(()),
+            // Who starts anew may have lost a record with the state.
+            None if self.state.is_fresh() => Leftovers::Unknown,
+            None => Leftovers::Prepared,
+            Some(applying)
+                if self.state.has_ended(&applying.attempt) || self.state.fits(&applying.advance) =>
+            {
+                if has(Planted::IncomingSwept) {
+                    let swept = apply::sweep(&*self.files, &self.state, Leftovers::Prepared).await;
+                    swept.map_err(Trouble::Local)?;
+                }
+                // Where there is nothing at all, nothing was done: the directory was emptied or is not there.
+                if !self.state.has_ended(&applying.attempt)
+                    && context.deletions == Deletions::Cautious
+                    && !has(Planted::VanishedIsDone)
+                    && apply::is_nothing_there(&*self.files).await.map_err(Trouble::Local)?
+                {
+                    return Err(Trouble::Vanished);
+                }
+                return self.apply(&applying, report).await.map_err(Trouble::Local);
+            }
+            // The state went back behind it: the log will say the same again.
+            Some(_) => {
+                let swept = apply::sweep(&*self.files, &self.state, Leftovers::Unknown).await;
+                swept.map_err(Trouble::Local)?;
+                return self.state.end_applying().await.map_err(Trouble::Local);
+            }
+        };
+        apply::sweep(&*self.files, &self.state, leftovers).await.map_err(Trouble::Local)?;
+        self.state.settle_in().await.map_err(Trouble::Local)
     }
 
     /// Carries out moves that were recorded, and moves the bases with them.
@@ -263,7 +311,9 @@ impl Replica {
             let mut advance = applying.advance.clone();
             for line in &mut advance.bases {
                 if met.refused.iter().any(|refused| refused.as_str() == line.at) {
-                    line.elsewhere = Some(Elsewhere::Refused);
+                    line.elsewhere = line.hash.map(|_| Elsewhere::Refused);
+                    // What somebody put into the mirror was not taken in: it has to stay there.
+                    line.foreign = None;
                 }
                 if met.stayed.iter().any(|stayed| stayed.as_str() == line.at) {
                     let moved = applying.moves.iter().find(|moved| moved.at == line.at);
@@ -273,6 +323,9 @@ impl Replica {
             report.refused.extend(met.refused);
             report.edits_won.extend(met.stayed);
             self.state.advance(&advance).await?;
+        }
+        for moved in &applying.moves {
+            self.cache.forget(&moved.at);
         }
         apply::clean_up(&*self.files, applying).await?;
         self.state.end_applying().await
@@ -302,6 +355,9 @@ impl Replica {
     ) -> Result<(), Trouble> {
         match step {
             Step::Agree { .. } => {}
+            Step::Wait { locator } => {
+                work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched);
+            }
             Step::Take { locator, expected, theirs } => {
                 self.put(locator, *expected, theirs, brought, work, report).await?;
             }
@@ -313,6 +369,8 @@ impl Replica {
                     }
                     Winner::Ours { last } => {
                         let base = self.state.known.log.files().get(locator).map(|content| content.hash);
+                        // What was never here nobody started from.
+                        let base = base.filter(|_| !self.state.known.elsewhere.contains_key(locator));
                         let base = base.or_else(|| self.state.known.before.get(locator).copied());
                         if let Some(last) = last {
                             self.mix(context, locator, base, last, brought, work, report).await?;
@@ -332,6 +390,7 @@ impl Replica {
             Step::MakeWay { from, to, expected } => {
                 let Some(ours) = self.local(from).await? else { return Ok(()) };
                 if ContentHash::of(&ours) == *expected {
+                    self.state.keep(&ours).await.map_err(Trouble::Local)?;
                     work.add(to, None, Some(ours));
                     work.add(from, Some(*expected), None);
                     work.in_order = work.moves.len();
@@ -364,6 +423,7 @@ impl Replica {
         };
         // Read now: it may have changed since the look.
         let Some(ours) = self.local(locator).await? else {
+            self.state.keep(&theirs).await.map_err(Trouble::Local)?;
             work.add(locator, None, Some(theirs));
             return Ok(());
         };

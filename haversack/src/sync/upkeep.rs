@@ -141,6 +141,8 @@ impl Replica {
     /// Returns the last position that is in a segment.
     async fn last_folded(&self, context: Context<'_>) -> Result<Option<Position>, Trouble> {
         let mut segments = self.segments(context).await?;
+        // What claims to be beyond the log's end is not what it says.
+        segments.retain(|(_, last)| Some(*last) <= self.position());
         segments.sort_unstable();
         // Only what follows without a gap counts.
         let mut folded = None;

@@ -12,7 +12,11 @@ use tempfile::TempDir;
 
 use crate::subjects::at;
 
+mod damage;
+mod damaged_state;
 mod folding;
+mod hostile;
+mod lab;
 mod mirror;
 
 struct Counting(AtomicU64);

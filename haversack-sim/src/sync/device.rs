@@ -1,0 +1,310 @@
+//! A device: its files, its state, its connection and the processes that sync it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use haversack::clock::Clock;
+use haversack::ids::{Ids, Timestamp};
+use haversack::sync::{Author, Context, Deletions, Intervals, Mirror, Replica, Report, Trouble};
+use haversack_store::{Backend, Locator};
+
+use super::crashing::Crashing;
+use super::link::{Connection, Link, Wire};
+use super::memory::Numbers;
+use super::oracle::Remembered;
+use super::schedule::{Ground, Stream, Task, stream};
+use super::storage::{Hands, Storage};
+use crate::disk::Crash;
+use crate::random::Random;
+
+/// The most calls of a disk until something happens in the middle of an effect.
+pub(crate) const MAX_CALLS: usize = 60;
+
+/// After how many commits the log is folded at most.
+const MAX_INTERVAL: usize = 6;
+
+/// A sync under way.
+pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Report, Trouble>> + Send>>;
+
+/// A device.
+pub(crate) struct Device {
+    pub(crate) number: usize,
+    /// Whom the oracle knows it as.
+    pub(crate) actor: usize,
+    pub(crate) files: Storage,
+    state: Storage,
+    connection: Arc<Mutex<Connection>>,
+    is_full: Arc<AtomicBool>,
+    pub(crate) processes: Vec<Option<Process>>,
+    backup: Option<Backup>,
+    /// The working directory while it is not there.
+    away: Option<Storage>,
+}
+
+/// A process that syncs.
+pub(crate) struct Process {
+    pub(crate) running: Running,
+    /// When it started, as the oracle counts.
+    pub(crate) started: usize,
+    /// There was no space left at some time since.
+    pub(crate) met_full: bool,
+    hands: [Hands; 2],
+}
+
+/// A copy of a device that was put aside.
+struct Backup {
+    files: Storage,
+    state: Storage,
+    remembered: Remembered,
+}
+
+impl Device {
+    pub(crate) fn new(
+        number: usize,
+        actor: usize,
+        processes: usize,
+        ground: Ground,
+        numbers: &Arc<Numbers>,
+    ) -> Device {
+        let is_full: Arc<AtomicBool> = Arc::default();
+        let storage = |seed| match ground {
+            Ground::Memory => Storage::memory(numbers.clone(), is_full.clone()),
+            Ground::Crashing => Storage::crashing(seed, is_full.clone()),
+        };
+        let (files, state) = (storage(0), storage(1));
+        Device::with(number, actor, processes, files, state, is_full)
+    }
+
+    fn with(
+        number: usize,
+        actor: usize,
+        processes: usize,
+        files: Storage,
+        state: Storage,
+        is_full: Arc<AtomicBool>,
+    ) -> Device {
+        let processes = (0..processes).map(|_| None).collect();
+        let connection = Arc::default();
+        Device { number, actor, files, state, connection, is_full, processes, backup: None, away: None }
+    }
+
+    /// Returns a new device with a copy of files and state as they are now, whatever is under way.
+    pub(crate) fn copy(&self, number: usize, actor: usize, processes: usize) -> Device {
+        let is_full: Arc<AtomicBool> = Arc::default();
+        let files = self.at_home().copy(is_full.clone());
+        let state = self.state.copy(is_full.clone());
+        Device::with(number, actor, processes, files, state, is_full)
+    }
+
+    /// Returns the working directory, wherever it is.
+    fn at_home(&self) -> &Storage {
+        self.away.as_ref().unwrap_or(&self.files)
+    }
+
+    pub(crate) fn is_away(&self) -> bool {
+        self.away.is_some()
+    }
+
+    pub(crate) fn is_syncing(&self) -> bool {
+        self.processes.iter().any(Option::is_some)
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_full(&mut self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::Relaxed);
+        for process in self.processes.iter_mut().flatten() {
+            process.met_full |= is_full;
+        }
+    }
+
+    pub(crate) fn set_offline(&self, is_offline: bool) {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner).is_offline = is_offline;
+    }
+
+    /// Lets the device be connected and let in.
+    pub(crate) fn calm_down(&mut self) {
+        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = Connection::default();
+        self.set_full(false);
+        self.disks().for_each(Crashing::forget_plans);
+    }
+
+    /// Returns all lines that are anywhere in the working directory, under our own names too.
+    pub(crate) fn lines(&self) -> BTreeSet<String> {
+        lines(self.at_home())
+    }
+
+    /// Returns the working files, to be compared.
+    pub(crate) fn texts(&self) -> BTreeMap<String, String> {
+        let all = self.files.all().into_iter().filter(|(locator, _)| !locator.is_reserved());
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        all.map(|(locator, bytes)| (locator.to_string(), text(&bytes))).collect()
+    }
+
+    /// Returns what is left of an unfinished step.
+    pub(crate) fn left_over(&self) -> Option<Locator> {
+        self.files.all().into_keys().find(Locator::is_reserved)
+    }
+
+    /// Lets the working directory be gone.
+    pub(crate) fn vanish(&mut self) {
+        let empty = self.files.empty(self.is_full.clone());
+        self.away = Some(std::mem::replace(&mut self.files, empty));
+    }
+
+    /// Lets the working directory be back.
+    pub(crate) fn come_back(&mut self) {
+        if let Some(files) = self.away.take() {
+            self.files = files;
+        }
+    }
+
+    /// Puts a copy aside.
+    pub(crate) fn back_up(&mut self, remembered: Remembered) {
+        let (files, state) =
+            (self.at_home().copy(self.is_full.clone()), self.state.copy(self.is_full.clone()));
+        self.backup = Some(Backup { files, state, remembered });
+    }
+
+    /// Puts back what was copied; returns what the copy remembers, and its lines.
+    pub(crate) fn restore(&mut self) -> Option<(Remembered, BTreeSet<String>)> {
+        let backup = self.backup.as_ref()?;
+        self.away = None;
+        self.files = backup.files.copy(self.is_full.clone());
+        self.state = backup.state.copy(self.is_full.clone());
+        Some((backup.remembered.clone(), lines(&backup.files)))
+    }
+
+    /// Lets a process die; returns whether there was one.
+    pub(crate) fn die(&mut self, process: usize, random: &mut Random) -> bool {
+        let Some(process) = self.processes.get_mut(process).and_then(Option::take) else { return false };
+        drop(process.running);
+        for (storage, hands) in [&self.files, &self.state].into_iter().zip(&process.hands) {
+            storage.tear(hands, random);
+        }
+        if !self.is_syncing() {
+            self.disks().for_each(Crashing::forget_plans);
+        }
+        true
+    }
+
+    /// Lets a process die in the middle of a call of the disk, soon; returns whether there is one that crashes.
+    pub(crate) fn plan_crash(&self, random: &mut Random) -> bool {
+        let storage = if random.coin() { &self.files } else { &self.state };
+        if let Storage::Crashing(crashing) = storage {
+            crashing.plan_crash(random.between(1, MAX_CALLS));
+        }
+        matches!(storage, Storage::Crashing(_))
+    }
+
+    /// Tells whether a planned crash has happened.
+    pub(crate) fn has_crashed(&self) -> bool {
+        self.disks().any(Crashing::has_crashed)
+    }
+
+    /// Starts anew, after the process died or the machine stopped; returns which, if it has a disk that crashes.
+    pub(crate) fn restart(&self, random: &mut Random) -> Option<Crash> {
+        let is_power_loss = random.coin();
+        let mut crash = None;
+        for disk in self.disks() {
+            let seed = random.number();
+            let now = if is_power_loss { Crash::PowerLoss { seed } } else { Crash::Kill };
+            disk.restart(now);
+            crash = Some(now);
+        }
+        crash
+    }
+
+    fn disks(&self) -> impl Iterator<Item = &Crashing> {
+        [&self.files, &self.state].into_iter().filter_map(|storage| match storage {
+            Storage::Crashing(crashing) => Some(crashing),
+            Storage::Memory(_) => None,
+        })
+    }
+
+    /// Starts a sync.
+    pub(crate) fn start(
+        &mut self,
+        process: usize,
+        seed: u64,
+        wire: &Arc<Wire>,
+        started: usize,
+        task: Task,
+        deletions: Deletions,
+    ) {
+        let number = self.number;
+        let hands: [Hands; 2] = Default::default();
+        let opened = (self.files.open(&hands[0]), self.state.open(&hands[1]));
+        let (faults, choices) = (stream(seed, Stream::Faults), stream(seed, Stream::Store));
+        let link = Link::new(wire.clone(), self.connection.clone(), number, faults, choices);
+        let remote: Arc<dyn Backend> = Arc::new(link);
+        let ids = SeededIds { random: Mutex::new(stream(seed, Stream::Ids)) };
+        let clock = Jumping { random: AtomicU64::new(stream(seed, Stream::Clock).number()) };
+        let mut folding = stream(seed, Stream::Folding);
+        let mut commits = || folding.between(1, MAX_INTERVAL) as u64;
+        let (checkpoint_commits, segment_commits) = (commits(), commits());
+        let intervals = Intervals { checkpoint_commits, segment_commits, keep_positions: Duration::ZERO };
+        let running = async move {
+            let (files, state) = (opened.0.map_err(Trouble::Local)?, opened.1.map_err(Trouble::Local)?);
+            let author = Author { device: format!("device {number}"), agent: None, session: None };
+            let mut replica = Replica::open(files, state, remote, &ids).await?;
+            let context = Context { deletions, intervals, ..Context::new(&clock, &ids, &author) };
+            match task {
+                Task::Sync => replica.sync(context).await,
+                Task::Compact => {
+                    let report = replica.sync(context).await?;
+                    replica.compact(context).await?;
+                    Ok(report)
+                }
+                Task::Mirror => {
+                    let report = replica.sync(context).await?;
+                    replica.mirror(context).await?;
+                    Ok(report)
+                }
+                Task::Reconcile => replica.reconcile(context, Mirror::On).await,
+            }
+        };
+        let met_full = self.is_full();
+        self.processes[process] = Some(Process { running: Box::pin(running), started, met_full, hands });
+    }
+}
+
+fn lines(storage: &Storage) -> BTreeSet<String> {
+    let all = storage.all();
+    all.values()
+        .flat_map(|bytes| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Ids that a seed repeats.
+struct SeededIds {
+    random: Mutex<Random>,
+}
+
+impl Ids for SeededIds {
+    fn next(&self) -> [u8; 16] {
+        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&random.number().to_le_bytes());
+        bytes[8..].copy_from_slice(&random.number().to_le_bytes());
+        bytes
+    }
+}
+
+/// A clock that jumps: nothing may depend on it.
+struct Jumping {
+    random: AtomicU64,
+}
+
+impl Clock for Jumping {
+    fn now(&self) -> Timestamp {
+        let number = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        Timestamp(i64::try_from(number % 4_000_000_000_000).unwrap_or(0))
+    }
+}

@@ -1,0 +1,52 @@
+//! Which promise a schedule broke.
+
+use std::fmt;
+
+/// What kind of promise was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Broken {
+    /// A line is gone that nobody removed.
+    Lost,
+    /// A line is there that somebody removed.
+    Resurrected,
+    /// The devices do not come to agree, or not to rest.
+    NotConverged,
+    /// A sync stopped for no reason that it may have.
+    Stuck,
+    /// Something is left over.
+    LeftOver,
+    /// The engine gave up in the middle of it.
+    Panicked,
+}
+
+impl Broken {
+    /// Returns the failure with what is known of it.
+    pub(crate) fn because(self, why: impl Into<String>) -> Failure {
+        Failure { broken: self, why: why.into() }
+    }
+}
+
+/// How a schedule broke a promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind of promise.
+    pub broken: Broken,
+    /// What was seen.
+    pub why: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let broken = match self.broken {
+            Broken::Lost => "lost",
+            Broken::Resurrected => "resurrected",
+            Broken::NotConverged => "not converged",
+            Broken::Stuck => "stuck",
+            Broken::LeftOver => "left over",
+            Broken::Panicked => "panicked",
+        };
+        write!(f, "{broken}: {}", self.why)
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,365 @@
+//! What is going to happen, decided before anything does, so that parts of it can be left out.
+//!
+//! Every action has a seed of its own, and from it a stream of random numbers for each who needs some: what is left out does not
+//! change what the rest means.
+
+use haversack::sync::Mirror;
+
+use super::memory::Outside;
+use super::store::Model;
+use super::weather::Weather;
+use crate::random::Random;
+
+/// The most devices there are, copies included.
+const MAX_DEVICES: usize = 5;
+
+/// The most actions of a schedule.
+const MAX_ACTIONS: usize = 200;
+
+/// The most effects that a process makes before something else happens.
+const MAX_EFFECTS: usize = 40;
+
+/// About as many effects as a sync makes that has little to do.
+const MANY_EFFECTS: usize = 200;
+
+/// Who needs random numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Users,
+    Faults,
+    Store,
+    Disk,
+    Ids,
+    Clock,
+    Folding,
+}
+
+/// Returns the random numbers that somebody gets from a seed.
+pub(crate) fn stream(seed: u64, who: Stream) -> Random {
+    let who = who as u64 + 1;
+    Random::new(Random::new(seed ^ who.wrapping_mul(0x2545_f491_4f6c_dd1d)).number())
+}
+
+/// Everything that is going to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    pub(crate) seed: u64,
+    pub(crate) devices: Vec<Planned>,
+    pub(crate) model: Model,
+    pub(crate) weather: Weather,
+    pub(crate) ground: Ground,
+    pub(crate) outside: Outside,
+    /// Whether there are plain objects beside the log.
+    pub(crate) mirror: Mirror,
+    /// How many actions there are in a tick of the filesystems' clock.
+    pub(crate) actions_per_tick: usize,
+    pub(crate) actions: Vec<Action>,
+}
+
+/// What the devices' own storage is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// In memory: fast.
+    Memory,
+    /// The real backend on a disk that crashes.
+    Crashing,
+}
+
+/// A device as it is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Planned {
+    pub(crate) begins: Begins,
+    /// How many processes may sync it at once.
+    pub(crate) processes: usize,
+}
+
+/// How a device comes into being.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begins {
+    Empty,
+    AsCopy,
+    Never,
+}
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Action {
+    /// Which one it was before others were left out: it names what a user writes.
+    pub(crate) number: usize,
+    pub(crate) seed: u64,
+    pub(crate) what: What,
+}
+
+/// What a process does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// It syncs.
+    Sync,
+    /// And lets positions say which segment has their commit.
+    Compact,
+    /// And brings the mirror up to date.
+    Mirror,
+    /// It looks at everything again.
+    Reconcile,
+}
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A user or a program does something to a file.
+    Edit {
+        device: usize,
+    },
+    /// A process starts to sync.
+    Sync {
+        device: usize,
+        process: usize,
+        task: Task,
+    },
+    /// Somebody who knows nothing of us changes a plain object beside the log.
+    Meddle,
+    /// Somebody puts a checkpoint there that is not one.
+    Forge,
+    /// A process goes on for some effects.
+    GoOn {
+        device: usize,
+        process: usize,
+        effects: usize,
+    },
+    /// A process dies.
+    Die {
+        device: usize,
+        process: usize,
+    },
+    /// A device stops, with all its processes.
+    Stop {
+        device: usize,
+    },
+    GoOffline {
+        device: usize,
+    },
+    ComeOnline {
+        device: usize,
+    },
+    /// A request that was delayed arrives.
+    Arrive,
+    /// Files and state of a device are copied to a new one.
+    Copy {
+        from: usize,
+        to: usize,
+    },
+    /// Files and state of a device are copied aside.
+    BackUp {
+        device: usize,
+    },
+    /// And put back.
+    Restore {
+        device: usize,
+    },
+    /// The working directory is not there any more, as a disk that was taken out.
+    Vanish {
+        device: usize,
+    },
+    /// And is back.
+    Return {
+        device: usize,
+    },
+    /// There is no space left on a device.
+    FillUp {
+        device: usize,
+    },
+    /// And there is again.
+    MakeRoom {
+        device: usize,
+    },
+}
+
+impl What {
+    /// Tells whether a device has a part in it.
+    pub(crate) fn concerns(self, number: usize) -> bool {
+        match self {
+            What::Arrive | What::Meddle | What::Forge => false,
+            What::Copy { from, to } => from == number || to == number,
+            What::Edit { device }
+            | What::Sync { device, .. }
+            | What::GoOn { device, .. }
+            | What::Die { device, .. }
+            | What::Stop { device }
+            | What::GoOffline { device }
+            | What::ComeOnline { device }
+            | What::BackUp { device }
+            | What::Restore { device }
+            | What::Vanish { device }
+            | What::Return { device }
+            | What::FillUp { device }
+            | What::MakeRoom { device } => device == number,
+        }
+    }
+}
+
+/// What can happen in a schedule besides what always can: each has some of it and not the rest.
+struct Swarm {
+    copies: bool,
+    backups: bool,
+    vanishing: bool,
+    full: bool,
+    compaction: bool,
+    mirror: bool,
+    forgery: bool,
+}
+
+impl Swarm {
+    /// Returns what a process does.
+    fn task(&self, random: &mut Random) -> Task {
+        match random.between(0, 9) {
+            0..=2 if self.compaction => Task::Compact,
+            3..=5 if self.mirror => Task::Mirror,
+            6 | 7 if self.mirror => Task::Reconcile,
+            _ => Task::Sync,
+        }
+    }
+}
+
+/// What is the case with a device while a schedule is made.
+#[derive(Clone, Copy, Default)]
+struct Mood {
+    is_offline: bool,
+    is_away: bool,
+    is_full: bool,
+    has_backup: bool,
+}
+
+impl Schedule {
+    /// Returns the schedule of a seed.
+    pub fn of(seed: u64) -> Schedule {
+        let mut random = Random::new(seed);
+        let count = random.between(1, 4);
+        let model = Model::any(&mut random);
+        let weather = Weather::swarm(&mut random);
+        let outside = if random.coin() { Outside::Ticks } else { Outside::Versions };
+        let actions_per_tick = random.between(1, 12);
+        let mut one_in = |most: usize| random.between(1, most) == 1;
+        let ground = if one_in(16) { Ground::Crashing } else { Ground::Memory };
+        let swarm = Swarm {
+            copies: one_in(3),
+            backups: one_in(3),
+            vanishing: one_in(4),
+            full: one_in(4),
+            compaction: one_in(2),
+            mirror: one_in(4),
+            forgery: one_in(6),
+        };
+        // What comes from the mirror is in files that no log knows yet: if those vanish, nobody can tell.
+        let swarm = Swarm { vanishing: swarm.vanishing && !swarm.mirror, ..swarm };
+        let planned = |begins, random: &mut Random| Planned { begins, processes: random.between(1, 2) };
+        let mut schedule = Schedule {
+            seed,
+            devices: (0..count).map(|_| planned(Begins::Empty, &mut random)).collect(),
+            model,
+            weather,
+            ground,
+            outside,
+            mirror: if swarm.mirror { Mirror::On } else { Mirror::Off },
+            actions_per_tick,
+            actions: Vec::new(),
+        };
+        let mut moods = [Mood::default(); MAX_DEVICES];
+        let most = random.between(30, MAX_ACTIONS);
+        while schedule.actions.len() < most {
+            let next = schedule.next(&swarm, &mut moods, &mut random);
+            if let What::Copy { .. } = next {
+                let copy = planned(Begins::AsCopy, &mut random);
+                schedule.devices.push(copy);
+            }
+            for what in schedule.led_up_to(next, &mut random) {
+                let number = schedule.actions.len();
+                schedule.actions.push(Action { number, seed: random.number(), what });
+            }
+        }
+        schedule
+    }
+
+    /// Returns how many actions there are.
+    pub fn len(&self) -> usize {
+        self.actions.len()
+    }
+
+    /// Tells whether nothing happens.
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    /// Returns an action with what makes it worth while.
+    fn led_up_to(&self, next: What, random: &mut Random) -> Vec<What> {
+        if self.ground == Ground::Crashing
+            && let What::Stop { device } | What::Die { device, .. } = next
+        {
+            // A disk is of interest while something is being done to it.
+            let effects = random.between(1, MANY_EFFECTS / 4);
+            let (sync, go_on) = (
+                What::Sync { device, process: 0, task: Task::Sync },
+                What::GoOn { device, process: 0, effects },
+            );
+            return vec![sync, go_on, What::Stop { device }];
+        }
+        let What::Vanish { device } = next else { return vec![next] };
+        // A directory vanishes whose files the log knows, perhaps while something of another device is being put into it; and then
+        // somebody syncs.
+        let whole = |device| {
+            [
+                What::Sync { device, process: 0, task: Task::Sync },
+                What::GoOn { device, process: 0, effects: MANY_EFFECTS },
+            ]
+        };
+        let mut all = vec![What::GoOn { device, process: 0, effects: MANY_EFFECTS }];
+        all.extend(whole(device));
+        let other = random.between(0, self.devices.len() - 1);
+        if other != device {
+            all.push(What::Edit { device: other });
+            all.extend(whole(other));
+            let effects = random.between(1, MANY_EFFECTS / 2);
+            all.extend([
+                What::Sync { device, process: 0, task: Task::Sync },
+                What::GoOn { device, process: 0, effects },
+            ]);
+        }
+        all.push(next);
+        all.extend(whole(device));
+        all
+    }
+
+    fn next(&self, swarm: &Swarm, moods: &mut [Mood; MAX_DEVICES], random: &mut Random) -> What {
+        let device = random.between(0, self.devices.len() - 1);
+        let process = random.between(0, self.devices[device].processes - 1);
+        let mood = &mut moods[device];
+        let flip = |mood: &mut bool| {
+            *mood = !*mood;
+            *mood
+        };
+        match random.between(0, 99) {
+            0..=22 => What::Edit { device },
+            23..=38 => What::Sync { device, process, task: swarm.task(random) },
+            39..=41 => What::Die { device, process },
+            42 | 43 => What::Stop { device },
+            44..=47 if flip(&mut mood.is_offline) => What::GoOffline { device },
+            44..=47 => What::ComeOnline { device },
+            48..=53 => What::Arrive,
+            54 | 55 if swarm.copies && self.devices.len() < MAX_DEVICES => {
+                What::Copy { from: device, to: self.devices.len() }
+            }
+            56..=58 if swarm.backups && mood.has_backup => What::Restore { device },
+            56..=58 if swarm.backups => {
+                mood.has_backup = true;
+                What::BackUp { device }
+            }
+            59 if swarm.backups => What::BackUp { device },
+            60..=63 if swarm.vanishing && flip(&mut mood.is_away) => What::Vanish { device },
+            60..=63 if swarm.vanishing => What::Return { device },
+            64 | 65 if swarm.full && flip(&mut mood.is_full) => What::FillUp { device },
+            64 | 65 if swarm.full => What::MakeRoom { device },
+            66 | 67 if swarm.mirror => What::Meddle,
+            68 if swarm.forgery => What::Forge,
+            _ => What::GoOn { device, process, effects: random.between(1, MAX_EFFECTS) },
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What others do to a remote: they change plain objects, or put something there that is not what it says.
+
+use std::collections::BTreeMap;
+
+use haversack::ids::ContentHash;
+use haversack::log::layout::{self, Item};
+use haversack::log::{Checkpoint, Commit, FileState, Place, StateMark};
+use haversack_store::{Bytes, Locator};
+
+use super::World;
+use crate::sync::schedule::{Action, Stream, stream};
+use crate::sync::user::FILES;
+
+impl World<'_> {
+    /// Adds a line to a plain object, as it is there, or makes one.
+    pub(super) fn meddle(&mut self, action: Action) {
+        let mut random = stream(action.seed, Stream::Users);
+        let file = FILES[random.between(0, FILES.len() - 1)];
+        let locator = Locator::parse(file).expect("a plain name");
+        let there = self.wire.all(&locator).into_iter().find(|(other, _)| *other == locator);
+        let text = there.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let number = action.number;
+        let line = match file.ends_with(".jsonl") {
+            true => format!("{{\"id\":\"m-{number}\"}}"),
+            false => format!("line {number} of the mirror"),
+        };
+        self.oracle.added(self.meddler, file, &line);
+        self.oracle.carried(lines.iter().copied().chain([line.as_str()]));
+        let at = if file.ends_with(".jsonl") { lines.len() } else { random.between(0, lines.len()) };
+        lines.insert(at, &line);
+        let text = lines.join("\n") + "\n";
+        self.wire.put(&locator, Bytes::from(text), &mut random);
+        self.note(format!("somebody adds {line} to {file} in the mirror"));
+    }
+
+    /// Puts a checkpoint there that is whole, but not the state after its commit.
+    pub(super) fn forge(&mut self, action: Action) {
+        let mut random = stream(action.seed, Stream::Users);
+        let commits = self.wire.all(&layout::commits());
+        let known = commits.iter().filter_map(|(locator, bytes)| match Item::at(locator)? {
+            Item::Commit(position) => Some((position, Commit::decode(bytes).ok()?.store)),
+            _ => None,
+        });
+        let known: Vec<_> = known.collect();
+        let Some(last) = known.len().checked_sub(1) else { return };
+        let (position, store) = known[random.between(0, last)];
+        let content = Bytes::from_static(b"forged\n");
+        let (hash, size) = (ContentHash::of(&content), content.len() as u64);
+        let locator = Locator::parse("notes.md").expect("a plain name");
+        let mut state = StateMark::empty();
+        state.add(&locator, &hash);
+        let file = FileState { hash, size, place: Place::Inline(content) };
+        let files = BTreeMap::from([(locator, file)]);
+        let commit = ContentHash::of(b"another commit");
+        let forged = Checkpoint { store, position, commit, state, files, odd: Vec::new() };
+        let forged = forged.encode().expect("a small checkpoint");
+        self.wire.put(&layout::checkpoint(position), forged, &mut random);
+        self.note(format!("somebody forges the checkpoint of position {position}"));
+    }
+}

@@ -1,0 +1,155 @@
+//! The end of a schedule: everything calms down, and what is there is compared with what must be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haversack::log::{Carried, Commit, What as Change};
+use haversack::sync::{Deletions, Mirror};
+use haversack_store::Locator;
+
+use super::{Ended, World};
+use crate::random::Random;
+use crate::sync::failure::{Broken, Failure};
+use crate::sync::schedule::{Stream, Task, stream};
+
+/// More effects than a sync makes.
+const MAX_EFFECTS: usize = 100_000;
+
+/// How many rounds of syncs all devices need at most when nothing goes wrong any more.
+const MAX_ROUNDS: usize = 3;
+
+impl World<'_> {
+    /// Lets everything calm down and looks at what there is.
+    pub(super) fn settle(&mut self) -> Result<Ended, Failure> {
+        let mut random = stream(self.schedule.seed, Stream::Store);
+        let numbers: Vec<usize> = self.devices.keys().copied().collect();
+        for number in &numbers {
+            self.stop(*number, &mut random);
+            self.come_back(*number, &mut random);
+            if let Some(device) = self.devices.get_mut(number) {
+                device.calm_down();
+            }
+        }
+        self.deletions = Deletions::Allowed;
+        self.wire.clear_up();
+        while self.wire.deliver_late(&mut random).is_some() {}
+        self.note("all is calm");
+        // Somebody looks at what was changed by hand, before the rounds and after them.
+        self.reconcile(&numbers, &mut random)?;
+        for _ in 0..MAX_ROUNDS {
+            self.sync_all(&numbers, &mut random)?;
+        }
+        let files = self.agreed()?;
+        self.reconcile(&numbers, &mut random)?;
+        self.check_mirror(&files)?;
+        let changes = self.wire.changes();
+        self.sync_all(&numbers, &mut random)?;
+        if self.wire.changes() != changes {
+            return Err(Broken::NotConverged.because("one more round still writes"));
+        }
+        if self.agreed()? != files {
+            return Err(Broken::NotConverged.because("one more round still changes files"));
+        }
+        let lines = |text: String| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+        self.oracle.judge(&files.into_iter().map(|(key, text)| (key, lines(text))).collect())?;
+        for device in self.devices.values() {
+            if let Some(left) = device.left_over() {
+                return Err(Broken::LeftOver.because(format!("device {} has {left}", device.number)));
+            }
+        }
+        let trace = self.trace.finalize().to_hex()[..16].to_owned();
+        Ok(Ended { trace, effects: self.effects, commits: self.wire.all(&log()).len() })
+    }
+
+    /// Returns the files that all devices have.
+    fn agreed(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let mut all = self.devices.values().map(|device| (device.number, device.texts()));
+        let Some((one, first)) = all.next() else { return Ok(BTreeMap::new()) };
+        match all.find(|(_, texts)| *texts != first) {
+            None => Ok(first),
+            Some((other, texts)) => {
+                let why = format!("device {one} has {first:?}, device {other} has {texts:?}");
+                Err(Broken::NotConverged.because(why))
+            }
+        }
+    }
+
+    fn sync_all(&mut self, numbers: &[usize], random: &mut Random) -> Result<(), Failure> {
+        for number in numbers {
+            self.run(*number, Task::Sync, random)?;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, number: usize, task: Task, random: &mut Random) -> Result<(), Failure> {
+        self.start(number, 0, task, random.number());
+        let mut effects = 0;
+        while self.step(number, 0)? {
+            effects += 1;
+            if effects > MAX_EFFECTS {
+                return Err(Broken::Stuck.because(format!("device {number} does not come to an end")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets one device look at everything, if there is a mirror.
+    fn reconcile(&mut self, numbers: &[usize], random: &mut Random) -> Result<(), Failure> {
+        match (self.schedule.mirror, numbers.first()) {
+            (Mirror::On, Some(first)) => self.run(*first, Task::Reconcile, random),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes sure that the plain objects are what the devices have.
+    fn check_mirror(&self, files: &BTreeMap<String, String>) -> Result<(), Failure> {
+        if self.schedule.mirror == Mirror::Off || self.devices.is_empty() {
+            return Ok(());
+        }
+        let all = self.wire.all(&Locator::root()).into_iter();
+        let plain: BTreeMap<String, String> = all
+            .filter(|(locator, _)| !locator.is_reserved())
+            .map(|(locator, bytes)| (locator.to_string(), String::from_utf8_lossy(&bytes).into_owned()))
+            .collect();
+        match plain == *files {
+            true => Ok(()),
+            false => {
+                Err(Broken::NotConverged.because(format!("the mirror has {plain:?}, devices have {files:?}")))
+            }
+        }
+    }
+
+    /// Returns what is in the log, to be read.
+    pub(super) fn commits(&self) -> String {
+        let mut shown = String::new();
+        for (locator, bytes) in self.wire.all(&log()) {
+            match Commit::decode(&bytes) {
+                Ok(commit) => {
+                    let (position, device) = (commit.position.number(), &commit.device);
+                    shown.push_str(&format!("position {position} by {device}\n"));
+                    for change in commit.changes {
+                        shown.push_str(&format!("  {} {}\n", change.locator, brought(change.what)));
+                    }
+                }
+                Err(error) => shown.push_str(&format!("{locator}: {error}\n")),
+            }
+        }
+        shown
+    }
+}
+
+fn log() -> Locator {
+    Locator::reserved(".haversack/log").expect("one of ours")
+}
+
+fn brought(what: Change) -> String {
+    match what {
+        Change::Put { content: Carried::Inline(bytes), .. } => {
+            format!("= {:?}", String::from_utf8_lossy(&bytes))
+        }
+        Change::Append { added: Carried::Inline(bytes), .. } => {
+            format!("+ {:?}", String::from_utf8_lossy(&bytes))
+        }
+        Change::Put { .. } | Change::Append { .. } => "an object".to_owned(),
+        Change::Delete => "deleted".to_owned(),
+    }
+}

@@ -1,0 +1,103 @@
+//! Contents that are nowhere else any more, put together again from the commits that carried them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haversack_store::{Bytes, Locator};
+
+use super::mirror::SEARCHED_AT_ONCE;
+use super::{Context, Replica, Trouble};
+use crate::ids::{ContentHash, Position};
+use crate::log::{Carried, Commit, Content, FileChange, What};
+
+/// The commits that a file's content came with, from its last whole one on.
+#[derive(Default)]
+struct Trail {
+    parts: Vec<Carried>,
+    now: Option<ContentHash>,
+}
+
+impl Trail {
+    fn follow(&mut self, what: &What) {
+        let part = match what {
+            What::Put { content, .. } => {
+                self.parts.clear();
+                content
+            }
+            What::Append { base, added, .. } if self.now == Some(*base) => added,
+            What::Append { .. } | What::Delete => return *self = Trail::default(),
+        };
+        self.parts.push(match part {
+            // A slice would hold on to the whole commit.
+            Carried::Inline(bytes) => Carried::Inline(Bytes::copy_from_slice(bytes)),
+            Carried::Object(hash) => Carried::Object(*hash),
+        });
+        self.now = what.after().map(|content| content.hash);
+    }
+}
+
+impl Replica {
+    /// Returns the content that an append extends: kept here, from the remote if it was not fetched yet, or found again.
+    pub(super) async fn extended(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        base: Content,
+    ) -> Result<Option<Bytes>, Trouble> {
+        if let Some(kept) = self.base_content(context, &base.hash).await? {
+            return Ok(Some(kept));
+        }
+        if let Some(local) = self.local(locator).await?.filter(|local| base.is_of(local)) {
+            return Ok(Some(local));
+        }
+        let Some(last) = self.position() else { return Ok(None) };
+        Ok(self.found_in_log(context, &[(locator.clone(), base)], last).await?.remove(&base.hash))
+    }
+
+    /// Returns contents that files had in the log up to a position; those that are not to be had there either are left out.
+    pub(super) async fn found_in_log(
+        &self,
+        context: Context<'_>,
+        wanted: &[(Locator, Content)],
+        last: Position,
+    ) -> Result<BTreeMap<ContentHash, Bytes>, Trouble> {
+        let mut found = BTreeMap::new();
+        let mut trails: BTreeMap<&Locator, Trail> =
+            wanted.iter().map(|(at, _)| (at, Trail::default())).collect();
+        let hashes: BTreeSet<ContentHash> = wanted.iter().map(|(_, content)| content.hash).collect();
+        let mut next = Position::FIRST.number();
+        while next <= last.number() && found.len() < hashes.len() {
+            let end = last.number().min(next + SEARCHED_AT_ONCE - 1);
+            let positions = (next..=end).filter_map(Position::new).collect();
+            let read = match self.read_positions(context, positions).await {
+                Ok(read) => read,
+                // A part of it that cannot be read is for those to tell who need it.
+                Err(Trouble::Damaged { .. }) => return Ok(found),
+                Err(trouble) => return Err(trouble),
+            };
+            for at in read.into_iter().flatten() {
+                let Ok(commit) = Commit::decode(&at.bytes) else { return Ok(found) };
+                for FileChange { locator, what } in &commit.changes {
+                    let Some(trail) = trails.get_mut(locator) else { continue };
+                    trail.follow(what);
+                    let Some(now) = trail.now.filter(|now| hashes.contains(now)) else { continue };
+                    if let Some(content) = self.put_together_from(context, trail).await?
+                        && wanted.iter().any(|(_, wanted)| wanted.is_of(&content))
+                    {
+                        found.insert(now, content);
+                    }
+                }
+            }
+            next = end + 1;
+        }
+        Ok(found)
+    }
+
+    async fn put_together_from(&self, context: Context<'_>, trail: &Trail) -> Result<Option<Bytes>, Trouble> {
+        let mut whole = Vec::new();
+        for part in &trail.parts {
+            let Some(bytes) = self.carried(context, part).await? else { return Ok(None) };
+            whole.extend_from_slice(&bytes);
+        }
+        Ok(Some(whole.into()))
+    }
+}
