@@ -1,7 +1,7 @@
 //! One log, many replicas: takes in what others committed, merges, and commits what still differs.
 //!
 //! # Invariants
-//! The five rules of the [`log`], and where they are kept:
+//! The five rules of the [`log`](crate::log), and where they are kept:
 //!
 //! 1. *Fixed before tried*: [`State::begin_publishing`] before [`Remote::attempt`] (`publish`).
 //! 2. *Tried until known*: `Replica::settle` is the only place that ends a publishing; unless the position was created in front of its

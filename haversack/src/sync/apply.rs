@@ -12,7 +12,7 @@ use haversack_store::{
     Result as StoreResult, Written,
 };
 
-use super::many::{Work, many};
+use super::many::{MAX_FILES_AT_ONCE, Work, many};
 use super::planted::{Planted, has};
 use super::state::{Applying, Move, State};
 use crate::ids::ContentHash;
@@ -75,7 +75,7 @@ pub(crate) async fn prepare(
             writes.push(Box::pin(async move { files.write(&incoming, content, Condition::Any).await }));
         }
     }
-    many(writes).await.map(drop)
+    many(MAX_FILES_AT_ONCE, writes).await.map(drop)
 }
 
 /// Carries out every move that was recorded; what was carried out before is left as it is.
@@ -102,7 +102,7 @@ pub(crate) async fn carry_out(files: &dyn Backend, state: &State, applying: &App
         for mover in wave.into_iter().filter_map(mover) {
             moves.push(Box::pin(mover.carry_out()));
         }
-        many(moves).await?.into_iter().for_each(|one| met.add(one));
+        many(MAX_FILES_AT_ONCE, moves).await?.into_iter().for_each(|one| met.add(one));
     }
     Ok(met)
 }
@@ -324,7 +324,9 @@ impl Mover<'_> {
         let outgoing = own(&format!("outgoing/{}", slot.at.name()));
         let sign = format!("{}{PUT_BACK}", slot.at.name());
         let prepared = read(self.files, &slot.at).await?;
-        if prepared.is_none() && self.prepared.contains(&sign) {
+        // An exchange after all leaves what came out, whatever was tried before.
+        if prepared.is_none() && self.prepared.contains(&sign) && read(self.files, &outgoing).await?.is_none()
+        {
             return Ok(None);
         }
         if let Some(prepared) = prepared {

@@ -115,7 +115,7 @@ impl Replica {
         for position in positions {
             reads.push(Box::pin(self.remote.at(context.patience, position)));
         }
-        many(reads).await
+        many(MAX_AT_ONCE, reads).await
     }
 
     /// Returns which ranges of the log are in segments.

@@ -273,7 +273,7 @@ impl Replica {
         for name in &names {
             reads.push(Box::pin(self.remote.object(context.patience, name)));
         }
-        for (name, bytes) in names.iter().zip(many(reads).await?) {
+        for (name, bytes) in names.iter().zip(many(many::MAX_AT_ONCE, reads).await?) {
             let Some(bytes) = bytes else { continue };
             match packs.get(name) {
                 // Sizes can be made up.

@@ -5,13 +5,16 @@ use std::pin::Pin;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-/// How many requests or files are under way at a time.
+/// How many requests to a remote are under way at a time.
 pub(super) const MAX_AT_ONCE: usize = 16;
+
+/// How many working files are being changed at a time: a disk makes that many durable together.
+pub(super) const MAX_FILES_AT_ONCE: usize = 64;
 
 /// Something that is under way.
 pub(super) type Work<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
 
 /// Does many things, a bounded number of them at a time, and returns what came of them in their order; the first error ends it.
-pub(super) async fn many<T: Send, E: Send>(work: Vec<Work<'_, T, E>>) -> Result<Vec<T>, E> {
-    stream::iter(work).buffered(MAX_AT_ONCE).try_collect().await
+pub(super) async fn many<T: Send, E: Send>(at_once: usize, work: Vec<Work<'_, T, E>>) -> Result<Vec<T>, E> {
+    stream::iter(work).buffered(at_once).try_collect().await
 }

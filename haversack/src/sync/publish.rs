@@ -37,6 +37,14 @@ enum FirstStep {
     Try,
 }
 
+/// What there is to send.
+enum ToSend {
+    Nothing,
+    /// That depends on what others have sent meanwhile.
+    AfterTakingIn,
+    These(Pending),
+}
+
 /// Where a replica stands in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -71,7 +79,11 @@ impl Replica {
         sending: Sending<'_>,
         report: &mut Report,
     ) -> Result<Option<Settled>, Trouble> {
-        let Some(mut pending) = self.pending(context, sending, report).await? else { return Ok(None) };
+        let mut pending = match self.pending(context, sending, report).await? {
+            ToSend::Nothing => return Ok(None),
+            ToSend::AfterTakingIn => return Ok(Some(Settled::Theirs)),
+            ToSend::These(pending) => pending,
+        };
         pending.changed.retain(|locator| !report.held.iter().any(|(held, _)| held == locator));
         let (changes, bases) = self.changes(context, &pending, report).await?;
         if changes.is_empty() {
@@ -112,21 +124,23 @@ impl Replica {
         context: Context<'_>,
         sending: Sending<'_>,
         report: &mut Report,
-    ) -> Result<Option<Pending>, Trouble> {
+    ) -> Result<ToSend, Trouble> {
         if let Sending::Nothing = sending {
             if !self.state.known.elsewhere.is_empty() {
                 let found = self.look().await?;
                 let met = plan::pending(self.state.known.bases(), &found.contents).met;
-                self.put_together(context, &met, report).await?;
+                if self.put_together(context, &met, report).await? == Standing::Behind {
+                    return Ok(ToSend::AfterTakingIn);
+                }
             }
-            return Ok(None);
+            return Ok(ToSend::Nothing);
         }
         report.held.clear();
         report.waiting_deletions.clear();
         let (_, mut pending, mut gone) = self.look_for_changes(context).await?;
         if !pending.met.is_empty() {
             if self.put_together(context, &pending.met, report).await? == Standing::Behind {
-                return Ok(None);
+                return Ok(ToSend::AfterTakingIn);
             }
             (_, pending, gone) = self.look_for_changes(context).await?;
         }
@@ -138,7 +152,7 @@ impl Replica {
             pending.deleted.retain(|deleted| deleted == locator);
         }
         report.held = plan::unfit_names(self.state.known.bases(), &pending);
-        Ok(Some(pending).filter(|pending| !pending.is_empty()))
+        Ok(if pending.is_empty() { ToSend::Nothing } else { ToSend::These(pending) })
     }
 
     /// Puts files together that are here and in the log, once all of the log was taken in: what it held in between would only be in the way.
