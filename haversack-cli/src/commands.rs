@@ -2,6 +2,7 @@
 
 mod append;
 mod backends;
+mod check;
 mod config;
 mod content;
 mod create;
@@ -10,8 +11,10 @@ mod delete;
 mod demo;
 mod doctor;
 mod insert;
+mod kinds;
 mod ls;
 mod memory_tool;
+mod new;
 mod rename;
 mod str_replace;
 mod view;
@@ -52,6 +55,12 @@ pub(crate) enum Command {
     Delete(delete::DeleteArgs),
     /// Move a file or directory to a name that is free
     Rename(rename::RenameArgs),
+    /// Show the kinds of memory: how each is recognised, merged and loaded
+    Kinds(kinds::KindsArgs),
+    /// Begin a memory of a kind, from its template
+    New(new::NewArgs),
+    /// Check that every memory is as its kind wants it
+    Check(check::CheckArgs),
     /// Manage settings
     Config(config::ConfigArgs),
     /// Answer memory-tool commands: one JSON object per line in, one per line out
@@ -93,6 +102,9 @@ pub(crate) fn run(
         Command::Append(args) => append::cmd_append(ui, settings, args),
         Command::Delete(args) => delete::cmd_delete(ui, settings, args),
         Command::Rename(args) => rename::cmd_rename(ui, settings, args),
+        Command::Kinds(args) => kinds::cmd_kinds(ui, settings, args),
+        Command::New(args) => new::cmd_new(ui, settings, args),
+        Command::Check(args) => check::cmd_check(ui, settings, args),
         Command::Config(args) => config::cmd_config(ui, &resolved, args),
         Command::MemoryTool(args) => memory_tool::cmd_memory_tool(ui, settings, args),
         Command::Debug(args) => debug::cmd_debug(ui, settings, args),

@@ -52,6 +52,11 @@ impl Settings {
         self.home.join("memory")
     }
 
+    /// Returns the file that changes and extends the kinds of memory.
+    pub(crate) fn kinds(&self) -> PathBuf {
+        self.home.join("kinds.toml")
+    }
+
     /// Returns the directory of what Haversack remembers about the default store.
     pub(crate) fn state(&self) -> PathBuf {
         self.home.join("state").join("default")

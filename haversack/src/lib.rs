@@ -8,10 +8,12 @@
 
 pub mod check;
 pub mod clock;
+pub mod document;
 mod error;
 pub mod file_storage;
 pub mod frame;
 pub mod ids;
+pub mod kind;
 pub mod log;
 pub mod manifest;
 mod memory;

@@ -19,12 +19,41 @@
 //!    or events (`three_devices_come_to_the_same_lines`, `three_devices_come_to_the_same_list`,
 //!    `three_devices_come_to_the_same_events`).
 //!
+//! 7. For every kind, on files as they are written: all of this, and frontmatter, JSON and YAML that parsed still do
+//!    (`laws/kinds.rs`). A text that is merged again with either side stays as it is.
+//! 8. Real files come out as a person would have it (`golden.rs`, `tests/fixtures/merge`).
+//!
+//! The rules are made of few parts: [`keyed`] says which elements stay and in which order, [`outline`] applies it to text under headings,
+//! [`tree`] to data, [`fields`] to frontmatter; [`lines`] is for everything else. [`style`] takes off and puts on what is no content.
+//! What a rule cannot read merges by lines; data that it cannot read stays whole.
+//!
 //! Whether a file is there at all is not decided here.
 
+mod blanks;
+mod commitments;
+mod digest;
+mod document;
+mod fields;
+mod items;
+mod json;
 mod json_lines;
+mod keyed;
 mod lines;
+mod moment;
+mod numbers;
+mod outline;
+mod pieces;
+mod sections;
+mod state;
+mod style;
+mod tree;
+mod yaml;
 
 use haversack_store::{Bytes, InvalidLocator, Locator, MAX_SEGMENT_BYTES};
+
+use self::outline::Newest;
+use self::style::{Plain, Style};
+use crate::kind::Kinds;
 
 /// One side of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,29 +65,73 @@ pub struct Side<'a> {
 }
 
 /// How a file merges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// By lines that have an order: notes, indexes, logs.
+    /// By the fields at its top and the lines below them: facts, notes, whatever is text.
     Prose,
+    /// By what its entries link to.
+    Index,
+    /// By day and heading, the newest day where the file has it: above, if it does not tell.
+    Log,
+    /// By heading.
+    Threads,
+    /// By title, in use or not.
+    Callbacks,
+    /// By item, pending or consumed.
+    CarryForward,
+    /// By id or words, open or delivered.
+    Commitments,
+    /// By session and heading.
+    Digest,
+    /// By item, with the counts of its headings made new.
+    Summary,
+    /// By the day that each part comes from.
+    RollUp,
     /// By events, one to a line, each of which stands for itself.
     JsonLines,
+    /// By path, in JSON.
+    Json,
+    /// By path, in YAML.
+    Yaml,
+    /// By members, one to a line.
+    Set,
+    /// The further of two marks.
+    Cursor,
     /// Not at all: one content stays, the other becomes a copy beside it.
     Whole,
 }
 
 impl Rule {
+    /// Every rule, with the name that it has in tables.
+    pub const ALL: &[(&str, Rule)] = &[
+        ("prose", Rule::Prose),
+        ("index", Rule::Index),
+        ("log", Rule::Log),
+        ("threads", Rule::Threads),
+        ("callbacks", Rule::Callbacks),
+        ("carry-forward", Rule::CarryForward),
+        ("commitments", Rule::Commitments),
+        ("digest", Rule::Digest),
+        ("summary", Rule::Summary),
+        ("roll-up", Rule::RollUp),
+        ("json-lines", Rule::JsonLines),
+        ("json", Rule::Json),
+        ("yaml", Rule::Yaml),
+        ("set", Rule::Set),
+        ("cursor", Rule::Cursor),
+        ("whole", Rule::Whole),
+    ];
+
     /// Returns how a file merges, by its name and everything it holds or held: the base, if there is one, and both sides.
     ///
-    /// What is not UTF-8 or holds a NUL is no text, and one such content is enough: text cannot be merged into it.
+    /// That is the rule of its kind, by the table that is compiled in; see [`Kinds::rule`] for another.
     pub fn of<'a>(locator: &Locator, contents: impl IntoIterator<Item = &'a [u8]>) -> Rule {
-        let is_text = |bytes: &[u8]| memchr::memchr(0, bytes).is_none() && std::str::from_utf8(bytes).is_ok();
-        if !contents.into_iter().all(is_text) {
-            return Rule::Whole;
-        }
-        match locator.name().rsplit_once('.') {
-            Some((_, extension)) if extension.eq_ignore_ascii_case("jsonl") => Rule::JsonLines,
-            _ => Rule::Prose,
-        }
+        Kinds::built_in().rule(locator, contents)
+    }
+
+    /// Returns the name that the rule has in tables.
+    pub fn name(self) -> &'static str {
+        Rule::ALL.iter().find(|(_, rule)| *rule == self).expect("every rule has a name").0
     }
 }
 
@@ -83,10 +156,151 @@ pub fn merge(rule: Rule, base: Option<&[u8]>, ours: Side<'_>, theirs: Side<'_>) 
     }
     let (first, second) = if ours.bytes < theirs.bytes { (ours, theirs) } else { (theirs, ours) };
     match rule {
-        Rule::Prose => lines::merge(base.unwrap_or_default(), first, second),
-        Rule::JsonLines => json_lines::merge(base.unwrap_or_default(), first.bytes, second.bytes),
         Rule::Whole => whole(first.bytes, second.bytes),
+        Rule::JsonLines => json_lines::merge(base.unwrap_or_default(), first.bytes, second.bytes),
+        Rule::Json | Rule::Yaml => {
+            data(rule, base, first, second).unwrap_or_else(|| whole(first.bytes, second.bytes))
+        }
+        _ => typed(rule, base, first, second)
+            .unwrap_or_else(|| lines::merge(base.unwrap_or_default(), first, second)),
     }
+}
+
+/// A text of one side.
+#[derive(Clone, Copy, Debug)]
+struct Part<'a> {
+    text: &'a str,
+    device: &'a str,
+}
+
+/// What two texts came to.
+#[derive(Debug)]
+struct Outcome {
+    text: String,
+    both_kept: bool,
+}
+
+/// Merges texts by what they say, and writes the result as the file is written; `None` if they cannot be understood.
+fn typed(rule: Rule, base: Option<&[u8]>, first: Side<'_>, second: Side<'_>) -> Option<Merged> {
+    let base = match base {
+        Some(bytes) => Some(Plain::read(bytes)?),
+        None => None,
+    };
+    let sides = [Plain::read(first.bytes)?, Plain::read(second.bytes)?];
+    let style = Style::merged(base.as_ref().map(|base| base.style), sides[0].style, sides[1].style);
+    let parts = [
+        Part { text: &sides[0].text, device: first.device },
+        Part { text: &sides[1].text, device: second.device },
+    ];
+    let base = base.as_ref().map(|base| &*base.text);
+    let by_rule = |base: Option<&str>, parts: [Part<'_>; 2]| {
+        let merged = by_rule(rule, base, parts);
+        // What cannot be understood is lines.
+        merged.or_else(|| Some(by_lines(base.unwrap_or_default(), parts[0], parts[1])))
+    };
+    let Outcome { text, both_kept } = three(base, parts, &by_rule)?;
+    Some(Merged { bytes: style.write(&text), copy: None, both_kept })
+}
+
+fn by_rule(rule: Rule, base: Option<&str>, parts: [Part<'_>; 2]) -> Option<Outcome> {
+    let in_document = |body: document::Body<'_>| document::merge(base, parts, body);
+    match rule {
+        Rule::Prose
+            if [base, Some(parts[0].text), Some(parts[1].text)]
+                .into_iter()
+                .flatten()
+                .any(document::begins_with_rule) =>
+        {
+            in_document(&|base, [first, second]| Some(by_paragraphs(base.unwrap_or_default(), first, second)))
+        }
+        Rule::Prose => Some(by_lines(base.unwrap_or_default(), parts[0], parts[1])),
+        Rule::Index => in_document(&items::index),
+        Rule::Log => in_document(&|base, parts| sections::merge(base, parts, Newest::First)),
+        Rule::Threads => in_document(&|base, parts| sections::merge(base, parts, Newest::Last)),
+        Rule::RollUp => in_document(&sections::roll_up),
+        Rule::Callbacks => in_document(&items::callbacks),
+        Rule::CarryForward => in_document(&items::carry_forward),
+        Rule::Commitments => in_document(&commitments::merge),
+        Rule::Digest => digest::merge(base, parts),
+        Rule::Summary => in_document(&items::summary),
+        Rule::Set => Some(state::set(base, parts)),
+        Rule::Cursor => Some(state::cursor(parts)),
+        Rule::JsonLines | Rule::Json | Rule::Yaml | Rule::Whole => None,
+    }
+}
+
+/// Merges data by path; `None` if it can only be kept whole.
+fn data(rule: Rule, base: Option<&[u8]>, first: Side<'_>, second: Side<'_>) -> Option<Merged> {
+    let is_blank = |bytes: &&[u8]| bytes.iter().all(u8::is_ascii_whitespace);
+    let base_bytes = base.filter(|base| !is_blank(base));
+    let base = match base_bytes {
+        Some(bytes) => Some(Plain::read(bytes)?),
+        None => None,
+    };
+    let sides = [Plain::read(first.bytes)?, Plain::read(second.bytes)?];
+    let style = Style::merged(base.as_ref().map(|base| base.style), sides[0].style, sides[1].style);
+    let texts = base.iter().chain(&sides).map(|plain| &*plain.text);
+    let (text, lost) = match rule {
+        Rule::Json => {
+            let Some(trees) = texts.clone().map(json::read).collect::<Option<Vec<_>>>() else {
+                // What is no JSON is text; what is more than is read here is kept whole.
+                let is_json = texts.clone().all(json::is_json);
+                return (!is_json).then(|| lines::merge(base_bytes.unwrap_or_default(), first, second));
+            };
+            let grown = grown(&trees)?;
+            (json::write(&grown.tree), grown.lost)
+        }
+        _ => {
+            let yamls = texts.map(yaml::read).collect::<Option<Vec<_>>>()?;
+            let has_rule = yamls.iter().any(|yaml| yaml.has_rule);
+            let trees: Vec<tree::Tree> = yamls.into_iter().map(|yaml| yaml.tree).collect();
+            let grown = grown(&trees)?;
+            (yaml::write(&yaml::Yaml { tree: grown.tree, has_rule }), grown.lost)
+        }
+    };
+    let copy = lost.map(|side| Bytes::copy_from_slice([first, second][side].bytes));
+    Some(Merged { bytes: style.write(&text), both_kept: copy.is_some(), copy })
+}
+
+/// Merges trees: the base, if there is one, and both sides.
+fn grown(trees: &[tree::Tree]) -> Option<tree::Grown> {
+    match trees {
+        [base, first, second] => Some(tree::merge(Some(base), [first, second])),
+        [first, second] => Some(tree::merge(None, [first, second])),
+        _ => None,
+    }
+}
+
+/// Merges two texts, unless there is nothing to merge.
+fn three(base: Option<&str>, [first, second]: [Part<'_>; 2], merge: document::Body<'_>) -> Option<Outcome> {
+    let unchanged = |part: Part<'_>| Some(Outcome { text: part.text.to_owned(), both_kept: false });
+    if first.text == second.text || base == Some(second.text) {
+        return unchanged(first);
+    }
+    if base == Some(first.text) {
+        return unchanged(second);
+    }
+    // What is below here may tell the sides apart, so they come in the order of what they say.
+    if first.text < second.text { merge(base, [first, second]) } else { merge(base, [second, first]) }
+}
+
+/// Merges two texts by their lines.
+fn by_lines(base: &str, first: Part<'_>, second: Part<'_>) -> Outcome {
+    let lines = |_: Option<&str>, parts: [Part<'_>; 2]| {
+        let [first, second] = parts.map(|part| Side { bytes: part.text.as_bytes(), device: part.device });
+        let merged = lines::merge(base.as_bytes(), first, second);
+        let text = String::from_utf8(merged.bytes.into()).expect("lines of texts are text");
+        Some(Outcome { text, both_kept: merged.both_kept })
+    };
+    three(Some(base), [first, second], &lines).expect("lines can always be merged")
+}
+
+/// Merges two texts by their lines, in which blank lines only part paragraphs.
+fn by_paragraphs(base: &str, first: Part<'_>, second: Part<'_>) -> Outcome {
+    let [base_lines, first_lines, second_lines] = [base, first.text, second.text].map(blanks::left_out);
+    let sides = [Part { text: &first_lines, ..first }, Part { text: &second_lines, ..second }];
+    let Outcome { text, both_kept } = by_lines(&base_lines, sides[0], sides[1]);
+    Outcome { text: blanks::put_back(&text, base, [first.text, second.text]), both_kept }
 }
 
 /// Returns the name of the copy beside a file that holds what did not become its content.

@@ -7,5 +7,6 @@ mod demo;
 mod doctor;
 mod environment;
 mod guides;
+mod kinds;
 mod memory_tool;
 mod verbs;

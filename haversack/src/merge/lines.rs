@@ -512,15 +512,15 @@ impl<'l, 'a> List<'l, 'a> {
 }
 
 /// What is said above the second of two passages that replaced the same lines.
-struct Notes {
+pub(super) struct Notes {
     /// In Markdown: a quoted line, which ends a paragraph and is no heading.
-    quote: String,
+    pub(super) quote: String,
     /// In front matter.
     comment: String,
 }
 
 impl Notes {
-    fn naming(device: &str) -> Notes {
+    pub(super) fn naming(device: &str) -> Notes {
         let name: String = device.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let name = match name.trim() {
             "" => "another device",

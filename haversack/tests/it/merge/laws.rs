@@ -1,5 +1,7 @@
 //! The laws that every merge obeys, tried on texts with few different lines, so that they meet often.
 
+mod kinds;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use haversack::merge::Rule;

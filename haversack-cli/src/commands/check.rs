@@ -1,0 +1,100 @@
+//! `haversack check`: whether every memory is as its kind wants it.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::kind::{Flaw, flaws, repaired};
+use haversack::store::{BackendExt, Condition, Locator, block_on};
+use serde_json::json;
+
+use super::kinds::load;
+use crate::error::CommandError;
+use crate::settings::Settings;
+use crate::store::{locate, open, open_to_look};
+use crate::ui::Ui;
+
+/// Check that every memory is as its kind wants it; exits with 1 if something is left to do
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The file or directory; the whole memory if left out
+    #[arg(default_value = "")]
+    path: String,
+
+    /// Fill in what can be told from the files themselves
+    #[arg(long)]
+    fix: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found in a file.
+struct Found {
+    locator: Locator,
+    flaw: Flaw,
+    is_fixed: bool,
+}
+
+pub(crate) fn cmd_check(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &CheckArgs,
+) -> Result<ExitCode, CommandError> {
+    let kinds = load(settings)?;
+    let below = locate(&args.path)?;
+    let memory = if args.fix { open(settings)? } else { open_to_look(settings)? };
+    let looked: Result<(usize, Vec<Found>), CommandError> = block_on(async {
+        let infos = match memory.files().scan_all(&below).await?.infos {
+            infos if infos.is_empty() && !below.is_root() => vec![memory.files().info(&below).await?],
+            infos => infos,
+        };
+        let mut all = Vec::new();
+        for info in &infos {
+            let object = memory.files().read(&info.locator).await?;
+            let before = flaws(&kinds, &info.locator, &object.bytes);
+            let mut left = before.clone();
+            if let Some(bytes) = repaired(&kinds, &info.locator, &object.bytes).filter(|_| args.fix) {
+                left = flaws(&kinds, &info.locator, &bytes);
+                let condition = Condition::Matches(object.version);
+                let _ = memory.files().write(&info.locator, bytes, condition).await?;
+            }
+            let locator = &info.locator;
+            all.extend(before.into_iter().map(|flaw| {
+                let is_fixed = !left.contains(&flaw);
+                Found { locator: locator.clone(), flaw, is_fixed }
+            }));
+        }
+        Ok((infos.len(), all))
+    });
+    let (files, found) = looked?;
+    tell(ui, files, &found, args)?;
+    let is_left = found.iter().any(|found| !found.is_fixed);
+    Ok(if is_left { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn tell(ui: &mut Ui, files: usize, found: &[Found], args: &CheckArgs) -> Result<(), CommandError> {
+    if args.json {
+        let flaws: Vec<_> = found
+            .iter()
+            .map(|Found { locator, flaw, is_fixed }| {
+                json!({ "path": locator.as_str(), "flaw": flaw.to_string(), "fixed": is_fixed, "fixable": flaw.is_repaired() })
+            })
+            .collect();
+        return ui.json(&json!({ "files": files, "flaws": flaws }));
+    }
+    for Found { locator, flaw, is_fixed } in found {
+        ui.line(format!("{locator}: {flaw}{}", if *is_fixed { " (fixed)" } else { "" }))?;
+    }
+    let left = found.iter().filter(|found| !found.is_fixed).count();
+    let fixable = found.iter().filter(|found| !found.is_fixed && found.flaw.is_repaired()).count();
+    ui.note(format!("{}: {}", count(files, "file", "files"), count(left, "flaw", "flaws")));
+    if fixable > 0 && !args.fix {
+        ui.note(format!("Hint: haversack check --fix puts {fixable} of them right"));
+    }
+    Ok(())
+}
+
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

@@ -1,0 +1,78 @@
+//! `haversack new`: a file of a kind, begun from its template.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::kind::{Kind, Pattern};
+use haversack::store::block_on;
+use serde_json::json;
+
+use super::kinds::{load, named};
+use crate::error::CommandError;
+use crate::settings::Settings;
+use crate::store::{locate, open};
+use crate::ui::Ui;
+
+/// Begin a memory of a kind, from its template
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// The kind
+    kind: String,
+
+    /// What it is called, or the whole path; where a kind has one file, it can be left out
+    name: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn cmd_new(ui: &mut Ui, settings: &Settings, args: &NewArgs) -> Result<ExitCode, CommandError> {
+    let kinds = load(settings)?;
+    let kind = named(&kinds, &args.kind)?;
+    let Some(template) = &kind.template else {
+        let message = format!("a memory of kind {} is not begun by hand", kind.name);
+        return Err(CommandError::user(message, "See which are: haversack kinds"));
+    };
+    let locator = locate(&path(kind, args.name.as_deref())?)?;
+    let stem = locator.name().rsplit_once('.').map_or(locator.name(), |(stem, _)| stem);
+    let title = args.name.as_deref().filter(|name| !is_path(name)).unwrap_or(stem);
+    let field = format!("name: {}", as_value(title));
+    let text = template.trim_start_matches('\n').replace("name: {name}", &field).replace("{name}", title);
+    let version = block_on(open(settings)?.create(&locator, text))?;
+    if args.json {
+        ui.json(&json!({ "path": locator.as_str(), "kind": kind.name, "version": version.as_str() }))?;
+    } else {
+        ui.note(format!("Created {locator}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a name as a value of the frontmatter.
+fn as_value(name: &str) -> String {
+    let is_plain = name.starts_with(|c: char| c.is_alphabetic())
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-'));
+    if is_plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "''")) }
+}
+
+fn is_path(name: &str) -> bool {
+    name.contains('/') || name.contains('.')
+}
+
+/// Returns where a memory of a kind goes.
+fn path(kind: &Kind, name: Option<&str>) -> Result<String, CommandError> {
+    let only = kind.names.iter().find(|pattern| pattern.is_name());
+    match (name, only) {
+        (Some(path), _) if is_path(path) => Ok(path.to_owned()),
+        (_, Some(only)) => Ok(only.to_string()),
+        (Some(name), None) => {
+            let name = name.trim().replace(char::is_whitespace, "_").to_lowercase();
+            let filled = kind.names.iter().find_map(|pattern: &Pattern| pattern.filled(&name));
+            Ok(filled.unwrap_or_else(|| format!("{name}.md")))
+        }
+        (None, None) => {
+            let message = format!("a memory of kind {} needs a name", kind.name);
+            Err(CommandError::user(message, format!("haversack new {} NAME", kind.name)))
+        }
+    }
+}

@@ -1,0 +1,131 @@
+use std::fs;
+
+use insta::assert_snapshot;
+
+use crate::environment::TestEnv;
+
+#[test]
+fn a_kind_is_shown_begun_and_checked() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["new", "user", "Likes: tea"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: could not create user_likes:_tea.md: the storage refused
+    Caused by: could not write user_likes:_tea.md: the name cannot be used
+    Caused by: "user_likes:_tea.md" is refused: a name with ':' cannot be stored on Windows
+    Hint: Take another name
+    "#);
+    assert_snapshot!(env.run(&["new", "voice_calibration"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    Created voice_calibration.md
+    "#);
+    assert_snapshot!(env.run(&["new", "voice_calibration"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: could not create voice_calibration.md: something is there already
+    Hint: Change what is there with str-replace, insert or append, or take another name
+    "#);
+    assert_snapshot!(env.run(&["check"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    1 file: 0 flaws
+    "#);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["kinds", "show", "comitments"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: there is no kind comitments; did you mean commitments?
+    Hint: See what there is: haversack kinds
+    "#);
+    assert_snapshot!(env.run(&["new", "registry", "x"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: a memory of kind registry is not begun by hand
+    Hint: See which are: haversack kinds
+    "#);
+    assert_snapshot!(env.run(&["new", "user"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: a memory of kind user needs a name
+    Hint: haversack new user NAME
+    "#);
+    let home = env.path(".local/share/haversack");
+    fs::create_dir_all(&home).expect("made");
+    fs::write(home.join("kinds.toml"), "[kind.user]\nlode = \"start\"\n").expect("written");
+    assert_snapshot!(env.run(&["check"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: in BASE/user/.local/share/haversack/kinds.toml: kind user has no `lode`; did you mean `load`?
+    Hint: See what can be said of a kind: haversack kinds show user
+    "#);
+}
+
+#[test]
+fn flaws_are_told_and_put_right() {
+    let env = TestEnv::new();
+    let memory = env.path(".local/share/haversack/memory");
+    fs::create_dir_all(memory.join("state")).expect("made");
+    fs::write(memory.join("events.jsonl"), "{\"id\":\"1\"}").expect("written");
+    fs::write(memory.join("lamp.md"), "10 s\n> [also, from desktop:]\n15 s\n").expect("written");
+    fs::write(memory.join("sketch.png"), b"\0\xff").expect("written");
+    assert_snapshot!(env.run(&["check", "--json"]), @r#"
+    exit 1
+    --- stdout
+    {
+      "files": 3,
+      "flaws": [
+        {
+          "fixable": true,
+          "fixed": false,
+          "flaw": "its last line does not end",
+          "path": "events.jsonl"
+        },
+        {
+          "fixable": false,
+          "fixed": false,
+          "flaw": "line 2 says that two devices wrote different things",
+          "path": "lamp.md"
+        }
+      ]
+    }
+    --- stderr
+    "#);
+    assert_snapshot!(env.run(&["check", "--fix", "events.jsonl"]), @r#"
+    exit 0
+    --- stdout
+    events.jsonl: its last line does not end (fixed)
+    --- stderr
+    1 file: 0 flaws
+    "#);
+    assert_eq!(fs::read_to_string(memory.join("events.jsonl")).expect("read"), "{\"id\":\"1\"}\n");
+    assert_snapshot!(env.run(&["check"]), @r#"
+    exit 1
+    --- stdout
+    lamp.md: line 2 says that two devices wrote different things
+    --- stderr
+    3 files: 1 flaw
+    "#);
+}
+
+#[test]
+fn kinds_are_there_for_programs() {
+    let env = TestEnv::new();
+    let output = env.command(&["kinds", "--json"]).output().expect("it ran");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("valid JSON");
+    let names: Vec<&str> =
+        json.as_array().expect("a list").iter().filter_map(|kind| kind["kind"].as_str()).collect();
+    assert!(names.contains(&"commitments") && names.contains(&"binary"), "{names:?}");
+}

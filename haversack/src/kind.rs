@@ -1,0 +1,270 @@
+//! What sorts of memory there are: how each is recognised, merged, loaded, kept, and begun.
+//!
+//! All of it is one table, [`Kinds`]. The one that is compiled in can be changed and extended by a text of the same form, so what
+//! a person can write is what we write.
+//!
+//! A file is of the kind that its name says if that kind knows no types (the index, logs, data); else of the kind that its `type`
+//! says, at the top of its frontmatter or below `metadata`; else of the kind that its name says. Otherwise it is `text`, or
+//! `binary` if it is none.
+
+mod check;
+mod pattern;
+mod table;
+
+use std::sync::LazyLock;
+
+use haversack_store::{Locator, Tier};
+
+pub use self::check::{Flaw, flaws, repaired};
+pub use self::pattern::Pattern;
+pub use self::table::InvalidKinds;
+use crate::document::Document;
+use crate::merge::Rule;
+
+/// The kind of a text that no other kind recognises.
+const TEXT: &str = "text";
+
+/// The kind of what is no text.
+const BINARY: &str = "binary";
+
+/// A sort of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// What it is called.
+    pub name: String,
+    /// What it is, in one line.
+    pub about: String,
+    /// The names by which files are recognised.
+    pub names: Vec<Pattern>,
+    /// The types by which files are recognised.
+    pub types: Vec<String>,
+    /// Fields that must be there.
+    pub required: Vec<String>,
+    /// Fields that may be there.
+    pub optional: Vec<String>,
+    /// How two versions merge.
+    pub rule: Rule,
+    /// Who owns the truth of it.
+    pub tier: Tier,
+    /// When a session has it.
+    pub load: Load,
+    /// When an agent writes it.
+    pub write: String,
+    /// When an agent reads it.
+    pub read: String,
+    /// How long it stays.
+    pub keep: Keep,
+    /// What a new file begins with; `{name}` stands for its name.
+    pub template: Option<String>,
+}
+
+/// When a session has a memory before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Every session begins with it.
+    Start,
+    /// When it matters.
+    Relevant,
+    /// It is not for reading.
+    Never,
+}
+
+/// How long a memory stays, and what becomes of it then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// For how many days; for ever if it does not say.
+    pub days: Option<u32>,
+    /// How many items.
+    pub items: Option<u32>,
+    /// The heading below which this holds; everywhere if it does not say.
+    pub section: Option<String>,
+    /// What becomes of it.
+    pub then: Then,
+}
+
+/// What becomes of a memory that is not kept as it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Then {
+    /// It is kept.
+    #[default]
+    Stays,
+    /// It goes into its week.
+    Weekly,
+    /// It goes into its month.
+    Monthly,
+    /// It goes into its year.
+    Yearly,
+    /// What it teaches stays, without the examples.
+    Lessons,
+    /// It stays and is marked as dormant.
+    Dormant,
+    /// It stays and is marked as archived.
+    Archived,
+    /// It goes.
+    Gone,
+}
+
+/// The table of all kinds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kinds {
+    kinds: Vec<Kind>,
+}
+
+static BUILT_IN: LazyLock<Kinds> = LazyLock::new(|| {
+    Kinds { kinds: Vec::new() }.with(include_str!("kind/kinds.toml")).expect("the table is checked by a test")
+});
+
+impl Kinds {
+    /// Returns the table that is compiled in.
+    pub fn built_in() -> &'static Kinds {
+        &BUILT_IN
+    }
+
+    /// Returns this table, changed and extended by a text of the same form.
+    pub fn with(&self, text: &str) -> Result<Kinds, InvalidKinds> {
+        table::extended(&self.kinds, text).map(|kinds| Kinds { kinds })
+    }
+
+    /// Returns all kinds, in the order in which they are asked.
+    pub fn iter(&self) -> impl Iterator<Item = &Kind> {
+        self.kinds.iter()
+    }
+
+    /// Returns the kind with a name.
+    pub fn get(&self, name: &str) -> Option<&Kind> {
+        self.kinds.iter().find(|kind| kind.name == name)
+    }
+
+    /// Returns the kind of a file.
+    pub fn of(&self, locator: &Locator, bytes: &[u8]) -> &Kind {
+        let Some(text) = as_text(bytes) else { return self.known(BINARY) };
+        let named = |kind: &&Kind| kind.names.iter().any(|pattern| pattern.matches(locator));
+        let by_name = self.kinds.iter().find(named);
+        match by_name {
+            Some(kind) if kind.types.is_empty() => kind,
+            _ => {
+                let stated = Document::read(text).text("type");
+                let by_type =
+                    stated.and_then(|stated| self.kinds.iter().find(|kind| kind.types.contains(&stated)));
+                by_type.or(by_name).unwrap_or_else(|| self.known(TEXT))
+            }
+        }
+    }
+
+    /// Returns how a file merges, by its name and everything it holds or held: the base, if there is one, and both sides.
+    ///
+    /// What is not UTF-8 or holds a NUL is no text, and one such content is enough: text cannot be merged into it. Texts of
+    /// different kinds merge as prose.
+    pub fn rule<'a>(&self, locator: &Locator, contents: impl IntoIterator<Item = &'a [u8]>) -> Rule {
+        let mut common: Option<Rule> = None;
+        for rule in contents.into_iter().map(|bytes| self.of(locator, bytes).rule) {
+            common = match (common, rule) {
+                (_, Rule::Whole) => return Rule::Whole,
+                (None, rule) => Some(rule),
+                (Some(common), rule) if common == rule => Some(common),
+                (Some(_), _) => Some(Rule::Prose),
+            };
+        }
+        common.unwrap_or(Rule::Prose)
+    }
+
+    fn known(&self, name: &str) -> &Kind {
+        self.get(name).expect("it is compiled in, and kinds are never taken away")
+    }
+}
+
+/// Returns bytes as text, if they are.
+fn as_text(bytes: &[u8]) -> Option<&str> {
+    if memchr::memchr(0, bytes).is_some() { None } else { std::str::from_utf8(bytes).ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(name: &str, bytes: &[u8]) -> String {
+        let locator = Locator::parse(name).expect("a locator");
+        Kinds::built_in().of(&locator, bytes).name.clone()
+    }
+
+    #[test]
+    fn files_are_recognised_by_name_and_type() {
+        for (name, text, expected) in [
+            ("claude_memory/lighthouse/MEMORY.md", "", "index"),
+            ("MEMORY.md", "---\ntype: user\n---\n", "index"),
+            ("user_role.md", "", "user"),
+            ("user_role.md", "---\ntype: feedback\n---\n", "feedback"),
+            ("lamp.md", "---\nname: lamp\nmetadata:\n  node_type: memory\n  type: project\n---\n", "project"),
+            ("lamp.md", "---\nmetadata:\n  type: voice_calibration\n---\n", "voice_calibration"),
+            ("lamp.md", "---\ntype: unheard-of\n---\n", "text"),
+            ("lamp.md", "", "text"),
+            ("running_commitments.md", "", "commitments"),
+            ("session_digest_2026-10-02.md", "", "session_digest"),
+            ("interactions/2026-10-02.jsonl", "", "interaction"),
+            ("events.JSONL", "", "json_lines"),
+            ("summaries/2026-10-02.md", "", "summary"),
+            ("summaries/2026-10-02.json", "", "summary_counts"),
+            ("summaries/2026-10-02.html", "", "text"),
+            ("compacted/2026-W40.md", "", "weekly"),
+            ("compacted/2026-10.md", "", "monthly"),
+            ("compacted/2026.md", "", "yearly"),
+            ("state/watched_chats", "", "set"),
+            ("state/email_cursor.txt", "", "cursor"),
+            ("_system/registry.json", "", "registry"),
+            ("graph/_system/ontology.yaml", "", "ontology"),
+            ("package.json", "", "json"),
+        ] {
+            assert_eq!(kind(name, text.as_bytes()), expected, "{name} {text:?}");
+        }
+        assert_eq!(kind("user_role.md", b"\xff"), "binary");
+        assert_eq!(kind("user_role.md", b"a\0"), "binary");
+    }
+
+    #[test]
+    fn the_table_is_complete() {
+        let kinds = Kinds::built_in();
+        assert_eq!(kinds.iter().count(), 29);
+        for kind in kinds.iter() {
+            assert!(!kind.about.is_empty(), "{}", kind.name);
+            let template = kind.template.as_deref().unwrap_or_default();
+            let document = Document::read(template);
+            for field in kind.required.iter().filter(|_| !template.is_empty()) {
+                assert!(document.value(field).is_some(), "the template of {} has no {field}", kind.name);
+            }
+            if let Some(stated) = document.text("type") {
+                assert_eq!(stated, kind.name);
+            }
+        }
+        for (name, rule) in Rule::ALL {
+            assert!(kinds.iter().any(|kind| kind.rule == *rule), "{name}");
+        }
+    }
+
+    #[test]
+    fn kinds_can_be_changed_and_added() {
+        let text = "[kind.recipe]\nabout = \"how to cook\"\nnames = [\"recipes/*.md\"]\nrule = \"threads\"\n\n[kind.user]\nload = \"start\"\n";
+        let kinds = Kinds::built_in().with(text).expect("valid");
+        let locator = Locator::parse("recipes/soup.md").expect("a locator");
+        assert_eq!(kinds.of(&locator, b"").name, "recipe");
+        assert_eq!(kinds.rule(&locator, [&b"a"[..], b"b"]), Rule::Threads);
+        let user = kinds.get("user").expect("there");
+        assert_eq!((user.load, user.rule), (Load::Start, Rule::Prose));
+        assert_eq!(Kinds::built_in().of(&locator, b"").name, "text");
+        let odd = |text: &str| Kinds::built_in().with(text).expect_err("odd").to_string();
+        assert_eq!(odd("[kind.user]\nrul = \"prose\"\n"), "kind user has no `rul`; did you mean `rule`?");
+        assert_eq!(
+            odd("[kind.user]\nrule = \"logs\"\n"),
+            "kind user has an unknown rule \"logs\"; did you mean \"log\"?"
+        );
+        assert_eq!(
+            odd("[kind.new]\nabout = \"x\"\n"),
+            "kind new says neither by which names nor by which types it is recognised"
+        );
+        assert_eq!(odd("[kinds.new]\n"), "there is no `kinds`; did you mean `kind`?");
+        assert_eq!(
+            odd("[kind.user]\nkeep_days = -1\n"),
+            "kind user has a `keep_days` that is no number of at least 0"
+        );
+        assert!(odd("[kind").starts_with("it is not valid TOML: "), "{}", odd("[kind"));
+    }
+}

@@ -1,0 +1,262 @@
+//! What is wrong with a memory file, and what can be put right without asking anybody.
+
+use std::fmt;
+
+use haversack_store::{Bytes, Locator};
+use serde::de::IgnoredAny;
+
+use super::{Kind, Kinds, as_text};
+use crate::document::Document;
+use crate::merge::Rule;
+
+/// What a note above the second of two passages begins with.
+const NOTE: &str = "> [also, from ";
+
+/// How much of a text becomes its description.
+const MAX_DESCRIPTION_CHARS: usize = 120;
+
+/// Something about a file that is not as its kind wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Flaw {
+    /// It begins like a frontmatter, and is none that is understood.
+    OddFrontmatter,
+    /// A field is not there.
+    MissingField {
+        /// Its name.
+        field: String,
+        /// The kind that wants it.
+        kind: String,
+    },
+    /// Its name says another kind than its type.
+    TwoKinds {
+        /// What its name says.
+        named: String,
+        /// What its type says.
+        stated: String,
+    },
+    /// It is not the data that its name says.
+    NotData {
+        /// What it should be.
+        format: &'static str,
+        /// The first line that is not.
+        line: usize,
+    },
+    /// Its last line has no ending, so that the next event would go into it.
+    NoNewline,
+    /// Passages of two devices stand one below the other.
+    BothKept {
+        /// The line of the first note.
+        line: usize,
+    },
+}
+
+impl Flaw {
+    /// Tells whether [`repaired`] puts it right.
+    pub fn is_repaired(&self) -> bool {
+        match self {
+            Flaw::MissingField { .. } | Flaw::NoNewline => true,
+            Flaw::OddFrontmatter | Flaw::TwoKinds { .. } | Flaw::NotData { .. } | Flaw::BothKept { .. } => {
+                false
+            }
+        }
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Flaw::OddFrontmatter => f.write_str("its frontmatter is not understood, so all of it is text"),
+            Flaw::MissingField { field, kind } => write!(f, "as {kind} it should have the field `{field}`"),
+            Flaw::TwoKinds { named, stated } => write!(f, "by its name it is {named}, by its type {stated}"),
+            Flaw::NotData { format, line } => write!(f, "it is not valid {format} in line {line}"),
+            Flaw::NoNewline => f.write_str("its last line does not end"),
+            Flaw::BothKept { line } => write!(f, "line {line} says that two devices wrote different things"),
+        }
+    }
+}
+
+/// Returns what is wrong with a file.
+pub fn flaws(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Vec<Flaw> {
+    let Some(text) = as_text(bytes) else { return Vec::new() };
+    let kind = kinds.of(locator, bytes);
+    let document = Document::read(text);
+    let mut flaws = Vec::new();
+    let is_markdown = locator.as_str().to_lowercase().ends_with(".md");
+    if is_markdown
+        && document.frontmatter.is_none()
+        && document.body.lines().next().is_some_and(|line| line.trim_end() == "---")
+    {
+        flaws.push(Flaw::OddFrontmatter);
+    } else {
+        let missing = kind.required.iter().filter(|field| document.value(field).is_none());
+        flaws.extend(
+            missing.map(|field| Flaw::MissingField { field: field.clone(), kind: kind.name.clone() }),
+        );
+    }
+    let named = kinds.iter().find(|kind| kind.names.iter().any(|pattern| pattern.matches(locator)));
+    if let Some(named) = named.filter(|named| named.name != kind.name && !named.types.is_empty()) {
+        flaws.push(Flaw::TwoKinds { named: named.name.clone(), stated: kind.name.clone() });
+    }
+    flaws.extend(data_flaws(kind, text));
+    if let Some(line) =
+        text.lines().position(|line| line.trim_start().starts_with(NOTE)).filter(|_| is_markdown)
+    {
+        flaws.push(Flaw::BothKept { line: line + 1 });
+    }
+    flaws
+}
+
+fn data_flaws(kind: &Kind, text: &str) -> Vec<Flaw> {
+    match kind.rule {
+        Rule::Json => match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => Vec::new(),
+            Err(error) => vec![Flaw::NotData { format: "JSON", line: error.line() }],
+        },
+        Rule::JsonLines => {
+            let is_odd =
+                |line: &str| !line.trim().is_empty() && serde_json::from_str::<IgnoredAny>(line).is_err();
+            let odd =
+                text.lines().position(is_odd).map(|line| Flaw::NotData { format: "JSON", line: line + 1 });
+            let unended = (!text.is_empty() && !text.ends_with('\n')).then_some(Flaw::NoNewline);
+            odd.into_iter().chain(unended).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns a file with its flaws put right, as far as that is possible; `None` if there is nothing to do.
+///
+/// Only what can be told from the file is filled in: its name from its name, its description from its first line, its type from
+/// its kind. Nothing that is there is changed.
+pub fn repaired(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Option<Bytes> {
+    let text = as_text(bytes)?;
+    let kind = kinds.of(locator, bytes);
+    let document = Document::read(text);
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut added = String::new();
+    let mut is_unended = false;
+    for flaw in flaws(kinds, locator, bytes) {
+        match flaw {
+            Flaw::MissingField { field, .. } => {
+                if let Some(value) = told(&field, kind, locator, &document) {
+                    added.push_str(&format!("{field}: {value}{newline}"));
+                }
+            }
+            Flaw::NoNewline => is_unended = true,
+            Flaw::OddFrontmatter | Flaw::TwoKinds { .. } | Flaw::NotData { .. } | Flaw::BothKept { .. } => {}
+        }
+    }
+    if added.is_empty() && !is_unended {
+        return None;
+    }
+    let mut new = document.mark.to_owned();
+    match &document.frontmatter {
+        Some(frontmatter) if !added.is_empty() => {
+            new.push_str(frontmatter.opening);
+            frontmatter.entries.iter().for_each(|entry| new.push_str(entry.raw()));
+            new.push_str(&added);
+            new.push_str(frontmatter.closing);
+        }
+        Some(frontmatter) => new.push_str(&frontmatter.to_string()),
+        None if added.is_empty() => {}
+        None => new.push_str(&format!("---{newline}{added}---{newline}{newline}")),
+    }
+    new.push_str(document.body);
+    if is_unended {
+        new.push_str(newline);
+    }
+    Some(Bytes::from(new))
+}
+
+/// Returns what a field of a file says that does not say it.
+fn told(field: &str, kind: &Kind, locator: &Locator, document: &Document<'_>) -> Option<String> {
+    match field {
+        "name" => Some(quoted(locator.name().rsplit_once('.').map_or(locator.name(), |(stem, _)| stem))),
+        "type" => kind.types.first().map(|name| quoted(name)),
+        "description" => {
+            let mut said =
+                document.body.lines().map(|line| line.trim_start_matches(['#', '-', '*', '>', ' ']).trim());
+            let first = said.find(|line| !line.is_empty())?;
+            Some(quoted(&first.chars().take(MAX_DESCRIPTION_CHARS).collect::<String>()))
+        }
+        _ => None,
+    }
+}
+
+/// Returns a text as a value of YAML.
+fn quoted(text: &str) -> String {
+    let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | ','))
+        && !matches!(
+            text.to_lowercase().as_str(),
+            "true" | "false" | "yes" | "no" | "null" | "on" | "off" | "y" | "n"
+        );
+    if is_plain { text.trim_end().to_owned() } else { format!("'{}'", text.replace('\'', "''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(name: &str, text: &str) -> Vec<String> {
+        let locator = Locator::parse(name).expect("a locator");
+        flaws(Kinds::built_in(), &locator, text.as_bytes()).iter().map(ToString::to_string).collect()
+    }
+
+    fn mended(name: &str, text: &str) -> Option<String> {
+        let locator = Locator::parse(name).expect("a locator");
+        let bytes = repaired(Kinds::built_in(), &locator, text.as_bytes())?;
+        Some(String::from_utf8(bytes.to_vec()).expect("text"))
+    }
+
+    #[test]
+    fn flaws_are_told() {
+        assert_eq!(
+            shown("user_role.md", "---\nname: a\ndescription: b\nmetadata:\n  type: user\n---\n"),
+            [""; 0]
+        );
+        assert_eq!(shown("notes.md", "anything\n"), [""; 0]);
+        assert_eq!(
+            shown("user_role.md", "---\nname: *a\n---\n"),
+            ["its frontmatter is not understood, so all of it is text"]
+        );
+        assert_eq!(
+            shown("user_role.md", "---\nname: a\ndescription: b\ntype: feedback\n---\n"),
+            ["by its name it is user, by its type feedback"]
+        );
+        assert_eq!(shown("x.json", "{\n1}"), ["it is not valid JSON in line 2"]);
+        assert_eq!(
+            shown("x.jsonl", "{}\n{\n{}"),
+            ["it is not valid JSON in line 2", "its last line does not end"]
+        );
+        assert_eq!(
+            shown("n.md", "a\n> [also, from desktop:]\nb\n"),
+            ["line 2 says that two devices wrote different things"]
+        );
+    }
+
+    #[test]
+    fn what_can_be_told_is_filled_in() {
+        assert_eq!(
+            mended("user_role.md", "# It's the keeper: always\n").as_deref(),
+            Some(
+                "---\nname: user_role\ndescription: 'It''s the keeper: always'\ntype: user\n---\n\n# It's the keeper: always\n"
+            )
+        );
+        assert_eq!(
+            mended("user_role.md", "---\r\nname: x # kept\r\n---\r\nBody\r\n").as_deref(),
+            Some("---\r\nname: x # kept\r\ndescription: Body\r\ntype: user\r\n---\r\nBody\r\n")
+        );
+        assert_eq!(mended("x.jsonl", "{}").as_deref(), Some("{}\n"));
+        assert_eq!(mended("x.json", "{"), None);
+        assert_eq!(mended("notes.md", "text"), None);
+        for (name, text) in
+            [("user_role.md", "text\n"), ("x.jsonl", "{}"), ("user_role.md", "---\n---\nyes\n")]
+        {
+            let once = mended(name, text).expect("something to do");
+            assert_eq!(shown(name, &once), [""; 0], "{once}");
+            assert_eq!(mended(name, &once), None);
+        }
+    }
+}

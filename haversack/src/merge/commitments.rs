@@ -1,0 +1,172 @@
+//! What was promised, and what became of it.
+//!
+//! A commitment is known by its id: `c-12` at its start, alone or in brackets, or `^c-12` at its end. One without an id is
+//! known by its words, as in the base; nothing is written into the file for that. It has parts, each merged on its own: a
+//! checkbox, a date, its text, a mark at the end. What was delivered on one device is delivered; if both reworded it, both
+//! texts stay.
+
+use super::lines::Notes;
+use super::outline::{self, Newest, Shape};
+use super::pieces::Cut;
+use super::sections::heading;
+use super::{Outcome, Part, by_lines, items};
+
+/// Merges two lists of commitments; `None` if one of them cannot be cut.
+pub(super) fn merge(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome> {
+    let join = |base: Option<&str>, first: &str, second: &str| {
+        joined(base, Part { text: first, ..sides[0] }, Part { text: second, ..sides[1] })
+    };
+    let identity = |item: &str| id(item).or_else(|| items::words(item));
+    let shape = Shape {
+        cut: Cut::Blocks,
+        identity,
+        section: heading,
+        rank: items::settled,
+        newest: Newest::First,
+        join: &join,
+    };
+    outline::merge(base, sides.map(|side| side.text), &shape)
+}
+
+/// A commitment in its parts; put together they are the item.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Parts<'a> {
+    bullet: &'a str,
+    checkbox: &'a str,
+    date: &'a str,
+    text: &'a str,
+    mark: &'a str,
+    id: &'a str,
+    /// The lines below the first.
+    below: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(item: &'a str) -> Parts<'a> {
+        let (line, below) = item.split_at(item.find('\n').unwrap_or(item.len()));
+        let rest = items::without_bullet(line);
+        let bullet = &line[..line.len() - rest.len()];
+        let (checkbox, rest) = items::without_checkbox(rest);
+        let (date, rest) = items::without_date(rest);
+        let (rest, id) = match rest.rfind(" ^") {
+            Some(at) if !rest[at + 2..].contains(' ') => rest.split_at(at),
+            _ => rest.split_at(rest.len()),
+        };
+        let text = rest.trim_end_matches(['✓', '✔', '✅', ' ']);
+        Parts { bullet, checkbox, date, text, mark: &rest[text.len()..], id, below }
+    }
+}
+
+fn joined(base: Option<&str>, first: Part<'_>, second: Part<'_>) -> Outcome {
+    let before = base.map(Parts::of);
+    let [one, other] = [first, second].map(|side| Parts::of(side.text));
+    let merged = |part: for<'a> fn(&Parts<'a>) -> &'a str| {
+        let (first, second) = (part(&one), part(&other));
+        match before.as_ref().map(part) {
+            Some(before) if before == first => second,
+            Some(before) if before == second => first,
+            // A checked box, a later date and a mark are the greater.
+            _ => first.max(second),
+        }
+    };
+    let below = by_lines(
+        before.map_or("", |before| before.below),
+        Part { text: one.below, ..first },
+        Part { text: other.below, ..second },
+    );
+    let Text { text, also } =
+        chosen(before.map(|before| before.text), one, other, [first.device, second.device]);
+    let line = [
+        merged(|parts| parts.bullet),
+        merged(|parts| parts.checkbox),
+        merged(|parts| parts.date),
+        text,
+        merged(|parts| parts.mark),
+        merged(|parts| parts.id),
+    ]
+    .concat();
+    let also_kept = also.is_some();
+    let also = also.map(|also| format!("\n{also}")).unwrap_or_default();
+    Outcome { text: format!("{line}{also}{}", below.text), both_kept: below.both_kept || also_kept }
+}
+
+struct Text<'a> {
+    text: &'a str,
+    /// The other text under a note.
+    also: Option<String>,
+}
+
+fn chosen<'a>(base: Option<&str>, first: Parts<'a>, second: Parts<'a>, devices: [&str; 2]) -> Text<'a> {
+    let text = |text| Text { text, also: None };
+    if first.text == second.text || base == Some(second.text) {
+        return text(first.text);
+    }
+    if base == Some(first.text) {
+        return text(second.text);
+    }
+    for (one, other) in [(first, second), (second, first)] {
+        let is_below = one.below.lines().any(|line| items::without_bullet(line.trim_start()) == other.text);
+        if is_below || one.text.contains(other.text) {
+            return text(one.text);
+        }
+    }
+    let (above, below, device) = match first.text <= second.text {
+        true => (first.text, second.text, devices[1]),
+        false => (second.text, first.text, devices[0]),
+    };
+    Text { text: above, also: Some(format!("  {}\n  - {below}", Notes::naming(device).quote)) }
+}
+
+/// Returns the id of a commitment.
+fn id(item: &str) -> Option<String> {
+    let line = item.lines().next()?;
+    if let Some((_, id)) = line.trim_end().rsplit_once(" ^") {
+        return is_id(id).then(|| id.to_owned());
+    }
+    let rest = items::without_checkbox(items::without_bullet(line)).1;
+    let word = rest.split_whitespace().next()?;
+    let id = word.trim_end_matches(':').trim_matches(['[', ']', '(', ')']);
+    is_id(id).then(|| id.to_owned())
+}
+
+/// Tells whether a word is letters, a dash, and letters or digits with a digit among them.
+fn is_id(word: &str) -> bool {
+    word.split_once('-').is_some_and(|(letters, number)| {
+        (1..=12).contains(&letters.len())
+            && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && (1..=36).contains(&number.len())
+            && number.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && number.bytes().any(|byte| byte.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_found_where_people_put_them() {
+        for item in
+            ["- c-12 paint", "- [c-12] paint", "- (c-12): paint", "- [ ] c-12: paint", "* [x] paint ^c-12"]
+        {
+            assert_eq!(id(item).as_deref(), Some("c-12"), "{item}");
+        }
+        for item in ["- paint", "- 2026-10-02: paint", "- re-paint", "- [x] paint", "-"] {
+            assert_eq!(id(item), None, "{item}");
+        }
+    }
+
+    #[test]
+    fn the_parts_are_the_whole() {
+        for item in [
+            "- [x] 2026-10-02: c-1 paint the door ✓ ^c-1\n  below",
+            "- paint",
+            "-",
+            "12. 2026-10-02 — ✓",
+            "* [ ]  ü ✅",
+        ] {
+            let Parts { bullet, checkbox, date, text, mark, id, below } = Parts::of(item);
+            assert_eq!([bullet, checkbox, date, text, mark, id, below].concat(), item);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What happened in the sessions of one day.
+//!
+//! Two sessions that digest the same day write one file. Their texts come one after the other, each under a heading with its
+//! session; as long as there is only one, its text has no such heading. What is said about a session on two devices merges by
+//! its headings.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::outline::Newest;
+use super::{Outcome, Part, document, sections};
+use crate::document::Document;
+
+/// The fields that name a session.
+const SESSION: &[&str] = &["session", "session_id", "originSessionId"];
+
+/// What the heading of a session begins with.
+const HEADING: &str = "# Session ";
+
+/// Merges two digests; `None` if one of them cannot be cut.
+pub(super) fn merge(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome> {
+    let texts: Vec<&str> = base.into_iter().chain(sides.map(|side| side.text)).collect();
+    let sessions: BTreeSet<String> = texts.iter().filter_map(|text| session(text)).collect();
+    let has_any_headings = texts.iter().any(|text| has_headings(Document::read(text).body));
+    if sessions.len() < 2 && !has_any_headings {
+        return document::merge(base, sides, &|base, bodies| sections::merge(base, bodies, Newest::Last));
+    }
+    // A session that wrote over the digest of another has not seen it, rather than removed it.
+    let before = base.and_then(session);
+    let is_fresh =
+        |text: &str| !has_headings(Document::read(text).body) && before.is_some() && session(text) != before;
+    let is_any_fresh = sides.iter().any(|side| is_fresh(side.text));
+    let base = base.map(under_heading);
+    let texts = sides.map(|side| under_heading(side.text));
+    let sides = [Part { text: &texts[0], ..sides[0] }, Part { text: &texts[1], ..sides[1] }];
+    document::merge(base.as_deref(), sides, &|base, bodies| {
+        sections::merge(base.filter(|_| !is_any_fresh), bodies, Newest::Last)
+    })
+}
+
+fn session(text: &str) -> Option<String> {
+    let document = Document::read(text);
+    SESSION.iter().find_map(|name| document.text(name)).filter(|session| !session.is_empty())
+}
+
+fn has_headings(body: &str) -> bool {
+    body.lines().any(|line| line.starts_with(HEADING))
+}
+
+/// Puts the text of the only session of a digest under its heading.
+fn under_heading(text: &str) -> Cow<'_, str> {
+    let document = Document::read(text);
+    let body = document.body.trim_start_matches('\n');
+    match session(text) {
+        Some(session) if !has_headings(body) && !body.is_empty() => {
+            let above = &text[..text.len() - document.body.len()];
+            let ended = if above.ends_with('\n') { "" } else { "\n" };
+            Cow::Owned(format!("{above}{ended}\n{HEADING}{session}\n\n{body}"))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}

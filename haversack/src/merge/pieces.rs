@@ -1,0 +1,164 @@
+//! A text of Markdown, cut into headings, list items and the text between them, and the blank lines that part them.
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Class {
+    /// Before the first piece.
+    Start,
+    Heading,
+    /// A list item, with everything that is indented below it.
+    Item,
+    /// Lines that are neither.
+    Text,
+    /// Everything below a heading, up to the next.
+    Body,
+    /// Behind the last piece.
+    End,
+}
+
+/// How a text is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Into items and the text between them.
+    Blocks,
+    /// Into what is below each heading.
+    Bodies,
+}
+
+/// A piece of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece<'a> {
+    pub(super) class: Class,
+    /// Its lines, without the last ending.
+    pub(super) text: &'a str,
+    /// Where they begin.
+    pub(super) start: usize,
+    /// How many blank lines are above it.
+    pub(super) gap: usize,
+}
+
+/// A text in pieces.
+pub(super) struct Pieces<'a> {
+    pub(super) pieces: Vec<Piece<'a>>,
+    /// How many blank lines are at the end.
+    pub(super) gap: usize,
+    /// Whether the last line has an ending.
+    pub(super) is_ended: bool,
+}
+
+impl<'a> Pieces<'a> {
+    /// Cuts a text; `None` if it ends within a fence, of which nobody knows where it would end in another text.
+    pub(super) fn of(text: &'a str, cut: Cut) -> Option<Pieces<'a>> {
+        let mut pieces: Vec<Piece<'a>> = Vec::new();
+        // The piece that is being read: where it begins and ends.
+        let mut open: Option<(Class, usize, usize, usize)> = None;
+        let mut fence: Option<&str> = None;
+        let (mut at, mut gap) = (0, 0);
+        for line in text.split_inclusive('\n') {
+            let start = at;
+            at += line.len();
+            let content = line.trim_end_matches('\n');
+            let end = start + content.len();
+            if let (Some(mark), Some(open)) = (fence, &mut open) {
+                open.2 = end;
+                if content.trim() == mark {
+                    fence = None;
+                }
+                continue;
+            }
+            if content.trim().is_empty() {
+                gap += 1;
+                continue;
+            }
+            let class = class(content, cut, open.map(|open| open.0), gap);
+            match (&mut open, class) {
+                (Some(open), None) => open.2 = end,
+                (_, class) => {
+                    close(&mut pieces, &mut open, text);
+                    open = Some((class.unwrap_or(Class::Text), start, end, gap));
+                }
+            }
+            gap = 0;
+            fence = fence_mark(content);
+        }
+        if fence.is_some() {
+            return None;
+        }
+        close(&mut pieces, &mut open, text);
+        Some(Pieces { pieces, gap, is_ended: text.ends_with('\n') })
+    }
+}
+
+fn close<'a>(pieces: &mut Vec<Piece<'a>>, open: &mut Option<(Class, usize, usize, usize)>, text: &'a str) {
+    if let Some((class, start, end, gap)) = open.take() {
+        pieces.push(Piece { class, text: &text[start..end], start, gap });
+    }
+}
+
+/// Returns what begins with a line; `None` if it belongs to what is open.
+fn class(content: &str, cut: Cut, open: Option<Class>, gap: usize) -> Option<Class> {
+    if heading_level(content) > 0 {
+        return Some(Class::Heading);
+    }
+    match (cut, open) {
+        (Cut::Bodies, Some(Class::Body)) => None,
+        (Cut::Bodies, _) => Some(Class::Body),
+        (Cut::Blocks, _) if is_item(content) => Some(Class::Item),
+        (Cut::Blocks, Some(Class::Item)) if is_indented(content) || (gap == 0 && goes_on(content)) => None,
+        (Cut::Blocks, Some(Class::Text)) if gap == 0 => None,
+        (Cut::Blocks, _) => Some(Class::Text),
+    }
+}
+
+/// Returns how many blank lines must part two pieces, for them to be two.
+pub(super) fn least_gap(above: Class, below: Class, text: &str) -> usize {
+    match (above, below) {
+        (Class::Text, Class::Text) => 1,
+        (Class::Item, Class::Text) if goes_on(text) => 1,
+        _ => 0,
+    }
+}
+
+/// Returns how many blank lines usually part two pieces, if the text does not tell.
+pub(super) fn usual_gap(above: Class, below: Class) -> usize {
+    match (above, below) {
+        (Class::Start, _) | (_, Class::End) | (Class::Item, Class::Item) => 0,
+        (Class::Heading, Class::Item | Class::Text | Class::Body) => 0,
+        _ => 1,
+    }
+}
+
+/// Returns the level of a heading; 0 if it is none.
+pub(super) fn heading_level(content: &str) -> usize {
+    let level = content.bytes().take_while(|byte| *byte == b'#').count();
+    let rest = &content[level..];
+    if level <= 6 && (rest.is_empty() || rest.starts_with([' ', '\t'])) { level } else { 0 }
+}
+
+/// Tells whether a line begins a list item.
+pub(super) fn is_item(content: &str) -> bool {
+    let digits = content.bytes().take_while(u8::is_ascii_digit).count();
+    match &content.as_bytes()[digits..] {
+        [b'-' | b'*' | b'+', b' ', ..] => digits == 0,
+        [b'.' | b')', b' ', ..] => digits > 0,
+        _ => false,
+    }
+}
+
+fn is_indented(content: &str) -> bool {
+    content.starts_with("  ") || content.starts_with('\t')
+}
+
+/// Tells whether a line right below an item goes on with it.
+fn goes_on(content: &str) -> bool {
+    !content.starts_with(['>', '#', '`', '~', '|', '<', '-', '*', '_', '='])
+}
+
+fn fence_mark(content: &str) -> Option<&str> {
+    let content = content.trim_start();
+    let after_bullet = content.strip_prefix("- ").unwrap_or(content).trim_start();
+    let mark = after_bullet.as_bytes().first().filter(|byte| matches!(byte, b'`' | b'~'))?;
+    let length = after_bullet.bytes().take_while(|byte| byte == mark).count();
+    let is_closed = after_bullet[length..].contains(char::from(*mark));
+    (length >= 3 && !is_closed).then(|| &after_bullet[..length])
+}

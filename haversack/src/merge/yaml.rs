@@ -1,0 +1,252 @@
+//! The part of YAML that data files are written in: maps, lists and plain values, by indentation.
+//!
+//! Anything else (text over several lines, anchors, tags, nested brackets) is not read; such a file is not merged but kept
+//! whole. Comments are kept, blank lines are not.
+
+use super::tree::{List, Tree, has_single_keys};
+
+/// How deeply maps and lists can be nested.
+const MAX_DEPTH: usize = 32;
+
+/// A file of YAML.
+pub(super) struct Yaml {
+    pub(super) tree: Tree,
+    /// Whether it begins with a rule.
+    pub(super) has_rule: bool,
+}
+
+/// Reads YAML; `None` if it is more than is read here.
+pub(super) fn read(text: &str) -> Option<Yaml> {
+    let mut lines = Vec::new();
+    let mut has_rule = false;
+    for (number, raw) in text.lines().enumerate() {
+        let content = raw.trim();
+        if number == 0 && raw.trim_end() == "---" {
+            has_rule = true;
+        } else if !content.is_empty() {
+            let indent = raw.len() - raw.trim_start_matches(' ').len();
+            if raw[indent..].starts_with('\t') || raw == "---" || raw == "..." {
+                return None;
+            }
+            lines.push(Line { indent, content });
+        }
+    }
+    // A comment belongs to what it stands above.
+    let mut indent = 0;
+    for line in lines.iter_mut().rev() {
+        if line.content.starts_with('#') {
+            line.indent = indent;
+        }
+        indent = line.indent;
+    }
+    let mut rest = lines.as_slice();
+    let tree = block(&mut rest, 0, 0)?;
+    rest.is_empty().then_some(Yaml { tree, has_rule })
+}
+
+/// Writes YAML in the one form that it has here.
+pub(super) fn write(yaml: &Yaml) -> String {
+    let mut text = if yaml.has_rule { "---\n".to_owned() } else { String::new() };
+    write_block(&yaml.tree, 0, &mut text);
+    text
+}
+
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    indent: usize,
+    content: &'a str,
+}
+
+/// Reads lines at an indentation, each with what is deeper below it.
+fn block(lines: &mut &[Line<'_>], indent: usize, depth: usize) -> Option<Tree> {
+    let first = lines.iter().find(|line| !line.content.starts_with('#'));
+    let is_list = first.is_some_and(|line| is_member(line.content));
+    let (mut map, mut members) = (Vec::new(), Vec::new());
+    while let Some(line) = lines.first().copied().filter(|line| line.indent >= indent) {
+        // A list that is no deeper than its key ends with the next key.
+        let next = lines.iter().find(|line| !line.content.starts_with('#'));
+        if is_list && next.is_some_and(|next| next.indent == indent && !is_member(next.content)) {
+            break;
+        }
+        if line.indent != indent || depth > MAX_DEPTH {
+            return None;
+        }
+        if line.content.starts_with('#') {
+            *lines = &lines[1..];
+            map.push((line.content.to_owned(), Tree::Comment(line.content.to_owned())));
+            members.push(Tree::Comment(line.content.to_owned()));
+        } else if is_list {
+            members.push(member(lines, line, depth)?);
+        } else {
+            *lines = &lines[1..];
+            map.push(entry(lines, line, depth)?);
+        }
+    }
+    match is_list {
+        true => Some(Tree::List(List { members, is_inline: false })),
+        false => has_single_keys(&map).then_some(Tree::Map(map)),
+    }
+}
+
+fn is_member(content: &str) -> bool {
+    content.starts_with("- ")
+}
+
+fn member(lines: &mut &[Line<'_>], line: Line<'_>, depth: usize) -> Option<Tree> {
+    let content = line.content.strip_prefix("- ")?.trim_start_matches(' ');
+    if is_member(content) || content.starts_with('#') {
+        return None;
+    }
+    *lines = &lines[1..];
+    if key(content).is_none() {
+        return leaf(content);
+    }
+    // The first entry of a map stands behind the dash, the others below it.
+    let inner = line.indent + (line.content.len() - content.len());
+    let mut map = vec![entry(lines, Line { indent: inner, content }, depth + 1)?];
+    if lines.first().is_some_and(|next| next.indent == inner) {
+        match block(lines, inner, depth + 1)? {
+            Tree::Map(rest) => map.extend(rest),
+            Tree::Leaf(_) | Tree::Comment(_) | Tree::List(_) => return None,
+        }
+    }
+    has_single_keys(&map).then_some(Tree::Map(map))
+}
+
+/// Reads what belongs to a line with a key, behind it or below it.
+fn entry(lines: &mut &[Line<'_>], line: Line<'_>, depth: usize) -> Option<(String, Tree)> {
+    let key = key(line.content)?;
+    let value = line.content[key.len() + 1..].trim_start();
+    let next = lines.iter().find(|next| !next.content.starts_with('#')).filter(|next| {
+        let is_list = next.indent == line.indent && is_member(next.content);
+        next.indent > line.indent || is_list
+    });
+    let tree = match (value.is_empty(), next) {
+        (true, Some(next)) => block(lines, next.indent, depth + 1)?,
+        (true, None) => Tree::Leaf(String::new()),
+        (false, Some(next)) if next.indent > line.indent => return None,
+        (false, _) => leaf(value)?,
+    };
+    Some((key.to_owned(), tree))
+}
+
+fn key(content: &str) -> Option<&str> {
+    let end = content.match_indices(':').map(|(at, _)| at).find(|at| {
+        let after = &content[at + 1..];
+        after.is_empty() || after.starts_with(' ')
+    })?;
+    let key = &content[..end];
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ' | '/');
+    let is_key = key.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        && !key.ends_with(' ')
+        && key.chars().all(is_word);
+    is_key.then_some(key)
+}
+
+fn leaf(value: &str) -> Option<Tree> {
+    if let Some(inner) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        if inner.contains(['[', ']', '{', '}', '"', '\'', '#', '&', '*', '!', ':']) {
+            return None;
+        }
+        let members: Vec<Tree> =
+            inner.split(',').map(str::trim).map(|member| Tree::Leaf(member.to_owned())).collect();
+        let is_empty = inner.trim().is_empty();
+        let has_gap = !is_empty && members.contains(&Tree::Leaf(String::new()));
+        let list = List { members: if is_empty { Vec::new() } else { members }, is_inline: true };
+        return (!has_gap).then_some(Tree::List(list));
+    }
+    let is_closed = match value.chars().next()? {
+        quote @ ('"' | '\'') => {
+            value.len() > 1
+                && value.ends_with(quote)
+                && value.matches(quote).count() == 2
+                && !value.contains('\\')
+        }
+        '[' | ']' | '{' | '}' | '|' | '>' | '&' | '*' | '!' | '%' | '@' | '`' | ',' | '?' | '#' => false,
+        _ => !value.contains(": ") && !value.ends_with(':'),
+    };
+    is_closed.then(|| Tree::Leaf(value.to_owned()))
+}
+
+fn write_block(tree: &Tree, indent: usize, text: &mut String) {
+    let space = " ".repeat(indent);
+    match tree {
+        Tree::Leaf(_) | Tree::Comment(_) => {}
+        Tree::Map(map) => {
+            for (key, value) in map {
+                text.push_str(&space);
+                write_entry(key, value, indent, text);
+            }
+        }
+        Tree::List(List { members, .. }) => {
+            for member in members {
+                text.push_str(&space);
+                match member {
+                    Tree::Comment(comment) => text.push_str(&format!("{comment}\n")),
+                    Tree::Leaf(leaf) => text.push_str(&format!("- {leaf}\n")),
+                    Tree::List(list) => text.push_str(&format!("- {}\n", inline(list))),
+                    Tree::Map(map) => {
+                        let mut inner = String::new();
+                        write_block(&Tree::Map(map.clone()), indent + 2, &mut inner);
+                        text.push_str("- ");
+                        text.push_str(inner.trim_start_matches(' '));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn write_entry(key: &str, value: &Tree, indent: usize, text: &mut String) {
+    match value {
+        Tree::Comment(comment) => text.push_str(&format!("{comment}\n")),
+        Tree::Leaf(leaf) if leaf.is_empty() => text.push_str(&format!("{key}:\n")),
+        Tree::Leaf(leaf) => text.push_str(&format!("{key}: {leaf}\n")),
+        Tree::List(list) if list.is_inline || list.members.is_empty() => {
+            text.push_str(&format!("{key}: {}\n", inline(list)))
+        }
+        Tree::Map(map) if map.is_empty() => text.push_str(&format!("{key}: {{}}\n")),
+        Tree::Map(_) | Tree::List(_) => {
+            text.push_str(&format!("{key}:\n"));
+            write_block(value, indent + 2, text);
+        }
+    }
+}
+
+fn inline(list: &List) -> String {
+    let members = list.members.iter().filter_map(|member| match member {
+        Tree::Leaf(leaf) => Some(leaf.as_str()),
+        Tree::Comment(_) | Tree::Map(_) | Tree::List(_) => None,
+    });
+    format!("[{}]", members.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_written_in_one_form() {
+        let odd = "---\n# the types\nnode_types:\n- person\n- place # on the map\n\nconnection_types:\n    - name: knows\n      from_types: [person, place]\n      # who is asked\n      to_types:\n      - person\n    - name: near\nempty:\nlast: \"q: x\"\n";
+        let written = "---\n# the types\nnode_types:\n  - person\n  - place # on the map\nconnection_types:\n  - name: knows\n    from_types: [person, place]\n    # who is asked\n    to_types:\n      - person\n  - name: near\nempty:\nlast: \"q: x\"\n";
+        assert_eq!(write(&read(odd).expect("YAML")), written);
+        assert_eq!(write(&read(written).expect("YAML")), written);
+        for no in [
+            "a: |\n  text\n",
+            "a: &x 1\n",
+            "a: *x\n",
+            "a: !t 1\n",
+            "a: b\n  c\n",
+            "a: 1\na: 2\n",
+            "\ta: 1\n",
+            "a: [b, [c]]\n",
+            "- - a\n",
+            "just text\n",
+            "a: 1\n---\nb: 2\n",
+            "a: 'it''s'\n",
+            "a:\n   b: 1\n  c: 2\n",
+        ] {
+            assert!(read(no).is_none(), "{no}");
+        }
+    }
+}
