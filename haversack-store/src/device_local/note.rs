@@ -13,6 +13,8 @@ const USUAL_ENTRY_BYTES: usize = 256;
 pub(super) enum UnderWay {
     /// A working name beside `target` may exist.
     Temp { name: String, target: Locator },
+    /// The name `at` is being given or taken.
+    Name { at: Locator },
     /// `bytes` are being added to the file `inode` at `target`, which measured `offset`.
     Extend { target: Locator, inode: u64, offset: u64, bytes: Vec<u8> },
 }
@@ -26,6 +28,7 @@ pub(super) fn encode(under_way: &[UnderWay]) -> Vec<u8> {
                 let parts = ["temp ", name, " ", target.as_str(), "\n"];
                 parts.iter().for_each(|part| note.extend_from_slice(part.as_bytes()));
             }
+            UnderWay::Name { at } => note.extend_from_slice(format!("name {at}\n").as_bytes()),
             UnderWay::Extend { target, inode, offset, bytes } => {
                 let length = bytes.len();
                 note.extend_from_slice(format!("extend {inode} {offset} {length} {target}\n").as_bytes());
@@ -59,6 +62,7 @@ fn decode_one(note: &[u8]) -> Option<(UnderWay, &[u8])> {
             let target = Locator::from_stored_key(target).ok()?;
             Some((UnderWay::Temp { name: name.to_owned(), target }, rest))
         }
+        "name" => Some((UnderWay::Name { at: Locator::from_stored_key(arguments).ok()? }, rest)),
         "extend" => {
             let mut fields = arguments.splitn(4, ' ');
             let inode = fields.next()?.parse().ok()?;
@@ -87,6 +91,7 @@ mod tests {
                 offset: 12,
                 bytes: b"one\ntwo\0\n".to_vec(),
             },
+            UnderWay::Name { at: target.clone() },
             UnderWay::Temp { name: ".haversack-draft-1".to_owned(), target },
         ];
         assert_eq!(decode(&encode(&under_way)), under_way);

@@ -35,14 +35,27 @@ impl<F: Fs> Core<F> {
                     if let Some(temp) = Temp::parse(&name) {
                         let parent = target.parent().unwrap_or_else(Locator::root);
                         self.recover_leftover(&Leftover { parent, temp }, Some(&target))?;
+                        // It may have become the target, and only the disk not know it yet.
+                        self.settle_names(&target)?;
                     }
                 }
+                UnderWay::Name { at } => self.settle_names(&at)?,
                 UnderWay::Extend { target, inode, offset, bytes } => {
                     self.cut_torn_tail(&target, inode, offset, &bytes)?;
                 }
             }
         }
         self.fs.set_note(&[]).map_err(|error| Error::from_io(Operation::Recover, "the note", error))
+    }
+
+    /// Makes durable which names there are in the directory that holds `at`: whoever gave or took one died before it did.
+    fn settle_names(&self, at: &Locator) -> Result<()> {
+        let parent = at.parent().unwrap_or_else(Locator::root);
+        let dir = match walk::find_dir(&self.fs, Operation::Recover, &parent) {
+            Err(error) if no_longer_there(&error) => return Ok(()),
+            found => found?,
+        };
+        self.fs.sync_dir(&dir).map_err(|error| Error::from_io(Operation::Recover, parent.as_str(), error))
     }
 
     /// Cleans up working names that a scan met, if no writer is alive that could own them.

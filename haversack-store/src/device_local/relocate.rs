@@ -2,6 +2,7 @@
 
 use super::core::Core;
 use super::fs::{Fs, NodeKind, Target};
+use super::note::{self, UnderWay};
 use super::trust::Owed;
 use super::walk::{self, Place, expect_file};
 use crate::backend::Condition;
@@ -19,6 +20,14 @@ pub(super) enum Relocation {
 }
 
 impl Relocation {
+    /// Returns the names that it is about.
+    fn names(&self) -> [&Locator; 2] {
+        match self {
+            Relocation::Move { from, to } => [from, to],
+            Relocation::Exchange { one, other } => [one, other],
+        }
+    }
+
     /// Returns what it is called, and the place that an error names.
     fn operation(&self) -> (Operation, &Locator) {
         match self {
@@ -34,11 +43,17 @@ impl<F: Fs> Core<F> {
         let mut results = Vec::new();
         let locked = self.locked(|| {
             let mut owed = Owed::default();
+            let names = relocations.iter().flat_map(Relocation::names);
+            let under_way: Vec<UnderWay> = names.map(|at| UnderWay::Name { at: at.clone() }).collect();
+            let noting = |error| Error::from_io(Operation::Rename, "the note", error);
+            self.fs.set_note(&note::encode(&under_way)).map_err(noting)?;
             results.extend(relocations.iter().map(|relocation| match relocation {
                 Relocation::Move { from, to } => self.move_to(from, to, &mut owed),
                 Relocation::Exchange { one, other } => self.exchange_places(one, other, &mut owed),
             }));
-            self.trust.settle(&self.fs, owed).map_err(|error| Error::from_io(Operation::Rename, "", error))
+            let settled = self.trust.settle(&self.fs, owed);
+            settled.map_err(|error| Error::from_io(Operation::Rename, "", error))?;
+            self.fs.set_note(&[]).map_err(noting)
         });
         let Err(error) = locked else { return results };
         // Nobody is told that it is durable; what was refused stays refused.
