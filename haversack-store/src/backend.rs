@@ -59,7 +59,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Appends of several writers never mix; either all of `bytes` is added or, on an error, none.
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended>;
 
-    /// Makes every append before it durable.
+    /// Makes every append before it durable, and every name that a process gave or took before it died.
     async fn barrier(&self) -> Result<()>;
 
     /// Returns the immediate children, sorted by key; none if `locator` is absent or an object.

@@ -251,7 +251,9 @@ impl<F: Fs> Backend for DeviceLocal<F> {
 
     async fn barrier(&self) -> Result<()> {
         self.run(|inner| {
-            inner.core.sync_unsynced().map_err(|error| Error::from_io(Operation::Barrier, "", error))
+            inner.core.sync_unsynced().map_err(|error| Error::from_io(Operation::Barrier, "", error))?;
+            // Whoever takes the write lock finishes what its last holder died of.
+            inner.core.locked(|| Ok(()))
         })
         .await
     }

@@ -6,12 +6,17 @@ use haversack_sim::sync::{Run, Schedule, explain, play, run, shrink};
 /// Schedules that must hold. Of the first, each is found by planting the mistake that a sync once made, so it is known to meet what broke
 /// a promise then; the next two broke one as they are. The others broke one while sync was written, on schedules that are made differently by
 /// now: plain ones today.
-const REGRESSIONS: [(u64, &str); 16] = [
+const REGRESSIONS: [(u64, &str); 18] = [
     (134, "what a dead process had prepared was left over"),
     (1103, "a displaced text was merged again after a crash, and with it what the user had removed since"),
     (14_761, "two devices changed a file that a third had deleted, and their common start was forgotten"),
     (16_718, "what was removed before a deletion came back with the file that stood against it"),
     (828, "what was begun was taken for done in a directory that was not there"),
+    (
+        300_036_007,
+        "a killed process's line of the journal was built on, and was gone when the machine stopped",
+    ),
+    (500_006_236, "what a device that was ahead had mirrored was taken for an edit by hand"),
     (100_044_621, "what came out of an exchange was dropped, because an earlier try had left a sign"),
     (
         200_059_433,
@@ -29,7 +34,7 @@ const REGRESSIONS: [(u64, &str); 16] = [
 ];
 
 /// A schedule that finds each planted mistake.
-const BITES: [(Planted, u64); 26] = [
+const BITES: [(Planted, u64); 28] = [
     (Planted::NewBytesForEveryAttempt, 15),
     (Planted::LostAnswerMeansTheirs, 203),
     (Planted::LostAnswerMeansOurs, 4),
@@ -47,7 +52,7 @@ const BITES: [(Planted, u64); 26] = [
     (Planted::AppendToAnything, 0),
     (Planted::BasesAreNotKept, 5),
     (Planted::LeftoversStay, 134),
-    (Planted::NoSyncLock, 83),
+    (Planted::NoSyncLock, 90),
     (Planted::AbsenceIsMassDeletion, 13),
     (Planted::CommitOnStaleRead, 0),
     (Planted::StaleStatTrusted, 44_518),
@@ -55,7 +60,9 @@ const BITES: [(Planted, u64); 26] = [
     (Planted::VanishedIsDone, 828),
     (Planted::CheckpointUnverified, 47),
     (Planted::ForeignOverwritten, 18),
+    (Planted::AheadIsForeign, 500_006_236),
     (Planted::SegmentIgnored, 18),
+    (Planted::SeenIsDurable, 300_036_007),
 ];
 
 #[test]

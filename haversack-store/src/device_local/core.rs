@@ -231,7 +231,11 @@ impl<F: Fs> Core<F> {
                 found => found.map_err(gone)?,
             };
             let failed = |error| gone(place.failed(&self.fs, operation, error));
-            let result = match (self.fs.stat(&place.dir, &place.name), expected) {
+            let stat = self.fs.stat(&place.dir, &place.name);
+            if stat.is_ok() && expected.is_none() {
+                self.announce_deletion(UnderWay::Name { at: place.locator.clone() }).map_err(failed)?;
+            }
+            let result = match (stat, expected) {
                 // Perhaps it was deleted a moment ago by a process that died: that it is gone is synced too.
                 (Err(error), _) if error.kind() == io::ErrorKind::NotFound => match expected {
                     None => Ok(()),
@@ -254,8 +258,22 @@ impl<F: Fs> Core<F> {
                 (Ok(stat), _) => return expect_file(operation, locator, stat.kind),
             };
             let settled = self.settle(operation, locator, &Vec::new(), Some(&place.dir));
-            result.and(settled)
+            // What failed half-way is the next writer's.
+            let is_over = result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Conflict);
+            settled?;
+            if is_over {
+                self.clear_note(operation, locator)?;
+            }
+            result
         })
+    }
+
+    /// Notes which name is about to go; a full disk must not keep anybody from deleting.
+    fn announce_deletion(&self, under_way: UnderWay) -> io::Result<()> {
+        match self.fs.set_note(&note::encode(&[under_way])) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(()),
+            noted => noted,
+        }
     }
 
     /// Removes the file that was read, and gives back what turns out to be another one.
@@ -265,11 +283,8 @@ impl<F: Fs> Core<F> {
         let temp = Temp::gone(read, &place.name);
         let name = temp.to_string();
         let under_way = UnderWay::Temp { name: name.clone(), target: place.locator.clone() };
-        match self.fs.set_note(&note::encode(&[under_way])) {
-            // A full disk must not keep anybody from deleting: a scan finds the leftover without a note.
-            Err(error) if error.kind() != io::ErrorKind::StorageFull => return Err(failed(error)),
-            _ => {}
-        }
+        // Without a note a scan finds the leftover.
+        self.announce_deletion(under_way).map_err(failed)?;
         match self.fs.rename(&place.dir, &place.name, &place.dir, &name, Target::Free) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let parent = place.locator.parent().unwrap_or_else(Locator::root);
@@ -277,14 +292,13 @@ impl<F: Fs> Core<F> {
                 self.fs.rename(&place.dir, &place.name, &place.dir, &name, Target::Free).map_err(failed)?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.clear_note(operation, &place.locator)?;
                 return Err(condition_failed(operation, &place.locator, condition));
             }
             result => result.map_err(failed)?,
         }
         let content = self.content_of(&place.dir, &name).map_err(failed)?;
         let is_ours = matches!(&content, Some(Content::File(bytes)) if temp.judge(Digest::of(bytes)) == Verdict::Discard);
-        let result = match content {
+        match content {
             Some(_) if is_ours => self.fs.unlink(&place.dir, &name).map_err(failed),
             Some(content) => {
                 match self.fs.rename(&place.dir, &name, &place.dir, &place.name, Target::Free) {
@@ -296,9 +310,7 @@ impl<F: Fs> Core<F> {
                 Err(condition_failed(operation, &place.locator, condition))
             }
             None => Ok(()),
-        };
-        self.clear_note(operation, &place.locator)?;
-        result
+        }
     }
 
     /// Refuses a new name that some platform cannot hold or would confuse with another.
@@ -319,7 +331,7 @@ impl<F: Fs> Core<F> {
         self.twins.check(&self.fs, operation, &new, moving)
     }
 
-    pub(super) fn clear_note(&self, operation: Operation, locator: &Locator) -> Result<()> {
+    fn clear_note(&self, operation: Operation, locator: &Locator) -> Result<()> {
         self.fs.set_note(&[]).map_err(|error| Error::from_io(operation, locator.as_str(), error))
     }
 

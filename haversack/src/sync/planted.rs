@@ -55,13 +55,17 @@ pub enum Planted {
     CheckpointUnverified,
     /// An edit in the mirror is written over.
     ForeignOverwritten,
+    /// What a device that is ahead has put into the mirror is taken for an edit.
+    AheadIsForeign,
     /// A position whose commit is in a segment counts as not there.
     SegmentIgnored,
+    /// What a process that was killed wrote is taken for durable, because it can be read.
+    SeenIsDurable,
 }
 
 impl Planted {
     /// Every mistake.
-    pub const ALL: [Planted; 26] = [
+    pub const ALL: [Planted; 28] = [
         Planted::NewBytesForEveryAttempt,
         Planted::LostAnswerMeansTheirs,
         Planted::LostAnswerMeansOurs,
@@ -87,7 +91,9 @@ impl Planted {
         Planted::VanishedIsDone,
         Planted::CheckpointUnverified,
         Planted::ForeignOverwritten,
+        Planted::AheadIsForeign,
         Planted::SegmentIgnored,
+        Planted::SeenIsDurable,
     ];
 }
 

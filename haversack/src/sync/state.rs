@@ -4,7 +4,8 @@
 //!
 //! - `identity` who the replica is.
 //! - `snapshot` position, mark and bases; `journal-<n>` what moved since the `n`-th snapshot, a line for each advance. An advance
-//!   is one line: position and bases move together or not at all. A line that was cut short by a crash did not happen.
+//!   is one line: position and bases move together or not at all. A line that was cut short by a crash did not happen. What
+//!   can be read may not be on the disk yet, if its writer was killed: nothing is built on it before it is ([`State::make_durable`]).
 //! - `publishing` the bytes of the commit under way, from before the first attempt until its position is known to be taken.
 //! - `applying` what is being done to working files, from before the first until their bases have moved.
 //! - `objects/<hash>` the contents of the bases, one by one or many in one pack.
@@ -21,6 +22,7 @@ use haversack_store::{
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Bases, Elsewhere};
+use super::planted::{Planted, has};
 use super::scan::{CacheLine, StatCache};
 use super::upkeep::Upkeep;
 use crate::frame;
@@ -204,6 +206,8 @@ pub(crate) struct State {
     pub(crate) known: Known,
     snapshot: u64,
     journal_bytes: u64,
+    /// Whether all that was read is known to be on the disk.
+    is_durable: bool,
     recent_pack: Mutex<Option<(ContentHash, Bytes)>>,
 }
 
@@ -255,7 +259,8 @@ impl State {
         };
         let known = Known::default();
         let recent_pack = Mutex::new(None);
-        let mut state = State { backend, identity, known, snapshot: 0, journal_bytes: 0, recent_pack };
+        let (snapshot, journal_bytes, is_durable) = (0, 0, false);
+        let mut state = State { backend, identity, known, snapshot, journal_bytes, is_durable, recent_pack };
         if let Some((snapshot, _)) = read_frame::<Snapshot>(&*state.backend, "snapshot").await? {
             state.snapshot = snapshot.number;
             let (store, head) = (snapshot.store, snapshot.head);
@@ -319,10 +324,27 @@ impl State {
         let added = bytes.len() as u64;
         let _ = self.backend.append(&self.journal(), bytes.into(), Durability::Now).await?;
         self.journal_bytes += added;
+        self.is_durable = true;
         self.known.advance(advance)?;
         if self.journal_bytes > MAX_JOURNAL_BYTES {
             self.fold().await?;
         }
+        Ok(())
+    }
+
+    /// Makes durable what this process has only read; until then nothing may be done that would be wrong without it.
+    ///
+    /// Whoever wrote the last line of the journal, or gave a record its name, may have been killed before the disk knew of it: it can
+    /// be read, and is gone when the machine stops.
+    pub(crate) async fn make_durable(&mut self) -> StoreResult<()> {
+        if self.is_durable || has(Planted::SeenIsDurable) {
+            return Ok(());
+        }
+        self.backend.barrier().await?;
+        if self.journal_bytes > 0 {
+            let _ = self.backend.append(&self.journal(), Bytes::new(), Durability::Now).await?;
+        }
+        self.is_durable = true;
         Ok(())
     }
 
@@ -350,6 +372,7 @@ impl State {
         write_frame(&*self.backend, "snapshot", &snapshot, &[]).await?;
         self.snapshot += 1;
         self.journal_bytes = 0;
+        self.is_durable = true;
         self.backend.delete(&old, Condition::Any).await
     }
 
@@ -445,6 +468,7 @@ impl State {
         if self.publishing().await?.is_some() || self.applying().await?.is_some() {
             return Ok(0);
         }
+        self.make_durable().await?;
         self.repack().await?;
         let named: BTreeSet<ContentHash> = self.named().collect();
         let packs = named.iter().filter_map(|hash| self.known.packed.get(hash)).map(|packed| packed.pack);
@@ -516,7 +540,8 @@ impl State {
     }
 
     /// Fixes the bytes of a commit before the first attempt to publish it.
-    pub(crate) async fn begin_publishing(&self, publishing: &Publishing) -> StoreResult<()> {
+    pub(crate) async fn begin_publishing(&mut self, publishing: &Publishing) -> StoreResult<()> {
+        self.make_durable().await?;
         let heading = PublishingHeading { position: publishing.position, bases: publishing.bases.clone() };
         write_frame(&*self.backend, "publishing", &heading, &[&publishing.bytes]).await
     }
@@ -532,11 +557,13 @@ impl State {
         Ok(found.map(publishing))
     }
 
-    pub(crate) async fn end_publishing(&self) -> StoreResult<()> {
+    pub(crate) async fn end_publishing(&mut self) -> StoreResult<()> {
+        self.make_durable().await?;
         self.backend.delete(&place("publishing"), Condition::Any).await
     }
 
-    pub(crate) async fn begin_applying(&self, applying: &Applying) -> StoreResult<()> {
+    pub(crate) async fn begin_applying(&mut self, applying: &Applying) -> StoreResult<()> {
+        self.make_durable().await?;
         write_frame(&*self.backend, "applying", applying, &[]).await
     }
 
@@ -550,7 +577,8 @@ impl State {
         }
     }
 
-    pub(crate) async fn end_applying(&self) -> StoreResult<()> {
+    pub(crate) async fn end_applying(&mut self) -> StoreResult<()> {
+        self.make_durable().await?;
         self.backend.delete(&place("applying"), Condition::Any).await
     }
 }

@@ -267,7 +267,13 @@ impl Replica {
         context: Context<'_>,
         report: &mut Report,
     ) -> Result<(), Trouble> {
-        let leftovers = match self.state.applying().await.map_err(Trouble::Local)? {
+        let applying = self.state.applying().await.map_err(Trouble::Local)?;
+        if applying.is_some() && !has(Planted::SeenIsDurable) {
+            // The record, and what it has come to so far, can be seen: whoever died may not have made it durable.
+            self.state.make_durable().await.map_err(Trouble::Local)?;
+            self.files.barrier().await.map_err(Trouble::Local)?;
+        }
+        let leftovers = match applying {
             None if has(Planted::LeftoversStay) => return Ok(()),
             // Who starts anew may have lost a record with the state.
             None if self.state.is_fresh() => Leftovers::Unknown,
