@@ -4,6 +4,7 @@ mod append;
 mod backends;
 mod check;
 mod config;
+mod conflicts;
 mod content;
 mod create;
 mod debug;
@@ -16,6 +17,7 @@ mod ls;
 mod memory_tool;
 mod new;
 mod rename;
+mod resolve;
 mod str_replace;
 mod view;
 
@@ -61,6 +63,10 @@ pub(crate) enum Command {
     New(new::NewArgs),
     /// Check that every memory is as its kind wants it
     Check(check::CheckArgs),
+    /// Show what two devices wrote in the same place
+    Conflicts(conflicts::ConflictsArgs),
+    /// Settle a conflict by saying what stays
+    Resolve(resolve::ResolveArgs),
     /// Manage settings
     Config(config::ConfigArgs),
     /// Answer memory-tool commands: one JSON object per line in, one per line out
@@ -105,6 +111,8 @@ pub(crate) fn run(
         Command::Kinds(args) => kinds::cmd_kinds(ui, settings, args),
         Command::New(args) => new::cmd_new(ui, settings, args),
         Command::Check(args) => check::cmd_check(ui, settings, args),
+        Command::Conflicts(args) => conflicts::cmd_conflicts(ui, settings, args),
+        Command::Resolve(args) => resolve::cmd_resolve(ui, settings, args),
         Command::Config(args) => config::cmd_config(ui, &resolved, args),
         Command::MemoryTool(args) => memory_tool::cmd_memory_tool(ui, settings, args),
         Command::Debug(args) => debug::cmd_debug(ui, settings, args),

@@ -97,6 +97,10 @@ impl From<Error> for CommandError {
             Reason::LineOutOfRange { lines, .. } => {
                 Some(format!("Name a line from 0 (the top) to {lines}: haversack view {place}"))
             }
+            Reason::NoConflict => Some("See what there is now: haversack conflicts".to_owned()),
+            Reason::NoPassage { passages } => {
+                Some(format!("Keep one of 1 to {passages}, or both: haversack conflicts"))
+            }
             Reason::Restless => Some("Close the other program, then run the same command again".to_owned()),
             Reason::Storage if error.kind() == ErrorKind::Invalid => Some("Take another name".to_owned()),
             _ => hint_for(error.kind()).map(str::to_owned),

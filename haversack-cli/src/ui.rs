@@ -6,6 +6,7 @@ use haversack::check::{Finding, Verdict};
 
 use crate::error::{CommandError, Fault};
 use crate::settings::layers::Warning;
+use crate::variables;
 
 /// The two streams of a command.
 pub(crate) struct Ui {
@@ -40,6 +41,15 @@ impl Ui {
     /// Tells whether a person reads the data, rather than a program or a file.
     pub(crate) fn is_watched(&self) -> bool {
         io::stdout().is_terminal()
+    }
+
+    /// Returns how many characters go into a line; `None` if there is no such bound.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let said = std::env::var(variables::COLUMNS).ok().and_then(|columns| columns.parse().ok());
+        said.or_else(|| {
+            let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
+            Some(usize::from(width))
+        })
     }
 
     /// Prints a line that is not data.

@@ -20,6 +20,9 @@ pub(crate) const MEMORY_TOOL_VIEW_CHARACTERS: &str = "HAVERSACK_MEMORY_TOOL_VIEW
 /// Makes the project's own tests run longer; the binary takes no notice of it.
 pub(crate) const SOAK: &str = "HAVERSACK_SOAK";
 
+/// How wide the terminal is, in characters; asked of the terminal itself if nobody says.
+pub(crate) const COLUMNS: &str = "COLUMNS";
+
 /// The variables that set nothing, each with what it is for.
 pub(crate) const NOT_SETTINGS: &[(&str, &str)] =
     &[(SOAK, "Makes the project's own tests run longer; `haversack` itself takes no notice of it")];

@@ -29,6 +29,8 @@ pub enum Verb {
     Rename,
     /// Several changes, all or nothing.
     Batch,
+    /// Settling a conflict.
+    Resolve,
 }
 
 impl fmt::Display for Verb {
@@ -42,6 +44,7 @@ impl fmt::Display for Verb {
             Verb::Delete => "delete",
             Verb::Rename => "rename",
             Verb::Batch => "apply the batch to",
+            Verb::Resolve => "resolve a conflict in",
         })
     }
 }
@@ -84,6 +87,13 @@ pub enum Reason {
         line: usize,
         /// How many lines there are.
         lines: usize,
+    },
+    /// The passages of a conflict are not what they were, or not there.
+    NoConflict,
+    /// A conflict has fewer passages.
+    NoPassage {
+        /// How many it has.
+        passages: usize,
     },
     /// Another program changed the file again and again while it was edited.
     Restless,
@@ -162,7 +172,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match &self.inner.reason {
             Reason::NotFound => ErrorKind::NotFound,
-            Reason::Exists | Reason::Restless => ErrorKind::Conflict,
+            Reason::Exists | Reason::Restless | Reason::NoConflict => ErrorKind::Conflict,
             Reason::Storage | Reason::Unfinished => {
                 self.inner.source.as_ref().map_or(ErrorKind::Internal, StoreError::kind)
             }
@@ -175,7 +185,8 @@ impl Error {
             | Reason::EmptyOld
             | Reason::OldNotFound
             | Reason::OldNotUnique(_)
-            | Reason::LineOutOfRange { .. } => ErrorKind::Invalid,
+            | Reason::LineOutOfRange { .. }
+            | Reason::NoPassage { .. } => ErrorKind::Invalid,
         }
     }
 }
@@ -203,6 +214,8 @@ impl fmt::Display for Reason {
             Reason::LineOutOfRange { line, lines } => {
                 write!(f, "there is no line {line}, the file has {lines}")
             }
+            Reason::NoConflict => f.write_str("its passages are not what they were"),
+            Reason::NoPassage { passages } => write!(f, "it has {passages} passages"),
             Reason::Restless => f.write_str("another program keeps changing it"),
             Reason::Unfinished => {
                 f.write_str("the batch is recorded and not applied yet; the next write completes it")

@@ -281,6 +281,8 @@ fn translate(path: &str, error: Error) -> StorageError {
         Reason::Storage if error.kind() == ErrorKind::Denied => Code::PermissionDenied,
         Reason::NotText { .. }
         | Reason::TooLarge { .. }
+        | Reason::NoConflict
+        | Reason::NoPassage { .. }
         | Reason::Restless
         | Reason::Unfinished
         | Reason::Storage => Code::OperationFailed,

@@ -8,6 +8,7 @@
 
 pub mod check;
 pub mod clock;
+pub mod conflict;
 pub mod document;
 mod error;
 pub mod file_storage;
@@ -25,7 +26,7 @@ mod text;
 pub use haversack_store as store;
 
 pub use self::error::{Error, Reason, Result, Verb};
-pub use self::memory::{BatchReport, Change, Depth, Edited, MAX_TEXT_BYTES, Memory, View};
+pub use self::memory::{BatchReport, Change, Depth, Edited, MAX_TEXT_BYTES, Memory, Resolved, View};
 pub use self::text::{Ending, Occurrences};
 
 /// The README's example is compiled with the documentation's, and the guide's are run.

@@ -12,6 +12,7 @@
 //! Text is literal: nothing that is replaced, inserted or searched for is a pattern.
 
 mod batch;
+mod conflicts;
 mod redo;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use haversack_store::{
 };
 
 pub use self::batch::{BatchReport, Change};
+pub use self::conflicts::Resolved;
 use crate::error::{Error, Reason, Result, Verb};
 use crate::text::{Ending, NewText, insert_lines, replace_once};
 

@@ -314,9 +314,13 @@ fn missing(path: &str, verb: Verb) -> String {
     match verb {
         Verb::View => format!("The path {path} does not exist. Please provide a valid path."),
         Verb::StrReplace => format!("Error: The path {path} does not exist. Please provide a valid path."),
-        Verb::Create | Verb::Insert | Verb::Append | Verb::Delete | Verb::Rename | Verb::Batch => {
-            format!("Error: The path {path} does not exist")
-        }
+        Verb::Create
+        | Verb::Insert
+        | Verb::Append
+        | Verb::Delete
+        | Verb::Rename
+        | Verb::Batch
+        | Verb::Resolve => format!("Error: The path {path} does not exist"),
     }
 }
 

@@ -40,6 +40,7 @@ mod json_lines;
 mod keyed;
 mod lines;
 mod moment;
+pub(crate) mod note;
 mod numbers;
 mod outline;
 mod pieces;
@@ -49,6 +50,7 @@ mod style;
 mod tree;
 mod yaml;
 
+pub(crate) use self::commitments::{reworded, words_of};
 use haversack_store::{Bytes, InvalidLocator, Locator, MAX_SEGMENT_BYTES};
 
 use self::outline::Newest;

@@ -43,11 +43,11 @@ fn json_for_scripts() {
 
 #[test]
 fn an_unknown_command_is_a_usage_error() {
-    assert_snapshot!(TestEnv::new().run(&["frobnicate"]), @r#"
+    assert_snapshot!(TestEnv::new().run(&["xyzzy"]), @r#"
     exit 2
     --- stdout
     --- stderr
-    error: unrecognized subcommand 'frobnicate'
+    error: unrecognized subcommand 'xyzzy'
 
     Usage: haversack [OPTIONS] <COMMAND>
 

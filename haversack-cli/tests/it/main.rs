@@ -2,6 +2,7 @@
 
 mod backends;
 mod config;
+mod conflicts;
 mod debug;
 mod demo;
 mod doctor;

@@ -7,10 +7,7 @@ use serde::de::IgnoredAny;
 
 use super::{Kind, Kinds, as_text};
 use crate::document::Document;
-use crate::merge::Rule;
-
-/// What a note above the second of two passages begins with.
-const NOTE: &str = "> [also, from ";
+use crate::merge::{Rule, note};
 
 /// How much of a text becomes its description.
 const MAX_DESCRIPTION_CHARS: usize = 120;
@@ -99,9 +96,7 @@ pub fn flaws(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Vec<Flaw> {
         flaws.push(Flaw::TwoKinds { named: named.name.clone(), stated: kind.name.clone() });
     }
     flaws.extend(data_flaws(kind, text));
-    if let Some(line) =
-        text.lines().position(|line| line.trim_start().starts_with(NOTE)).filter(|_| is_markdown)
-    {
+    if let Some(line) = text.lines().position(|line| note::read(line).is_some()).filter(|_| is_markdown) {
         flaws.push(Flaw::BothKept { line: line + 1 });
     }
     flaws

@@ -6,8 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// What a note above a passage begins with; it belongs to what is above and below.
-const NOTE: &str = "> [also, from ";
+use super::note;
 
 /// Returns a text without its blank lines.
 pub(super) fn left_out(text: &str) -> String {
@@ -28,7 +27,8 @@ pub(super) fn put_back(merged: &str, base: &str, sides: [&str; 2]) -> String {
             (Some(one), Some(other)) => *one.max(other),
             (Some(gap), None) | (None, Some(gap)) => *gap,
             (None, None) if line.is_empty() || above.is_empty() => 0,
-            (None, None) if [above, content].iter().any(|line| line.starts_with(NOTE)) => 0,
+            // A note belongs to what is above and below.
+            (None, None) if [above, content].iter().any(|line| note::read(line).is_some()) => 0,
             (None, None) => {
                 let parts = |side: &Gaps<'_>| side.ends.contains(above) || side.starts.contains(content);
                 usize::from(parts(&first) || parts(&second))

@@ -5,7 +5,7 @@
 //! checkbox, a date, its text, a mark at the end. What was delivered on one device is delivered; if both reworded it, both
 //! texts stay.
 
-use super::lines::Notes;
+use super::note::{self, About, Mark};
 use super::outline::{self, Newest, Shape};
 use super::pieces::Cut;
 use super::sections::heading;
@@ -26,6 +26,17 @@ pub(super) fn merge(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome>
         join: &join,
     };
     outline::merge(base, sides.map(|side| side.text), &shape)
+}
+
+/// Returns an item with other words: what it is known by and what became of it stay.
+pub(crate) fn reworded(item: &str, words: &str) -> String {
+    let Parts { bullet, checkbox, date, text: _, mark, id, below } = Parts::of(item);
+    [bullet, checkbox, date, words, mark, id, below].concat()
+}
+
+/// Returns the words of an item that stands for nothing else.
+pub(crate) fn words_of(item: &str) -> &str {
+    items::without_bullet(item)
 }
 
 /// A commitment in its parts; put together they are the item.
@@ -114,7 +125,8 @@ fn chosen<'a>(base: Option<&str>, first: Parts<'a>, second: Parts<'a>, devices: 
         true => (first.text, second.text, devices[1]),
         false => (second.text, first.text, devices[0]),
     };
-    Text { text: above, also: Some(format!("  {}\n  - {below}", Notes::naming(device).quote)) }
+    let note = note::write(Mark::Quote, device, About::Words);
+    Text { text: above, also: Some(format!("  {note}\n  - {below}")) }
 }
 
 /// Returns the id of a commitment.

@@ -1,6 +1,6 @@
 //! A memory file: its fields, and its text by the rule of its kind.
 
-use super::lines::Notes;
+use super::note::{self, About, Mark};
 use super::{Outcome, Part, fields};
 use crate::document::{Document, Frontmatter};
 
@@ -57,7 +57,9 @@ pub(super) fn merge(base: Option<&str>, sides: [Part<'_>; 2], body: Body<'_>) ->
         if !is_there {
             let start = below.len() - below.trim_start_matches('\n').len();
             let parting = if below.len() > start { "\n" } else { "" };
-            below.insert_str(start, &format!("{}\n{quoted}{parting}", Notes::naming(&other.device).quote));
+            let about = About::Field { lines: other.lines.lines().count() };
+            let note = note::write(Mark::Quote, &other.device, about);
+            below.insert_str(start, &format!("{note}\n{quoted}{parting}"));
             both_kept = true;
         }
     }

@@ -22,6 +22,7 @@ use haversack_store::Bytes;
 use similar::algorithms::{Capture, diff_slices};
 use similar::{Algorithm, DiffOp};
 
+use super::note::{self, About, Mark};
 use super::{Merged, Side, interleave};
 
 /// How many lines of two texts are compared beyond what they have in common at both ends; what is longer counts as
@@ -128,11 +129,12 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
     let sides = [split(first.bytes, &mut ids), split(second.bytes, &mut ids)];
     let places = [align(&base, &sides[0]), align(&base, &sides[1])];
     let changes = changes(&base, &sides, &places);
-    let notes = [Notes::naming(first.device), Notes::naming(second.device)];
+    let devices = [first.device, second.device];
     let front_matter = front_matter(&base);
 
+    // Where in the merged text the notes are, and what they say.
+    let mut notes: Vec<(usize, String)> = Vec::new();
     let mut merged: Vec<Line<'_>> = Vec::with_capacity(sides[0].len().max(sides[1].len()));
-    let mut both_kept = false;
     let mut at = 0;
     let mut rest = changes.as_slice();
     while let Some(next) = rest.first() {
@@ -159,18 +161,19 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
                 merged.extend(combined(&first_added, &second_added));
                 continue;
             }
-            let notes = notes.each_ref().map(|notes| {
-                let in_front_matter = front_matter.contains(&passage[0].base.start);
-                if in_front_matter { notes.comment.as_bytes() } else { notes.quote.as_bytes() }
-            });
-            let replaced = replaced(&first_added, &second_added, notes);
-            both_kept |= replaced.both_kept;
-            merged.extend(replaced.lines);
+            let in_front_matter = front_matter.contains(&passage[0].base.start);
+            let mark = if in_front_matter { Mark::Comment } else { Mark::Quote };
+            let Replaced { lines, note } = replaced(&first_added, &second_added, devices, mark);
+            notes.extend(note.map(|(at, note)| (merged.len() + at, note)));
+            merged.extend(lines);
         }
         merged.extend(below);
     }
     merged.extend(unchanged(&base, &sides, &places, at..base.len()));
-    Merged { bytes: joined(&merged), copy: None, both_kept }
+    for (at, note) in &notes {
+        merged[*at].text = note.as_bytes();
+    }
+    Merged { bytes: joined(&merged), copy: None, both_kept: !notes.is_empty() }
 }
 
 /// The numbers by which the lines of one merge are known.
@@ -511,25 +514,6 @@ impl<'l, 'a> List<'l, 'a> {
     }
 }
 
-/// What is said above the second of two passages that replaced the same lines.
-pub(super) struct Notes {
-    /// In Markdown: a quoted line, which ends a paragraph and is no heading.
-    pub(super) quote: String,
-    /// In front matter.
-    comment: String,
-}
-
-impl Notes {
-    pub(super) fn naming(device: &str) -> Notes {
-        let name: String = device.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let name = match name.trim() {
-            "" => "another device",
-            name => name,
-        };
-        Notes { quote: format!("> [also, from {name}:]"), comment: format!("# [also, from {name}:]") }
-    }
-}
-
 /// Returns the lines of the base between the two rules of its front matter; the second rule is one of them.
 fn front_matter(base: &[Line<'_>]) -> Range<usize> {
     let is_rule = |line: &Line<'_>| line.text == b"---";
@@ -541,13 +525,14 @@ fn front_matter(base: &[Line<'_>]) -> Range<usize> {
 
 struct Replaced<'a> {
     lines: Vec<Line<'a>>,
-    both_kept: bool,
+    /// The place that is left in the lines for a note, and the note.
+    note: Option<(usize, String)>,
 }
 
 /// Returns both of two passages that replaced the same lines; the second comes under a note.
-fn replaced<'a>(first: &[Line<'a>], second: &[Line<'a>], notes: [&'a [u8]; 2]) -> Replaced<'a> {
+fn replaced<'a>(first: &[Line<'a>], second: &[Line<'a>], devices: [&str; 2], mark: Mark) -> Replaced<'a> {
     if let Some(lines) = holding(first, second) {
-        return Replaced { lines, both_kept: false };
+        return Replaced { lines, note: None };
     }
     let same = |(line, other): &(&Line<'_>, &Line<'_>)| line.id == other.id;
     let prefix = first.iter().zip(second).take_while(same).count();
@@ -555,15 +540,17 @@ fn replaced<'a>(first: &[Line<'a>], second: &[Line<'a>], notes: [&'a [u8]; 2]) -
     let suffix = first_rest.iter().rev().zip(second_rest.iter().rev()).take_while(same).count();
     let first_own = &first_rest[..first_rest.len() - suffix];
     let second_own = &second_rest[..second_rest.len() - suffix];
-    let (above, note, below) = match Passage(second_own) < Passage(first_own) {
-        true => (second_own, notes[0], first_own),
-        false => (first_own, notes[1], second_own),
+    let (above, device, below) = match Passage(second_own) < Passage(first_own) {
+        true => (second_own, devices[0], first_own),
+        false => (first_own, devices[1], second_own),
     };
+    let about = About::lines(above.iter().map(|line| line.text), below.iter().map(|line| line.text));
 
     let mut lines: Vec<Line<'_>> = shared(&first[..prefix], &second[..prefix]).collect();
     lines.extend(above);
-    lines.push(Line { text: note, ending: Ending::Nothing, id: u32::MAX, place_id: u32::MAX });
+    let note = Some((lines.len(), note::write(mark, device, about)));
+    lines.push(Line { text: b"", ending: Ending::Nothing, id: u32::MAX, place_id: u32::MAX });
     lines.extend(below);
     lines.extend(shared(&first_rest[first_own.len()..], &second_rest[second_own.len()..]));
-    Replaced { lines, both_kept: true }
+    Replaced { lines, note }
 }

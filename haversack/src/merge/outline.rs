@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::keyed::{Element, Found, Judge, identified, order, survivors};
-use super::lines::Notes;
+use super::note::{self, About, Mark};
 use super::numbers::{NumberMap, NumberSet};
 use super::pieces::{Class, Cut, Pieces, heading_level, least_gap, usual_gap};
 use super::{Outcome, Part, moment};
@@ -86,7 +86,7 @@ pub(super) fn join_items(base: Option<&str>, first: Part<'_>, second: Part<'_>) 
         }
     }
     let (above, below) = if first.text <= second.text { (first, second) } else { (second, first) };
-    let note = Notes::naming(below.device).quote;
+    let note = note::write(Mark::Quote, below.device, About::texts(above.text, below.text));
     let indented: Vec<String> = below.text.lines().map(|line| format!("  {line}")).collect();
     Outcome { text: format!("{}\n  {note}\n{}", above.text, indented.join("\n")), both_kept: true }
 }
@@ -99,7 +99,7 @@ pub(super) fn join_accounts(first: Part<'_>, second: Part<'_>) -> Outcome {
         return Outcome { text: text.0.text.to_owned(), both_kept: false };
     }
     let (above, below) = if first.text <= second.text { (first, second) } else { (second, first) };
-    let note = Notes::naming(below.device).quote;
+    let note = note::write(Mark::Quote, below.device, About::texts(above.text, below.text));
     Outcome { text: format!("{}\n\n{note}\n{}", above.text, below.text), both_kept: true }
 }
 

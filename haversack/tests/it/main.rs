@@ -1,6 +1,7 @@
 //! The engine over real backends.
 
 mod batch;
+mod conflicts;
 mod log;
 mod merge;
 mod storage;

@@ -191,7 +191,7 @@ fn lines_meet_in_one_text() {
                 base: Some("1\n2\n3\n4\n"),
                 laptop: "one\ntwo\n3\n4\n",
                 desktop: "1\nzwei\ndrei\n4\n",
-                merged: "one\ntwo\n> [also, from desktop:]\nzwei\ndrei\n4\n",
+                merged: "one\ntwo\n> [also, from desktop, 2 lines for the 2 above:]\nzwei\ndrei\n4\n",
             },
             Case {
                 name: "no newline at the end",
@@ -226,7 +226,7 @@ fn lines_meet_in_one_text() {
                 base: None,
                 laptop: "---\nname: lamp\n---\n\nIt turns.\n",
                 desktop: "---\nname: lens\n---\n\nIt shines.\n",
-                merged: "---\nname: lens\n---\n\n> [also, from laptop:]\n> name: lamp\n\nIt shines.\nIt turns.\n",
+                merged: "---\nname: lens\n---\n\n> [also, from laptop, as a field:]\n> name: lamp\n\nIt shines.\nIt turns.\n",
             },
             Case {
                 name: "both created, one is empty",

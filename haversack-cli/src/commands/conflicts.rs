@@ -1,0 +1,196 @@
+//! `haversack conflicts`: what two devices wrote in the same place, side by side.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::conflict::{Conflict, Copy, Lines, Passage};
+use haversack::store::block_on;
+use serde_json::{Value as Json, json};
+
+use crate::error::CommandError;
+use crate::settings::Settings;
+use crate::store::{locate, open_to_look};
+use crate::ui::Ui;
+
+/// The narrowest column that a passage is shown in beside another.
+const MIN_COLUMN: usize = 30;
+
+/// How many lines are shown of a passage.
+const MAX_SHOWN_LINES: usize = 40;
+
+/// What is left of every passage.
+const MARGIN: &str = "   ";
+
+/// Show what two devices wrote in the same place, and where each comes from
+#[derive(Debug, Args)]
+pub(crate) struct ConflictsArgs {
+    /// The file or directory; the whole memory if left out
+    #[arg(default_value = "")]
+    path: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn cmd_conflicts(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &ConflictsArgs,
+) -> Result<ExitCode, CommandError> {
+    let conflicts = block_on(open_to_look(settings)?.conflicts(&locate(&args.path)?))?;
+    if args.json {
+        let all: Vec<Json> = conflicts.iter().zip(1_usize..).map(as_json).collect();
+        ui.json(&json!({ "conflicts": all }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (conflict, number) in conflicts.iter().zip(1_usize..) {
+        write(ui, conflict, number)?;
+    }
+    ui.note(count(conflicts.len()));
+    if let Some(first) = conflicts.first() {
+        ui.note(format!("Hint: haversack resolve {} --keep 1|2|both settles the first of them", first.id));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns how many conflicts there are, in words.
+pub(super) fn count(conflicts: usize) -> String {
+    match conflicts {
+        0 => "No conflicts".to_owned(),
+        1 => "1 conflict".to_owned(),
+        more => format!("{more} conflicts"),
+    }
+}
+
+fn write(ui: &mut Ui, conflict: &Conflict, number: usize) -> Result<(), CommandError> {
+    let Conflict { id, locator, passages, copy, .. } = conflict;
+    let place = match (copy, lines(conflict)) {
+        (Some(copy), _) => format!(" and {}", copy.locator.name()),
+        (None, Some(Lines { first, last })) if first == last => format!(", line {first}"),
+        (None, Some(Lines { first, last })) => format!(", lines {first} to {last}"),
+        (None, None) => String::new(),
+    };
+    ui.line(format!("{number}  {id}  {locator}{place}"))?;
+    let titles: Vec<String> = passages.iter().zip(1..).map(|(passage, keep)| title(passage, keep)).collect();
+    let bodies: Vec<String> = passages.iter().zip(0..).map(|(passage, at)| body(passage, copy, at)).collect();
+    // A bar and a space at each side of it.
+    let taken = MARGIN.len() + 3 * (passages.len() - 1);
+    let column = ui.width().map(|width| width.saturating_sub(taken) / passages.len());
+    match column.filter(|column| *column >= MIN_COLUMN) {
+        Some(column) => {
+            let cells: Vec<Vec<String>> = titles
+                .iter()
+                .zip(&bodies)
+                .map(|(title, body)| [wrapped(title, column), wrapped(body, column)].concat())
+                .collect();
+            let rows = cells.iter().map(Vec::len).max().unwrap_or(0);
+            for row in 0..rows {
+                let cell =
+                    |cells: &Vec<String>| format!("{:<column$}", cells.get(row).map_or("", String::as_str));
+                let line = cells.iter().map(cell).collect::<Vec<_>>().join(" │ ");
+                ui.line(format!("{MARGIN}{line}").trim_end())?;
+            }
+        }
+        None => {
+            for (title, body) in titles.iter().zip(&bodies) {
+                ui.line(format!("{MARGIN}{title}:"))?;
+                for line in body.lines() {
+                    ui.line(format!("{MARGIN}{MARGIN}{line}").trim_end())?;
+                }
+            }
+        }
+    }
+    ui.line("")
+}
+
+/// Returns the lines of a file that a conflict is in.
+fn lines(conflict: &Conflict) -> Option<Lines> {
+    let all = || conflict.passages.iter().filter_map(|passage| passage.lines);
+    let (first, last) = (all().map(|lines| lines.first).min()?, all().map(|lines| lines.last).max()?);
+    Some(Lines { first, last })
+}
+
+fn title(passage: &Passage, keep: usize) -> String {
+    match &passage.device {
+        Some(device) => format!("{keep}, from {device}"),
+        None => keep.to_string(),
+    }
+}
+
+fn body(passage: &Passage, copy: &Option<Copy>, at: usize) -> String {
+    let lines = passage.text.lines().count();
+    // What is no text for a terminal could be an order to it.
+    let plain = |line: &str| line.replace('\t', "    ").replace(char::is_control, " ");
+    let shown: Vec<String> = passage.text.lines().take(MAX_SHOWN_LINES).map(plain).collect();
+    let mut text = shown.join("\n");
+    if lines > MAX_SHOWN_LINES {
+        text.push_str(&format!("\n(and {} more lines)", lines - MAX_SHOWN_LINES));
+    }
+    match copy {
+        Some(copy) => {
+            let size = if at == 0 { copy.original_bytes } else { Some(copy.size_bytes) };
+            let size = size.map_or("not there any more".to_owned(), |bytes| format!("{bytes} bytes"));
+            if text.is_empty() { size } else { format!("{size}, and only here:\n{text}") }
+        }
+        None if text.is_empty() => "(nothing)".to_owned(),
+        None => text,
+    }
+}
+
+/// Breaks lines that are longer than a column, between words where that is possible.
+fn wrapped(text: &str, column: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        let mut rest: Vec<char> = line.chars().collect();
+        while rest.len() > column {
+            let space = rest[..=column].iter().rposition(|c| *c == ' ').filter(|at| *at > column / 2);
+            let tail = rest.split_off(space.unwrap_or(column));
+            rows.push(rest.into_iter().collect());
+            rest = tail.into_iter().skip_while(|c| space.is_some() && *c == ' ').collect();
+        }
+        rows.push(rest.into_iter().collect());
+    }
+    rows
+}
+
+fn as_json((conflict, number): (&Conflict, usize)) -> Json {
+    let pair = |lines: Option<Lines>| lines.map(|Lines { first, last }| json!([first, last]));
+    let passages: Vec<Json> = conflict
+        .passages
+        .iter()
+        .zip(1_usize..)
+        .map(|(passage, keep)| {
+            let Passage { device, lines, text } = passage;
+            json!({ "keep": keep, "device": device, "lines": pair(*lines), "text": text })
+        })
+        .collect();
+    let mut answer = json!({
+        "number": number,
+        "id": conflict.id,
+        "path": conflict.locator.as_str(),
+        "lines": pair(lines(conflict)),
+        "passages": passages,
+    });
+    if let Some(copy) = &conflict.copy {
+        answer["copy"] = json!({
+            "path": copy.locator.as_str(),
+            "size_bytes": copy.size_bytes,
+            "original_bytes": copy.original_bytes,
+        });
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        let text = "the lamp turns every 12 s\n\nabcdefghijklmnop\n  in";
+        let rows = ["the lamp", "turns", "every 12 s", "", "abcdefghij", "klmnop", "  in"];
+        assert_eq!(wrapped(text, 10), rows);
+        assert_eq!(wrapped("ä ö ü", 3), ["ä ö", "ü"]);
+    }
+}
