@@ -10,15 +10,26 @@ mod create;
 mod debug;
 mod delete;
 mod demo;
+mod devices;
+mod diff;
 mod doctor;
+pub(crate) mod help;
 mod insert;
+mod join;
 mod kinds;
+mod log;
 mod ls;
 mod memory_tool;
+mod mount;
 mod new;
+mod remote;
 mod rename;
 mod resolve;
+mod restore;
+mod status;
 mod str_replace;
+mod sync;
+mod undo;
 mod view;
 
 use std::process::ExitCode;
@@ -37,6 +48,8 @@ use crate::ui::Ui;
 pub(crate) enum Command {
     /// See it work, in a sandbox
     Demo(demo::DemoArgs),
+    /// Tell whether all is well, and what to do if not
+    Status(status::StatusArgs),
     /// Check everything that memory depends on
     Doctor(doctor::DoctorArgs),
     /// Show where memory can live, and what each place promises
@@ -63,6 +76,30 @@ pub(crate) enum Command {
     New(new::NewArgs),
     /// Check that every memory is as its kind wants it
     Check(check::CheckArgs),
+    /// Take in what other machines wrote, and send what is new here
+    Sync(sync::SyncArgs),
+    /// Take in what other machines wrote, and send nothing
+    #[command(hide = true)]
+    Pull(sync::PullArgs),
+    /// Send one file, or everything that is new here
+    #[command(hide = true)]
+    Push(sync::PushArgs),
+    /// Join a store: its memory comes here, and this machine's memory goes there
+    Join(join::JoinArgs),
+    /// Show who wrote what, on which machine, when and why
+    Log(log::LogArgs),
+    /// Show what waits to be sent, or what a change did
+    Diff(diff::DiffArgs),
+    /// Bring a file back as it once was
+    Restore(restore::RestoreArgs),
+    /// Take back the last change, a file's last change, a session, or a join
+    Undo(undo::UndoArgs),
+    /// Show the machines that write to this memory, or take one off the list
+    Devices(devices::DevicesArgs),
+    /// Bind directories that other programs write to places in this memory
+    Mount(mount::MountArgs),
+    /// Manage where the devices of this memory meet
+    Remote(remote::RemoteArgs),
     /// Show what two devices wrote in the same place
     Conflicts(conflicts::ConflictsArgs),
     /// Settle a conflict by saying what stays
@@ -71,6 +108,8 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     /// Answer memory-tool commands: one JSON object per line in, one per line out
     MemoryTool(memory_tool::MemoryToolArgs),
+    /// Show what there is
+    Help(help::HelpArgs),
     /// Look into the files that Haversack keeps for itself
     #[command(hide = true)]
     Debug(debug::DebugArgs),
@@ -111,10 +150,23 @@ pub(crate) fn run(
         Command::Kinds(args) => kinds::cmd_kinds(ui, settings, args),
         Command::New(args) => new::cmd_new(ui, settings, args),
         Command::Check(args) => check::cmd_check(ui, settings, args),
+        Command::Sync(args) => sync::cmd_sync(ui, settings, args),
+        Command::Pull(args) => sync::cmd_pull(ui, settings, args),
+        Command::Push(args) => sync::cmd_push(ui, settings, args),
+        Command::Status(args) => status::cmd_status(ui, settings, args),
+        Command::Join(args) => join::cmd_join(ui, settings, args),
+        Command::Log(args) => log::cmd_log(ui, settings, args),
+        Command::Diff(args) => diff::cmd_diff(ui, settings, args),
+        Command::Restore(args) => restore::cmd_restore(ui, settings, args),
+        Command::Undo(args) => undo::cmd_undo(ui, settings, args),
+        Command::Devices(args) => devices::cmd_devices(ui, settings, args),
+        Command::Mount(args) => mount::cmd_mount(ui, settings, args),
+        Command::Remote(args) => remote::cmd_remote(ui, settings, args),
         Command::Conflicts(args) => conflicts::cmd_conflicts(ui, settings, args),
         Command::Resolve(args) => resolve::cmd_resolve(ui, settings, args),
         Command::Config(args) => config::cmd_config(ui, &resolved, args),
         Command::MemoryTool(args) => memory_tool::cmd_memory_tool(ui, settings, args),
+        Command::Help(args) => help::cmd_help(ui, args),
         Command::Debug(args) => debug::cmd_debug(ui, settings, args),
         Command::DemoWriter(args) => demo::writer::cmd_demo_writer(ui, args),
     }

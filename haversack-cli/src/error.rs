@@ -32,6 +32,11 @@ impl CommandError {
         CommandError { fault: Fault::User, message: message.into(), source: None, hint: Some(hint.into()) }
     }
 
+    /// Returns the error of something that failed, with what led to it.
+    pub(crate) fn caused(fault: Fault, error: &dyn StdError, hint: Option<String>) -> CommandError {
+        CommandError { fault, message: error.to_string(), source: error.source().map(causes), hint }
+    }
+
     pub(crate) fn ours(message: impl Into<String>) -> CommandError {
         CommandError { fault: Fault::Ours, message: message.into(), source: None, hint: None }
     }
@@ -96,6 +101,9 @@ impl From<Error> for CommandError {
             }
             Reason::LineOutOfRange { lines, .. } => {
                 Some(format!("Name a line from 0 (the top) to {lines}: haversack view {place}"))
+            }
+            Reason::Changed => {
+                Some("Run the same command again: it starts from what is there now".to_owned())
             }
             Reason::NoConflict => Some("See what there is now: haversack conflicts".to_owned()),
             Reason::NoPassage { passages } => {

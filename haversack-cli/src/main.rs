@@ -2,9 +2,19 @@
 //! format.
 
 mod commands;
+mod contact;
 mod error;
+mod gate;
+mod home;
+mod joined;
+mod moments;
+mod mounts;
+mod past;
+mod records;
+mod remote;
 mod settings;
 mod store;
+mod system;
 mod ui;
 mod variables;
 
@@ -12,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
-use crate::commands::Command;
+use crate::commands::{Command, help};
 use crate::settings::flags;
 use crate::ui::Ui;
 
@@ -29,7 +39,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let matches = flags::accept(Arguments::command()).get_matches();
+    let matches = flags::accept(Arguments::command().override_help(help::SHORT)).get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let mut ui = Ui::terminal();
     let resolved = settings::load(&flags::collect(&matches, arguments.home));

@@ -35,6 +35,17 @@ pub(crate) struct Settings {
     pub(crate) lock_wait: Duration,
     /// What concerns `haversack memory-tool` alone.
     pub(crate) memory_tool: MemoryTool,
+    /// Who is at work, for the history: an agent and its session.
+    pub(crate) writer: Writer,
+}
+
+/// Who is at work.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Writer {
+    /// The agent, if it is one.
+    pub(crate) agent: Option<String>,
+    /// Its session.
+    pub(crate) session: Option<String>,
 }
 
 /// The settings of the memory tool.
@@ -65,6 +76,14 @@ impl Settings {
     /// Returns the directory of the lock files, which must be outside of what they lock.
     pub(crate) fn locks(&self) -> PathBuf {
         self.home.join("state").join("locks")
+    }
+
+    /// Returns the directory of the lock files for what several homes of this user may share.
+    pub(crate) fn shared_locks(&self) -> PathBuf {
+        match default_home() {
+            Ok(home) => home.join("state").join("locks"),
+            Err(_) => self.locks(),
+        }
     }
 }
 
@@ -104,7 +123,8 @@ pub(crate) fn load(flags: &[Flag]) -> Result<Resolved, CommandError> {
     })?;
     let user_file = files::read_user(&home.0)?;
     let project_file = files::read_project(&directory)?;
-    let resolved = resolve(home, user_file, project_file, given)?;
+    let mut resolved = resolve(home, user_file, project_file, given)?;
+    resolved.settings.writer = writer(&environment);
     Ok(Resolved { warnings: warn_of_unknown_variables(&environment), ..resolved })
 }
 
@@ -119,6 +139,15 @@ fn given(environment: &BTreeMap<String, OsString>, flags: &[Flag]) -> Result<Vec
     let mut said = said_in_environment(environment)?;
     said.extend(said_in_flags(flags)?);
     Ok(said)
+}
+
+/// Returns who is at work, as whoever started this process says.
+fn writer(environment: &BTreeMap<String, OsString>) -> Writer {
+    let said = |name: &str| {
+        let value = environment.get(name).map(|value| value.to_string_lossy().into_owned());
+        value.filter(|value| !value.is_empty())
+    };
+    Writer { agent: said(variables::AGENT), session: said(variables::SESSION) }
 }
 
 /// Returns the home and where it is named; the files' layers are read from there.
@@ -166,6 +195,7 @@ fn resolve(
             view_characters: size(declarations::VIEW_CHARACTERS),
             line_bytes: size(declarations::LINE_BYTES),
         },
+        writer: Writer::default(),
     };
     Ok(Resolved { settings, user_file, project_file, warnings: Vec::new(), layers })
 }
@@ -298,6 +328,7 @@ mod tests {
             home: "/from/default".into(),
             lock_wait: Duration::from_secs(1),
             memory_tool: MemoryTool { view_characters: 1002, line_bytes: 65539 },
+            writer: Writer::default(),
         };
         assert_eq!(resolved.settings, expected);
         let names: Vec<&str> = resolved.each().map(|(_, _, layer)| layer.name()).collect();

@@ -3,16 +3,32 @@
 use std::sync::Arc;
 
 use haversack::Memory;
-use haversack::store::{Backend, DeviceLocal, InMemory, Locator};
+use haversack::store::{Backend, DeviceLocal, InMemory, Locator, Overlay, block_on};
 
 use crate::error::CommandError;
+use crate::home::open_mount;
+use crate::mounts;
 use crate::settings::Settings;
 
 /// Opens the memory of the home, making it if need be.
 pub(crate) fn open(settings: &Settings) -> Result<Memory, CommandError> {
     let files = Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?);
     let state = Arc::new(DeviceLocal::open(settings.state(), settings.locks())?);
-    Ok(Memory::new(files, state).with_lock_wait(settings.lock_wait))
+    Ok(Memory::new(with_mounts(settings, files)?, state).with_lock_wait(settings.lock_wait))
+}
+
+/// Puts the bound directories that are there in their places.
+fn with_mounts(settings: &Settings, files: Arc<dyn Backend>) -> Result<Arc<dyn Backend>, CommandError> {
+    let mut bound = Vec::new();
+    for mount in mounts::of(settings)?.into_iter().filter(mounts::Mount::is_there) {
+        bound.push((mount.prefix.clone(), open_mount(settings, &mount)?));
+    }
+    Ok(if bound.is_empty() { files } else { Arc::new(Overlay::new(files, bound)) })
+}
+
+/// Completes a batch that a process left unfinished, before its files are looked at as a whole.
+pub(crate) fn complete(settings: &Settings) -> Result<(), CommandError> {
+    Ok(block_on(open(settings)?.complete())?)
 }
 
 /// Opens the memory of the home to look at it, and makes nothing: a mistyped `--home` would leave a new home behind.
@@ -22,7 +38,7 @@ pub(crate) fn open_to_look(settings: &Settings) -> Result<Memory, CommandError> 
         // Whatever is wrong with it, opening it says so.
         Ok(true) | Err(_) => Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?),
     };
-    Ok(Memory::new(files, Arc::new(InMemory::new())))
+    Ok(Memory::new(with_mounts(settings, files)?, Arc::new(InMemory::new())))
 }
 
 /// Returns the place that a user calls `path`: relative to the memory, or from `/memories` as agents write it.

@@ -1,9 +1,12 @@
 //! The only place that prints: data to stdout, everything else to stderr.
 
-use std::io::{self, IsTerminal, Write};
+mod progress;
+
+use std::io::{self, BufRead, IsTerminal, Write};
 
 use haversack::check::{Finding, Verdict};
 
+pub(crate) use self::progress::Bar;
 use crate::error::{CommandError, Fault};
 use crate::settings::layers::Warning;
 use crate::variables;
@@ -12,6 +15,13 @@ use crate::variables;
 pub(crate) struct Ui {
     out: Box<dyn Write>,
     err: Box<dyn Write>,
+}
+
+/// What a person said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Yes,
+    No,
 }
 
 impl Ui {
@@ -41,6 +51,27 @@ impl Ui {
     /// Tells whether a person reads the data, rather than a program or a file.
     pub(crate) fn is_watched(&self) -> bool {
         io::stdout().is_terminal()
+    }
+
+    /// Returns a line that says how far something is.
+    pub(crate) fn progress(&self) -> Bar {
+        Bar::new()
+    }
+
+    /// Asks a person; where there is none, the answer must have been given with the command.
+    pub(crate) fn ask(&mut self, question: &str) -> Result<Answer, CommandError> {
+        if !io::stdin().is_terminal() {
+            return Err(CommandError::user(
+                "this needs a yes, and there is nobody to ask",
+                "Say it with the command: --yes",
+            ));
+        }
+        drop(write!(self.err, "{question} [y/N] "));
+        drop(self.err.flush());
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+        Ok(if is_yes { Answer::Yes } else { Answer::No })
     }
 
     /// Returns how many characters go into a line; `None` if there is no such bound.

@@ -17,6 +17,12 @@ pub(crate) const MEMORY_TOOL_LINE_BYTES: &str = "HAVERSACK_MEMORY_TOOL_LINE_BYTE
 /// How much of a text one view of the memory tool shows, in characters.
 pub(crate) const MEMORY_TOOL_VIEW_CHARACTERS: &str = "HAVERSACK_MEMORY_TOOL_VIEW_CHARACTERS";
 
+/// Which agent is at work, for the history.
+pub(crate) const AGENT: &str = "HAVERSACK_AGENT";
+
+/// Which session of the agent is at work, for the history.
+pub(crate) const SESSION: &str = "HAVERSACK_SESSION";
+
 /// Makes the project's own tests run longer; the binary takes no notice of it.
 pub(crate) const SOAK: &str = "HAVERSACK_SOAK";
 
@@ -24,5 +30,8 @@ pub(crate) const SOAK: &str = "HAVERSACK_SOAK";
 pub(crate) const COLUMNS: &str = "COLUMNS";
 
 /// The variables that set nothing, each with what it is for.
-pub(crate) const NOT_SETTINGS: &[(&str, &str)] =
-    &[(SOAK, "Makes the project's own tests run longer; `haversack` itself takes no notice of it")];
+pub(crate) const NOT_SETTINGS: &[(&str, &str)] = &[
+    (AGENT, "Which agent is at work: what a sync sends is in the history under this name"),
+    (SESSION, "Which session of the agent is at work: `haversack undo --session` finds it by this name"),
+    (SOAK, "Makes the project's own tests run longer; `haversack` itself takes no notice of it"),
+];

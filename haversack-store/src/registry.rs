@@ -12,6 +12,7 @@ use crate::capabilities::Capabilities;
 use crate::device_local::{self, DeviceLocal};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::memory::{self, InMemory};
+use crate::shared_directory;
 
 /// What a backend needs to be opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,6 +68,13 @@ impl Registry {
                 Registered {
                     capabilities: device_local::CAPABILITIES,
                     open: |options| Ok(Arc::new(DeviceLocal::open(&options.address, &options.locks)?)),
+                },
+            ),
+            (
+                shared_directory::PROTOCOL,
+                Registered {
+                    capabilities: device_local::CAPABILITIES,
+                    open: |options| shared_directory::open(&options.address, &options.locks),
                 },
             ),
             (
@@ -231,7 +239,7 @@ mod tests {
         let mut one = Registry::empty();
         one.register("mine", in_memory()).expect("free");
         assert!(Registry::empty().get("mine").is_none());
-        assert_eq!(Registry::standard().names().collect::<Vec<_>>(), ["device-local", "memory"]);
+        assert_eq!(Registry::standard().names().collect::<Vec<_>>(), ["device-local", "file", "memory"]);
     }
 
     #[test]
@@ -246,7 +254,7 @@ mod tests {
         assert_eq!(text("memory", &wants("durable")), "backend \"memory\" does not offer: durable");
         assert_eq!(
             text("floppy", &wants("durable")),
-            "there is no backend \"floppy\"; this build has: device-local, memory"
+            "there is no backend \"floppy\"; this build has: device-local, file, memory"
         );
         assert_eq!(
             text("s3", &Capabilities::default()),

@@ -88,6 +88,8 @@ pub enum Reason {
         /// How many lines there are.
         lines: usize,
     },
+    /// It is not what it was any more.
+    Changed,
     /// The passages of a conflict are not what they were, or not there.
     NoConflict,
     /// A conflict has fewer passages.
@@ -172,7 +174,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match &self.inner.reason {
             Reason::NotFound => ErrorKind::NotFound,
-            Reason::Exists | Reason::Restless | Reason::NoConflict => ErrorKind::Conflict,
+            Reason::Exists | Reason::Changed | Reason::NoConflict | Reason::Restless => ErrorKind::Conflict,
             Reason::Storage | Reason::Unfinished => {
                 self.inner.source.as_ref().map_or(ErrorKind::Internal, StoreError::kind)
             }
@@ -214,6 +216,7 @@ impl fmt::Display for Reason {
             Reason::LineOutOfRange { line, lines } => {
                 write!(f, "there is no line {line}, the file has {lines}")
             }
+            Reason::Changed => f.write_str("it was changed meanwhile"),
             Reason::NoConflict => f.write_str("its passages are not what they were"),
             Reason::NoPassage { passages } => write!(f, "it has {passages} passages"),
             Reason::Restless => f.write_str("another program keeps changing it"),

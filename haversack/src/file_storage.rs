@@ -281,6 +281,7 @@ fn translate(path: &str, error: Error) -> StorageError {
         Reason::Storage if error.kind() == ErrorKind::Denied => Code::PermissionDenied,
         Reason::NotText { .. }
         | Reason::TooLarge { .. }
+        | Reason::Changed
         | Reason::NoConflict
         | Reason::NoPassage { .. }
         | Reason::Restless

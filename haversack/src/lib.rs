@@ -13,6 +13,7 @@ pub mod document;
 mod error;
 pub mod file_storage;
 pub mod frame;
+pub mod history;
 pub mod ids;
 pub mod kind;
 pub mod log;

@@ -251,6 +251,11 @@ impl Memory {
         batch::apply(self, &turn, changes).await
     }
 
+    /// Completes a batch that a process which died left unfinished, if there is one.
+    pub async fn complete(&self) -> Result<()> {
+        self.turn(Verb::Batch, &Locator::root()).await.map(drop)
+    }
+
     /// Takes the store's lock and completes what a process that died left unfinished.
     async fn turn(&self, verb: Verb, locator: &Locator) -> Result<Turn> {
         let lock = self.files.lock(STORE_LOCK, self.lock_wait).await;

@@ -30,6 +30,7 @@ mod fetch;
 mod join;
 mod many;
 mod mirror;
+mod outlook;
 mod patience;
 mod plan;
 pub mod planted;
@@ -38,11 +39,13 @@ mod publish;
 mod rebuild;
 mod remote;
 mod scan;
+mod scope;
 mod state;
 mod take_in;
 mod trouble;
 mod upkeep;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,18 +55,30 @@ pub use self::batching::{Batching, Due, MAX_WAIT, MAX_WAITING_BYTES};
 pub use self::dump::{Dump, DumpedBase, DumpedPublishing, dump};
 use self::join::Purpose;
 pub use self::mirror::Mirrored;
+pub use self::outlook::{Outlook, Underway, look};
 pub use self::patience::{Impatient, Patience};
 use self::plan::{Elsewhere, Gone, Pending};
 use self::planted::{Planted, has};
 pub use self::progress::{Progress, Quiet, Stage};
 use self::publish::Settled;
-use self::remote::Remote;
+pub(crate) use self::remote::Remote;
 use self::scan::{Found, StatCache};
-use self::state::State;
+pub use self::scope::Scope;
+pub use self::state::forget;
+use self::state::{Advance, BaseLine, State};
 pub use self::trouble::Trouble;
 pub use self::upkeep::Intervals;
 use crate::clock::Clock;
 use crate::ids::{Ids, Position, ReplicaId, StoreId};
+use crate::log::{Content, StoreFile};
+
+/// Returns which store is in a remote, if there is one, and changes nothing.
+pub async fn store_at(
+    remote: Arc<dyn Backend>,
+    patience: &dyn Patience,
+) -> Result<Option<StoreFile>, Trouble> {
+    Remote::new(remote).store_file(patience).await
+}
 
 /// The lock that a sync holds; never waited for.
 const SYNC_LOCK: &str = "sync";
@@ -119,6 +134,8 @@ pub struct Context<'a> {
     pub fetching: Fetching,
     /// How often the log is folded.
     pub intervals: Intervals,
+    /// Why, in words, for whoever reads the history.
+    pub cause: &'a str,
 }
 
 impl<'a> Context<'a> {
@@ -134,6 +151,7 @@ impl<'a> Context<'a> {
             deletions: Deletions::Cautious,
             fetching: Fetching::Now,
             intervals: Intervals::default(),
+            cause: "sync",
         }
     }
 }
@@ -207,8 +225,13 @@ pub struct Replica {
     state: State,
     remote: Remote,
     cache: StatCache,
+    scope: Scope,
+    recent: Vec<(Position, Bytes)>,
     _lock: Guard,
 }
+
+/// The most bytes of commits that a replica holds for [`Replica::take_recent`]; older ones are left out.
+const MAX_RECENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Which changes of this device are sent.
 #[derive(Clone, Copy, Debug)]
@@ -234,7 +257,13 @@ impl Replica {
         };
         let state = State::load(state, ids).await.map_err(Trouble::Local)?;
         let cache = state.cache().await.map_err(Trouble::Local)?;
-        Ok(Replica { files, state, remote: Remote::new(remote), cache, _lock: lock })
+        let (scope, recent) = (Scope::default(), Vec::new());
+        Ok(Replica { files, state, remote: Remote::new(remote), cache, scope, recent, _lock: lock })
+    }
+
+    /// Restricts the replica to a part of the store.
+    pub fn with_scope(self, scope: Scope) -> Replica {
+        Replica { scope, ..self }
     }
 
     /// Returns the replica's id.
@@ -245,6 +274,32 @@ impl Replica {
     /// Returns the last position that was taken in.
     pub fn position(&self) -> Option<Position> {
         self.state.known.head.as_ref().map(|head| head.position)
+    }
+
+    /// Returns the store that the replica follows, once it was met.
+    pub fn store(&self) -> Option<StoreId> {
+        self.state.known.store
+    }
+
+    /// Returns the log's files at the position that was taken in.
+    pub fn log_files(&self) -> &BTreeMap<Locator, Content> {
+        self.state.known.log.files()
+    }
+
+    /// Returns the commits that were taken in or published since the last call, the newest of them if they are very many.
+    pub fn take_recent(&mut self) -> Vec<(Position, Bytes)> {
+        std::mem::take(&mut self.recent)
+    }
+
+    fn note_recent(&mut self, commits: impl IntoIterator<Item = (Position, Bytes)>) {
+        self.recent.extend(commits);
+        let mut bytes = 0;
+        let fits = |(_, commit): &&(Position, Bytes)| {
+            bytes += commit.len();
+            bytes <= MAX_RECENT_BYTES
+        };
+        let kept = self.recent.iter().rev().take_while(fits).count();
+        self.recent.drain(..self.recent.len() - kept);
     }
 
     /// Returns the files of the log that were not fetched yet.
@@ -325,6 +380,7 @@ impl Replica {
         report: &mut Report,
     ) -> Result<(), Trouble> {
         self.finish_applying(context, report).await?;
+        self.rescope().await?;
         let store = self.meet(context).await?;
         self.finish_publishing(context, store).await?;
         if self.state.known.head.is_none() {
@@ -371,7 +427,9 @@ impl Replica {
     }
 
     async fn look(&mut self) -> Result<Found, Trouble> {
-        scan::scan(&*self.files, &mut self.cache).await.map_err(Trouble::Local)
+        let mut found = scan::scan(&*self.files, &mut self.cache).await.map_err(Trouble::Local)?;
+        found.contents.retain(|locator, _| self.scope.contains(locator));
+        Ok(found)
     }
 
     /// Looks for what differs from the bases; a directory that vanished is no deletion.
@@ -390,6 +448,31 @@ impl Replica {
             Gone::Vanished => Err(Trouble::Vanished),
             gone => Ok((found, pending, gone)),
         }
+    }
+
+    /// Lets go of files that are not in the replica's scope any more, and asks for those that are now.
+    async fn rescope(&mut self) -> Result<(), Trouble> {
+        let known = &self.state.known;
+        let (Some(store), Some(head)) = (known.store, known.head.clone()) else { return Ok(()) };
+        let moved = known.log.files().iter().filter_map(|(locator, content)| {
+            let now = known.elsewhere.get(locator).copied();
+            let then = match (self.scope.contains(locator), now == Some(Elsewhere::Unbound)) {
+                (true, true) => Elsewhere::Unfetched,
+                (false, false) => Elsewhere::Unbound,
+                (true, false) | (false, true) => return None,
+            };
+            Some(BaseLine {
+                elsewhere: Some(then),
+                foreign: known.foreign.get(locator).copied(),
+                ..BaseLine::new(locator.as_str(), Some(*content))
+            })
+        });
+        let bases: Vec<BaseLine> = moved.collect();
+        if bases.is_empty() {
+            return Ok(());
+        }
+        let advance = Advance { store, head, mark: known.log.mark(), attempt: None, joined: None, bases };
+        self.state.advance(&advance).await.map_err(Trouble::Local)
     }
 
     fn elsewhere(&self, why: Elsewhere) -> Vec<Locator> {

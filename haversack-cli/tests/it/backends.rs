@@ -8,20 +8,20 @@ fn the_table_of_capabilities() {
     assert_snapshot!(env.run(&["backends"]), @r#"
     exit 0
     --- stdout
-                        device-local  memory
-    concurrent-writers  yes           yes
-    conflict-files      -             -
-    encryption          -             -
-    sync                -             -
-    create-if-absent    yes           yes
-    update-if-match     yes           yes
-    conditional-delete  yes           yes
-    flat-append         yes           -
-    empty-directories   yes           yes
-    atomic-rename       yes           yes
-    exchange            yes           yes
-    durable             yes           -
-    refuses-case-twins  yes           yes
+                        device-local  file  memory
+    concurrent-writers  yes           yes   yes
+    conflict-files      -             -     -
+    encryption          -             -     -
+    sync                -             -     -
+    create-if-absent    yes           yes   yes
+    update-if-match     yes           yes   yes
+    conditional-delete  yes           yes   yes
+    flat-append         yes           yes   -
+    empty-directories   yes           yes   yes
+    atomic-rename       yes           yes   yes
+    exchange            yes           yes   yes
+    durable             yes           yes   -
+    refuses-case-twins  yes           yes   yes
 
     azure: needs a build with the feature `azure`, which this version does not have yet.
     gcs: needs a build with the feature `gcs`, which this version does not have yet.

@@ -17,4 +17,8 @@ fn the_help_is_short_and_hides_what_is_not_for_people() {
     let shown = TestEnv::new().run(&["--help"]);
     assert!(shown.lines().count() < 33, "{shown}");
     assert!(!shown.contains("demo-writer"), "{shown}");
+    let all = TestEnv::new().run(&["help", "--all"]);
+    for name in ["str-replace", "memory-tool", "pull", "kinds"] {
+        assert!(all.contains(&format!("\n  {name} ")), "{all}");
+    }
 }

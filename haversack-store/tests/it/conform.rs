@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haversack_store::conformance::Subject;
-use haversack_store::{Backend, Cached, DeviceLocal, Faulty, InMemory, Locator, Prefixed};
+use haversack_store::{Backend, Cached, DeviceLocal, Faulty, InMemory, Locator, Overlay, Prefixed};
 use tempfile::TempDir;
 
 /// An empty directory with its locks beside it.
@@ -52,6 +52,28 @@ haversack_store::conformance!(prefixed_memory, {
         let prefix = Locator::parse("some/where").expect("valid");
         haversack_store::block_on(backend.mkdir(&prefix)).expect("made");
         Arc::new(Prefixed::new(backend.clone(), prefix)) as Arc<dyn Backend>
+    }
+});
+
+haversack_store::conformance!(overlay_beside_a_mount, {
+    let base: Arc<dyn Backend> = Arc::new(InMemory::new());
+    let mount: Arc<dyn Backend> = Arc::new(InMemory::new());
+    move || {
+        let at = |key| Locator::parse(key).expect("valid");
+        haversack_store::block_on(base.mkdir(&at("beside"))).expect("made");
+        let overlay = Overlay::new(base.clone(), vec![(at("some/where"), mount.clone())]);
+        Arc::new(Prefixed::new(Arc::new(overlay), at("beside"))) as Arc<dyn Backend>
+    }
+});
+
+haversack_store::conformance!(overlay_in_a_mount, {
+    let mount: Arc<dyn Backend> = Arc::new(InMemory::new());
+    // The same again, since both have to go by one clock.
+    let base = mount.clone();
+    move || {
+        let prefix = Locator::parse("some/where").expect("valid");
+        let overlay = Overlay::new(base.clone(), vec![(prefix.clone(), mount.clone())]);
+        Arc::new(Prefixed::new(Arc::new(overlay), prefix)) as Arc<dyn Backend>
     }
 });
 

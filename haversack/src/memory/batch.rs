@@ -58,6 +58,15 @@ pub enum Change {
         /// How far it goes.
         depth: Depth,
     },
+    /// Gives a file another content, or none, if it is still what it was.
+    Put {
+        /// Where.
+        locator: Locator,
+        /// What is there; `None` for nothing.
+        expected: Option<Bytes>,
+        /// What comes there; `None` for nothing.
+        bytes: Option<Bytes>,
+    },
     /// Moves a file, or every file of a directory, to a name that is free.
     Rename {
         /// From where.
@@ -125,6 +134,9 @@ impl Draft<'_> {
                 }
             },
             Change::Delete { locator, depth } => self.delete(locator, *depth).await,
+            Change::Put { locator, expected, bytes } => {
+                self.put(locator, expected.as_ref(), bytes.as_ref()).await
+            }
             Change::Rename { from, to } => self.rename(from, to).await,
         }
     }
@@ -135,6 +147,24 @@ impl Draft<'_> {
         }
         self.check_new(verb, locator).await?;
         self.slot(verb, locator).await?.now = Some(bytes);
+        Ok(())
+    }
+
+    async fn put(
+        &mut self,
+        locator: &Locator,
+        expected: Option<&Bytes>,
+        bytes: Option<&Bytes>,
+    ) -> Result<()> {
+        let verb = Verb::Batch;
+        if let (None, Some(bytes)) = (expected, bytes) {
+            return self.create(verb, locator, bytes.clone()).await;
+        }
+        let slot = self.slot(verb, locator).await?;
+        if slot.now.as_ref() != expected {
+            return Err(Error::new(verb, locator, Reason::Changed));
+        }
+        slot.now = bytes.cloned();
         Ok(())
     }
 

@@ -69,6 +69,7 @@ pub async fn dump(state: Arc<dyn Backend>) -> StoreResult<Option<Dump>> {
             Elsewhere::Unfetched => "unfetched",
             Elsewhere::Refused => "refused",
             Elsewhere::Missing => "missing",
+            Elsewhere::Unbound => "unbound",
         }),
     });
     let stayed = known.before.keys();

@@ -1,5 +1,7 @@
 //! Reads the log after the last position that was taken in: one by one at first, then many at a time, and long ranges from segments.
 
+use haversack_store::Bytes;
+
 use super::many::{MAX_AT_ONCE, Work, many};
 use super::plan::Reach;
 use super::progress::Stage;
@@ -23,6 +25,7 @@ const WORTH_A_SEGMENT: usize = 16;
 pub(super) struct Taken {
     pub(super) commit: Commit,
     pub(super) head: Head,
+    pub(super) bytes: Bytes,
 }
 
 /// Commits that follow one another.
@@ -55,7 +58,7 @@ impl Chain {
         let hash = ContentHash::of(&at.bytes);
         self.bytes += at.bytes.len();
         let version = at.version.map(|version| version.to_string());
-        self.taken.push(Taken { commit, head: Head { position, hash, version } });
+        self.taken.push(Taken { commit, head: Head { position, hash, version }, bytes: at.bytes });
         (self.next, self.previous) = (position.next(), hash);
         Ok(())
     }

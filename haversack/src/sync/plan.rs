@@ -34,6 +34,8 @@ pub(crate) enum Elsewhere {
     Refused,
     /// The log names a content that is not to be had.
     Missing,
+    /// It belongs into another directory.
+    Unbound,
 }
 
 impl Bases<'_> {

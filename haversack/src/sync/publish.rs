@@ -105,7 +105,7 @@ impl Replica {
             agent: context.author.agent.clone(),
             session: context.author.session.clone(),
             time: context.clock.now(),
-            cause: "sync".to_owned(),
+            cause: context.cause.to_owned(),
             state: mark,
             changes,
             odd: Vec::new(),
@@ -360,6 +360,7 @@ impl Replica {
                     bases: publishing.bases.clone(),
                 };
                 self.state.advance(&advance).await.map_err(Trouble::Local)?;
+                self.note_recent([(commit.position, publishing.bytes.clone())]);
             }
         }
         self.state.end_publishing().await.map_err(Trouble::Local)?;

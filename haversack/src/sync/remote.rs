@@ -100,10 +100,15 @@ impl Remote {
     }
 
     pub(crate) async fn store(&self, patience: &dyn Patience) -> Result<Option<StoreId>, Trouble> {
+        Ok(self.store_file(patience).await?.map(|file| file.store))
+    }
+
+    /// Returns what the file says that names the store.
+    pub(crate) async fn store_file(&self, patience: &dyn Patience) -> Result<Option<StoreFile>, Trouble> {
         match self.read(patience, &layout::store_file()).await? {
             None => Ok(None),
             Some(at) => match StoreFile::decode(&at.bytes) {
-                Ok(file) => Ok(Some(file.store)),
+                Ok(file) => Ok(Some(file)),
                 Err(why) => Err(Trouble::Damaged { what: "the file that names the store".to_owned(), why }),
             },
         }

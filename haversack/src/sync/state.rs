@@ -647,6 +647,21 @@ impl Known {
     }
 }
 
+/// Forgets everything that a replica agreed on with a log; the next sync starts anew, with a merge without base.
+pub async fn forget(state: &dyn Backend) -> StoreResult<()> {
+    let all = state.list_all(&Locator::root()).await?;
+    let is = |name: &'static str| move |locator: &&Locator| locator.as_str().starts_with(name);
+    // Whatever is left if this is cut short is an earlier state, and whole.
+    for name in
+        ["publishing", "applying", "journal-", "snapshot", "stat-cache", "upkeep", "objects/", "identity"]
+    {
+        for locator in all.iter().filter(is(name)) {
+            state.delete(locator, Condition::Any).await?;
+        }
+    }
+    Ok(())
+}
+
 fn place(name: &str) -> Locator {
     Locator::parse(name).expect("a plain name")
 }

@@ -77,6 +77,7 @@ impl Replica {
             let brought = self.fold(context, &taken, reach).await?;
             self.take_in_some(context, store, brought, report).await?;
             report.taken += taken.len();
+            self.note_recent(taken.into_iter().map(|taken| (taken.head.position, taken.bytes)));
             any = true;
             if reach == Reach::End {
                 return Ok(any);
@@ -171,6 +172,7 @@ impl Replica {
         // A name that was good before and is odd now is only written down.
         let touched = || brought.touched.iter().filter(|at| !brought.log.odd().contains_key(at.as_str()));
         let theirs: plan::Brought = touched()
+            .filter(|locator| self.scope.contains(locator))
             .map(|locator| {
                 let theirs = match brought.log.files().get(locator) {
                     Some(content) => Theirs::Has(content.hash),
@@ -195,8 +197,14 @@ impl Replica {
             let content = brought.log.files().get(key).or_else(|| brought.log.odd().get(key)).copied();
             // A twin has a good name, and would be missed here.
             let is_odd = brought.log.odd().contains_key(key);
+            let elsewhere = match work.elsewhere.get(key) {
+                Some(why) => Some(*why),
+                None if is_odd => Some(Elsewhere::Refused),
+                None if content.is_some() && !self.scope.contains_name(key) => Some(Elsewhere::Unbound),
+                None => None,
+            };
             BaseLine {
-                elsewhere: work.elsewhere.get(key).copied().or(is_odd.then_some(Elsewhere::Refused)),
+                elsewhere,
                 before: work.before.get(key).copied(),
                 pack: content.and_then(|content| packed.get(&content.hash).copied()),
                 ..BaseLine::new(key, content)
@@ -224,7 +232,7 @@ impl Replica {
             return Ok(BTreeMap::new());
         }
         let mut contents = Vec::new();
-        for locator in &brought.touched {
+        for locator in brought.touched.iter().filter(|locator| self.scope.contains(locator)) {
             let now = brought.log.files().get(locator).map(|content| &content.hash);
             match (now, brought.last.get(locator)) {
                 (Some(now), _) => contents.extend(brought.contents.get(now).cloned()),

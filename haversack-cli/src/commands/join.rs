@@ -1,0 +1,226 @@
+//! `haversack join`: this machine becomes one of those of a store.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use haversack::clock::Clock;
+use haversack::history::History;
+use haversack::ids::{ContentHash, Position, Timestamp};
+use haversack::log::StoreFile;
+use haversack::store::{Backend, Bytes, InMemory, Locator, block_on};
+use haversack::sync::{Author, Context, Deletions, Fetching, Replica, store_at};
+use serde_json::json;
+
+use super::remote::refuse_second;
+use super::sync;
+use crate::error::CommandError;
+use crate::home::{self, Home, Manner, Work};
+use crate::joined::{self, Joined};
+use crate::moments::ago;
+use crate::remote::{self, Remote};
+use crate::settings::Settings;
+use crate::store::open;
+use crate::system::{RandomIds, SystemClock, Timed};
+use crate::ui::{Answer, Bar, Ui};
+
+/// The most commits that are looked through for the store's machines.
+const MAX_LOOKED_AT: u64 = 2_000;
+
+/// Join a store: its memory comes here, and this machine's memory goes there
+///
+/// Shows whose store it is and what would be merged, and asks. It can be taken back: haversack undo --join
+#[derive(Debug, Args)]
+pub(crate) struct JoinArgs {
+    /// Where the store is: file:///a/directory
+    url: String,
+
+    /// What to call this machine; its own name if left out
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+
+    /// Print JSON; asks nothing, and does nothing without --yes
+    #[arg(long)]
+    json: bool,
+}
+
+/// A store, and what joining it would mean.
+struct Preview {
+    store: StoreFile,
+    /// The machines that wrote to it, and when they last did.
+    machines: BTreeMap<String, Timestamp>,
+    files: usize,
+    same: usize,
+    only_here: usize,
+    only_there: usize,
+    different: usize,
+}
+
+pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Result<ExitCode, CommandError> {
+    refuse_second(settings, &args.url)?;
+    if Remote::of(settings)?.is_some() {
+        ui.note("This machine has joined already. Bring it up to date: haversack sync");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let backend = remote::open(settings, &args.url)?;
+    let home = Home::open(settings)?;
+    let here = block_on(joined::all(open(settings)?.files()))?;
+    let bar = ui.progress();
+    let preview = preview(backend, &here, &args.url, &bar);
+    bar.end();
+    let preview = preview?;
+    if let Some(ours) = home.memory().look()?.store.filter(|ours| *ours != preview.store.store) {
+        return Err(CommandError::user(
+            format!("this memory belongs to another store ({ours}), and merging two is not undone easily"),
+            "Use another home for the other store: haversack --home DIRECTORY join URL",
+        ));
+    }
+    let device = free_name(args.device.clone().unwrap_or_else(remote::device_name), &preview.machines);
+    if args.json {
+        ui.json(&preview.to_json(&device))?;
+        if !args.yes {
+            return Ok(ExitCode::SUCCESS);
+        }
+    } else {
+        preview.tell(ui, &here)?;
+    }
+    let question = "Join and merge? You can take it back with: haversack undo --join ";
+    if !args.yes && ui.ask(question)? == Answer::No {
+        ui.note("Nothing was changed.");
+        return Ok(ExitCode::from(1));
+    }
+    joined::keep(settings, &here)?;
+    let time = SystemClock.now();
+    let mut record =
+        Joined { url: args.url.clone(), device: device.clone(), time, published: Vec::new(), position: None };
+    record.save(settings)?;
+    let remote = Remote { url: args.url.clone(), device };
+    remote.save(settings)?;
+    let manner = Manner { what: Work::Sync, deletions: Deletions::Cautious, time: None, cause: "join" };
+    let bar = ui.progress();
+    let summary = home::sync(settings, &remote, &manner, &bar);
+    bar.end();
+    let summary = summary?;
+    record.published.clone_from(&summary.published);
+    record.position = home.memory().look()?.position;
+    record.save(settings)?;
+    if !args.json {
+        sync::tell(ui, &summary)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Looks at a store without leaving anything there or here.
+fn preview(
+    backend: Arc<dyn Backend>,
+    here: &BTreeMap<Locator, Bytes>,
+    url: &str,
+    bar: &Bar,
+) -> Result<Preview, CommandError> {
+    let patience = Timed::for_at_most(None);
+    let Some(store) = block_on(store_at(backend.clone(), &patience))? else {
+        return Err(CommandError::user(
+            format!("there is no store at {url}"),
+            format!("Begin one with what is here: haversack remote add {url}, then haversack sync"),
+        ));
+    };
+    let author = Author::default();
+    let context = Context {
+        patience: &patience,
+        progress: bar,
+        fetching: Fetching::WhenAsked,
+        ..Context::new(&SystemClock, &RandomIds, &author)
+    };
+    let state = Arc::new(InMemory::new());
+    let (there, head) = block_on(async {
+        let files = Arc::new(InMemory::new());
+        let mut replica = Replica::open(files, state.clone(), backend.clone(), &RandomIds).await?;
+        replica.pull(context).await?;
+        Ok::<_, haversack::sync::Trouble>((replica.log_files().clone(), replica.position()))
+    })?;
+    let mut preview = Preview {
+        machines: machines(backend, state, &store, head, &patience)?,
+        store,
+        files: there.len(),
+        same: 0,
+        only_here: 0,
+        only_there: there.keys().filter(|locator| !here.contains_key(*locator)).count(),
+        different: 0,
+    };
+    for (locator, bytes) in here {
+        match there.get(locator) {
+            None => preview.only_here += 1,
+            Some(content) if content.hash == ContentHash::of(bytes) => preview.same += 1,
+            Some(_) => preview.different += 1,
+        }
+    }
+    Ok(preview)
+}
+
+fn machines(
+    backend: Arc<dyn Backend>,
+    state: Arc<dyn Backend>,
+    store: &StoreFile,
+    head: Option<Position>,
+    patience: &Timed,
+) -> Result<BTreeMap<String, Timestamp>, CommandError> {
+    let mut history = block_on(History::open(state, Some(backend), store.store, patience))?;
+    let newest = head.map_or(0, Position::number);
+    let mut machines = BTreeMap::new();
+    for number in (1..=newest).rev().take(usize::try_from(MAX_LOOKED_AT).unwrap_or(usize::MAX)) {
+        let Some(position) = Position::new(number) else { break };
+        let Some(commit) = block_on(history.commit(position))? else { break };
+        machines.entry(commit.device.clone()).or_insert(commit.time);
+    }
+    Ok(machines)
+}
+
+/// Returns a name that no other machine has.
+fn free_name(name: String, machines: &BTreeMap<String, Timestamp>) -> String {
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    names.find(|name| !machines.contains_key(name)).unwrap_or(name)
+}
+
+impl Preview {
+    fn tell(&self, ui: &mut Ui, here: &BTreeMap<Locator, Bytes>) -> Result<(), CommandError> {
+        let now = SystemClock.now();
+        let machine = |(name, time): (&String, &Timestamp)| format!("{name}, {}", ago(now, *time));
+        let machines: Vec<String> = self.machines.iter().map(machine).collect();
+        let count = machines.len();
+        let plural = if count == 1 { "" } else { "s" };
+        ui.line(format!(
+            "The store of \"{}\": {count} machine{plural} ({}), {} files.",
+            self.store.name,
+            machines.join(" · "),
+            self.files
+        ))?;
+        if here.is_empty() {
+            return Ok(());
+        }
+        let Preview { same, only_here, only_there, different, .. } = self;
+        ui.line(format!(
+            "  same {same} · only here {only_here} · only there {only_there} · different {different} (will be merged, nothing is dropped)"
+        ))
+    }
+
+    fn to_json(&self, device: &str) -> serde_json::Value {
+        let machines = self.machines.iter();
+        let machines = machines.map(|(name, time)| json!({ "name": name, "last_change": time.to_string() }));
+        json!({
+            "store": { "id": self.store.store.to_string(), "name": self.store.name, "created": self.store.created.to_string() },
+            "machines": machines.collect::<Vec<_>>(),
+            "files": self.files,
+            "same": self.same,
+            "only_here": self.only_here,
+            "only_there": self.only_there,
+            "different": self.different,
+            "device": device,
+        })
+    }
+}

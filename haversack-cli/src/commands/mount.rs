@@ -1,0 +1,170 @@
+//! `haversack mount`: a directory that another program writes, carried with this memory.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use haversack::store::{BackendExt, Condition, DeviceLocal, Locator, block_on};
+use serde_json::json;
+
+use crate::error::CommandError;
+use crate::home::{self, Home};
+use crate::mounts::{self, Mount};
+use crate::remote::Remote;
+use crate::settings::{Settings, shown};
+use crate::store::locate;
+use crate::ui::Ui;
+
+/// Bind directories that other programs write to places in this memory
+#[derive(Debug, Args)]
+pub(crate) struct MountArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Bind a directory: its files are carried, and files of that place appear in it
+    Add {
+        /// The directory
+        directory: PathBuf,
+        /// Where its files are in the memory, as claude_memory/lighthouse
+        prefix: String,
+    },
+    /// Show the bound directories
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a directory go; its files stay in it
+    Remove {
+        /// The directory
+        directory: PathBuf,
+    },
+}
+
+pub(crate) fn cmd_mount(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &MountArgs,
+) -> Result<ExitCode, CommandError> {
+    match &args.action {
+        Action::Add { directory, prefix } => add(ui, settings, directory, prefix)?,
+        Action::List { json } => list(ui, settings, *json)?,
+        Action::Remove { directory } => remove(ui, settings, directory)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Result<(), CommandError> {
+    let prefix = locate(prefix)?;
+    let no_directory = || {
+        CommandError::user(
+            format!("there is no directory {}", shown(directory)),
+            "Make it first, or name another one",
+        )
+    };
+    let real = directory.canonicalize().map_err(|_| no_directory())?;
+    if !real.is_dir() {
+        return Err(no_directory());
+    }
+    if prefix.is_root() {
+        return Err(CommandError::user(
+            "a directory is bound to a place in the memory, not to all of it",
+            "Name one: haversack mount add DIRECTORY claude_memory/lighthouse",
+        ));
+    }
+    if let Some(why) = mounts::refused(settings, &real) {
+        return Err(CommandError::user(
+            format!("{} is not bound: {why}", shown(&real)),
+            "Bind the directory with the memory files alone",
+        ));
+    }
+    let mut all = mounts::of(settings)?;
+    if let Some(other) = all.iter().find(|mount| mount.directory == real) {
+        return Err(CommandError::user(
+            format!("{} is bound to {} already", shown(&real), other.prefix),
+            format!("Let it go first: haversack mount remove {}", shown(&real)),
+        ));
+    }
+    all.push(Mount { directory: real.clone(), prefix: prefix.clone() });
+    mounts::save(settings, &all)?;
+    home::adopt(settings)?;
+    ui.note(format!("{} is {prefix} in this memory", shown(&real)));
+    if Remote::of(settings)?.is_some() {
+        ui.note("Carry it: haversack sync");
+    }
+    Ok(())
+}
+
+fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandError> {
+    let mounts = mounts::of(settings)?;
+    if as_json {
+        let each = mounts.iter().map(|mount| {
+            json!({ "directory": shown(&mount.directory), "prefix": mount.prefix.as_str(), "is_there": mount.is_there() })
+        });
+        return ui.json(&json!({ "mounts": each.collect::<Vec<_>>() }));
+    }
+    for mount in &mounts {
+        let missing = if mount.is_there() { "" } else { "  (not there)" };
+        ui.line(format!("{}  {}{missing}", mount.prefix, shown(&mount.directory)))?;
+    }
+    if mounts.is_empty() {
+        ui.note("No directory is bound. Bind one: haversack mount add DIRECTORY PREFIX");
+    }
+    Ok(())
+}
+
+fn remove(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), CommandError> {
+    let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let mut all = mounts::of(settings)?;
+    let Some(index) = all.iter().position(|mount| mount.directory == real || mount.directory == *directory)
+    else {
+        return Err(CommandError::user(
+            format!("{} is not bound", shown(directory)),
+            "See what is: haversack mount list",
+        ));
+    };
+    let mount = all.remove(index);
+    let has_remote = Remote::of(settings)?.is_some();
+    if mount.is_there() && has_remote {
+        let home = Home::open(settings)?;
+        let place = home.places.iter().find(|place| place.name == shown(&mount.directory));
+        let waiting = place.map(|place| place.look()).transpose()?.map_or(0, |look| look.waiting());
+        if waiting > 0 {
+            return Err(CommandError::user(
+                format!("{waiting} changes in {} were not sent yet", shown(&mount.directory)),
+                "Send them first: haversack sync",
+            ));
+        }
+    }
+    if mount.is_there() && !has_remote && !all.iter().any(|other| other.prefix == mount.prefix) {
+        // Nobody else has them: the memory keeps what the directory had.
+        copy_back(settings, &mount)?;
+    }
+    mounts::save(settings, &all)?;
+    forget_state(settings, &mount)?;
+    ui.note(format!("{} is on its own again; its files stay in it", shown(&mount.directory)));
+    Ok(())
+}
+
+fn copy_back(settings: &Settings, mount: &Mount) -> Result<(), CommandError> {
+    let from = home::open_mount(settings, mount)?;
+    let to = DeviceLocal::open(settings.memory(), settings.locks())?;
+    block_on(async {
+        for locator in from.list_all(&Locator::root()).await? {
+            let object = from.read(&locator).await?;
+            if let Ok(place) = mount.prefix.child(locator.as_str()) {
+                let _ = haversack::store::Backend::write(&to, &place, object.bytes, Condition::Any).await?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Forgets what was agreed on: if the directory is bound again, it is merged like a new one.
+fn forget_state(settings: &Settings, mount: &Mount) -> Result<(), CommandError> {
+    let state = DeviceLocal::open(mount.state(settings), settings.locks())?;
+    Ok(block_on(haversack::sync::forget(&state))?)
+}

@@ -1,0 +1,301 @@
+//! `haversack status`: is all well, and if not, what to do. The first line is the verdict.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::clock::Clock;
+use haversack::ids::Timestamp;
+use haversack::store::{Locator, block_on};
+use haversack::sync::Outlook;
+use serde_json::{Value, json};
+
+use super::devices::{Device, devices};
+use crate::contact::Contact;
+use crate::error::CommandError;
+use crate::home::Home;
+use crate::moments::{ago, span};
+use crate::past::Past;
+use crate::remote::Remote;
+use crate::settings::{Settings, shown};
+use crate::store::open_to_look;
+use crate::system::{SystemClock, Timed};
+use crate::ui::Ui;
+
+/// How many names of one problem are shown.
+const MAX_SHOWN: usize = 5;
+
+/// Tell whether all is well, and what to do if not
+///
+/// Exits with 0 if there is nothing for you to do, with 1 if there is something. Asks the remote nothing.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Print one line, for a status bar
+    #[arg(long, conflicts_with = "json")]
+    line: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Something that needs somebody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Problem {
+    /// What, in a sentence.
+    what: String,
+    /// What, in two or three words.
+    short: String,
+    /// What to do.
+    cure: String,
+}
+
+/// How a home stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Status {
+    remote: Option<String>,
+    reached: Option<Timestamp>,
+    next_try: Option<Timestamp>,
+    failing_since: Option<Timestamp>,
+    files: usize,
+    waiting: usize,
+    unfetched: usize,
+    is_underway: bool,
+    problems: Vec<Problem>,
+    devices: Vec<Device>,
+}
+
+pub(crate) fn cmd_status(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &StatusArgs,
+) -> Result<ExitCode, CommandError> {
+    let now = SystemClock.now();
+    let status = look(settings, now)?;
+    if args.json {
+        ui.json(&status.to_json(now))?;
+    } else if args.line {
+        ui.line(status.one_line(now))?;
+    } else {
+        status.tell(ui, now)?;
+    }
+    Ok(if status.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
+    let remote = Remote::of(settings)?;
+    let contact = Contact::of(settings);
+    let home = Home::open(settings)?;
+    let mut status = Status {
+        remote: remote.map(|remote| remote.url),
+        reached: contact.reached,
+        next_try: contact.next_try(),
+        failing_since: contact.failing_since,
+        ..Status::default()
+    };
+    if let Some(trouble) = &contact.trouble {
+        let for_long = contact.failing_since.map_or(0, |since| (now.0 - since.0) / 1000);
+        let since = if for_long < 60 { String::new() } else { format!(" for {}", span(for_long)) };
+        status.problems.push(Problem {
+            what: format!("Nothing sent{since}: {trouble}"),
+            short: "remote fails".to_owned(),
+            cure: contact.cure.clone().unwrap_or("haversack sync".to_owned()),
+        });
+    }
+    for mount in &home.vanished {
+        let name = shown(&mount.directory);
+        status.problems.push(Problem {
+            what: format!(
+                "{name} is not there; its memory ({}) is kept, and nothing was deleted",
+                mount.prefix
+            ),
+            short: "a directory is gone".to_owned(),
+            cure: format!("put it back, or: haversack mount remove {name}"),
+        });
+    }
+    for place in &home.places {
+        let look = place.look()?;
+        status.files += look.files;
+        status.waiting += look.waiting();
+        status.unfetched += look.unfetched.len();
+        status.is_underway |= look.underway.publishing || look.underway.applying;
+        status.problems.extend(problems(&place.name, &look));
+    }
+    status.problems.extend(conflicts(settings)?);
+    if status.remote.is_some() && home.memory().look()?.store.is_some() {
+        // Offline, without asking the remote: what this machine has seen.
+        let patience = Timed::for_at_most(None);
+        let mut past = Past::local(settings, &home, &patience)?;
+        status.devices = devices(settings, &mut past)?;
+    }
+    Ok(status)
+}
+
+/// Returns memories that hold two versions of something.
+fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
+    let conflicts = block_on(open_to_look(settings)?.conflicts(&Locator::root()))?;
+    let Some(first) = conflicts.first() else { return Ok(None) };
+    let devices = first.passages.iter().filter_map(|passage| passage.device.as_deref());
+    let devices: Vec<&str> = devices.collect();
+    let from = if devices.is_empty() { String::new() } else { format!(" (one from {})", devices.join(", ")) };
+    let more = match conflicts.len() - 1 {
+        0 => String::new(),
+        more => format!("; {more} more like it"),
+    };
+    Ok(Some(Problem {
+        what: format!("{} has two versions of one passage{from}{more}", first.locator),
+        short: "two versions".to_owned(),
+        cure: "haversack conflicts".to_owned(),
+    }))
+}
+
+fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut add = |what: String, short: &str, cure: String| {
+        problems.push(Problem { what, short: short.to_owned(), cure });
+    };
+    if look.has_vanished {
+        add(
+            format!("All files of {name} are gone at once: nothing was deleted anywhere else"),
+            "files gone",
+            "put them back, or: haversack restore --deleted, or, if they were meant to go: haversack sync --allow-deletes"
+                .to_owned(),
+        );
+    }
+    if !look.waiting_deletions.is_empty() {
+        add(
+            format!("{} deletions held back: they are very many at once", look.waiting_deletions.len()),
+            "deletions held back",
+            "haversack restore --deleted, or, if they are meant: haversack sync --allow-deletes".to_owned(),
+        );
+    }
+    for (locator, why) in look.held.iter().take(MAX_SHOWN) {
+        add(
+            format!("{locator} is held back: {why}"),
+            "a file held back",
+            format!("change it, or give it another name: haversack rename {locator} NAME"),
+        );
+    }
+    if look.held.len() > MAX_SHOWN {
+        add(
+            format!("{} more files are held back", look.held.len() - MAX_SHOWN),
+            "files held back",
+            "haversack sync".to_owned(),
+        );
+    }
+    for locator in look.refused.iter().take(MAX_SHOWN) {
+        add(
+            format!("{locator} cannot be on this disk under its name"),
+            "a name this disk refuses",
+            "rename it on another machine".to_owned(),
+        );
+    }
+    if !look.missing.is_empty() {
+        add(
+            format!(
+                "the remote lacks the content of {} files, first {}",
+                look.missing.len(),
+                look.missing[0]
+            ),
+            "content missing",
+            "haversack sync --full on the machine that wrote them".to_owned(),
+        );
+    }
+    problems
+}
+
+impl Status {
+    fn verdict(&self, now: Timestamp) -> String {
+        let changes = |count: usize| format!("{count} change{}", if count == 1 { "" } else { "s" });
+        let waiting = match self.waiting {
+            0 => String::new(),
+            1 => "; 1 change waits to be sent".to_owned(),
+            count => format!("; {} wait to be sent", changes(count)),
+        };
+        match (self.problems.len(), &self.remote) {
+            (0, None) => {
+                "On this machine only: there is no remote. Carry it: haversack remote add URL".to_owned()
+            }
+            (0, Some(_)) if self.waiting > 0 => {
+                let wait = if self.waiting == 1 { "waits" } else { "wait" };
+                format!("All well. {} {wait} to be sent: haversack sync", changes(self.waiting))
+            }
+            (0, Some(_)) if self.reached.is_none() => "Not synced yet: haversack sync".to_owned(),
+            (0, Some(remote)) => match self.reached {
+                Some(reached) => format!("In sync. Last contact {} with {remote}", ago(now, reached)),
+                None => "In sync.".to_owned(),
+            },
+            (1, _) => format!("1 thing needs you. All you wrote is safe on this machine{waiting}."),
+            (count, _) => format!("{count} things need you. All you wrote is safe on this machine{waiting}."),
+        }
+    }
+
+    fn tell(&self, ui: &mut Ui, now: Timestamp) -> Result<(), CommandError> {
+        ui.line(self.verdict(now))?;
+        if !self.problems.is_empty() {
+            ui.line("")?;
+        }
+        for (index, problem) in self.problems.iter().enumerate() {
+            ui.line(format!("  {}  {}\n     → {}", index + 1, problem.what, problem.cure))?;
+        }
+        let mut facts = vec![format!("files      {}", self.files)];
+        if self.unfetched > 0 {
+            facts.push(format!("to come    {}", self.unfetched));
+        }
+        if self.is_underway {
+            facts.push("a sync was not finished: the next one goes on with it".to_owned());
+        }
+        if let Some(next) = self.next_try.filter(|next| *next > now) {
+            facts
+                .push(format!("next try   in {}, or now: haversack sync", span((next.0 - now.0) / 1000 + 1)));
+        }
+        if !self.devices.is_empty() {
+            let machines = self.devices.iter().map(|device| match (device.is_this_one, device.last_change) {
+                (true, _) => format!("{} (this one)", device.name),
+                (false, Some(time)) => format!("{}, {}", device.name, ago(now, time)),
+                (false, None) => device.name.clone(),
+            });
+            facts.push(format!("machines   {}", machines.collect::<Vec<_>>().join(" · ")));
+        }
+        ui.line("")?;
+        for fact in facts {
+            ui.line(format!("  {fact}"))?;
+        }
+        Ok(())
+    }
+
+    fn one_line(&self, _now: Timestamp) -> String {
+        let mut parts = Vec::new();
+        if self.waiting > 0 {
+            parts.push(format!("{} waiting", self.waiting));
+        }
+        parts.extend(self.problems.iter().map(|problem| problem.short.clone()));
+        parts.dedup();
+        match (parts.is_empty(), &self.remote) {
+            (false, _) => format!("haversack: {}", parts.join(", ")),
+            (true, Some(_)) => "haversack: in sync".to_owned(),
+            (true, None) => "haversack: on this machine only".to_owned(),
+        }
+    }
+
+    fn to_json(&self, now: Timestamp) -> Value {
+        let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
+        let problems =
+            self.problems.iter().map(|problem| json!({ "what": problem.what, "cure": problem.cure }));
+        let devices = self.devices.iter().map(|device| {
+            json!({ "name": device.name, "last_change": time(device.last_change), "is_this_one": device.is_this_one })
+        });
+        json!({
+            "verdict": self.verdict(now),
+            "problems": problems.collect::<Vec<_>>(),
+            "remote": self.remote,
+            "last_contact": time(self.reached),
+            "failing_since": time(self.failing_since),
+            "next_try": time(self.next_try),
+            "files": self.files,
+            "waiting": self.waiting,
+            "unfetched": self.unfetched,
+            "unfinished": self.is_underway,
+            "devices": devices.collect::<Vec<_>>(),
+        })
+    }
+}

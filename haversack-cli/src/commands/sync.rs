@@ -1,0 +1,222 @@
+//! `haversack sync`, `pull` and `push`: takes in what other machines wrote, and sends what is new here.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use haversack::clock::Clock;
+use haversack::store::Locator;
+use haversack::sync::Deletions;
+use serde_json::{Value, json};
+
+use crate::contact::Contact;
+use crate::error::CommandError;
+use crate::home::{self, Manner, Summary, Work};
+use crate::moments::{parse_span, span};
+use crate::remote::Remote;
+use crate::settings::Settings;
+use crate::store::locate;
+use crate::system::SystemClock;
+use crate::ui::Ui;
+
+/// Take in what other machines wrote, and send what is new here
+///
+/// Exits with 0 if everything was taken in and sent that may be, with 1 if it stopped before; what was written here is safe either way.
+#[derive(Debug, Args)]
+pub(crate) struct SyncArgs {
+    /// Look at every file and every plain object in the remote again, and take in what somebody changed there by hand
+    #[arg(long)]
+    full: bool,
+
+    /// Very many deletions at once are meant: send them
+    #[arg(long)]
+    allow_deletes: bool,
+
+    /// Do nothing while the remote has just failed and it is too early to ask again
+    #[arg(long)]
+    when_due: bool,
+
+    /// Stop after this time; what was done until then is whole
+    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    within: Option<i64>,
+
+    /// Why, for the history
+    #[arg(long, short, value_name = "TEXT", default_value = "sync")]
+    message: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Take in what other machines wrote, and send nothing
+#[derive(Debug, Args)]
+pub(crate) struct PullArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Send one file, or everything that is new here
+#[derive(Debug, Args)]
+pub(crate) struct PushArgs {
+    /// The file; everything if left out
+    path: Option<String>,
+
+    /// Why, for the history
+    #[arg(long, short, value_name = "TEXT", default_value = "push")]
+    message: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Result<ExitCode, CommandError> {
+    let remote = Remote::expected(settings)?;
+    if args.when_due
+        && let Some(next) = Contact::of(settings).next_try()
+        && next > SystemClock.now()
+    {
+        let wait = span((next.0 - SystemClock.now().0) / 1000 + 1);
+        ui.note(format!("The remote failed a moment ago. Next try in {wait}, or now: haversack sync"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let manner = Manner {
+        what: if args.full { Work::Full } else { Work::Sync },
+        deletions: if args.allow_deletes { Deletions::Allowed } else { Deletions::Cautious },
+        time: args.within.map(|milliseconds| Duration::from_millis(milliseconds.unsigned_abs())),
+        cause: &args.message,
+    };
+    run(ui, settings, &remote, &manner, args.json)
+}
+
+pub(crate) fn cmd_pull(ui: &mut Ui, settings: &Settings, args: &PullArgs) -> Result<ExitCode, CommandError> {
+    let remote = Remote::expected(settings)?;
+    let manner = Manner { what: Work::Pull, deletions: Deletions::Cautious, time: None, cause: "pull" };
+    run(ui, settings, &remote, &manner, args.json)
+}
+
+pub(crate) fn cmd_push(ui: &mut Ui, settings: &Settings, args: &PushArgs) -> Result<ExitCode, CommandError> {
+    let remote = Remote::expected(settings)?;
+    let locator = args.path.as_deref().map(locate).transpose()?;
+    let what = locator.as_ref().map_or(Work::Sync, Work::PushOne);
+    let manner = Manner { what, deletions: Deletions::Cautious, time: None, cause: &args.message };
+    run(ui, settings, &remote, &manner, args.json)
+}
+
+fn run(
+    ui: &mut Ui,
+    settings: &Settings,
+    remote: &Remote,
+    manner: &Manner<'_>,
+    as_json: bool,
+) -> Result<ExitCode, CommandError> {
+    let bar = ui.progress();
+    let summary = home::sync(settings, remote, manner, &bar);
+    bar.end();
+    let summary = summary?;
+    if as_json {
+        ui.json(&to_json(&summary))?;
+    } else {
+        tell(ui, &summary)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what a sync did, and what it left for somebody to do.
+pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
+    ui.line(headline(summary))?;
+    let report = &summary.report;
+    let mut note = |text: String, cure: &str| ui.line(format!("  {text}\n  → {cure}"));
+    for locator in &report.both_kept {
+        note(format!("{locator}: both versions of a passage are kept"), "haversack conflicts")?;
+    }
+    for locator in &report.edits_won {
+        note(
+            format!("{locator} was deleted on one machine and changed on another: it stays"),
+            &format!("if it is to go: haversack delete {locator}"),
+        )?;
+    }
+    for (locator, why) in &report.held {
+        note(format!("{locator} stays on this machine: {why}"), "change or rename it, then: haversack sync")?;
+    }
+    if !report.waiting_deletions.is_empty() {
+        note(
+            format!("{} deletions wait: they are very many at once", report.waiting_deletions.len()),
+            "haversack restore --deleted, or, if they are meant: haversack sync --allow-deletes",
+        )?;
+    }
+    for locator in &report.refused {
+        note(format!("{locator} cannot be on this disk under its name"), "rename it on another machine")?;
+    }
+    for locator in &report.missing {
+        note(format!("the remote does not have the content of {locator}"), "haversack sync --full")?;
+    }
+    for (name, why) in &report.odd {
+        note(format!("{name}: {why}"), "it is left alone")?;
+    }
+    for name in &summary.vanished {
+        note(
+            format!("{name} is not there or was emptied: nothing was deleted anywhere"),
+            &format!("put it back, or: haversack mount remove {name}"),
+        )?;
+    }
+    if report.out_of_time {
+        note("there was no more time: the rest follows with the next sync".to_owned(), "haversack sync")?;
+    }
+    if let Some(why) = &report.not_folded {
+        note(format!("the log was not folded: {why}"), "it is tried again with the next sync")?;
+    }
+    Ok(())
+}
+
+fn headline(summary: &Summary) -> String {
+    let count = |number: usize| format!("{number} file{}", if number == 1 { "" } else { "s" });
+    let mut parts = Vec::new();
+    if !summary.sent.is_empty() {
+        parts.push(format!("sent {}", count(summary.sent.len())));
+    }
+    if summary.received() > 0 {
+        parts.push(format!("received {}", count(summary.received())));
+    }
+    if !summary.report.merged.is_empty() {
+        parts.push(format!("merged {}", count(summary.report.merged.len())));
+    }
+    if !summary.report.foreign.is_empty() {
+        parts.push(format!("took in {} changed by hand in the remote", count(summary.report.foreign.len())));
+    }
+    let text = parts.join(", ");
+    match text.split_at_checked(1) {
+        Some((first, rest)) => format!("{}{rest}.", first.to_uppercase()),
+        None => "Nothing new.".to_owned(),
+    }
+}
+
+/// Returns what a sync did, for programs.
+pub(crate) fn to_json(summary: &Summary) -> Value {
+    let names = |locators: &[Locator]| locators.iter().map(Locator::to_string).collect::<Vec<_>>();
+    let pairs = |pairs: &[(Locator, String)]| {
+        let pair = |(locator, why): &(Locator, String)| json!({ "path": locator.as_str(), "why": why });
+        pairs.iter().map(pair).collect::<Vec<_>>()
+    };
+    let report = &summary.report;
+    let files = |files: &std::collections::BTreeSet<Locator>| {
+        files.iter().map(Locator::to_string).collect::<Vec<_>>()
+    };
+    json!({
+        "sent": files(&summary.sent),
+        "received": files(&summary.received),
+        "fetched": report.fetched,
+        "merged": names(&report.merged),
+        "both_kept": names(&report.both_kept),
+        "edits_won": names(&report.edits_won),
+        "held": pairs(&report.held),
+        "refused": names(&report.refused),
+        "missing": names(&report.missing),
+        "waiting_deletions": names(&report.waiting_deletions),
+        "foreign": names(&report.foreign),
+        "vanished": summary.vanished,
+        "out_of_time": report.out_of_time,
+    })
+}

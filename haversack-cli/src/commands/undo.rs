@@ -1,0 +1,255 @@
+//! `haversack undo`: takes a change back, keeping what was edited later.
+
+mod join;
+mod last;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use haversack::Change;
+use haversack::clock::Clock;
+use haversack::history::{Undone, take_back};
+use haversack::ids::Timestamp;
+use haversack::log::Commit;
+use haversack::store::{Bytes, ErrorKind, Locator, block_on};
+use serde_json::json;
+
+use super::diff::counts;
+use super::log::headline;
+use crate::error::CommandError;
+use crate::home::Home;
+use crate::moments::parse_span;
+use crate::past::{Enough, Past, Waiting};
+use crate::settings::Settings;
+use crate::store::{locate, open};
+use crate::system::{SystemClock, Timed};
+use crate::ui::{Answer, Ui};
+
+/// Take back the last change, a file's last change, a session, or a join
+///
+/// What was edited later stays. The result is a new version, which syncs like any edit and can itself be taken back.
+#[derive(Debug, Args)]
+pub(crate) struct UndoArgs {
+    /// Only the last change of this file
+    path: Option<String>,
+
+    /// Everything that a session of an agent did; "last" for the newest
+    #[arg(long, value_name = "ID", conflicts_with_all = ["path", "join", "since"])]
+    session: Option<String>,
+
+    /// Everything of the last 30min, 2h, 3d or 1w
+    #[arg(long, value_name = "TIME", value_parser = parse_span, conflicts_with_all = ["path", "join"])]
+    since: Option<i64>,
+
+    /// Leave the store that was joined: its files go, what this machine sent there goes, what was here before comes back
+    #[arg(long, conflicts_with = "path")]
+    join: bool,
+
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a file was before a change, and after it.
+type Before = Option<Bytes>;
+type After = Option<Bytes>;
+
+/// A change that is to be taken back, of one file.
+struct Taken {
+    locator: Locator,
+    before: Before,
+    after: After,
+}
+
+/// What becomes of a file.
+struct Outcome {
+    locator: Locator,
+    now: Option<Bytes>,
+    then: Option<Bytes>,
+    stays: bool,
+}
+
+pub(crate) fn cmd_undo(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Result<ExitCode, CommandError> {
+    if args.join {
+        return join::undo_join(ui, settings, args);
+    }
+    let patience = Timed::for_at_most(None);
+    let home = Home::open(settings)?;
+    let (title, taken) = select(settings, &home, &patience, args)?;
+    let memory = open(settings)?;
+    let read = |locator: &Locator| match block_on(memory.files().read(locator)) {
+        Ok(object) => Ok(Some(object.bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(CommandError::from(error)),
+    };
+    let outcomes = decide(taken, read)?;
+    let changes: Vec<Change> =
+        outcomes.iter().filter(|outcome| !outcome.stays).map(Outcome::change).collect();
+    tell(ui, &title, &outcomes, args)?;
+    if changes.is_empty() {
+        ui.note("There is nothing to take back. See what happened: haversack log");
+        return Ok(ExitCode::from(1));
+    }
+    if args.dry_run {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !args.yes && ui.ask("Take that back? Later edits to these files stay.")? == Answer::No {
+        ui.note("Nothing was changed.");
+        return Ok(ExitCode::from(1));
+    }
+    last::remember(settings, &outcomes)?;
+    block_on(memory.batch(&changes))?;
+    ui.note("Undone. Your other machines follow at their next sync. Changed your mind: haversack undo");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what is to be taken back, newest first, and what to call it.
+fn select(
+    settings: &Settings,
+    home: &Home,
+    patience: &Timed,
+    args: &UndoArgs,
+) -> Result<(String, Vec<Taken>), CommandError> {
+    let path = args.path.as_deref().map(locate).transpose()?;
+    let is_plain = path.is_none() && args.session.is_none() && args.since.is_none();
+    if is_plain && let Some(taken) = last::remembered(settings)? {
+        return Ok(("The last undo is taken back:".to_owned(), taken));
+    }
+    let mut past = Past::open(settings, home, patience)?;
+    let is_about = |locator: &Locator| path.as_ref().is_none_or(|path| locator.is_within(path));
+    let mut taken = Vec::new();
+    if args.session.is_none() {
+        let waiting = past.waiting(home)?.into_iter().filter(|file| is_about(&file.locator));
+        let waiting = waiting.map(|Waiting { locator, before, now }| Taken { locator, before, after: now });
+        taken.extend(waiting);
+    }
+    if !taken.is_empty() && args.since.is_none() {
+        return Ok(("Not sent yet:".to_owned(), taken));
+    }
+    let commits = selected(&mut past, args, &is_about)?;
+    let title = match (commits.as_slice(), &args.session) {
+        ([], _) => String::new(),
+        ([one], None) => headline(one).trim_start().to_owned(),
+        (several, Some(session)) => format!("Session {session}, {} changes:", several.len()),
+        (several, None) => format!("{} changes:", several.len()),
+    };
+    for commit in commits {
+        for change in commit.changes.iter().filter(|change| is_about(&change.locator)) {
+            let (before, after) = past.around(&change.locator, &commit)?;
+            taken.push(Taken { locator: change.locator.clone(), before, after });
+        }
+    }
+    Ok((title, taken))
+}
+
+/// Returns the commits that are meant, newest first.
+fn selected(
+    past: &mut Past<'_>,
+    args: &UndoArgs,
+    is_about: &dyn Fn(&Locator) -> bool,
+) -> Result<Vec<Arc<Commit>>, CommandError> {
+    let now = SystemClock.now();
+    let since = args.since.map(|span| Timestamp(now.0 - span));
+    let mut session = args.session.clone();
+    let device = past.device.clone();
+    let mut commits = Vec::new();
+    past.each(|commit| {
+        let touches = commit.changes.iter().any(|change| is_about(&change.locator));
+        if let Some(wanted) = &mut session {
+            if wanted == "last" && commit.session.is_some() {
+                *wanted = commit.session.clone().unwrap_or_default();
+            }
+            if commit.session.as_ref() == Some(wanted) {
+                commits.push(commit.clone());
+            }
+            return Enough::No;
+        }
+        if let Some(since) = since {
+            if commit.time >= since {
+                commits.push(commit.clone());
+            }
+            return Enough::No;
+        }
+        // The last change of a file is anybody's; the last change of all is this machine's own.
+        let is_meant = args.path.is_some() || Some(&commit.device) == device.as_ref();
+        if touches && is_meant {
+            commits.push(commit.clone());
+            return Enough::Yes;
+        }
+        Enough::No
+    })?;
+    Ok(commits)
+}
+
+/// Decides what becomes of every file.
+fn decide(
+    taken: Vec<Taken>,
+    read: impl Fn(&Locator) -> Result<Option<Bytes>, CommandError>,
+) -> Result<Vec<Outcome>, CommandError> {
+    let mut outcomes: BTreeMap<Locator, Outcome> = BTreeMap::new();
+    for Taken { locator, before, after } in taken {
+        if !outcomes.contains_key(&locator) {
+            let now = read(&locator)?;
+            let outcome = Outcome { locator: locator.clone(), then: now.clone(), now, stays: true };
+            outcomes.insert(locator.clone(), outcome);
+        }
+        let outcome = outcomes.get_mut(&locator).expect("it was just put there");
+        match take_back(&locator, before.as_ref(), after.as_ref(), outcome.then.as_ref()) {
+            Undone::Before(before) => outcome.then = before,
+            Undone::Mixed(bytes) => outcome.then = Some(bytes),
+            Undone::Stays => {}
+        }
+        outcome.stays = outcome.then == outcome.now;
+    }
+    Ok(outcomes.into_values().collect())
+}
+
+impl Outcome {
+    fn change(&self) -> Change {
+        Change::Put { locator: self.locator.clone(), expected: self.now.clone(), bytes: self.then.clone() }
+    }
+
+    fn what(&self) -> String {
+        match (&self.now, &self.then) {
+            _ if self.stays => "stays: it was edited later, or nothing of it is left".to_owned(),
+            (None, _) => "comes back".to_owned(),
+            (Some(_), None) => "goes".to_owned(),
+            (Some(_), Some(_)) => {
+                let (gone, added) = counts(self.now.as_ref(), self.then.as_ref());
+                format!("−{gone} +{added}")
+            }
+        }
+    }
+}
+
+fn tell(ui: &mut Ui, title: &str, outcomes: &[Outcome], args: &UndoArgs) -> Result<(), CommandError> {
+    if args.json {
+        let each = outcomes.iter().map(|outcome| {
+            let (gone, added) = counts(outcome.now.as_ref(), outcome.then.as_ref());
+            let (was, is) = (outcome.now.is_some(), outcome.then.is_some());
+            json!({
+                "path": outcome.locator.as_str(), "stays": outcome.stays, "removed_lines": gone, "added_lines": added,
+                "comes_back": !was && is, "goes": was && !is,
+            })
+        });
+        return ui.json(&json!({ "files": each.collect::<Vec<_>>(), "done": !args.dry_run }));
+    }
+    if outcomes.is_empty() {
+        return Ok(());
+    }
+    ui.line(title)?;
+    for outcome in outcomes {
+        ui.line(format!("  {}   {}", outcome.locator, outcome.what()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! Takes a join back: in the store, what this machine sent with it; here, what came with it.
+//!
+//! The store comes first, through a replica of its own that is never on this disk; then this home leaves the remote; then the files here
+//! become what they were. Each step can be done again, and a crash between two of them is mended by the same command.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use haversack::Change;
+use haversack::history::{Held, History, Undone, take_back};
+use haversack::store::{Backend, Bytes, Condition, ErrorKind, InMemory, Locator, block_on};
+use haversack::sync::{Author, Context, Deletions, Replica, Trouble};
+
+use super::{Outcome, UndoArgs, last, tell};
+use crate::contact::Contact;
+use crate::error::CommandError;
+use crate::home::Home;
+use crate::joined::{self, Joined};
+use crate::remote::{self, Remote};
+use crate::settings::Settings;
+use crate::store::open;
+use crate::system::{RandomIds, SystemClock, Timed};
+use crate::ui::{Answer, Ui};
+
+pub(super) fn undo_join(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Result<ExitCode, CommandError> {
+    let Some(joined) = Joined::of(settings)? else {
+        return Err(CommandError::user(
+            "there is no join to take back",
+            "See what can be taken back: haversack log",
+        ));
+    };
+    let outcomes = here(settings, &joined)?;
+    tell(ui, &format!("The join of {} is taken back:", joined.url), &outcomes, args)?;
+    if args.dry_run {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let question = "Leave that store, take back what this machine sent to it, and restore what was here?";
+    if !args.yes && ui.ask(question)? == Answer::No {
+        ui.note("Nothing was changed.");
+        return Ok(ExitCode::from(1));
+    }
+    let taken = there(settings, &joined)?;
+    leave(settings)?;
+    let memory = open(settings)?;
+    let changes: Vec<Change> =
+        outcomes.iter().filter(|outcome| !outcome.stays).map(Outcome::change).collect();
+    if !changes.is_empty() {
+        last::remember(settings, &outcomes)?;
+        block_on(memory.batch(&changes))?;
+    }
+    Joined::forget(settings)?;
+    ui.note(format!(
+        "Left {}. {taken} of this machine's files were taken back there; the files here are what they were.",
+        joined.url
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Decides what becomes of the files here: what they were, with what was edited since.
+fn here(settings: &Settings, joined: &Joined) -> Result<Vec<Outcome>, CommandError> {
+    let before = joined::kept(settings)?;
+    let memory = open(settings)?;
+    let now = block_on(joined::all(memory.files()))?;
+    let backend = remote::open(settings, &joined.url)?;
+    let patience = Timed::for_at_most(None);
+    let home = Home::open(settings)?;
+    let state = home.memory().state.clone();
+    let store = block_on(haversack::sync::store_at(backend.clone(), &patience))?;
+    let mut history = match store {
+        Some(store) => Some(block_on(History::open(state, Some(backend), store.store, &patience))?),
+        None => None,
+    };
+    let mut outcomes = BTreeMap::new();
+    for locator in before.keys().chain(now.keys()) {
+        if outcomes.contains_key(locator) {
+            continue;
+        }
+        let held = match &mut history {
+            Some(history) => block_on(history.held(locator, joined.position))?,
+            None => Held::Unknown,
+        };
+        let after = match held {
+            Held::Content(bytes) => Some(bytes),
+            // It is not of the store: nothing of it came with the join.
+            Held::Nothing | Held::Unknown => before.get(locator).cloned(),
+        };
+        let (was, is) = (before.get(locator), now.get(locator));
+        let then = match take_back(locator, was, after.as_ref(), is) {
+            Undone::Before(bytes) => bytes,
+            Undone::Mixed(bytes) => Some(bytes),
+            Undone::Stays => is.cloned(),
+        };
+        let (stays, is) = (then == is.cloned(), is.cloned());
+        outcomes.insert(locator.clone(), Outcome { locator: locator.clone(), now: is, then, stays });
+    }
+    Ok(outcomes.into_values().filter(|outcome| !outcome.stays).collect())
+}
+
+/// Takes back in the store what this machine published with the join; returns how many files that were.
+fn there(settings: &Settings, joined: &Joined) -> Result<usize, CommandError> {
+    if joined.published.is_empty() {
+        return Ok(0);
+    }
+    let backend = remote::open(settings, &joined.url)?;
+    let patience = Timed::for_at_most(None);
+    let author = Author { device: joined.device.clone(), ..Author::default() };
+    let context = Context {
+        patience: &patience,
+        deletions: Deletions::Allowed,
+        cause: "undo of a join",
+        ..Context::new(&SystemClock, &RandomIds, &author)
+    };
+    let (files, state) = (Arc::new(InMemory::new()), Arc::new(InMemory::new()));
+    block_on(async {
+        let mut replica = Replica::open(files.clone(), state.clone(), backend.clone(), &RandomIds).await?;
+        replica.pull(context).await?;
+        let Some(store) = replica.store() else { return Ok(0) };
+        let mut history = History::open(state, Some(backend), store, &patience).await?;
+        let mut count = 0;
+        for position in joined.published.iter().rev() {
+            let Some(commit) = history.commit(*position).await? else { continue };
+            let earlier = position.number().checked_sub(1).and_then(haversack::ids::Position::new);
+            for change in &commit.changes {
+                let before = content(history.held(&change.locator, earlier).await?);
+                let after = content(history.held(&change.locator, Some(*position)).await?);
+                let now = read(&*files, &change.locator).await?;
+                let undone = take_back(&change.locator, before.as_ref(), after.as_ref(), now.as_ref());
+                let then = match undone {
+                    Undone::Before(bytes) => bytes,
+                    Undone::Mixed(bytes) => Some(bytes),
+                    Undone::Stays => continue,
+                };
+                count += 1;
+                let written = match then {
+                    Some(bytes) => files.write(&change.locator, bytes, Condition::Any).await.map(drop),
+                    None => files.delete(&change.locator, Condition::Any).await,
+                };
+                written.map_err(Trouble::Local)?;
+            }
+        }
+        replica.sync(context).await?;
+        Ok::<usize, Trouble>(count)
+    })
+    .map_err(CommandError::from)
+}
+
+fn content(held: Held) -> Option<Bytes> {
+    match held {
+        Held::Content(bytes) => Some(bytes),
+        Held::Nothing | Held::Unknown => None,
+    }
+}
+
+async fn read(files: &dyn Backend, locator: &Locator) -> Result<Option<Bytes>, Trouble> {
+    match files.read(locator).await {
+        Ok(object) => Ok(Some(object.bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Trouble::Local(error)),
+    }
+}
+
+/// Forgets the remote, and what was agreed on with it.
+fn leave(settings: &Settings) -> Result<(), CommandError> {
+    Remote::forget(settings)?;
+    Contact::forget(settings)?;
+    for place in Home::open(settings)?.places {
+        block_on(haversack::sync::forget(&*place.state))?;
+    }
+    Ok(())
+}

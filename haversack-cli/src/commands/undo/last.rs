@@ -1,0 +1,63 @@
+//! What the last undo changed, so that it can be taken back: what it took may be in no history.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use haversack::store::{Bytes, Locator};
+use serde::{Deserialize, Serialize};
+
+use super::{Outcome, Taken};
+use crate::error::CommandError;
+use crate::records;
+use crate::settings::Settings;
+use crate::store::open;
+
+#[derive(Serialize, Deserialize)]
+struct Lines {
+    file: Vec<Line>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    path: String,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+fn place(settings: &Settings) -> std::path::PathBuf {
+    settings.state().join("undone.toml")
+}
+
+/// Writes down what an undo is about to do.
+pub(super) fn remember(settings: &Settings, outcomes: &[Outcome]) -> Result<(), CommandError> {
+    let encode = |bytes: &Option<Bytes>| bytes.as_ref().map(|bytes| STANDARD.encode(bytes));
+    let file = outcomes.iter().filter(|outcome| !outcome.stays).map(|outcome| Line {
+        path: outcome.locator.to_string(),
+        before: encode(&outcome.now),
+        after: encode(&outcome.then),
+    });
+    records::write(&place(settings), &Lines { file: file.collect() })
+}
+
+/// Returns what the last undo did, if every file is still as it left it.
+pub(super) fn remembered(settings: &Settings) -> Result<Option<Vec<Taken>>, CommandError> {
+    // What cannot be read any more cannot be taken back this way.
+    let Some(lines) = records::read::<Lines>(&place(settings), "").ok().flatten() else { return Ok(None) };
+    let decode = |text: Option<String>| match text {
+        None => Some(None),
+        Some(text) => STANDARD.decode(text).ok().map(|bytes| Some(Bytes::from(bytes))),
+    };
+    let memory = open(settings)?;
+    let mut taken = Vec::new();
+    for Line { path, before, after } in lines.file {
+        let (Ok(locator), Some(before), Some(after)) = (Locator::parse(&path), decode(before), decode(after))
+        else {
+            return Ok(None);
+        };
+        let now = haversack::store::block_on(memory.files().read(&locator)).ok().map(|object| object.bytes);
+        if now != after {
+            return Ok(None);
+        }
+        taken.push(Taken { locator, before, after });
+    }
+    Ok(Some(taken))
+}

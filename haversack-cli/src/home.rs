@@ -1,0 +1,380 @@
+//! The replicas of a home, and what every command that syncs does with them.
+//!
+//! A home is the directory `memory` and the directories that are bound to prefixes of the store. Each is a replica of its own, with a
+//! state of its own; all of them follow one log.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haversack::clock::Clock;
+use haversack::history::archive::{self, Bounds};
+use haversack::ids::{Position, ReplicaId, Timestamp};
+use haversack::log::Commit;
+use haversack::merge::{Rule, Side, merge};
+use haversack::store::{
+    Backend, BackendExt, Bytes, Condition, DeviceLocal, ErrorKind, Locator, Prefixed, Under, block_on,
+};
+use haversack::sync::{
+    Author, Context, Deletions, Mirror, Outlook, Patience, Progress, Replica, Report, Scope, Trouble, look,
+};
+
+use crate::contact::Contact;
+use crate::error::{CommandError, Fault};
+use crate::gate::NothingPrivate;
+use crate::mounts::{self, Mount};
+use crate::remote::{self, Remote};
+use crate::settings::{Settings, shown};
+use crate::system::{RandomIds, SystemClock, Timed};
+
+/// The most history that is kept beside what the remote has.
+const MAX_HISTORY_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How long history is kept here.
+const MAX_HISTORY_DAYS: i64 = 365;
+
+/// How often a process that syncs already is asked whether it is done.
+const POLL: Duration = Duration::from_millis(20);
+
+/// One replica of a home.
+pub(crate) struct Place {
+    /// What people call it.
+    pub(crate) name: String,
+    /// Its files, at their places in the store.
+    pub(crate) files: Arc<dyn Backend>,
+    /// What it remembers.
+    pub(crate) state: Arc<dyn Backend>,
+    /// Which part of the store it holds.
+    pub(crate) scope: Scope,
+}
+
+impl Place {
+    /// Looks at it, without the remote.
+    pub(crate) fn look(&self) -> Result<Outlook, CommandError> {
+        Ok(block_on(look(&*self.files, self.state.clone(), &self.scope, &NothingPrivate))?)
+    }
+}
+
+/// The replicas of a home.
+pub(crate) struct Home {
+    /// The bound directories that are there, then the memory itself, which follows them all.
+    pub(crate) places: Vec<Place>,
+    /// Bound directories that are not there: nothing is done about them.
+    pub(crate) vanished: Vec<Mount>,
+}
+
+impl Home {
+    /// Opens every replica of the home.
+    pub(crate) fn open(settings: &Settings) -> Result<Home, CommandError> {
+        let mounts = mounts::of(settings)?;
+        let (there, vanished): (Vec<Mount>, Vec<Mount>) = mounts.iter().cloned().partition(Mount::is_there);
+        let mut places = Vec::new();
+        for mount in there {
+            let deeper = mounts.iter().map(|other| other.prefix.clone());
+            let deeper = deeper.filter(|prefix| *prefix != mount.prefix && prefix.is_within(&mount.prefix));
+            places.push(Place {
+                name: shown(&mount.directory),
+                files: Arc::new(Under::new(open_mount(settings, &mount)?, mount.prefix.clone())),
+                state: open_state(settings, mount.state(settings))?,
+                scope: Scope::within(mount.prefix.clone()).except(deeper),
+            });
+        }
+        places.push(Place {
+            name: shown(&settings.memory()),
+            files: Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?),
+            state: open_state(settings, settings.state())?,
+            scope: Scope::default().except(mounts.into_iter().map(|mount| mount.prefix)),
+        });
+        Ok(Home { places, vanished })
+    }
+
+    /// Returns the replica of the memory itself.
+    pub(crate) fn memory(&self) -> &Place {
+        self.places.last().expect("the memory is always there")
+    }
+}
+
+/// Opens a bound directory.
+pub(crate) fn open_mount(settings: &Settings, mount: &Mount) -> Result<Arc<dyn Backend>, CommandError> {
+    Ok(Arc::new(DeviceLocal::open(&mount.directory, settings.shared_locks())?))
+}
+
+fn open_state(settings: &Settings, directory: PathBuf) -> Result<Arc<dyn Backend>, CommandError> {
+    Ok(Arc::new(DeviceLocal::open(directory, settings.locks())?))
+}
+
+/// How a sync is to be done.
+pub(crate) struct Manner<'a> {
+    pub(crate) what: Work<'a>,
+    pub(crate) deletions: Deletions,
+    /// How much time there is.
+    pub(crate) time: Option<Duration>,
+    /// Why, for the history.
+    pub(crate) cause: &'a str,
+}
+
+/// What a sync does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work<'a> {
+    /// Takes in what is new, and sends what differs.
+    Sync,
+    /// Takes in what is new.
+    Pull,
+    /// Sends one file.
+    PushOne(&'a Locator),
+    /// Looks at everything again.
+    Full,
+}
+
+/// What a sync of a home did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Summary {
+    /// Files of ours that others get.
+    pub(crate) sent: BTreeSet<Locator>,
+    /// Files of others that came here.
+    pub(crate) received: BTreeSet<Locator>,
+    /// The rest, of all replicas together.
+    pub(crate) report: Report,
+    /// Bound directories that are not there or were emptied.
+    pub(crate) vanished: Vec<String>,
+    /// The positions that we published.
+    pub(crate) published: Vec<Position>,
+}
+
+/// Syncs every replica of a home, and writes down how it went.
+pub(crate) fn sync(
+    settings: &Settings,
+    remote: &Remote,
+    manner: &Manner<'_>,
+    progress: &dyn Progress,
+) -> Result<Summary, CommandError> {
+    let result = sync_home(settings, remote, manner, progress);
+    let now = SystemClock.now();
+    let contact = match &result {
+        Ok(_) => Contact::reached(now),
+        Err(error) => Contact::of(settings).failed(now, error),
+    };
+    contact.save(settings)?;
+    result
+}
+
+fn sync_home(
+    settings: &Settings,
+    remote: &Remote,
+    manner: &Manner<'_>,
+    progress: &dyn Progress,
+) -> Result<Summary, CommandError> {
+    let backend = remote::open(settings, &remote.url)?;
+    crate::store::complete(settings)?;
+    adopt(settings)?;
+    let home = Home::open(settings)?;
+    let writer = &settings.writer;
+    let author = Author {
+        device: remote.device.clone(),
+        agent: writer.agent.clone(),
+        session: writer.session.clone(),
+    };
+    let patience = Timed::for_at_most(manner.time);
+    let context = Context {
+        gate: &NothingPrivate,
+        patience: &patience,
+        progress,
+        deletions: manner.deletions,
+        cause: manner.cause,
+        ..Context::new(&SystemClock, &RandomIds, &author)
+    };
+    let mut summary = Summary {
+        vanished: home.vanished.iter().map(|mount| shown(&mount.directory)).collect(),
+        ..Summary::default()
+    };
+    let mut recent = Vec::new();
+    let mut store = None;
+    for (index, place) in home.places.iter().enumerate() {
+        let is_memory = index + 1 == home.places.len();
+        if let Work::PushOne(locator) = manner.what
+            && !place.scope.contains(locator)
+        {
+            continue;
+        }
+        let mut replica = open_patiently(settings, place, backend.clone())?;
+        let done = block_on(run(&mut replica, context, manner.what));
+        let commits = replica.take_recent();
+        summary.add(replica.id(), &commits);
+        recent.extend(commits);
+        store = replica.store();
+        match done {
+            Ok(report) => add(&mut summary.report, report),
+            Err(Trouble::Vanished) if !is_memory => summary.vanished.push(place.name.clone()),
+            Err(trouble) => return Err(trouble.into()),
+        }
+        if is_memory && !summary.published.is_empty() && patience.has_time() {
+            // The mirror is derived: what could not be written now is written by the next who sends something.
+            drop(block_on(replica.mirror(context)));
+        }
+    }
+    if let Some(store) = store {
+        let day = 24 * 3600 * 1000;
+        let oldest = Timestamp(SystemClock.now().0 - MAX_HISTORY_DAYS * day);
+        let bounds = Bounds { bytes: MAX_HISTORY_BYTES, oldest };
+        block_on(archive::keep(&*home.memory().state, store, recent, bounds))?;
+    }
+    Ok(summary)
+}
+
+async fn run(replica: &mut Replica, context: Context<'_>, what: Work<'_>) -> Result<Report, Trouble> {
+    match what {
+        Work::Sync => replica.sync(context).await,
+        Work::Pull => replica.pull(context).await,
+        Work::PushOne(locator) => replica.push_one(context, locator).await,
+        Work::Full => replica.reconcile(context, Mirror::On).await,
+    }
+}
+
+/// Opens a replica, waiting for a process that syncs it already.
+pub(crate) fn open_patiently(
+    settings: &Settings,
+    place: &Place,
+    remote: Arc<dyn Backend>,
+) -> Result<Replica, CommandError> {
+    let deadline = Instant::now() + settings.lock_wait;
+    loop {
+        let open = Replica::open(place.files.clone(), place.state.clone(), remote.clone(), &RandomIds);
+        match block_on(open) {
+            Err(Trouble::Busy) if Instant::now() < deadline => std::thread::sleep(POLL),
+            Err(trouble) => return Err(trouble.into()),
+            Ok(replica) => return Ok(replica.with_scope(place.scope.clone())),
+        }
+    }
+}
+
+impl Summary {
+    /// Adds what commits say about whose files went where.
+    fn add(&mut self, replica: ReplicaId, commits: &[(Position, Bytes)]) {
+        for (position, bytes) in commits {
+            let Ok(commit) = Commit::decode(bytes) else { continue };
+            let files = commit.changes.iter().map(|change| change.locator.clone());
+            if commit.replica == replica {
+                self.sent.extend(files);
+                self.published.push(*position);
+            } else {
+                self.received.extend(files);
+            }
+        }
+        // What one replica of this home sent, another received: it did not come from outside.
+        self.received.retain(|locator| !self.sent.contains(locator));
+    }
+
+    /// Returns how many files came here, of which some may have been joined without their commits.
+    pub(crate) fn received(&self) -> usize {
+        self.received.len().max(self.report.fetched)
+    }
+}
+
+fn add(sum: &mut Report, report: Report) {
+    sum.taken += report.taken;
+    sum.published += report.published;
+    sum.fetched += report.fetched;
+    sum.merged.extend(report.merged);
+    sum.both_kept.extend(report.both_kept);
+    sum.edits_won.extend(report.edits_won);
+    sum.held.extend(report.held);
+    sum.refused.extend(report.refused);
+    sum.missing.extend(report.missing);
+    sum.waiting_deletions.extend(report.waiting_deletions);
+    sum.foreign.extend(report.foreign);
+    sum.odd.extend(report.odd);
+    sum.out_of_time |= report.out_of_time;
+    sum.not_folded = report.not_folded.or(sum.not_folded.take());
+}
+
+/// Moves what is in the memory's own directory under a bound prefix to where it belongs.
+///
+/// It was there before the directory was bound, or was written while the directory was not there.
+pub(crate) fn adopt(settings: &Settings) -> Result<(), CommandError> {
+    let mounts = mounts::of(settings)?;
+    if mounts.is_empty() {
+        return Ok(());
+    }
+    let base: Arc<dyn Backend> = Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?);
+    block_on(async {
+        let _turn = base.lock("store", settings.lock_wait).await?;
+        // The deepest first: what is below another's prefix is its own.
+        let mut mounts = mounts;
+        mounts.sort_by(|one, other| other.prefix.cmp(&one.prefix));
+        for mount in mounts.iter().filter(|mount| mount.is_there()) {
+            let here = Prefixed::new(base.clone(), mount.prefix.clone());
+            let files = here.list_all(&Locator::root()).await?;
+            if files.is_empty() {
+                continue;
+            }
+            let there = open_mount(settings, mount)?;
+            for file in files {
+                hand_over(&here, &*there, &file).await?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Moves one file from one backend to another; where both have it, they are merged.
+async fn hand_over(from: &dyn Backend, to: &dyn Backend, locator: &Locator) -> Result<(), CommandError> {
+    let ours = from.read(locator).await?;
+    loop {
+        match to.write(locator, ours.bytes.clone(), Condition::Absent).await {
+            Ok(_) => break,
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            Err(error) => return Err(error.into()),
+        }
+        let theirs = match to.read(locator).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            theirs => theirs?,
+        };
+        if theirs.bytes == ours.bytes {
+            break;
+        }
+        let rule = Rule::of(locator, [&ours.bytes[..], &theirs.bytes[..]]);
+        let sides = [&ours.bytes, &theirs.bytes].map(|bytes| Side { bytes, device: "this machine" });
+        let merged = merge(rule, None, sides[0], sides[1]);
+        if let Some(copy) = merged.copy
+            && let Ok(name) = haversack::merge::conflict_name(locator, &copy)
+        {
+            let _ = to.write(&name, copy, Condition::Any).await?;
+        }
+        match to.write(locator, merged.bytes, Condition::Matches(theirs.version)).await {
+            Ok(written) if written.displaced.is_none() => break,
+            // Somebody saved meanwhile: what was displaced is on its shelf, and is merged with the next sync.
+            Ok(_) => break,
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    from.delete(locator, Condition::Matches(ours.version)).await?;
+    Ok(())
+}
+
+impl From<Trouble> for CommandError {
+    fn from(trouble: Trouble) -> CommandError {
+        let hint = match &trouble {
+            Trouble::Busy => "Wait for it, then run the same command again",
+            Trouble::Remote(_) => "All you wrote is safe on this machine. Try again later: haversack sync",
+            Trouble::Local(_) => "All you wrote is where it was. Check the home: haversack doctor",
+            Trouble::OtherStore { .. } => {
+                "Nothing was written there. Name the right one: haversack remote remove, then haversack join URL"
+            }
+            Trouble::WentBack { .. } | Trouble::Gap { .. } => {
+                "Nothing was written there. If a backup of the remote was put back, put back a newer one"
+            }
+            Trouble::Damaged { why, .. } if why.is_newer() => "Update Haversack on this machine",
+            Trouble::Damaged { .. } | Trouble::Unfit { .. } | Trouble::Unclear(_) => {
+                "Nothing was lost here, and nothing was written there. Look at it: haversack debug log"
+            }
+            Trouble::Vanished => {
+                "Put the files back; if all of them were meant to go: haversack sync --allow-deletes"
+            }
+            Trouble::Outrun => "Other machines write at this moment. Run the same command again",
+            _ => "Nothing was lost here. Run the same command again",
+        };
+        CommandError::caused(Fault::User, &trouble, Some(hint.to_owned()))
+    }
+}

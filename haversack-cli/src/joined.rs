@@ -1,0 +1,88 @@
+//! What was here before a store was joined, so that the join can be taken back: `joined.toml`, and plain copies of the files.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haversack::ids::{Position, Timestamp};
+use haversack::store::{Backend, BackendExt, Bytes, Condition, DeviceLocal, Locator, block_on};
+use serde::{Deserialize, Serialize};
+
+use crate::error::CommandError;
+use crate::records;
+use crate::settings::Settings;
+
+/// A join that can be taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Joined {
+    /// Which remote.
+    pub(crate) url: String,
+    /// What this machine is called there.
+    pub(crate) device: String,
+    /// When.
+    pub(crate) time: Timestamp,
+    /// What this machine published with it.
+    #[serde(default)]
+    pub(crate) published: Vec<Position>,
+    /// How far it came.
+    pub(crate) position: Option<Position>,
+}
+
+fn place(settings: &Settings) -> PathBuf {
+    settings.state().join("joined.toml")
+}
+
+fn copies(settings: &Settings) -> Result<Arc<dyn Backend>, CommandError> {
+    let directory = settings.home.join("state").join("before-join");
+    Ok(Arc::new(DeviceLocal::open(directory, settings.locks())?))
+}
+
+impl Joined {
+    /// Returns the join of a home that can be taken back, if there was one.
+    pub(crate) fn of(settings: &Settings) -> Result<Option<Joined>, CommandError> {
+        records::read(&place(settings), "Remove it; the join can not be taken back then")
+    }
+
+    pub(crate) fn save(&self, settings: &Settings) -> Result<(), CommandError> {
+        records::write(&place(settings), self)
+    }
+
+    /// Forgets the join and the copies.
+    pub(crate) fn forget(settings: &Settings) -> Result<(), CommandError> {
+        records::remove(&place(settings))?;
+        keep(settings, &BTreeMap::new())
+    }
+}
+
+/// Keeps copies of files, in place of those of an earlier join.
+pub(crate) fn keep(settings: &Settings, files: &BTreeMap<Locator, Bytes>) -> Result<(), CommandError> {
+    let copies = copies(settings)?;
+    block_on(async {
+        for locator in copies.list_all(&Locator::root()).await? {
+            if !files.contains_key(&locator) {
+                copies.delete(&locator, Condition::Any).await?;
+            }
+        }
+        for (locator, bytes) in files {
+            let _ = copies.write(locator, bytes.clone(), Condition::Any).await?;
+        }
+        Ok(())
+    })
+}
+
+/// Returns the copies.
+pub(crate) fn kept(settings: &Settings) -> Result<BTreeMap<Locator, Bytes>, CommandError> {
+    let copies = copies(settings)?;
+    block_on(async { all(&*copies).await })
+}
+
+/// Returns every file of a backend.
+pub(crate) async fn all(files: &dyn Backend) -> Result<BTreeMap<Locator, Bytes>, CommandError> {
+    let mut all = BTreeMap::new();
+    for locator in files.list_all(&Locator::root()).await? {
+        let object = files.read(&locator).await?;
+        all.insert(locator, object.bytes);
+    }
+    Ok(all)
+}

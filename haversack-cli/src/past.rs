@@ -1,0 +1,167 @@
+//! The history of a home's store: what was sent and taken in, and what waits.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use haversack::history::{Held, History};
+use haversack::ids::Position;
+use haversack::log::Commit;
+use haversack::store::{Backend, Bytes, ErrorKind, Locator, block_on};
+
+use crate::error::CommandError;
+use crate::home::Home;
+use crate::remote::{self, Remote};
+use crate::settings::Settings;
+use crate::system::Timed;
+
+/// The most commits that are looked through for one answer.
+const MAX_LOOKED_AT: usize = 100_000;
+
+/// The history of a store, from the newest commit that this home knows.
+pub(crate) struct Past<'a> {
+    history: History<'a>,
+    /// The newest position that was taken in.
+    pub(crate) head: Option<Position>,
+    /// What this machine is called.
+    pub(crate) device: Option<String>,
+}
+
+/// A file that differs from what was last agreed on.
+pub(crate) struct Waiting {
+    pub(crate) locator: Locator,
+    /// What was agreed on; `None` for nothing.
+    pub(crate) before: Option<Bytes>,
+    /// What is here; `None` for nothing.
+    pub(crate) now: Option<Bytes>,
+}
+
+impl<'a> Past<'a> {
+    /// Opens the history; a remote that cannot be reached only makes it shorter.
+    pub(crate) fn open(
+        settings: &Settings,
+        home: &Home,
+        patience: &'a Timed,
+    ) -> Result<Past<'a>, CommandError> {
+        let remote = Remote::of(settings)?;
+        let backend = remote.as_ref().and_then(|remote| remote::open(settings, &remote.url).ok());
+        Past::of(home, remote, backend, patience)
+    }
+
+    /// Opens as much of the history as is on this machine.
+    pub(crate) fn local(
+        settings: &Settings,
+        home: &Home,
+        patience: &'a Timed,
+    ) -> Result<Past<'a>, CommandError> {
+        Past::of(home, Remote::of(settings)?, None, patience)
+    }
+
+    fn of(
+        home: &Home,
+        remote: Option<Remote>,
+        backend: Option<Arc<dyn Backend>>,
+        patience: &'a Timed,
+    ) -> Result<Past<'a>, CommandError> {
+        let looks = home.places.iter().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
+        let store = looks.iter().find_map(|look| look.store);
+        let head = looks.iter().filter_map(|look| look.position).max();
+        let Some(store) = store else {
+            return Err(CommandError::user(
+                "there is no history yet: it begins with the first sync",
+                "Name a remote and sync: haversack remote add file:///a/directory, haversack sync",
+            ));
+        };
+        let state = home.memory().state.clone();
+        let history = block_on(History::open(state, backend, store, patience))?;
+        Ok(Past { history, head, device: remote.map(|remote| remote.device) })
+    }
+
+    /// Calls `visit` with the commits from the newest on, until it has enough; tells whether all were at hand.
+    pub(crate) fn each(
+        &mut self,
+        mut visit: impl FnMut(&Arc<Commit>) -> Enough,
+    ) -> Result<AtHand, CommandError> {
+        let newest = self.head.map_or(0, Position::number);
+        for number in (1..=newest).rev().take(MAX_LOOKED_AT) {
+            let Some(position) = Position::new(number) else { break };
+            let Some(commit) = block_on(self.history.commit(position))? else { return Ok(AtHand::Some) };
+            if visit(&commit) == Enough::Yes {
+                break;
+            }
+        }
+        Ok(AtHand::All)
+    }
+
+    /// Returns one commit.
+    pub(crate) fn commit(&mut self, number: u64) -> Result<Arc<Commit>, CommandError> {
+        let position = Position::new(number).filter(|position| Some(*position) <= self.head);
+        let unknown = || {
+            CommandError::user(
+                format!("there is no change {number} at hand"),
+                "See what there is: haversack log",
+            )
+        };
+        block_on(self.history.commit(position.ok_or_else(unknown)?))?.ok_or_else(unknown)
+    }
+
+    /// Returns what a file held after a position; before the first there was nothing.
+    pub(crate) fn held(
+        &mut self,
+        locator: &Locator,
+        position: Option<Position>,
+    ) -> Result<Option<Bytes>, CommandError> {
+        match block_on(self.history.held(locator, position))? {
+            Held::Content(bytes) => Ok(Some(bytes)),
+            Held::Nothing => Ok(None),
+            Held::Unknown => Err(CommandError::user(
+                format!(
+                    "what {locator} was then is not at hand: it is in the remote, which cannot be reached"
+                ),
+                "Try again when it can be: haversack sync",
+            )),
+        }
+    }
+
+    /// Returns what a change did to a file: what it was, and what it became.
+    pub(crate) fn around(
+        &mut self,
+        locator: &Locator,
+        commit: &Commit,
+    ) -> Result<(Option<Bytes>, Option<Bytes>), CommandError> {
+        let before = commit.position.number().checked_sub(1).and_then(Position::new);
+        Ok((self.held(locator, before)?, self.held(locator, Some(commit.position))?))
+    }
+
+    /// Returns what waits to be sent, with what was agreed on before.
+    pub(crate) fn waiting(&mut self, home: &Home) -> Result<Vec<Waiting>, CommandError> {
+        let mut waiting: BTreeMap<Locator, Waiting> = BTreeMap::new();
+        for place in &home.places {
+            let look = place.look()?;
+            let names = [look.created, look.changed, look.deleted, look.waiting_deletions].concat();
+            for locator in names {
+                let before = self.held(&locator, look.position)?;
+                let now = match block_on(place.files.read(&locator)) {
+                    Ok(object) => Some(object.bytes),
+                    Err(error) if error.kind() == ErrorKind::NotFound => None,
+                    Err(error) => return Err(error.into()),
+                };
+                waiting.insert(locator.clone(), Waiting { locator, before, now });
+            }
+        }
+        Ok(waiting.into_values().collect())
+    }
+}
+
+/// Whether a visitor wants more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Enough {
+    Yes,
+    No,
+}
+
+/// Whether everything that was asked for could be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtHand {
+    All,
+    Some,
+}

@@ -1,0 +1,356 @@
+//! Directories bound to prefixes: one backend seen below a prefix, and several of them as one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_lite::StreamExt;
+
+use crate::backend::{
+    Appended, Backend, Condition, Displaced, Durability, Entry, EntryKind, Guard, Info, Listing, Object,
+    Page, Pages, Written,
+};
+use crate::capabilities::{Capabilities, ConflictStrategy};
+use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::ext::{BackendExt, pages_of};
+use crate::locator::Locator;
+use crate::version::TouchMark;
+
+/// A backend whose root is seen as a directory: what [`Prefixed`](crate::Prefixed) does, the other way round.
+///
+/// Nothing is outside of that directory, and nothing can be put there. Haversack's own names at the root are those of the inner backend.
+#[derive(Clone, Debug)]
+pub struct Under {
+    inner: Arc<dyn Backend>,
+    prefix: Locator,
+}
+
+impl Under {
+    /// Returns `inner` as seen below `prefix`.
+    pub fn new(inner: Arc<dyn Backend>, prefix: Locator) -> Under {
+        Under { inner, prefix }
+    }
+
+    /// Returns the place in the inner backend; `None` if it is outside.
+    fn find(&self, locator: &Locator) -> Option<Locator> {
+        let below = locator.below(&self.prefix);
+        below.or_else(|| locator.is_reserved().then(|| locator.clone()))
+    }
+
+    /// Returns the place in the inner backend, which must be inside to be changed.
+    fn inner(&self, operation: Operation, locator: &Locator) -> Result<Locator> {
+        self.find(locator).ok_or_else(|| {
+            let message = format!("only what is below \"{}\" is in this directory", self.prefix);
+            Error::new(ErrorKind::Invalid, operation, locator, message)
+        })
+    }
+
+    fn outer(&self, locator: &Locator) -> Option<Locator> {
+        self.prefix.join(locator).ok()
+    }
+
+    fn displaced(&self, displaced: Option<Displaced>) -> Option<Displaced> {
+        displaced
+            .map(|Displaced { bytes, kept }| Displaced { kept: self.outer(&kept).unwrap_or(kept), bytes })
+    }
+
+    fn absent(operation: Operation, locator: &Locator) -> Error {
+        Error::new(ErrorKind::NotFound, operation, locator, "nothing is there")
+    }
+}
+
+/// Names the place as the caller of the wrapper knows it.
+fn seen_as<T>(locator: &Locator, result: Result<T>) -> Result<T> {
+    result.map_err(|error| error.with_place(locator.as_str()))
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl Backend for Under {
+    async fn read(&self, locator: &Locator) -> Result<Object> {
+        match self.find(locator) {
+            Some(inner) => seen_as(locator, self.inner.read(&inner).await),
+            None => Err(Under::absent(Operation::Read, locator)),
+        }
+    }
+
+    async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
+        let inner = self.inner(Operation::Write, locator)?;
+        let written = seen_as(locator, self.inner.write(&inner, bytes, condition).await)?;
+        Ok(Written { displaced: self.displaced(written.displaced), ..written })
+    }
+
+    async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
+        let inner = self.inner(Operation::Append, locator)?;
+        let appended = seen_as(locator, self.inner.append(&inner, bytes, durability).await)?;
+        Ok(Appended { displaced: self.displaced(appended.displaced), ..appended })
+    }
+
+    async fn barrier(&self) -> Result<()> {
+        self.inner.barrier().await
+    }
+
+    async fn list(&self, locator: &Locator) -> Result<Listing> {
+        let Some(inner) = self.find(locator) else {
+            let above = next_below(&self.prefix, locator);
+            let entries = above.map(|locator| Entry { locator, kind: EntryKind::Directory });
+            return Ok(Listing { entries: entries.into_iter().collect(), odd: Vec::new() });
+        };
+        let listing = seen_as(locator, self.inner.list(&inner).await)?;
+        if locator.is_reserved() && !locator.is_within(&self.prefix) {
+            return Ok(listing);
+        }
+        let entries = listing.entries.into_iter();
+        let entries =
+            entries.filter_map(|entry| Some(Entry { locator: self.outer(&entry.locator)?, ..entry }));
+        Ok(Listing { entries: entries.collect(), odd: listing.odd })
+    }
+
+    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
+        if prefix.is_reserved() && !prefix.is_within(&self.prefix) {
+            return self.inner.scan(prefix, after);
+        }
+        let root = Locator::root();
+        let inner = match self.find(prefix) {
+            Some(inner) => inner,
+            None if self.prefix.is_within(prefix) => root,
+            None => return pages_of(Vec::new(), Vec::new()),
+        };
+        let after_inner = after.and_then(|after| after.below(&self.prefix));
+        if after.is_some() && after_inner.is_none() && after >= Some(&self.prefix) {
+            // It comes after all of it.
+            return pages_of(Vec::new(), Vec::new());
+        }
+        let pages = self.inner.scan(&inner, after_inner.as_ref().filter(|after| !after.is_root()));
+        Box::pin(pages.map(move |page| {
+            let Page { infos, odd } = page?;
+            let infos = infos.into_iter();
+            let infos = infos.filter_map(|info| Some(Info { locator: self.outer(&info.locator)?, ..info }));
+            Ok(Page { infos: infos.collect(), odd })
+        }))
+    }
+
+    async fn info(&self, locator: &Locator) -> Result<Info> {
+        let inner = match self.find(locator) {
+            Some(inner) => inner,
+            None if self.prefix.is_within(locator) => Locator::root(),
+            None => return Err(Under::absent(Operation::Info, locator)),
+        };
+        let info = seen_as(locator, self.inner.info(&inner).await)?;
+        Ok(Info { locator: locator.clone(), ..info })
+    }
+
+    async fn touch_mark(&self) -> Result<TouchMark> {
+        self.inner.touch_mark().await
+    }
+
+    async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
+        let inner = self.inner(Operation::Delete, locator)?;
+        seen_as(locator, self.inner.delete(&inner, condition).await)
+    }
+
+    async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
+        let inner_from = self.inner(Operation::Rename, from)?;
+        let inner_to = self.inner(Operation::Rename, to)?;
+        seen_as(from, self.inner.rename(&inner_from, &inner_to).await)
+    }
+
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        let inner_one = self.inner(Operation::Exchange, one)?;
+        let inner_other = self.inner(Operation::Exchange, other)?;
+        seen_as(one, self.inner.exchange(&inner_one, &inner_other).await)
+    }
+
+    async fn mkdir(&self, locator: &Locator) -> Result<()> {
+        let inner = self.inner(Operation::Mkdir, locator)?;
+        seen_as(locator, self.inner.mkdir(&inner).await)
+    }
+
+    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
+        self.inner.lock(name, wait).await
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        self.inner.conflict_strategy()
+    }
+}
+
+/// Returns the child of `locator` on the way to `prefix`, if it is on the way.
+fn next_below(prefix: &Locator, locator: &Locator) -> Option<Locator> {
+    let rest = prefix.below(locator).filter(|rest| !rest.is_root())?;
+    locator.join(&Locator::parse(rest.segments().next()?).ok()?).ok()
+}
+
+/// A backend with others in the place of some of its directories.
+///
+/// What the backend itself has at those places is not seen. Locks are those of the backend.
+#[derive(Clone, Debug)]
+pub struct Overlay {
+    base: Arc<dyn Backend>,
+    mounts: Vec<(Locator, Arc<dyn Backend>)>,
+}
+
+impl Overlay {
+    /// Returns `base` with the root of each of `mounts` at its prefix; where two have one prefix, the first counts.
+    pub fn new(base: Arc<dyn Backend>, mounts: Vec<(Locator, Arc<dyn Backend>)>) -> Overlay {
+        let mut seen: Vec<(Locator, Arc<dyn Backend>)> = Vec::new();
+        for (prefix, backend) in mounts {
+            if !seen.iter().any(|(other, _)| *other == prefix) {
+                let under = Under::new(backend, prefix.clone());
+                seen.push((prefix, Arc::new(under)));
+            }
+        }
+        // The deepest is asked first.
+        seen.sort_by(|(one, _), (other, _)| other.cmp(one));
+        Overlay { base, mounts: seen }
+    }
+
+    fn at(&self, locator: &Locator) -> &dyn Backend {
+        match self.mounts.iter().find(|(prefix, _)| locator.is_within(prefix)) {
+            Some((_, mount)) => &**mount,
+            None => &*self.base,
+        }
+    }
+
+    fn is_on_the_way(&self, locator: &Locator) -> bool {
+        self.mounts.iter().any(|(prefix, _)| prefix.is_within(locator))
+    }
+
+    /// Returns the backend that has both places.
+    fn both(&self, operation: Operation, one: &Locator, other: &Locator) -> Result<&dyn Backend> {
+        let (first, second) = (self.at(one), self.at(other));
+        let is_above = |locator: &Locator| {
+            self.mounts.iter().any(|(prefix, _)| prefix != locator && prefix.is_within(locator))
+        };
+        if is_above(one) || is_above(other) {
+            let message = "a directory is bound there, and stays where it is";
+            return Err(Error::new(ErrorKind::Unsupported, operation, one, message));
+        }
+        if std::ptr::addr_eq(first, second) {
+            return Ok(first);
+        }
+        let message = format!("\"{other}\" is in another directory: create it there, then delete this one");
+        Err(Error::new(ErrorKind::Unsupported, operation, one, message))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl Backend for Overlay {
+    async fn read(&self, locator: &Locator) -> Result<Object> {
+        self.at(locator).read(locator).await
+    }
+
+    async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
+        self.at(locator).write(locator, bytes, condition).await
+    }
+
+    async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
+        self.at(locator).append(locator, bytes, durability).await
+    }
+
+    async fn barrier(&self) -> Result<()> {
+        self.base.barrier().await?;
+        for (_, mount) in &self.mounts {
+            mount.barrier().await?;
+        }
+        Ok(())
+    }
+
+    async fn list(&self, locator: &Locator) -> Result<Listing> {
+        let Listing { entries, odd } = self.at(locator).list(locator).await?;
+        let mut all: BTreeMap<Locator, EntryKind> =
+            entries.into_iter().map(|entry| (entry.locator, entry.kind)).collect();
+        for (prefix, _) in &self.mounts {
+            if let Some(child) = next_below(prefix, locator) {
+                all.insert(child, EntryKind::Directory);
+            }
+        }
+        let entries = all.into_iter().map(|(locator, kind)| Entry { locator, kind });
+        Ok(Listing { entries: entries.collect(), odd })
+    }
+
+    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
+        if prefix.is_reserved() || !self.is_on_the_way(prefix) {
+            return self.at(prefix).scan(prefix, after);
+        }
+        let (prefix, after) = (prefix.clone(), after.cloned());
+        let all = async move {
+            let Page { mut infos, mut odd } = self.base.scan_all(&prefix).await?;
+            infos.retain(|info| !self.mounts.iter().any(|(mount, _)| info.locator.is_within(mount)));
+            for (mount, backend) in &self.mounts {
+                if mount.is_within(&prefix) || prefix.is_within(mount) {
+                    let page = backend.scan_all(&prefix).await?;
+                    infos.extend(page.infos);
+                    odd.extend(page.odd);
+                }
+            }
+            infos.retain(|info| after.as_ref().is_none_or(|after| info.locator > *after));
+            infos.sort_by(|one, other| one.locator.cmp(&other.locator));
+            Ok((infos, odd))
+        };
+        let all = futures_lite::stream::once_future(all);
+        Box::pin(all.flat_map(|all| match all {
+            Ok((infos, odd)) => pages_of(infos, odd),
+            Err(error) => Box::pin(futures_lite::stream::once(Err(error))),
+        }))
+    }
+
+    async fn info(&self, locator: &Locator) -> Result<Info> {
+        match self.at(locator).info(locator).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            info => return info,
+        }
+        match self.mounts.iter().find(|(prefix, _)| prefix.is_within(locator)) {
+            Some((_, mount)) => mount.info(locator).await,
+            None => Err(Under::absent(Operation::Info, locator)),
+        }
+    }
+
+    async fn touch_mark(&self) -> Result<TouchMark> {
+        self.base.touch_mark().await
+    }
+
+    async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
+        if !self.is_on_the_way(locator) {
+            return self.at(locator).delete(locator, condition).await;
+        }
+        // The directory itself belongs to whoever bound it, and stays.
+        let listing = self.list(locator).await?;
+        let is_bound = |entry: &Entry| self.is_on_the_way(&entry.locator);
+        if listing.odd.is_empty() && listing.entries.iter().all(is_bound) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Invalid, Operation::Delete, locator, "the directory is not empty"))
+    }
+
+    async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
+        self.both(Operation::Rename, from, to)?.rename(from, to).await
+    }
+
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        self.both(Operation::Exchange, one, other)?.exchange(one, other).await
+    }
+
+    async fn mkdir(&self, locator: &Locator) -> Result<()> {
+        self.at(locator).mkdir(locator).await
+    }
+
+    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
+        self.base.lock(name, wait).await
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.base.capabilities()
+    }
+
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        self.base.conflict_strategy()
+    }
+}

@@ -1,0 +1,138 @@
+//! What happened to a store: its log, read from the newest commit back.
+//!
+//! Commits come from the [archive](mod@archive), which every sync adds to, and before that from the remote, if it is at hand. What neither has
+//! is said to be unknown, which is not the same as nothing (`history::unknown_is_not_nothing`).
+
+pub mod archive;
+mod undo;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use haversack_store::{Backend, Bytes, Locator};
+
+pub use self::undo::{Undone, take_back};
+use crate::ids::{ContentHash, Position, StoreId};
+use crate::log::{Carried, Commit, Segment, What};
+use crate::sync::{Patience, Remote, Trouble};
+
+/// The commits of a store as far as they are at hand.
+pub struct History<'a> {
+    archive: Arc<dyn Backend>,
+    remote: Option<Remote>,
+    patience: &'a dyn Patience,
+    store: StoreId,
+    ranges: Vec<archive::Range>,
+    segment: Option<Segment>,
+    commits: BTreeMap<Position, Arc<Commit>>,
+}
+
+/// What a file held at some moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// This.
+    Content(Bytes),
+    /// It was not there.
+    Nothing,
+    /// That can not be told: the commits that say so are not at hand.
+    Unknown,
+}
+
+impl<'a> History<'a> {
+    /// Opens the history of a store: what the state has of it, and what a remote has.
+    pub async fn open(
+        state: Arc<dyn Backend>,
+        remote: Option<Arc<dyn Backend>>,
+        store: StoreId,
+        patience: &'a dyn Patience,
+    ) -> Result<History<'a>, Trouble> {
+        let ranges = archive::ranges(&*state).await.map_err(Trouble::Local)?;
+        let remote = remote.map(Remote::new);
+        let (segment, commits) = (None, BTreeMap::new());
+        Ok(History { archive: state, remote, patience, store, ranges, segment, commits })
+    }
+
+    /// Returns the commit at a position; `None` if it is not at hand.
+    pub async fn commit(&mut self, position: Position) -> Result<Option<Arc<Commit>>, Trouble> {
+        if let Some(commit) = self.commits.get(&position) {
+            return Ok(Some(commit.clone()));
+        }
+        let commit = match self.archived(position).await? {
+            Some(bytes) => Some(bytes),
+            None => self.in_remote(position).await?,
+        };
+        let commit = commit.and_then(|bytes| Commit::decode(&bytes).ok());
+        let Some(commit) = commit.filter(|commit| (commit.store, commit.position) == (self.store, position))
+        else {
+            return Ok(None);
+        };
+        let commit = Arc::new(commit);
+        self.commits.insert(position, commit.clone());
+        Ok(Some(commit))
+    }
+
+    async fn archived(&mut self, position: Position) -> Result<Option<Bytes>, Trouble> {
+        let at_hand = self.segment.as_ref().and_then(|segment| segment.get(position));
+        if let Some(bytes) = at_hand {
+            return Ok(Some(bytes.clone()));
+        }
+        for range in self.ranges.iter().filter(|range| range.contains(position)) {
+            let segment = archive::read(&*self.archive, *range).await.map_err(Trouble::Local)?;
+            let segment = segment.filter(|segment| segment.store == self.store);
+            if let Some(bytes) = segment.as_ref().and_then(|segment| segment.get(position).cloned()) {
+                self.segment = segment;
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn in_remote(&self, position: Position) -> Result<Option<Bytes>, Trouble> {
+        let Some(remote) = &self.remote else { return Ok(None) };
+        match remote.at(self.patience, position).await {
+            Ok(at) => Ok(at.map(|at| at.bytes)),
+            Err(Trouble::Remote(_) | Trouble::Damaged { .. }) => Ok(None),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Returns what a file held right after a position; before the first there was nothing.
+    pub async fn held(&mut self, locator: &Locator, position: Option<Position>) -> Result<Held, Trouble> {
+        // What was added at the end since the last whole content, the latest first.
+        let mut added: Vec<Bytes> = Vec::new();
+        let mut number = position.map_or(0, Position::number);
+        while let Some(position) = Position::new(number) {
+            number -= 1;
+            let Some(commit) = self.commit(position).await? else { return Ok(Held::Unknown) };
+            let Some(change) = commit.changes.iter().find(|change| change.locator == *locator) else {
+                continue;
+            };
+            let carried = match &change.what {
+                What::Delete => return Ok(Held::Nothing),
+                What::Put { content: carried, .. } | What::Append { added: carried, .. } => carried,
+            };
+            let Some(bytes) = self.carried(carried).await? else { return Ok(Held::Unknown) };
+            added.push(bytes);
+            if let What::Put { .. } = change.what {
+                added.reverse();
+                return Ok(Held::Content(added.concat().into()));
+            }
+        }
+        Ok(Held::Nothing)
+    }
+
+    async fn carried(&self, carried: &Carried) -> Result<Option<Bytes>, Trouble> {
+        match carried {
+            Carried::Inline(bytes) => Ok(Some(bytes.clone())),
+            Carried::Object(hash) => self.object(hash).await,
+        }
+    }
+
+    async fn object(&self, hash: &ContentHash) -> Result<Option<Bytes>, Trouble> {
+        let Some(remote) = &self.remote else { return Ok(None) };
+        match remote.object(self.patience, hash).await {
+            Err(Trouble::Remote(_)) => Ok(None),
+            found => found,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Commits that this device has read or made, kept so that history can be told without a remote.
+//!
+//! `history/<first>-<last>` in the state are [segments](Segment), written after a sync; losing them costs a request each. Many
+//! small ones become few large ones, and the oldest go when they are too old or too many.
+
+use haversack_store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Locator, Result as StoreResult};
+
+use crate::ids::{Position, StoreId, Timestamp};
+use crate::log::{Commit, Segment};
+
+/// More files than this are put together.
+const MAX_FILES: usize = 32;
+
+/// Segments of less than this are put together with their neighbours.
+const SMALL_BYTES: u64 = 2 * 1024 * 1024;
+
+/// How much history a device keeps beside what its remote has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The most bytes.
+    pub bytes: u64,
+    /// Commits before this moment go.
+    pub oldest: Timestamp,
+}
+
+/// A file of the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    first: Position,
+    last: Position,
+    size_bytes: u64,
+}
+
+impl Range {
+    /// Tells whether a position is in it.
+    pub fn contains(&self, position: Position) -> bool {
+        self.first <= position && position <= self.last
+    }
+
+    fn locator(&self) -> Locator {
+        place(&format!("history/{}-{}", self.first.key(), self.last.key()))
+    }
+}
+
+/// Returns what there is, sorted.
+pub async fn ranges(state: &dyn Backend) -> StoreResult<Vec<Range>> {
+    let mut ranges = Vec::new();
+    for locator in state.list_all(&place("history")).await? {
+        let Some((first, last)) = locator.name().split_once('-') else { continue };
+        let (Ok(first), Ok(last)) = (Position::from_key(first), Position::from_key(last)) else { continue };
+        match state.info(&locator).await {
+            Ok(info) => ranges.push(Range { first, last, size_bytes: info.size_bytes }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(ranges)
+}
+
+/// Returns a file of the archive; one that cannot be read is as good as none.
+pub(super) async fn read(state: &dyn Backend, range: Range) -> StoreResult<Option<Segment>> {
+    match state.read(&range.locator()).await {
+        Ok(object) => Ok(Segment::decode(&object.bytes).ok()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Adds commits, and keeps the archive within its bounds.
+pub async fn keep(
+    state: &dyn Backend,
+    store: StoreId,
+    mut commits: Vec<(Position, Bytes)>,
+    bounds: Bounds,
+) -> StoreResult<()> {
+    if commits.is_empty() {
+        return Ok(());
+    }
+    let mut there = ranges(state).await?;
+    commits.retain(|(position, _)| !there.iter().any(|range| range.contains(*position)));
+    commits.sort_by_key(|(position, _)| *position);
+    commits.dedup_by_key(|(position, _)| *position);
+    for run in commits.chunk_by(|(one, _), (other, _)| one.next() == Some(*other)) {
+        there.extend(write(state, store, run.to_vec()).await?);
+    }
+    there.sort_by_key(|range| range.first);
+    if there.len() > MAX_FILES {
+        put_together(state, store, &there).await?;
+        there = ranges(state).await?;
+    }
+    prune(state, &there, bounds).await
+}
+
+/// Writes commits that follow one another; those that do not fit together are left to the remote.
+async fn write(
+    state: &dyn Backend,
+    store: StoreId,
+    run: Vec<(Position, Bytes)>,
+) -> StoreResult<Option<Range>> {
+    let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { return Ok(None) };
+    let (first, last) = (*first, *last);
+    let segment = Segment { store, first, last, commits: run.into_iter().map(|(_, bytes)| bytes).collect() };
+    let Ok(bytes) = segment.encode() else { return Ok(None) };
+    let range = Range { first, last, size_bytes: bytes.len() as u64 };
+    let _ = state.write(&range.locator(), bytes, Condition::Any).await?;
+    Ok(Some(range))
+}
+
+/// Makes few large files of many small ones.
+async fn put_together(state: &dyn Backend, store: StoreId, there: &[Range]) -> StoreResult<()> {
+    let small: Vec<Range> = there.iter().copied().filter(|range| range.size_bytes < SMALL_BYTES).collect();
+    for run in small.chunk_by(|one, other| one.last.next() == Some(other.first)) {
+        if run.len() < 2 {
+            continue;
+        }
+        let mut commits = Vec::new();
+        for range in run {
+            let Some(segment) = read(state, *range).await?.filter(|segment| segment.store == store) else {
+                commits.clear();
+                break;
+            };
+            let positions = (segment.first.number()..).filter_map(Position::new);
+            commits.extend(positions.zip(segment.commits));
+        }
+        if write(state, store, commits).await?.is_some() {
+            for range in run {
+                state.delete(&range.locator(), Condition::Any).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lets the oldest go.
+async fn prune(state: &dyn Backend, there: &[Range], bounds: Bounds) -> StoreResult<()> {
+    let mut total: u64 = there.iter().map(|range| range.size_bytes).sum();
+    for range in there {
+        let is_too_much = total > bounds.bytes;
+        if !is_too_much && !is_older(state, *range, bounds.oldest).await? {
+            break;
+        }
+        state.delete(&range.locator(), Condition::Any).await?;
+        total -= range.size_bytes;
+    }
+    Ok(())
+}
+
+/// Tells whether all of a file is older than a moment.
+async fn is_older(state: &dyn Backend, range: Range, oldest: Timestamp) -> StoreResult<bool> {
+    let newest = read(state, range).await?.and_then(|segment| segment.commits.last().cloned());
+    let newest = newest.and_then(|bytes| Commit::decode(&bytes).ok());
+    Ok(newest.is_none_or(|commit| commit.time < oldest))
+}
+
+fn place(name: &str) -> Locator {
+    Locator::parse(name).expect("a plain name")
+}

@@ -1,0 +1,117 @@
+//! How a replica stands, looked at without a remote and without changing anything.
+
+use std::sync::Arc;
+
+use haversack_store::{Backend, Locator, Result as StoreResult};
+
+use super::plan::{self, Elsewhere, Gone};
+use super::scan::{self, StatCache};
+use super::state::{Journal, Known, State};
+use super::{Gate, Scope};
+use crate::ids::{Position, ReplicaId, StoreId};
+
+/// How a replica stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// Who it is; nobody before its first sync.
+    pub replica: Option<ReplicaId>,
+    /// The store it follows, once it was met.
+    pub store: Option<StoreId>,
+    /// The last position that was taken in.
+    pub position: Option<Position>,
+    /// How many files are here.
+    pub files: usize,
+    /// New files that wait to be sent.
+    pub created: Vec<Locator>,
+    /// Changed files that wait to be sent.
+    pub changed: Vec<Locator>,
+    /// Deletions that wait to be sent.
+    pub deleted: Vec<Locator>,
+    /// Deletions that wait until somebody says that they are meant.
+    pub waiting_deletions: Vec<Locator>,
+    /// Whether all files are gone at once.
+    pub has_vanished: bool,
+    /// Files that stay on this device, and why.
+    pub held: Vec<(Locator, String)>,
+    /// Files that this disk cannot hold.
+    pub refused: Vec<Locator>,
+    /// Files whose content the remote does not have.
+    pub missing: Vec<Locator>,
+    /// Files that were not fetched yet.
+    pub unfetched: Vec<Locator>,
+    /// What a process that died left unfinished.
+    pub underway: Underway,
+}
+
+/// What a process that died, or one that is at it, left unfinished: the next sync goes on with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Underway {
+    /// A commit was being published.
+    pub publishing: bool,
+    /// Working files were being changed.
+    pub applying: bool,
+}
+
+impl Outlook {
+    /// Returns how many changes wait to be sent.
+    pub fn waiting(&self) -> usize {
+        self.created.len() + self.changed.len() + self.deleted.len()
+    }
+}
+
+/// Looks at a replica's files and state.
+pub async fn look(
+    files: &dyn Backend,
+    state: Arc<dyn Backend>,
+    scope: &Scope,
+    gate: &dyn Gate,
+) -> StoreResult<Outlook> {
+    let found = State::look(state).await?;
+    let mut outlook = Outlook::default();
+    let mut cache = StatCache::default();
+    let mut known = Known::default();
+    if let Some((state, Journal::Whole | Journal::CutShort)) = found {
+        cache = state.cache().await?;
+        outlook.replica = Some(state.identity.replica);
+        outlook.underway = Underway {
+            publishing: state.publishing().await?.is_some(),
+            applying: state.applying().await?.is_some(),
+        };
+        known = state.known;
+    }
+    outlook.store = known.store;
+    outlook.position = known.head.as_ref().map(|head| head.position);
+    // What belongs into another directory since the last sync is not missed here.
+    let unbound = known.log.files().keys().filter(|locator| !scope.contains(locator)).cloned();
+    known.elsewhere.extend(unbound.map(|locator| (locator, Elsewhere::Unbound)));
+    let mut local = scan::scan(files, &mut cache).await?.contents;
+    local.retain(|locator, _| scope.contains(locator));
+    outlook.files = local.len();
+    let bases = known.bases();
+    let pending = plan::pending(bases, &local);
+    let why = |why: Elsewhere| {
+        let elsewhere = known.elsewhere.iter().filter(move |(_, found)| **found == why);
+        elsewhere.map(|(locator, _)| locator.clone()).collect()
+    };
+    outlook.unfetched = why(Elsewhere::Unfetched);
+    outlook.refused = why(Elsewhere::Refused);
+    outlook.missing = why(Elsewhere::Missing);
+    outlook.held = plan::unfit_names(bases, &pending);
+    match plan::judge_gone(bases, &local, &pending) {
+        Gone::Deleted => outlook.deleted = pending.deleted,
+        Gone::Ask => outlook.waiting_deletions = pending.deleted,
+        Gone::Vanished => outlook.has_vanished = true,
+    }
+    for locator in pending.changed {
+        if outlook.held.iter().any(|(held, _)| *held == locator) {
+            continue;
+        }
+        let Ok(object) = files.read(&locator).await else { continue };
+        match gate.holds(&locator, &object.bytes) {
+            Some(why) => outlook.held.push((locator, why)),
+            None if known.log.files().contains_key(&locator) => outlook.changed.push(locator),
+            None => outlook.created.push(locator),
+        }
+    }
+    Ok(outlook)
+}

@@ -1,0 +1,45 @@
+//! Which part of a store a working directory holds.
+
+use haversack_store::Locator;
+
+/// The part of a store that a working directory holds; the rest of it is in other directories, or nowhere on this device.
+///
+/// What is outside of a replica's scope moves along the log like everything else and is never put in place, looked for or deleted here
+/// (`sync::scope`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    within: Locator,
+    except: Vec<Locator>,
+}
+
+impl Default for Scope {
+    /// Returns the scope of everything.
+    fn default() -> Scope {
+        Scope::within(Locator::root())
+    }
+}
+
+impl Scope {
+    /// Returns the scope of everything below `prefix`.
+    pub fn within(prefix: Locator) -> Scope {
+        Scope { within: prefix, except: Vec::new() }
+    }
+
+    /// Leaves out everything below each of `prefixes`.
+    pub fn except(self, prefixes: impl IntoIterator<Item = Locator>) -> Scope {
+        Scope { except: self.except.into_iter().chain(prefixes).collect(), ..self }
+    }
+
+    /// Tells whether a file is in it.
+    pub fn contains(&self, locator: &Locator) -> bool {
+        locator.is_within(&self.within) && !self.except.iter().any(|prefix| locator.is_within(prefix))
+    }
+
+    /// Tells whether a name is in it; one that no file can have is in none but the whole.
+    pub(crate) fn contains_name(&self, name: &str) -> bool {
+        match Locator::parse(name) {
+            Ok(locator) => self.contains(&locator),
+            Err(_) => self.within.is_root(),
+        }
+    }
+}
