@@ -45,7 +45,7 @@ impl Contact {
     }
 
     pub(crate) fn save(&self, settings: &Settings) -> Result<(), CommandError> {
-        records::write(&place(settings), self)
+        records::write(&place(settings), self, records::Weight::Light)
     }
 
     pub(crate) fn forget(settings: &Settings) -> Result<(), CommandError> {

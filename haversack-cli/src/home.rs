@@ -3,7 +3,7 @@
 //! A home is the directory `memory` and the directories that are bound to prefixes of the store. Each is a replica of its own, with a
 //! state of its own; all of them follow one log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -140,6 +140,8 @@ pub(crate) struct Summary {
     pub(crate) vanished: Vec<String>,
     /// The positions that we published.
     pub(crate) published: Vec<Position>,
+    /// The newest position that this home knew before.
+    known: Option<Position>,
 }
 
 /// Syncs every replica of a home, and writes down how it went.
@@ -149,14 +151,39 @@ pub(crate) fn sync(
     manner: &Manner<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, CommandError> {
-    let result = sync_home(settings, remote, manner, progress);
     let now = SystemClock.now();
-    let contact = match &result {
-        Ok(_) => Contact::reached(now),
-        Err(error) => Contact::of(settings).failed(now, error),
-    };
-    contact.save(settings)?;
-    result
+    match sync_home(settings, remote, manner, progress) {
+        Ok(summary) => {
+            Contact::reached(now).save(settings)?;
+            Ok(summary)
+        }
+        Err(Stopped::There(error)) => {
+            Contact::of(settings).failed(now, &error).save(settings)?;
+            Err(error)
+        }
+        Err(Stopped::Here(error)) => Err(error),
+    }
+}
+
+/// Where it was that a sync could not go on.
+enum Stopped {
+    Here(CommandError),
+    There(CommandError),
+}
+
+impl From<CommandError> for Stopped {
+    fn from(error: CommandError) -> Stopped {
+        Stopped::Here(error)
+    }
+}
+
+impl From<Trouble> for Stopped {
+    fn from(trouble: Trouble) -> Stopped {
+        match trouble {
+            Trouble::Busy | Trouble::Local(_) | Trouble::Vanished => Stopped::Here(trouble.into()),
+            _ => Stopped::There(trouble.into()),
+        }
+    }
 }
 
 fn sync_home(
@@ -164,8 +191,8 @@ fn sync_home(
     remote: &Remote,
     manner: &Manner<'_>,
     progress: &dyn Progress,
-) -> Result<Summary, CommandError> {
-    let backend = remote::open(settings, &remote.url)?;
+) -> Result<Summary, Stopped> {
+    let backend = remote::open(settings, &remote.url).map_err(Stopped::There)?;
     crate::store::complete(settings)?;
     adopt(settings)?;
     let home = Home::open(settings)?;
@@ -188,36 +215,43 @@ fn sync_home(
         vanished: home.vanished.iter().map(|mount| shown(&mount.directory)).collect(),
         ..Summary::default()
     };
-    let mut recent = Vec::new();
-    let mut store = None;
-    for (index, place) in home.places.iter().enumerate() {
-        let is_memory = index + 1 == home.places.len();
-        if let Work::PushOne(locator) = manner.what
-            && !place.scope.contains(locator)
-        {
-            continue;
-        }
-        let mut replica = open_patiently(settings, place, backend.clone())?;
-        let done = block_on(run(&mut replica, context, manner.what));
-        let commits = replica.take_recent();
-        summary.add(replica.id(), &commits);
-        recent.extend(commits);
-        store = replica.store();
-        match done {
+    let is_about = |place: &&Place| match manner.what {
+        Work::PushOne(locator) => place.scope.contains(locator),
+        Work::Sync | Work::Pull | Work::Full => true,
+    };
+    let places: Vec<&Place> = home.places.iter().filter(is_about).collect();
+    let opened = places.iter().map(|place| open_patiently(settings, place, backend.clone()));
+    let opened: Vec<Replica> = opened.collect::<Result<_, _>>()?;
+    // What some replica of this home knew before is no news to a new one.
+    summary.known = opened.iter().filter_map(Replica::position).max();
+    let mut replicas = Vec::new();
+    for (place, mut replica) in places.into_iter().zip(opened) {
+        let is_memory = std::ptr::eq(place, home.memory());
+        match block_on(run(&mut replica, context, manner.what)) {
             Ok(report) => add(&mut summary.report, report),
-            Err(Trouble::Vanished) if !is_memory => summary.vanished.push(place.name.clone()),
-            Err(trouble) => return Err(trouble.into()),
+            Err(Trouble::Vanished) if !is_memory => {
+                summary.vanished.push(place.name.clone());
+                continue;
+            }
+            Err(trouble) => {
+                // What was done until then is in the history all the same.
+                drop(summary.account(&home, &mut replicas));
+                return Err(trouble.into());
+            }
         }
-        if is_memory && !summary.published.is_empty() && patience.has_time() {
-            // The mirror is derived: what could not be written now is written by the next who sends something.
-            drop(block_on(replica.mirror(context)));
-        }
+        replicas.push(replica);
     }
-    if let Some(store) = store {
-        let day = 24 * 3600 * 1000;
-        let oldest = Timestamp(SystemClock.now().0 - MAX_HISTORY_DAYS * day);
-        let bounds = Bounds { bytes: MAX_HISTORY_BYTES, oldest };
-        block_on(archive::keep(&*home.memory().state, store, recent, bounds))?;
+    // What one of them sent, those before it have not taken in yet.
+    let newest = replicas.iter().filter_map(Replica::position).max();
+    for replica in replicas.iter_mut().filter(|replica| replica.position() < newest) {
+        add(&mut summary.report, block_on(replica.pull(context))?);
+    }
+    summary.account(&home, &mut replicas)?;
+    if let Some(replica) =
+        replicas.last_mut().filter(|_| !summary.published.is_empty() && patience.has_time())
+    {
+        // The mirror is derived: what could not be written now is written by the next who sends something.
+        drop(block_on(replica.mirror(context)));
     }
     Ok(summary)
 }
@@ -249,20 +283,27 @@ pub(crate) fn open_patiently(
 }
 
 impl Summary {
-    /// Adds what commits say about whose files went where.
-    fn add(&mut self, replica: ReplicaId, commits: &[(Position, Bytes)]) {
-        for (position, bytes) in commits {
+    /// Adds what the commits say about whose files went where, and keeps them for the history.
+    fn account(&mut self, home: &Home, replicas: &mut [Replica]) -> Result<(), CommandError> {
+        let ours: BTreeSet<ReplicaId> = replicas.iter().map(Replica::id).collect();
+        let store = replicas.iter().find_map(Replica::store);
+        let commits: BTreeMap<Position, Bytes> = replicas.iter_mut().flat_map(Replica::take_recent).collect();
+        for (position, bytes) in commits.iter().filter(|(position, _)| Some(**position) > self.known) {
             let Ok(commit) = Commit::decode(bytes) else { continue };
             let files = commit.changes.iter().map(|change| change.locator.clone());
-            if commit.replica == replica {
+            if ours.contains(&commit.replica) {
                 self.sent.extend(files);
                 self.published.push(*position);
             } else {
                 self.received.extend(files);
             }
         }
-        // What one replica of this home sent, another received: it did not come from outside.
-        self.received.retain(|locator| !self.sent.contains(locator));
+        let Some(store) = store else { return Ok(()) };
+        let day = 24 * 3600 * 1000;
+        let oldest = Timestamp(SystemClock.now().0 - MAX_HISTORY_DAYS * day);
+        let bounds = Bounds { bytes: MAX_HISTORY_BYTES, oldest };
+        let commits = commits.into_iter().collect();
+        Ok(block_on(archive::keep(&*home.memory().state, store, commits, bounds))?)
     }
 
     /// Returns how many files came here, of which some may have been joined without their commits.

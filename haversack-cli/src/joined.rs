@@ -45,7 +45,7 @@ impl Joined {
     }
 
     pub(crate) fn save(&self, settings: &Settings) -> Result<(), CommandError> {
-        records::write(&place(settings), self)
+        records::write(&place(settings), self, records::Weight::Durable)
     }
 
     /// Forgets the join and the copies.

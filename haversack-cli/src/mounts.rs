@@ -52,7 +52,11 @@ pub(crate) fn of(settings: &Settings) -> Result<Vec<Mount>, CommandError> {
 /// Writes them down.
 pub(crate) fn save(settings: &Settings, mounts: &[Mount]) -> Result<(), CommandError> {
     let line = |mount: &Mount| Line { directory: mount.directory.clone(), prefix: mount.prefix.to_string() };
-    records::write(&place(settings), &Lines { mount: mounts.iter().map(line).collect() })
+    records::write(
+        &place(settings),
+        &Lines { mount: mounts.iter().map(line).collect() },
+        records::Weight::Durable,
+    )
 }
 
 impl Mount {

@@ -26,8 +26,17 @@ pub(crate) fn read<T: DeserializeOwned>(place: &Path, cure: &str) -> Result<Opti
     }
 }
 
+/// Whether a record must survive a power failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// It must.
+    Durable,
+    /// Losing it costs nothing that matters.
+    Light,
+}
+
 /// Writes a record; whoever reads meanwhile sees the old one or the new one.
-pub(crate) fn write(place: &Path, record: &impl Serialize) -> Result<(), CommandError> {
+pub(crate) fn write(place: &Path, record: &impl Serialize, weight: Weight) -> Result<(), CommandError> {
     let text = toml::to_string(record)
         .map_err(|error| CommandError::ours(format!("a record cannot be written: {error}")))?;
     let directory = place.parent().unwrap_or(Path::new("."));
@@ -37,9 +46,11 @@ pub(crate) fn write(place: &Path, record: &impl Serialize) -> Result<(), Command
         let draft = place.with_extension(format!("{}.new", std::process::id()));
         let mut out = fs::File::create(&draft)?;
         out.write_all(text.as_bytes())?;
-        out.sync_all()?;
+        if weight == Weight::Durable {
+            out.sync_all()?;
+        }
         fs::rename(&draft, place)?;
-        if cfg!(unix) { fs::File::open(directory)?.sync_all() } else { Ok(()) }
+        if cfg!(unix) && weight == Weight::Durable { fs::File::open(directory)?.sync_all() } else { Ok(()) }
     };
     write().map_err(|error| cannot("write", place, error))
 }

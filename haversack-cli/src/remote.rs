@@ -42,7 +42,7 @@ impl Remote {
 
     /// Writes it down.
     pub(crate) fn save(&self, settings: &Settings) -> Result<(), CommandError> {
-        records::write(&place(settings), self)
+        records::write(&place(settings), self, records::Weight::Durable)
     }
 
     /// Forgets it; the memory stays, here and there.
@@ -51,8 +51,22 @@ impl Remote {
     }
 }
 
-/// Opens the storage at an address.
+/// Opens the storage at an address that is in use; what is not there is not made.
+///
+/// A disk that is not plugged in leaves an empty place behind: a new store in it would be a mistake.
 pub(crate) fn open(settings: &Settings, url: &str) -> Result<Arc<dyn Backend>, CommandError> {
+    let safe = "All you wrote is safe on this machine. Bring the remote back, then: haversack sync";
+    if let Some(directory) = directory_of(url)
+        && !directory.is_dir()
+    {
+        let message = format!("the remote is not there: {}", crate::settings::shown(&directory));
+        return Err(CommandError::user(message, safe));
+    }
+    make(settings, url).map_err(|error| CommandError { hint: Some(safe.to_owned()), ..error })
+}
+
+/// Opens the storage at an address, making it if need be.
+pub(crate) fn make(settings: &Settings, url: &str) -> Result<Arc<dyn Backend>, CommandError> {
     let Some((scheme, _)) = url.split_once("://") else {
         return Err(CommandError::user(
             format!("\"{url}\" is no address of a remote"),
@@ -77,6 +91,11 @@ pub(crate) fn open(settings: &Settings, url: &str) -> Result<Arc<dyn Backend>, C
         };
         CommandError { hint: Some(hint.to_owned()), ..CommandError::from(error) }
     })
+}
+
+/// Returns the directory that an address names, if it names one.
+fn directory_of(url: &str) -> Option<PathBuf> {
+    haversack::store::directory_of(url).ok()
 }
 
 /// Returns what this machine calls itself.

@@ -61,6 +61,7 @@ pub use memory::InMemory;
 pub use mounted::{Overlay, Under};
 pub use prefixed::Prefixed;
 pub use registry::{BadRegistration, Lookup, Open, OpenOptions, Registered, Registry};
+pub use shared_directory::directory_of;
 pub use tier::{Changes, DerivedMaintenance, Sightings, Tier, TierLayout, TiersCollide, look_again};
 pub use version::{Fingerprint, InvalidFingerprint, TouchMark, Version};
 

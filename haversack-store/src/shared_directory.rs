@@ -25,7 +25,8 @@ pub(crate) fn open(address: &str, locks: &str) -> Result<Arc<dyn Backend>> {
     Ok(Arc::new(DeviceLocal::open(&directory, locks)?))
 }
 
-fn directory_of(address: &str) -> Result<PathBuf> {
+/// Returns the directory that a `file://` address names.
+pub fn directory_of(address: &str) -> Result<PathBuf> {
     let refused = |message: &str| Error::at(ErrorKind::Invalid, Operation::Open, address, message);
     let path = address.strip_prefix(SCHEME).ok_or_else(|| refused("it does not begin with file://"))?;
     // `file://host/path` would be another host's.

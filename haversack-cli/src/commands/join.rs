@@ -67,7 +67,10 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
         ui.note("This machine has joined already. Bring it up to date: haversack sync");
         return Ok(ExitCode::SUCCESS);
     }
-    let backend = remote::open(settings, &args.url)?;
+    let backend = remote::open(settings, &args.url).map_err(|error| {
+        let hint = "Name it as file:///home/me/memory, where another machine or home began a store";
+        CommandError { hint: Some(hint.to_owned()), ..error }
+    })?;
     let home = Home::open(settings)?;
     let here = block_on(joined::all(open(settings)?.files()))?;
     let bar = ui.progress();

@@ -66,7 +66,7 @@ pub(crate) fn cmd_remote(
 
 fn add(ui: &mut Ui, settings: &Settings, AddArgs { url, device }: &AddArgs) -> Result<(), CommandError> {
     refuse_second(settings, url)?;
-    let backend = remote::open(settings, url)?;
+    let backend = remote::make(settings, url)?;
     let there = block_on(store_at(backend, &Timed::for_at_most(None)))?;
     let ours = Home::open(settings)?.memory().look()?.store;
     if let Some(there) = there.filter(|there| Some(there.store) != ours) {

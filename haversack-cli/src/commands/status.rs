@@ -161,7 +161,7 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
                 .to_owned(),
         );
     }
-    if !look.waiting_deletions.is_empty() {
+    if !look.waiting_deletions.is_empty() && !look.has_vanished {
         add(
             format!("{} deletions held back: they are very many at once", look.waiting_deletions.len()),
             "deletions held back",

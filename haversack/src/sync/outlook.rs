@@ -100,7 +100,10 @@ pub async fn look(
     match plan::judge_gone(bases, &local, &pending) {
         Gone::Deleted => outlook.deleted = pending.deleted,
         Gone::Ask => outlook.waiting_deletions = pending.deleted,
-        Gone::Vanished => outlook.has_vanished = true,
+        Gone::Vanished => {
+            outlook.has_vanished = true;
+            outlook.waiting_deletions = pending.deleted;
+        }
     }
     for locator in pending.changed {
         if outlook.held.iter().any(|(held, _)| *held == locator) {

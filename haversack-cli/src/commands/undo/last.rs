@@ -35,7 +35,7 @@ pub(super) fn remember(settings: &Settings, outcomes: &[Outcome]) -> Result<(), 
         before: encode(&outcome.now),
         after: encode(&outcome.then),
     });
-    records::write(&place(settings), &Lines { file: file.collect() })
+    records::write(&place(settings), &Lines { file: file.collect() }, records::Weight::Durable)
 }
 
 /// Returns what the last undo did, if every file is still as it left it.

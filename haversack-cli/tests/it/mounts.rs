@@ -1,0 +1,171 @@
+//! Directories that other programs write, bound to places in the memory.
+
+use insta::assert_snapshot;
+
+use crate::machines::{Machines, files_below};
+
+const PREFIX: &str = "claude_memory/lighthouse";
+
+/// Returns a laptop and a desktop, each with a directory bound to the same place.
+fn bound() -> Machines {
+    let machines = Machines::laptop_and_desktop(&[("root.md", "root\n")]);
+    for machine in ["laptop", "desktop"] {
+        let directory = machines.env.path(&format!("{machine}-project"));
+        std::fs::create_dir_all(&directory).expect("made");
+        machines.done(machine, &["mount", "add", &directory.display().to_string(), PREFIX]);
+    }
+    machines
+}
+
+#[test]
+fn a_bound_directory_is_carried() {
+    let machines = bound();
+    let at = |machine: &str, name: &str| machines.env.path(&format!("{machine}-project/{name}"));
+    std::fs::write(at("laptop", "fact.md"), "one\n").expect("written");
+    machines.done("laptop", &["sync"]);
+    machines.done("desktop", &["sync"]);
+    assert_eq!(std::fs::read_to_string(at("desktop", "fact.md")).expect("carried"), "one\n");
+    assert_eq!(machines.files("desktop").len(), 1, "it is only in its directory");
+    // The verbs see it in its place.
+    machines.fed("desktop", &["append", &format!("{PREFIX}/fact.md")], "two\n");
+    assert_eq!(std::fs::read_to_string(at("desktop", "fact.md")).expect("there"), "one\ntwo\n");
+    assert_snapshot!(machines.shown("desktop", &["ls", PREFIX]), @r#"
+    exit 0
+    --- stdout
+    8  claude_memory/lighthouse/fact.md
+    --- stderr
+    "#);
+    machines.settle(&["desktop", "laptop"]);
+    assert_eq!(std::fs::read_to_string(at("laptop", "fact.md")).expect("there"), "one\ntwo\n");
+    assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
+    exit 0
+    --- stdout
+    Nothing new.
+    --- stderr
+    "#);
+}
+
+#[test]
+fn two_directories_at_one_place_are_like_two_machines() {
+    let machines = bound();
+    let second = machines.env.path("second");
+    std::fs::create_dir_all(&second).expect("made");
+    std::fs::write(second.join("other.md"), "other\n").expect("written");
+    std::fs::write(machines.env.path("laptop-project/fact.md"), "one\n").expect("written");
+    machines.done("laptop", &["mount", "add", &second.display().to_string(), PREFIX]);
+    machines.done("laptop", &["sync"]);
+    let first = machines.env.path("laptop-project");
+    assert_eq!(files_below(&first), files_below(&second));
+    assert_eq!(files_below(&first).len(), 2);
+    std::fs::write(first.join("fact.md"), "one\n\nfirst\n").expect("written");
+    std::fs::write(second.join("fact.md"), "zero\n\none\n").expect("written");
+    machines.settle(&["laptop", "desktop"]);
+    let merged = "zero\n\none\n\nfirst\n";
+    for directory in [&first, &second, &machines.env.path("desktop-project")] {
+        assert_eq!(std::fs::read_to_string(directory.join("fact.md")).expect("there"), merged);
+    }
+}
+
+#[test]
+fn a_directory_that_vanished_deletes_nothing() {
+    let machines = bound();
+    let directory = machines.env.path("laptop-project");
+    for name in ["one.md", "two.md", "three.md"] {
+        std::fs::write(directory.join(name), name).expect("written");
+    }
+    machines.settle(&["laptop", "desktop"]);
+    std::fs::rename(&directory, machines.env.path("moved")).expect("moved");
+    assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
+    exit 0
+    --- stdout
+    Nothing new.
+      BASE/user/laptop-project is not there or was emptied: nothing was deleted anywhere
+      → put it back, or: haversack mount remove BASE/user/laptop-project
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
+    exit 1
+    --- stdout
+    1 thing needs you. All you wrote is safe on this machine.
+
+      1  BASE/user/laptop-project is not there; its memory (claude_memory/lighthouse) is kept, and nothing was deleted
+         → put it back, or: haversack mount remove BASE/user/laptop-project
+
+      files      1
+      machines   laptop (this one)
+    --- stderr
+    "#);
+    machines.done("desktop", &["sync"]);
+    assert_eq!(files_below(&machines.env.path("desktop-project")).len(), 3);
+    // Emptied is the same.
+    std::fs::create_dir(&directory).expect("made");
+    machines.done("laptop", &["sync"]);
+    machines.done("desktop", &["sync"]);
+    assert_eq!(files_below(&machines.env.path("desktop-project")).len(), 3);
+    // Let go, its place is in the memory itself again.
+    machines.done("laptop", &["mount", "remove", &directory.display().to_string()]);
+    machines.done("laptop", &["sync"]);
+    assert_eq!(machines.files("laptop").len(), 4);
+}
+
+#[test]
+fn what_was_in_the_memory_before_moves_into_the_directory() {
+    let machines = Machines::new();
+    machines.write("laptop", &format!("{PREFIX}/old.md"), "old\n");
+    machines.write("laptop", &format!("{PREFIX}/both.md"), "# Both\n\nhere\n");
+    let directory = machines.env.path("project");
+    std::fs::create_dir(&directory).expect("made");
+    std::fs::write(directory.join("both.md"), "# Both\n\nthere\n").expect("written");
+    machines.done("laptop", &["mount", "add", &directory.display().to_string(), PREFIX]);
+    assert_eq!(machines.files("laptop").len(), 0);
+    let files = files_below(&directory);
+    assert_eq!(files["old.md"], "old\n");
+    assert!(files["both.md"].contains("here") && files["both.md"].contains("there"), "{files:?}");
+    // Without a remote, letting go brings everything back.
+    machines.done("laptop", &["mount", "remove", &directory.display().to_string()]);
+    assert_eq!(machines.files("laptop").len(), 2);
+    assert_eq!(files_below(&directory).len(), 2);
+}
+
+#[test]
+fn directories_that_are_never_bound() {
+    let machines = Machines::new();
+    for name in [
+        ".ssh",
+        ".aws/deep",
+        ".claude",
+        ".claude/projects",
+        ".claude/projects/-work",
+        "laptop",
+        "laptop/memory",
+    ] {
+        let directory = machines.env.path(name);
+        std::fs::create_dir_all(&directory).expect("made");
+        let shown = machines.shown("laptop", &["mount", "add", &directory.display().to_string(), "x"]);
+        assert!(shown.starts_with("exit 1\n") && shown.contains("is not bound: "), "{name}: {shown}");
+    }
+    let memory = machines.env.path(".claude/projects/-work/memory");
+    std::fs::create_dir_all(&memory).expect("made");
+    machines.done("laptop", &["mount", "add", &memory.display().to_string(), "x"]);
+    let base = machines.env.path("");
+    assert_snapshot!(machines.shown("laptop", &["mount", "add", &base.display().to_string(), "y"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: BASE/user is not bound: it is Haversack's own home, or around it
+    Hint: Bind the directory with the memory files alone
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["mount", "add", "nowhere", "y"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: there is no directory nowhere
+    Hint: Make it first, or name another one
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["mount", "list"]), @r#"
+    exit 0
+    --- stdout
+    x  BASE/user/.claude/projects/-work/memory
+    --- stderr
+    "#);
+}

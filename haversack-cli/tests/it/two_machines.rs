@@ -1,0 +1,580 @@
+//! Two machines and a directory between them, as their users see it.
+
+use insta::assert_snapshot;
+
+use crate::machines::Machines;
+
+const PORTS: &str = "# Ports\n\nstaging listens on 5433\n";
+
+#[test]
+fn from_one_machine_to_the_next() {
+    let machines = Machines::new();
+    machines.write("laptop", "ports.md", PORTS);
+    machines.write("laptop", "notes/lamp.md", "white\n");
+    let url = machines.url();
+    assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
+    exit 0
+    --- stdout
+    On this machine only: there is no remote. Carry it: haversack remote add URL
+
+      files      2
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: this memory has no remote, so there is nothing to sync with
+    Hint: Name one: haversack remote add file:///a/directory, or join one: haversack join URL
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["remote", "add", &url, "--device", "laptop"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    This machine is called "laptop" there. Send what is here: haversack sync
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
+    exit 0
+    --- stdout
+    All well. 2 changes wait to be sent: haversack sync
+
+      files      2
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
+    exit 0
+    --- stdout
+    Sent 2 files.
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
+    exit 0
+    --- stdout
+    In sync. Last contact just now with file://BASE/user/remote
+
+      files      2
+      machines   laptop (this one)
+    --- stderr
+    "#);
+
+    machines.write("desktop", "ports.md", "# Ports\n\nstaging listens on 5434\n");
+    machines.write("desktop", "own.md", "mine\n");
+    assert_snapshot!(machines.shown("desktop", &["remote", "add", &url]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: there is a store already: "laptop"
+    Hint: See what it has and join it: haversack join file://BASE/user/remote
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["join", &url, "--device", "laptop"]), @r#"
+    exit 1
+    --- stdout
+    The store of "laptop": 1 machine (laptop, just now), 2 files.
+      same 0 · only here 1 · only there 1 · different 1 (will be merged, nothing is dropped)
+    --- stderr
+    Error: this needs a yes, and there is nobody to ask
+    Hint: Say it with the command: --yes
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["join", &url, "--device", "laptop", "--yes"]), @r#"
+    exit 0
+    --- stdout
+    The store of "laptop": 1 machine (laptop, just now), 2 files.
+      same 0 · only here 1 · only there 1 · different 1 (will be merged, nothing is dropped)
+    Sent 2 files, received 2 files, merged 1 file.
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["status"]), @r#"
+    exit 0
+    --- stdout
+    In sync. Last contact just now with file://BASE/user/remote
+
+      files      3
+      machines   laptop-2 (this one) · laptop, just now
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["sync"]), @r#"
+    exit 0
+    --- stdout
+    Nothing new.
+    --- stderr
+    "#);
+    machines.done("laptop", &["sync"]);
+    assert_eq!(machines.files("laptop"), machines.files("desktop"));
+    assert_snapshot!(machines.shown("laptop", &["log"]), @r#"
+    exit 0
+    --- stdout
+       2  DATE TIME  laptop-2: join
+          written   own.md
+          appended  ports.md
+       1  DATE TIME  laptop: sync
+          written   notes/lamp.md
+          written   ports.md
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["devices"]), @r#"
+    exit 0
+    --- stdout
+    machine            last change
+    laptop (this one)  just now
+    laptop-2           just now
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["remote", "list"]), @r#"
+    exit 0
+    --- stdout
+    file://BASE/user/remote  this machine is "laptop"  last reached: just now
+    --- stderr
+    "#);
+}
+
+#[test]
+fn a_join_is_taken_back() {
+    let machines = Machines::new();
+    machines.write("laptop", "ports.md", PORTS);
+    machines.write("laptop", "lamp.md", "white\n");
+    machines.done("laptop", &["remote", "add", &machines.url(), "--device", "laptop"]);
+    machines.done("laptop", &["sync"]);
+    let before = machines.files("laptop");
+    machines.write("desktop", "ports.md", "# Ports\n\nstaging listens on 5434\n");
+    machines.write("desktop", "own.md", "mine\n");
+    let own = machines.files("desktop");
+    machines.done("desktop", &["join", &machines.url(), "--device", "desktop", "--yes"]);
+    machines.done("laptop", &["sync"]);
+    assert_ne!(machines.files("laptop"), before);
+    assert_snapshot!(machines.shown("desktop", &["undo", "--join", "--yes"]), @r#"
+    exit 0
+    --- stdout
+    The join of file://BASE/user/remote is taken back:
+      lamp.md   goes
+      ports.md   −1 +0
+    --- stderr
+    Left file://BASE/user/remote. 2 of this machine's files were taken back there; the files here are what they were.
+    "#);
+    assert_eq!(machines.files("desktop"), own);
+    machines.done("laptop", &["sync"]);
+    assert_eq!(machines.files("laptop"), before);
+    assert_snapshot!(machines.shown("desktop", &["sync"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: this memory has no remote, so there is nothing to sync with
+    Hint: Name one: haversack remote add file:///a/directory, or join one: haversack join URL
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["undo", "--join", "--yes"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: there is no join to take back
+    Hint: See what can be taken back: haversack log
+    "#);
+    // It can join again.
+    machines.done("desktop", &["join", &machines.url(), "--device", "desktop", "--yes"]);
+    machines.done("laptop", &["sync"]);
+    assert_eq!(machines.files("laptop"), machines.files("desktop"));
+}
+
+#[test]
+fn the_same_sentence_twice() {
+    let machines = Machines::laptop_and_desktop(&[("project_lighthouse.md", PORTS)]);
+    machines.write("laptop", "project_lighthouse.md", "# Ports\n\nstaging listens on 5435\n");
+    machines.write("desktop", "project_lighthouse.md", "# Ports\n\nstaging listens on 5434\n");
+    machines.done("laptop", &["sync"]);
+    assert_snapshot!(machines.shown("desktop", &["sync"]), @r#"
+    exit 0
+    --- stdout
+    Sent 1 file, received 1 file, merged 1 file.
+      project_lighthouse.md: both versions of a passage are kept
+      → haversack conflicts
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["status"]), @r#"
+    exit 1
+    --- stdout
+    1 thing needs you. All you wrote is safe on this machine.
+
+      1  project_lighthouse.md has two versions of one passage (one from laptop)
+         → haversack conflicts
+
+      files      1
+      machines   desktop (this one) · laptop, just now
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["status", "--line"]), @r#"
+    exit 1
+    --- stdout
+    haversack: two versions
+    --- stderr
+    "#);
+    machines.done("desktop", &["resolve", "1", "--keep", "1"]);
+    machines.settle(&["desktop", "laptop"]);
+    assert_eq!(machines.files("laptop"), machines.files("desktop"));
+    machines.done("laptop", &["status"]);
+}
+
+#[test]
+fn what_is_not_sent_yet_is_seen_and_taken_back() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS), ("lamp.md", "white\n")]);
+    machines.write("laptop", "ports.md", "# Ports\n\nstaging listens on 1\n");
+    machines.write("laptop", "new.md", "new\n");
+    std::fs::remove_file(machines.path("laptop", "lamp.md")).expect("removed");
+    assert_snapshot!(machines.shown("laptop", &["log", "-n", "1"]), @r#"
+    exit 0
+    --- stdout
+    not sent yet
+          deleted   lamp.md
+          new       new.md
+          changed   ports.md
+       1  DATE TIME  laptop: sync
+          written   lamp.md
+          written   ports.md
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["diff"]), @r#"
+    exit 0
+    --- stdout
+    --- a/lamp.md
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -white
+    --- /dev/null
+    +++ b/new.md
+    @@ -0,0 +1 @@
+    +new
+    --- a/ports.md
+    +++ b/ports.md
+    @@ -1,3 +1,3 @@
+     # Ports
+     
+    -staging listens on 5433
+    +staging listens on 1
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
+    exit 0
+    --- stdout
+    All well. 3 changes wait to be sent: haversack sync
+
+      files      2
+      machines   laptop (this one)
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["undo"]), @r#"
+    exit 1
+    --- stdout
+    Not sent yet:
+      lamp.md   comes back
+      new.md   goes
+      ports.md   −1 +1
+    --- stderr
+    Error: this needs a yes, and there is nobody to ask
+    Hint: Say it with the command: --yes
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["undo", "--yes"]), @r#"
+    exit 0
+    --- stdout
+    Not sent yet:
+      lamp.md   comes back
+      new.md   goes
+      ports.md   −1 +1
+    --- stderr
+    Undone. Your other machines follow at their next sync. Changed your mind: haversack undo
+    "#);
+    assert_eq!(machines.files("laptop"), machines.files("desktop"));
+    assert_snapshot!(machines.shown("laptop", &["undo", "--yes"]), @r#"
+    exit 0
+    --- stdout
+    The last undo is taken back:
+      lamp.md   goes
+      new.md   comes back
+      ports.md   −1 +1
+    --- stderr
+    Undone. Your other machines follow at their next sync. Changed your mind: haversack undo
+    "#);
+    assert_eq!(machines.read("laptop", "new.md").as_deref(), Some("new\n"));
+    assert_eq!(machines.read("laptop", "lamp.md"), None);
+}
+
+#[test]
+fn a_session_is_taken_back_and_later_edits_stay() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
+    machines.write("laptop", "ports.md", "# Ports\n\nstaging listens on 9\n");
+    machines.write("laptop", "feedback_ports.md", "wrong\n");
+    let mut sync = machines.command("laptop", &["sync", "-m", "end of session"]);
+    sync.env("HAVERSACK_AGENT", "claude-code").env("HAVERSACK_SESSION", "91c2");
+    assert!(sync.output().expect("ran").status.success());
+    machines.done("desktop", &["sync"]);
+    machines.write("desktop", "ports.md", "# Ports\n\nstaging listens on 9\n\nlive listens on 80\n");
+    machines.done("desktop", &["sync"]);
+    assert_snapshot!(machines.shown("desktop", &["log", "-n", "2"]), @r#"
+    exit 0
+    --- stdout
+       3  DATE TIME  desktop: sync
+          appended  ports.md
+       2  DATE TIME  laptop claude-code session 91c2: end of session
+          written   feedback_ports.md
+          written   ports.md
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["diff", "--at", "2", "ports.md"]), @r#"
+    exit 0
+    --- stdout
+    --- a/ports.md
+    +++ b/ports.md
+    @@ -1,3 +1,3 @@
+     # Ports
+     
+    -staging listens on 5433
+    +staging listens on 9
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["undo", "--session", "91c2", "--yes"]), @r#"
+    exit 0
+    --- stdout
+    Session 91c2, 1 changes:
+      feedback_ports.md   goes
+      ports.md   −1 +1
+    --- stderr
+    Undone. Your other machines follow at their next sync. Changed your mind: haversack undo
+    "#);
+    assert_eq!(
+        machines.read("desktop", "ports.md").as_deref(),
+        Some("# Ports\n\nstaging listens on 5433\n\nlive listens on 80\n")
+    );
+    machines.settle(&["desktop", "laptop"]);
+    assert_eq!(machines.files("laptop"), machines.files("desktop"));
+    assert_eq!(machines.read("laptop", "feedback_ports.md"), None);
+    assert_snapshot!(machines.shown("laptop", &["undo", "--session", "nobody"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    There is nothing to take back. See what happened: haversack log
+    "#);
+}
+
+#[test]
+fn a_file_comes_back_as_it_was() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
+    machines.write("laptop", "ports.md", "second\n");
+    machines.done("laptop", &["sync"]);
+    machines.write("laptop", "ports.md", "third\n");
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["delete", "ports.md"]);
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["restore", "ports.md"]);
+    assert_eq!(machines.read("laptop", "ports.md").as_deref(), Some("third\n"));
+    machines.done("laptop", &["restore", "ports.md", "--at", "1"]);
+    assert_eq!(machines.read("laptop", "ports.md").as_deref(), Some(PORTS));
+    assert_snapshot!(machines.shown("laptop", &["restore", "ports.md", "--at", "77"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: there is no change 77 at hand
+    Hint: See what there is: haversack log
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["restore", "nothing.md"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    There is nothing to bring back. See what happened: haversack log
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["restore"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: a file has to be named
+    Hint: Name it, or bring back all deletions that were not sent: haversack restore --deleted
+    "#);
+}
+
+#[test]
+fn many_deletions_wait() {
+    let files: Vec<(String, String)> =
+        (0..23).map(|number| (format!("note-{number:02}.md"), format!("{number}\n"))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let machines = Machines::laptop_and_desktop(&files);
+    for (name, _) in &files[..20] {
+        std::fs::remove_file(machines.path("laptop", name)).expect("removed");
+    }
+    assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
+    exit 0
+    --- stdout
+    Nothing new.
+      20 deletions wait: they are very many at once
+      → haversack restore --deleted, or, if they are meant: haversack sync --allow-deletes
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
+    exit 1
+    --- stdout
+    1 thing needs you. All you wrote is safe on this machine.
+
+      1  20 deletions held back: they are very many at once
+         → haversack restore --deleted, or, if they are meant: haversack sync --allow-deletes
+
+      files      3
+      machines   laptop (this one)
+    --- stderr
+    "#);
+    machines.done("laptop", &["restore", "--deleted"]);
+    assert_eq!(machines.files("laptop"), machines.files("desktop"));
+    std::fs::remove_dir_all(machines.path("laptop", "")).expect("removed");
+    assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: all files are gone at once; nothing was deleted anywhere
+    Hint: Put the files back; if all of them were meant to go: haversack sync --allow-deletes
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
+    exit 1
+    --- stdout
+    1 thing needs you. All you wrote is safe on this machine.
+
+      1  All files of laptop/memory are gone at once: nothing was deleted anywhere else
+         → put them back, or: haversack restore --deleted, or, if they were meant to go: haversack sync --allow-deletes
+
+      files      0
+      machines   laptop (this one)
+    --- stderr
+    "#);
+    machines.done("laptop", &["restore", "--deleted"]);
+    for (name, _) in &files[..20] {
+        std::fs::remove_file(machines.path("laptop", name)).expect("removed");
+    }
+    machines.done("laptop", &["sync", "--allow-deletes"]);
+    machines.done("desktop", &["sync"]);
+    assert_eq!(machines.files("desktop").len(), 3);
+}
+
+#[test]
+fn without_the_remote_everything_works_and_waits() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
+    let (remote, away) = (machines.env.path("remote"), machines.env.path("away"));
+    std::fs::rename(&remote, &away).expect("moved");
+    machines.write("laptop", "new.md", "new\n");
+    assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: the remote is not there: BASE/user/remote
+    Hint: All you wrote is safe on this machine. Bring the remote back, then: haversack sync
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
+    exit 1
+    --- stdout
+    1 thing needs you. All you wrote is safe on this machine; 1 change waits to be sent.
+
+      1  Nothing sent: the remote is not there: BASE/user/remote
+         → All you wrote is safe on this machine. Bring the remote back, then: haversack sync
+
+      files      2
+      next try   in SECONDS, or now: haversack sync
+      machines   laptop (this one)
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["status", "--line"]), @r#"
+    exit 1
+    --- stdout
+    haversack: 1 waiting, remote fails
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["sync", "--when-due"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    The remote failed a moment ago. Next try in SECONDS, or now: haversack sync
+    "#);
+    machines.done("laptop", &["log"]);
+    assert!(!remote.exists(), "nothing new is begun in its place");
+    std::fs::rename(&away, &remote).expect("moved");
+    machines.settle(&["laptop", "desktop"]);
+    assert_eq!(machines.files("laptop"), machines.files("desktop"));
+    machines.done("laptop", &["status"]);
+}
+
+#[test]
+fn what_is_private_stays_here() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
+    machines.write("laptop", "server.pem", "x\n");
+    machines.write("laptop", "notes.md", "-----BEGIN RSA PRIVATE KEY-----\nabc\n");
+    machines.write("laptop", "7f3a.jsonl", "{\"parentUuid\":null,\"sessionId\":\"7f3a\"}\n");
+    assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
+    exit 0
+    --- stdout
+    Nothing new.
+      7f3a.jsonl stays on this machine: it is the transcript of a session
+      → change or rename it, then: haversack sync
+      notes.md stays on this machine: it holds a private key
+      → change or rename it, then: haversack sync
+      server.pem stays on this machine: a file with this ending holds a key
+      → change or rename it, then: haversack sync
+    --- stderr
+    "#);
+    machines.done("desktop", &["sync"]);
+    assert_eq!(machines.files("desktop").len(), 1);
+    let kept = crate::machines::files_below(&machines.env.path("remote"));
+    assert!(!kept.values().any(|text| text.contains("abc")), "{kept:?}");
+}
+
+#[test]
+fn one_file_goes_alone() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
+    machines.write("laptop", "one.md", "one\n");
+    machines.write("laptop", "two.md", "two\n");
+    assert_snapshot!(machines.shown("laptop", &["push", "one.md"]), @r#"
+    exit 0
+    --- stdout
+    Sent 1 file.
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["pull"]), @r#"
+    exit 0
+    --- stdout
+    Received 1 file.
+    --- stderr
+    "#);
+    assert_eq!(machines.read("desktop", "two.md"), None);
+}
+
+#[test]
+fn addresses_that_are_refused() {
+    let machines = Machines::new();
+    for url in ["/srv/memory", "file://relative", "s3://bucket", "floppy://a"] {
+        let shown = machines.shown("laptop", &["remote", "add", url]);
+        assert!(shown.starts_with("exit 1\n") && shown.contains("Hint: "), "{shown}");
+    }
+    let synced = machines.env.path("Dropbox");
+    std::fs::create_dir_all(synced.join(".dropbox.cache")).expect("made");
+    let url = format!("file://{}/memory", synced.display());
+    assert_snapshot!(machines.shown("laptop", &["remote", "add", &url]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: could not open file://BASE/user/Dropbox/memory: it is in a folder that Dropbox replicates: two machines at once would not see each other's writes there
+    Hint: Name a directory on a disk of this machine, or one that is carried
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["join", &machines.url(), "--yes"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: the remote is not there: BASE/user/remote
+    Hint: Name it as file:///home/me/memory, where another machine or home began a store
+    "#);
+}
+
+#[test]
+fn what_somebody_changed_in_the_remote_by_hand_is_taken_in() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
+    let plain = machines.env.path("remote").join("ports.md");
+    assert_eq!(std::fs::read_to_string(&plain).expect("mirrored"), PORTS);
+    std::fs::write(&plain, format!("{PORTS}\nby hand\n")).expect("written");
+    machines.done("laptop", &["sync"]);
+    assert_snapshot!(machines.shown("laptop", &["sync", "--full"]), @r#"
+    exit 0
+    --- stdout
+    Sent 1 file, merged 1 file, took in 1 file changed by hand in the remote.
+    --- stderr
+    "#);
+    machines.done("desktop", &["sync"]);
+    assert!(machines.read("desktop", "ports.md").expect("there").contains("by hand"));
+}
