@@ -43,79 +43,44 @@ use crate::error::CommandError;
 use crate::settings::Resolved;
 use crate::ui::Ui;
 
-/// What to do.
+/// What to do; each command says in its own arguments what it is for.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See it work, in a sandbox
     Demo(demo::DemoArgs),
-    /// Tell whether all is well, and what to do if not
     Status(status::StatusArgs),
-    /// Check everything that memory depends on
     Doctor(doctor::DoctorArgs),
-    /// Show where memory can live, and what each place promises
     Backends(backends::BackendsArgs),
-    /// List what is in a directory
     Ls(ls::LsArgs),
-    /// Print a file as it is
     View(view::ViewArgs),
-    /// Make a new file
     Create(create::CreateArgs),
-    /// Replace a text that occurs exactly once in a file
     StrReplace(str_replace::StrReplaceArgs),
-    /// Insert whole lines after a line of a file
     Insert(insert::InsertArgs),
-    /// Add to the end of a file, making it if need be
     Append(append::AppendArgs),
-    /// Delete a file or an empty directory
     Delete(delete::DeleteArgs),
-    /// Move a file or directory to a name that is free
     Rename(rename::RenameArgs),
-    /// Show the kinds of memory: how each is recognised, merged and loaded
     Kinds(kinds::KindsArgs),
-    /// Begin a memory of a kind, from its template
     New(new::NewArgs),
-    /// Check that every memory is as its kind wants it
     Check(check::CheckArgs),
-    /// Take in what other machines wrote, and send what is new here
     Sync(sync::SyncArgs),
-    /// Take in what other machines wrote, and send nothing
     #[command(hide = true)]
     Pull(sync::PullArgs),
-    /// Send one file, or everything that is new here
     #[command(hide = true)]
     Push(sync::PushArgs),
-    /// Join a store: its memory comes here, and this machine's memory goes there
     Join(join::JoinArgs),
-    /// Show who wrote what, on which machine, when and why
     Log(log::LogArgs),
-    /// Show what waits to be sent, or what a change did
     Diff(diff::DiffArgs),
-    /// Bring a file back as it once was
     Restore(restore::RestoreArgs),
-    /// Take back the last change, a file's last change, a session, or a join
     Undo(undo::UndoArgs),
-    /// Show the machines that write to this memory, or take one off the list
     Devices(devices::DevicesArgs),
-    /// Bind directories that other programs write to places in this memory
     Mount(mount::MountArgs),
-    /// Manage where the devices of this memory meet
     Remote(remote::RemoteArgs),
-    /// Show what two devices wrote in the same place
     Conflicts(conflicts::ConflictsArgs),
-    /// Settle a conflict by saying what stays
     Resolve(resolve::ResolveArgs),
-    /// Manage settings
     Config(config::ConfigArgs),
-    /// Answer memory-tool commands: one JSON object per line in, one per line out
     MemoryTool(memory_tool::MemoryToolArgs),
-    /// Show what there is
     Help(help::HelpArgs),
-    /// Look into the files that Haversack keeps for itself
     #[command(hide = true)]
     Debug(debug::DebugArgs),
-    /// Write as one of the demo's processes
-    #[command(hide = true)]
-    DemoWriter(demo::writer::WriterArgs),
 }
 
 /// Runs a command and returns the exit code of what it found.
@@ -168,7 +133,6 @@ pub(crate) fn run(
         Command::MemoryTool(args) => memory_tool::cmd_memory_tool(ui, settings, args),
         Command::Help(args) => help::cmd_help(ui, args),
         Command::Debug(args) => debug::cmd_debug(ui, settings, args),
-        Command::DemoWriter(args) => demo::writer::cmd_demo_writer(ui, args),
     }
 }
 

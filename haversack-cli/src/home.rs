@@ -89,6 +89,14 @@ impl Home {
         Ok(Home { places, vanished })
     }
 
+    /// Forgets what was agreed on with a store, so that the next sync starts anew.
+    pub(crate) fn forget(&self) -> Result<(), CommandError> {
+        for place in &self.places {
+            block_on(haversack::sync::forget(&*place.state))?;
+        }
+        Ok(())
+    }
+
     /// Returns the replica of the memory itself.
     pub(crate) fn memory(&self) -> &Place {
         self.places.last().expect("the memory is always there")

@@ -26,6 +26,11 @@ pub(crate) fn span(seconds: i64) -> String {
     format!("{count} {unit}")
 }
 
+/// Returns how many there are of something.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Returns a moment on this machine's clock.
 pub(crate) fn local(then: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(then.0) {

@@ -144,7 +144,7 @@ fn wrapped(text: &str, column: usize) -> Vec<String> {
     for line in text.lines() {
         let mut rest: Vec<char> = line.chars().collect();
         while rest.len() > column {
-            let space = rest[..=column].iter().rposition(|c| *c == ' ').filter(|at| *at > column / 2);
+            let space = rest[..=column].iter().rposition(|c| *c == ' ').filter(|at| *at >= column / 2);
             let tail = rest.split_off(space.unwrap_or(column));
             rows.push(rest.into_iter().collect());
             rest = tail.into_iter().skip_while(|c| space.is_some() && *c == ' ').collect();

@@ -19,6 +19,7 @@ pub(crate) struct CreateArgs {
     path: String,
 
     /// Its text, taken as it is; stdin if left out
+    #[arg(allow_hyphen_values = true)]
     text: Option<String>,
 
     /// Print JSON

@@ -1,263 +1,414 @@
-//! `haversack demo`: the promises of the local store, tried before your eyes.
+//! `haversack demo`: two machines, edits that stand against each other, a killed sync, and nothing lost.
 //!
-//! Every line is counted in this run and checked before it is printed; a promise that does not hold ends
-//! the demo with exit code 1.
+//! Everything that is told was done in this run by the program itself, as a user would call it, and is checked before it is
+//! printed; what is not so ends the demo with the difference and exit code 1.
 
-pub(crate) mod writer;
+mod crash;
+mod outcome;
+mod rivals;
+mod sandbox;
+mod script;
+mod tally;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::Arc;
-use std::time::Instant;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use haversack::store::{Blocking, Condition, DeviceLocal, Locator};
+use serde_json::{Value, json};
 
+use self::crash::Killed;
+use self::outcome::{Outcome, Said};
+use self::rivals::Git;
+use self::sandbox::Sandbox;
+use self::script::{Change, Edit, Machine, Script};
+use self::tally::{Course, Fate, Files, Tally};
 use crate::error::CommandError;
 use crate::settings::shown;
 use crate::ui::Ui;
-use writer::How;
 
-/// How many edits each of the two writers makes.
-const EDITS: usize = 100;
+/// How long people are given to read a step.
+const PAUSE: Duration = Duration::from_millis(1200);
 
-/// How often a writer is killed.
-const KILLS: usize = 20;
-
-/// Names that have led other tools out of their directory.
-const HOSTILE: [&str; 12] = [
-    "../outside.md",
-    "/etc/../../outside.md",
-    "notes/../../outside.md",
-    "..\\outside.md",
-    "link/outside.md",
-    "link",
-    "notes.md\0.txt",
-    "con.md",
-    "~/outside.md",
-    "%2e%2e/outside.md",
-    ".haversack/store.json",
-    "C:\\outside.md",
-];
+/// What a sync that was killed leaves for `status` to say.
+const UNFINISHED: &str = "not finished";
 
 /// See it work, in a sandbox
+///
+/// Two machines change the same memory, one is killed in the middle of its sync, and both come to the same files. Each line is checked
+/// before it is printed; one that is not so ends the demo with exit code 1. Touches nothing of yours, and needs no network.
+///
+/// Beside it, the same edits with tools by which the machine that wrote a file last wins, at their best: a deletion of a file that
+/// nobody else changed goes through. And with git, if it is here: two clones, a commit in each, a push and a pull.
 #[derive(Debug, Args)]
-pub(crate) struct DemoArgs {}
+pub(crate) struct DemoArgs {
+    /// Pause after each step, to present it
+    #[arg(long, conflicts_with = "json")]
+    slow: bool,
 
-pub(crate) fn cmd_demo(ui: &mut Ui, _args: &DemoArgs) -> Result<ExitCode, CommandError> {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn cmd_demo(ui: &mut Ui, args: &DemoArgs) -> Result<ExitCode, CommandError> {
     let started = Instant::now();
     let sandbox = Sandbox::new()?;
-    ui.line(format!(
-        "One memory, several writers, in {}. Your own memory is not touched.",
-        shown(&sandbox.base)
-    ))?;
-    ui.line("")?;
+    let script = script::script(jiff::Zoned::now().date());
+    let mut teller =
+        Teller { ui, is_silent: args.json, pause: if args.slow { PAUSE } else { Duration::ZERO } };
+    let place = shown(&sandbox.base);
+    teller
+        .tell(&[format!("Two machines, one shared folder, in {place}. Your own memory is not touched.")])?;
 
-    let shared = race(&sandbox, How::CompareAndSwap)?;
-    ui.line(step(1, "Two processes edit one file at once", &shared.to_string()))?;
-    demand(shared.acknowledged == 2 * EDITS && shared.found == shared.acknowledged, "an edit was lost")?;
-    let usual = race(&sandbox, How::ReplaceWholeFile)?;
-    ui.line(step(2, "The same, replacing the whole file, as is usual", &usual.to_string()))?;
+    let before = set_up(&sandbox, &script)?;
+    let both = format!("Both hold the same {} files", before.len());
+    teller.tell(&[String::new(), step(1, &both, "laptop = desktop")])?;
 
-    let killed = kill(&sandbox)?;
-    ui.line(step(3, "A writer is killed in the middle (kill -9)", &format!("{KILLS} times, {killed}")))?;
-    demand(killed.found >= killed.acknowledged, "an acknowledged line was lost")?;
+    let edited = edit(&sandbox, &script)?;
+    teller.tell(&told_edits(&script))?;
 
-    let confined = attack(&sandbox)?;
-    let outcome = format!("{confined} refused or confined, nothing outside touched");
-    ui.line(step(4, &format!("{} hostile names and links", HOSTILE.len()), &outcome))?;
-    demand(confined == HOSTILE.len(), "a name led out of the memory")?;
+    let killed = crash::kill_in_the_middle(&sandbox, Machine::Laptop)?;
+    let status = look_after_kill(&sandbox, &killed, &edited)?;
+    teller.tell(&[
+        step(3, "The laptop is killed in the middle of its sync", "kill -9"),
+        format!("       haversack status       \"{status}\""),
+    ])?;
 
-    let left = sandbox.working_names();
-    ui.line(step(5, "What is left behind in the directory", &format!("{left} stray files")))?;
-    demand(left == 0, "a working file was left behind")?;
+    let end = sync_both(&sandbox)?;
+    let course = Course {
+        before: &before,
+        edited: [&edited[0], &edited[1]],
+        after: [("laptop", &end.files[0]), ("desktop", &end.files[1])],
+    };
+    demand(&sandbox, tally::differences(&script.edits, &course))?;
+    let outcomes = outcome::outcomes(&script, &end.files[0], &end.said);
+    teller.tell(&told_end(&end, &outcomes))?;
 
-    ui.line("")?;
-    let acknowledged = shared.acknowledged + killed.acknowledged;
-    let lost = shared.lost() + killed.lost();
-    ui.line(format!(
-        "  acknowledged {acknowledged} · lost {lost} · with the usual way lost {}",
-        usual.lost()
-    ))?;
-    ui.line("")?;
-    ui.line(format!(
-        "Done in {:.1} s. The files are plain: ls {}",
-        started.elapsed().as_secs_f64(),
-        shown(&sandbox.root)
-    ))?;
+    let tally = tally::tally(&script.edits, &[&end.files[0], &end.files[1]]);
+    let newest = rivals::newest_file_wins(&before, course.edited, &script.edits);
+    let git = rivals::git(&sandbox.base.join("git"), &before, course.edited);
+    let rivals = Rivals { newest: tally::tally(&script.edits, &[&newest]), git };
+    teller.tell(&told_figures(&tally, &rivals, &script))?;
+
+    let seconds = started.elapsed().as_secs_f64();
+    let home = quoted(&shown(&sandbox.home(Machine::Laptop)));
+    teller.tell(&[
+        String::new(),
+        format!("Done in {seconds:.1} s. Look around: {} --home {home} log", quoted(&program())),
+        "Yours next:  haversack remote add URL, and on your other machine: haversack join URL".to_owned(),
+    ])?;
+    if args.json {
+        let fates = script.edits.iter().map(|edit| edit_as_json(edit, &end.files, &newest));
+        let untouched = tally::untouched(&course).len();
+        ui.json(&json!({
+            "sandbox": place,
+            "files": outcomes.iter().map(outcome_as_json).collect::<Vec<_>>(),
+            "edits": fates.collect::<Vec<_>>(),
+            "made": tally.made,
+            "found_on_both": tally.found,
+            "lost": tally.lost,
+            "came_back": tally.came_back,
+            "untouched_lines": untouched,
+            "killed": { "signal": killed.signal, "status": status, "commits": [killed.commits_before, killed.commits_after] },
+            "syncs": end.syncs,
+            "syncs_with_nothing_to_do": end.idle_syncs,
+            "newest_file_wins": { "lost": rivals.newest.lost, "came_back": rivals.newest.came_back },
+            "git": git_as_json(&rivals.git, &script),
+            "milliseconds": u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        }))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-fn step(number: usize, what: &str, outcome: &str) -> String {
-    format!("  {number}  {what:<50}{outcome}")
+/// Prints steps, each with time to read it; prints nothing where only the figures are asked for.
+struct Teller<'a> {
+    ui: &'a mut Ui,
+    is_silent: bool,
+    pause: Duration,
 }
 
-fn demand(holds: bool, otherwise: &str) -> Result<(), CommandError> {
-    if holds { Ok(()) } else { Err(CommandError::ours(otherwise)) }
-}
-
-/// A directory of its own for the demo.
-struct Sandbox {
-    base: PathBuf,
-    root: PathBuf,
-    locks: PathBuf,
-}
-
-impl Sandbox {
-    fn new() -> Result<Sandbox, CommandError> {
-        let failed = |error: std::io::Error| {
-            CommandError::user(
-                format!("the sandbox could not be made: {error}"),
-                "Set TMPDIR to a writable directory",
-            )
-        };
-        let number = std::process::id();
-        let base = (0..1000)
-            .map(|attempt| std::env::temp_dir().join(format!("haversack-demo-{number}-{attempt}")))
-            .find_map(|base| match std::fs::create_dir(&base) {
-                Ok(()) => Some(Ok(base)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => None,
-                Err(error) => Some(Err(error)),
-            })
-            .unwrap_or_else(|| Err(std::io::ErrorKind::AlreadyExists.into()))
-            .map_err(failed)?;
-        Ok(Sandbox { root: base.join("memory"), locks: base.join("locks"), base })
-    }
-
-    fn store(&self) -> Result<Blocking, CommandError> {
-        Ok(Blocking::new(Arc::new(DeviceLocal::open(&self.root, &self.locks)?)))
-    }
-
-    fn writer(&self, key: &str, name: &str, edits: usize, how: How) -> Result<Child, CommandError> {
-        let program = std::env::current_exe()
-            .map_err(|error| CommandError::ours(format!("the program cannot find itself: {error}")))?;
-        Command::new(program)
-            .arg("demo-writer")
-            // The writers are to work whatever the settings in the user's own home are.
-            .args([Path::new("--home"), &self.base])
-            .args([&self.root, &self.locks])
-            .args([key, name, &edits.to_string(), how.as_str()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| CommandError::ours(format!("a writer could not be started: {error}")))
-    }
-
-    fn working_names(&self) -> usize {
-        fn count(directory: &Path) -> usize {
-            let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
-            let each = entries.filter_map(Result::ok).map(|entry| match entry.file_type() {
-                Ok(kind) if kind.is_dir() => count(&entry.path()),
-                _ => usize::from(entry.file_name().to_string_lossy().starts_with(".haversack-")),
-            });
-            each.sum()
+impl Teller<'_> {
+    fn tell(&mut self, lines: &[String]) -> Result<(), CommandError> {
+        if self.is_silent {
+            return Ok(());
         }
-        count(&self.root)
+        for line in lines {
+            self.ui.line(line.trim_end())?;
+        }
+        std::thread::sleep(self.pause);
+        Ok(())
     }
 }
 
-/// What became of the lines that were acknowledged.
-struct Tally {
-    acknowledged: usize,
-    found: usize,
+fn step(number: usize, what: &str, outcome: &str) -> String {
+    format!("  {number}  {what:<62}{outcome}")
 }
 
-impl Tally {
-    fn lost(&self) -> usize {
-        self.acknowledged.saturating_sub(self.found)
+/// Ends the demo if something is not as it must be.
+fn demand(sandbox: &Sandbox, differences: Vec<String>) -> Result<(), CommandError> {
+    if differences.is_empty() {
+        return Ok(());
     }
+    let message =
+        format!("what the demo is to show is not so\n  {}", differences.join("\n").replace('\n', "\n  "));
+    let place = shown(&sandbox.base);
+    Err(CommandError::user(message, format!("This is a fault of Haversack. Please report it, with {place}")))
 }
 
-impl std::fmt::Display for Tally {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} acknowledged, {} lost", self.acknowledged, self.lost())
+/// Makes the files on one machine, and lets the other one join.
+fn set_up(sandbox: &Sandbox, script: &Script) -> Result<Files, CommandError> {
+    for (name, text) in &script.files {
+        sandbox.run_with(Machine::Laptop, &["create", name], text)?;
     }
+    let url = sandbox.url();
+    sandbox.run(Machine::Laptop, &["remote", "add", &url, "--device", Machine::Laptop.name()])?;
+    sandbox.run(Machine::Laptop, &["sync"])?;
+    sandbox.run(Machine::Desktop, &["join", &url, "--device", Machine::Desktop.name(), "--yes"])?;
+    let [laptop, desktop] = sandbox.files_of_both()?;
+    let expected: Files =
+        script.files.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect();
+    let mut found = unlike("laptop", &laptop, &expected);
+    found.extend(unlike("desktop", &desktop, &expected));
+    demand(sandbox, found)?;
+    Ok(expected)
 }
 
-fn tally(store: &Blocking, locator: &Locator, acknowledged: &[String]) -> Result<Tally, CommandError> {
-    let text = store.read_text(locator)?.unwrap_or_default();
-    let lines: BTreeSet<&str> = text.lines().collect();
-    let found = acknowledged.iter().filter(|line| lines.contains(line.as_str())).count();
-    Ok(Tally { acknowledged: acknowledged.len(), found })
+/// Makes the edits, and returns what each machine has then.
+fn edit(sandbox: &Sandbox, script: &Script) -> Result<[Files; 2], CommandError> {
+    for Edit { machine, file, change, .. } in &script.edits {
+        match change {
+            Change::Replace { old, new } => sandbox.run(*machine, &["str-replace", file, old, new])?,
+            Change::Append(text) => sandbox.run(*machine, &["append", file, text])?,
+            Change::Delete => sandbox.run(*machine, &["delete", file])?,
+        };
+    }
+    let sides = sandbox.files_of_both()?;
+    let mut found = Vec::new();
+    for (machine, files) in Machine::BOTH.iter().zip(&sides) {
+        for edit in &script.edits {
+            // What one of them wrote is there, and the other one does not know it yet.
+            if (tally::fate(edit, files) == Fate::Found) != (edit.machine == *machine) {
+                let (name, by) = (machine.name(), edit.machine.name());
+                found.push(format!("{}, {} (by {by}) is not as it must be on {name}", edit.file, edit.words));
+            }
+        }
+    }
+    demand(sandbox, found)?;
+    Ok(sides)
 }
 
-/// Reads what a writer acknowledges, at most `limit` lines, then lets `end` end it.
-fn acknowledged(mut writer: Child, limit: usize, end: impl FnOnce(&mut Child)) -> Vec<String> {
-    let output = writer.stdout.take().map(BufReader::new);
-    let mut lines = Vec::new();
-    let mut stream = output.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
-    lines.extend(stream.by_ref().take(limit));
-    end(&mut writer);
-    lines.extend(stream);
-    // It has ended: its output is at its end. How it ended is shown by what it wrote.
-    drop(writer.wait());
+/// Checks what the kill left, and returns what `status` says about it.
+fn look_after_kill(sandbox: &Sandbox, killed: &Killed, edited: &[Files; 2]) -> Result<String, CommandError> {
+    let mut found = killed.differences();
+    let files = sandbox.files_of_both()?;
+    for ((machine, now), then) in Machine::BOTH.iter().zip(&files).zip(edited) {
+        found.extend(unlike(machine.name(), now, then));
+    }
+    let status = sandbox.run(Machine::Laptop, &["status"])?.stdout;
+    let line = status.lines().find(|line| line.contains(UNFINISHED)).map(|line| line.trim().to_owned());
+    if line.is_none() {
+        found.push(format!("status does not say that a sync was {UNFINISHED}:\n{status}"));
+    }
+    demand(sandbox, found)?;
+    Ok(line.unwrap_or_default())
+}
+
+/// What two machines have come to.
+struct End {
+    files: [Files; 2],
+    said: Said,
+    /// How many syncs it took.
+    syncs: usize,
+    /// How many more were made, and had nothing to do.
+    idle_syncs: usize,
+}
+
+/// Syncs both machines: the one that was not killed comes first, so that the other finds its place in the log taken.
+fn sync_both(sandbox: &Sandbox) -> Result<End, CommandError> {
+    use Machine::{Desktop, Laptop};
+    let (needed, idle) = ([Desktop, Laptop, Desktop], [Laptop, Desktop]);
+    let mut said = Said::default();
+    for machine in needed {
+        let report = sandbox.run(machine, &["sync", "--json"])?.json()?;
+        said.merged.extend(names(&report["merged"]));
+        said.both_kept.extend(names(&report["both_kept"]));
+    }
+    let mut found = Vec::new();
+    for machine in idle {
+        let report = sandbox.run(machine, &["sync", "--json"])?.json()?;
+        if ["sent", "received", "merged"].iter().any(|what| !names(&report[*what]).is_empty()) {
+            found.push(format!("{} still had something to sync: {report}", machine.name()));
+        }
+    }
+    let mut conflicts = BTreeSet::new();
+    for machine in Machine::BOTH {
+        let listed = sandbox.run(machine, &["conflicts", "--json"])?.json()?;
+        for conflict in listed["conflicts"].as_array().into_iter().flatten() {
+            let path = conflict["path"].as_str().unwrap_or_default().to_owned();
+            let versions = conflict["passages"].as_array().map_or(0, Vec::len);
+            conflicts.insert((machine, path.clone()));
+            said.versions.insert(path, versions);
+        }
+    }
+    let expected =
+        said.both_kept.iter().flat_map(|file| Machine::BOTH.map(|machine| (machine, file.clone())));
+    let expected: BTreeSet<(Machine, String)> = expected.collect();
+    if conflicts != expected {
+        found.push(format!("conflicts lists {conflicts:?}, and kept twice was {expected:?}"));
+    }
+    demand(sandbox, found)?;
+    Ok(End { files: sandbox.files_of_both()?, said, syncs: needed.len(), idle_syncs: idle.len() })
+}
+
+fn names(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Returns which files of a machine are not as expected.
+fn unlike(machine: &str, files: &Files, expected: &Files) -> Vec<String> {
+    let names: BTreeSet<&String> = files.keys().chain(expected.keys()).collect();
+    let differ = names.into_iter().filter(|name| files.get(*name) != expected.get(*name));
+    differ.map(|name| format!("{name} on {machine} is not what it must be")).collect()
+}
+
+/// What others would have made of it.
+struct Rivals {
+    newest: Tally,
+    git: Git,
+}
+
+fn told_edits(script: &Script) -> Vec<String> {
+    let mut lines = vec![step(2, "Both go offline and change the same memory", "")];
+    for (file, _) in &script.files {
+        let by = |machine: Machine| {
+            let edits = script.edits.iter().filter(|edit| edit.file == *file && edit.machine == machine);
+            let words: Vec<&str> = edits.map(|edit| edit.words).collect();
+            if words.is_empty() {
+                "–".to_owned()
+            } else {
+                format!("{}: {}", machine.name(), words.join(", "))
+            }
+        };
+        lines.push(format!("       {file:<22} {:<31}  {}", by(Machine::Laptop), by(Machine::Desktop)));
+    }
     lines
 }
 
-fn race(sandbox: &Sandbox, how: How) -> Result<Tally, CommandError> {
-    let key = format!("{}.md", how.as_str());
-    let locator = Locator::parse(&key).expect("a plain name");
-    let store = sandbox.store()?;
-    let _ = store.write(&locator, "", Condition::Absent)?;
-    let writers = [sandbox.writer(&key, "laptop", EDITS, how)?, sandbox.writer(&key, "desktop", EDITS, how)?];
-    let readers = writers.map(|writer| std::thread::spawn(move || acknowledged(writer, usize::MAX, |_| ())));
-    let mut lines = Vec::new();
-    for reader in readers {
-        lines.extend(reader.join().map_err(|_| CommandError::ours("a reader panicked"))?);
+fn told_end(end: &End, outcomes: &[Outcome]) -> Vec<String> {
+    let syncs = format!("{} syncs, {} more find nothing to do", end.syncs, end.idle_syncs);
+    let mut lines = vec![step(4, "Both come back and sync", &syncs)];
+    for Outcome { file, word, detail } in outcomes {
+        lines.push(format!("       {file:<22} {word:<9}  {detail}"));
     }
-    tally(&store, &locator, &lines)
+    lines
 }
 
-fn kill(sandbox: &Sandbox) -> Result<Tally, CommandError> {
-    let locator = Locator::parse("killed.md").expect("a plain name");
-    let mut lines = Vec::new();
-    for round in 0..KILLS {
-        let writer =
-            sandbox.writer("killed.md", &format!("round-{round}"), usize::MAX, How::CompareAndSwap)?;
-        lines.extend(acknowledged(writer, 1 + round % 7, |writer| drop(writer.kill())));
-    }
-    let store = sandbox.store()?;
-    tally(&store, &locator, &lines)
-}
-
-/// Tries every hostile name and returns how many did no harm.
-fn attack(sandbox: &Sandbox) -> Result<usize, CommandError> {
-    let store = sandbox.store()?;
-    let outside = sandbox.base.join("outside");
-    std::fs::create_dir(&outside)
-        .map_err(|error| CommandError::ours(format!("the sandbox could not be prepared: {error}")))?;
-    #[cfg(unix)]
-    std::os::unix::fs::symlink(&outside, sandbox.root.join("link"))
-        .map_err(|error| CommandError::ours(format!("the sandbox could not be prepared: {error}")))?;
-    let before = everything_but(&sandbox.base, &sandbox.root);
-    let mut harmless = 0;
-    for name in HOSTILE {
-        if let Ok(locator) = Locator::parse(name) {
-            // Refused or written below the root: what counts is what is outside afterwards.
-            drop(store.write(&locator, "x", Condition::Any));
+fn told_figures(tally: &Tally, rivals: &Rivals, script: &Script) -> Vec<String> {
+    let Tally { made, found, lost, came_back } = tally;
+    let newest = rivals.newest;
+    let git = match &rivals.git {
+        Git::NotHere => String::new(),
+        Git::Stopped { conflicts } => format!(" · with git: stops at {} conflicts", conflicts.len()),
+        Git::Merged(files) => {
+            let Tally { lost, came_back, .. } = tally::tally(&script.edits, &[files]);
+            format!(" · with git: lost {lost}, came back {came_back}")
         }
-        harmless += usize::from(everything_but(&sandbox.base, &sandbox.root) == before);
-    }
-    Ok(harmless)
+        Git::Failed(why) => format!(" · with git: could not be tried ({why})"),
+    };
+    vec![
+        String::new(),
+        format!(
+            "  edits made {made} · found on both machines {found} · lost {lost} · came back from the dead {came_back}"
+        ),
+        format!(
+            "  the same edits with \"newest file wins\": lost {}, came back {}{git}",
+            newest.lost, newest.came_back
+        ),
+    ]
 }
 
-/// Returns the paths below `base` that are not below `root`, lock files aside.
-fn everything_but(base: &Path, root: &Path) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
-    let mut directories = vec![base.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok) {
-            let path = entry.path();
-            if path == root || path == base.join("locks") {
-                continue;
-            }
-            if path.is_dir() {
-                directories.push(path.clone());
-            }
-            found.insert(path);
+/// Returns how this program was called, so that what is told can be typed.
+fn program() -> String {
+    let called = std::env::args().next().filter(|called| called.contains(std::path::MAIN_SEPARATOR));
+    called.unwrap_or("haversack".to_owned())
+}
+
+/// Returns a word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:\\".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+fn edit_as_json(edit: &Edit, after: &[Files; 2], newest: &Files) -> Value {
+    json!({
+        "machine": edit.machine.name(),
+        "path": edit.file,
+        "what": edit.words,
+        "on_laptop": tally::fate(edit, &after[0]).as_str(),
+        "on_desktop": tally::fate(edit, &after[1]).as_str(),
+        "newest_file_wins": tally::fate(edit, newest).as_str(),
+    })
+}
+
+fn outcome_as_json(outcome: &Outcome) -> Value {
+    json!({ "path": outcome.file, "outcome": outcome.word, "detail": outcome.detail })
+}
+
+fn git_as_json(git: &Git, script: &Script) -> Value {
+    match git {
+        Git::NotHere => Value::Null,
+        Git::Stopped { conflicts } => json!({ "conflicts": conflicts }),
+        Git::Merged(files) => {
+            let Tally { lost, came_back, .. } = tally::tally(&script.edits, &[files]);
+            json!({ "conflicts": [], "lost": lost, "came_back": came_back })
         }
+        Git::Failed(why) => json!({ "problem": why }),
     }
-    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Fault;
+
+    #[test]
+    fn what_is_not_so_is_told_and_fails() {
+        let sandbox = Sandbox { base: "/tmp/haversack-demo-0000".into() };
+        assert!(demand(&sandbox, Vec::new()).is_ok());
+        let differences = vec!["lost on desktop: MEMORY.md; it holds:\n# Memory\n".to_owned()];
+        let error = demand(&sandbox, differences).expect_err("it is not so");
+        // The exit code of this is 1.
+        assert_eq!(error.fault, Fault::User);
+        assert!(
+            error.message.contains("\n  lost on desktop: MEMORY.md; it holds:\n  # Memory"),
+            "{}",
+            error.message
+        );
+        assert!(error.hint.is_some_and(|hint| hint.contains("/tmp/haversack-demo-0000")));
+    }
+
+    #[test]
+    fn what_is_to_be_typed_is_quoted_where_a_shell_needs_it() {
+        assert_eq!(quoted("/tmp/haversack-demo-0f3c/laptop"), "/tmp/haversack-demo-0f3c/laptop");
+        assert_eq!(quoted("/my files/it's"), r"'/my files/it'\''s'");
+    }
+
+    #[test]
+    fn what_git_does_is_told_as_it_is() {
+        let script = script::tests::today();
+        let files = script::tests::edited(&script, Machine::Laptop);
+        let line = |git: Git| {
+            let newest = Tally { made: 12, found: 7, lost: 4, came_back: 1 };
+            let mut lines = told_figures(&newest, &Rivals { newest, git }, &script);
+            lines.pop().unwrap_or_default()
+        };
+        let newest = "  the same edits with \"newest file wins\": lost 4, came back 1";
+        assert_eq!(line(Git::NotHere), newest);
+        let conflicts = vec!["a.md".to_owned(), "b.md".to_owned()];
+        assert_eq!(line(Git::Stopped { conflicts }), format!("{newest} · with git: stops at 2 conflicts"));
+        assert_eq!(line(Git::Merged(files)), format!("{newest} · with git: lost 5, came back 1"));
+        let failed = Git::Failed("git init: no".to_owned());
+        assert_eq!(line(failed), format!("{newest} · with git: could not be tried (git init: no)"));
+    }
 }

@@ -18,7 +18,7 @@ use super::sync;
 use crate::error::CommandError;
 use crate::home::{self, Home, Manner, Work};
 use crate::joined::{self, Joined};
-use crate::moments::ago;
+use crate::moments::{ago, counted};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::store::open;
@@ -195,13 +195,12 @@ impl Preview {
         let now = SystemClock.now();
         let machine = |(name, time): (&String, &Timestamp)| format!("{name}, {}", ago(now, *time));
         let machines: Vec<String> = self.machines.iter().map(machine).collect();
-        let count = machines.len();
-        let plural = if count == 1 { "" } else { "s" };
         ui.line(format!(
-            "The store of \"{}\": {count} machine{plural} ({}), {} files.",
+            "The store of \"{}\": {} ({}), {}.",
             self.store.name,
+            counted(machines.len(), "machine"),
             machines.join(" · "),
-            self.files
+            counted(self.files, "file")
         ))?;
         if here.is_empty() {
             return Ok(());

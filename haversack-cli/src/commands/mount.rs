@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::error::CommandError;
 use crate::home::{self, Home};
+use crate::moments::counted;
 use crate::mounts::{self, Mount};
 use crate::remote::Remote;
 use crate::settings::{Settings, shown};
@@ -134,7 +135,7 @@ fn remove(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), Comm
         let waiting = place.map(|place| place.look()).transpose()?.map_or(0, |look| look.waiting());
         if waiting > 0 {
             return Err(CommandError::user(
-                format!("{waiting} changes in {} were not sent yet", shown(&mount.directory)),
+                format!("{} in {} not sent yet", counted(waiting, "change"), shown(&mount.directory)),
                 "Send them first: haversack sync",
             ));
         }

@@ -68,12 +68,18 @@ fn add(ui: &mut Ui, settings: &Settings, AddArgs { url, device }: &AddArgs) -> R
     refuse_second(settings, url)?;
     let backend = remote::make(settings, url)?;
     let there = block_on(store_at(backend, &Timed::for_at_most(None)))?;
-    let ours = Home::open(settings)?.memory().look()?.store;
-    if let Some(there) = there.filter(|there| Some(there.store) != ours) {
+    let home = Home::open(settings)?;
+    let ours = home.memory().look()?.store;
+    if let Some(there) = there.as_ref().filter(|there| Some(there.store) != ours) {
         return Err(CommandError::user(
             format!("there is a store already: \"{}\"", there.name),
             format!("See what it has and join it: haversack join {url}"),
         ));
+    }
+    if there.is_none() && ours.is_some() {
+        // What was agreed on with another store means nothing to a new one.
+        home.forget()?;
+        ui.note("There is nothing yet: a new store begins there, with everything that is here.");
     }
     let device = device.clone().unwrap_or_else(remote::device_name);
     Remote { url: url.clone(), device: device.clone() }.save(settings)?;

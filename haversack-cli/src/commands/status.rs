@@ -13,7 +13,7 @@ use super::devices::{Device, devices};
 use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::moments::{ago, span};
+use crate::moments::{ago, counted, span};
 use crate::past::Past;
 use crate::remote::Remote;
 use crate::settings::{Settings, shown};
@@ -205,7 +205,7 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
 
 impl Status {
     fn verdict(&self, now: Timestamp) -> String {
-        let changes = |count: usize| format!("{count} change{}", if count == 1 { "" } else { "s" });
+        let changes = |count: usize| counted(count, "change");
         let waiting = match self.waiting {
             0 => String::new(),
             1 => "; 1 change waits to be sent".to_owned(),

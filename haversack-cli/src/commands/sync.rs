@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::home::{self, Manner, Summary, Work};
-use crate::moments::{parse_span, span};
+use crate::moments::{counted, parse_span, span};
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::store::locate;
@@ -172,7 +172,7 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
 }
 
 fn headline(summary: &Summary) -> String {
-    let count = |number: usize| format!("{number} file{}", if number == 1 { "" } else { "s" });
+    let count = |number: usize| counted(number, "file");
     let mut parts = Vec::new();
     if !summary.sent.is_empty() {
         parts.push(format!("sent {}", count(summary.sent.len())));

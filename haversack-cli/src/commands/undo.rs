@@ -20,7 +20,7 @@ use super::diff::counts;
 use super::log::headline;
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::moments::parse_span;
+use crate::moments::{counted, parse_span};
 use crate::past::{Enough, Past, Waiting};
 use crate::settings::Settings;
 use crate::store::{locate, open};
@@ -140,8 +140,11 @@ fn select(
     let title = match (commits.as_slice(), &args.session) {
         ([], _) => String::new(),
         ([one], None) => headline(one).trim_start().to_owned(),
-        (several, Some(session)) => format!("Session {session}, {} changes:", several.len()),
-        (several, None) => format!("{} changes:", several.len()),
+        (several, Some(_)) => {
+            let session = several[0].session.clone().unwrap_or_default();
+            format!("Session {session}, {}:", counted(several.len(), "change"))
+        }
+        (several, None) => format!("{}:", counted(several.len(), "change")),
     };
     for commit in commits {
         for change in commit.changes.iter().filter(|change| is_about(&change.locator)) {

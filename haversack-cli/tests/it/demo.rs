@@ -1,22 +1,126 @@
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
 use crate::environment::TestEnv;
+
+fn is_git_here() -> bool {
+    Command::new("git").arg("--version").output().is_ok()
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("listed").map(|entry| entry.expect("readable"));
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
 
 #[test]
 fn the_demo_loses_nothing_and_touches_nothing_of_the_user() {
     let env = TestEnv::new();
-    let shown = env.run(&["demo"]);
+    let temporary = env.path("").join("../with space, 100%");
+    std::fs::create_dir(&temporary).expect("made");
+    // What the user has set is not for the demo's machines, nor for its git.
+    let mut command = env.command(&["demo"]);
+    command
+        .env("TMPDIR", &temporary)
+        .env("HAVERSACK_HOME", env.path("own"))
+        .env("HAVERSACK_AGENT", "own")
+        .env("XDG_DATA_HOME", env.path("data"))
+        .env("GIT_DIR", env.path("repository"));
+    let shown = env.shown(&mut command);
     assert!(shown.starts_with("exit 0\n"), "{shown}");
-    assert!(shown.contains("200 acknowledged, 0 lost"), "{shown}");
-    assert!(shown.contains("12 refused or confined, nothing outside touched"), "{shown}");
-    assert!(shown.contains("0 stray files"), "{shown}");
-    assert!(shown.contains(" · lost 0 · "), "{shown}");
-    assert_eq!(std::fs::read_dir(env.path("")).expect("listed").count(), 0);
+    let lines = [
+        "  1  Both hold the same 5 files                                    laptop = desktop",
+        "  2  Both go offline and change the same memory",
+        "       MEMORY.md              laptop: + Deploys, + Reviews     desktop: + Staging, − Old dashboard",
+        "       project_old.md         laptop: deletes it               –",
+        "  3  The laptop is killed in the middle of its sync                kill -9",
+        "       haversack status       \"a sync was not finished: the next one goes on with it\"",
+        "  4  Both come back and sync                                       3 syncs, 2 more find nothing to do",
+        "       MEMORY.md              merged     3 added, 1 removed",
+        "       voice_calibration.md   merged     2 notes for today, under 1 heading",
+        "       commitments.md         merged     c-3 delivered in its new words, c-4 open",
+        "       project_lighthouse.md  kept both  2 versions, you or your agent pick: haversack conflicts",
+        "       project_old.md         deleted    and it stays deleted",
+        "  edits made 12 · found on both machines 12 · lost 0 · came back from the dead 0",
+    ];
+    for line in lines {
+        assert!(shown.contains(&format!("\n{line}\n")), "{line}\n{shown}");
+    }
+    let rivals = "  the same edits with \"newest file wins\": lost 4, came back 1";
+    let git = if is_git_here() { " · with git: stops at 4 conflicts" } else { "" };
+    assert!(shown.contains(&format!("\n{rivals}{git}\n")), "{shown}");
+    assert!(shown.ends_with("--- stderr\n"), "{shown}");
+    assert_eq!(names_in(&env.path("")), [""; 0], "nothing of the user is touched");
+    assert_eq!(names_in(&temporary).len(), 1, "one sandbox");
+
+    // What it says to type next works.
+    let look = shown.lines().find_map(|line| line.split_once("Look around: ")).expect("it says so").1;
+    let home = look.split_once("--home ").expect("a home").1.strip_suffix(" log").expect("the log");
+    let home = home.trim_matches('\'').replacen("BASE", &temporary.join("../").display().to_string(), 1);
+    let mut log = env.command(&["--home", &home, "log"]);
+    let log = env.shown(log.env("XDG_DATA_HOME", env.path("data")));
+    assert!(log.contains("laptop: sync") && log.contains("deleted   project_old.md"), "{log}");
+}
+
+#[test]
+fn the_demo_says_the_same_in_json_without_a_home_and_without_git() {
+    let env = TestEnv::new();
+    let nowhere = env.path("nowhere");
+    let mut command = env.command(&["demo", "--json"]);
+    command.env("HOME", &nowhere).env("PATH", &nowhere);
+    let output = command.output().expect("it ran");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let shown: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for (key, expected) in [
+        ("made", json!(12)),
+        ("found_on_both", json!(12)),
+        ("lost", json!(0)),
+        ("came_back", json!(0)),
+        ("syncs", json!(3)),
+        ("syncs_with_nothing_to_do", json!(2)),
+        ("newest_file_wins", json!({ "lost": 4, "came_back": 1 })),
+        ("git", Value::Null),
+    ] {
+        assert_eq!(shown[key], expected, "{key}");
+    }
+    assert_eq!(shown["killed"]["signal"], 9);
+    assert_eq!(shown["killed"]["commits"], json!([1, 1]));
+    assert!(shown["untouched_lines"].as_u64().is_some_and(|lines| lines > 20));
+    assert!(shown["milliseconds"].as_u64().is_some_and(|milliseconds| milliseconds < 60_000));
+    let edits = shown["edits"].as_array().expect("a list");
+    assert_eq!(edits.len(), 12);
+    let newest = |fate: &str| edits.iter().filter(|edit| edit["newest_file_wins"] == fate).count();
+    assert_eq!([newest("found"), newest("lost"), newest("came back")], [7, 4, 1]);
+    assert!(!nowhere.exists(), "the home was not made");
+
+    let sandbox = Path::new(shown["sandbox"].as_str().expect("a path"));
+    assert_eq!(names_in(sandbox), ["desktop", "git", "laptop", "shared", "user"]);
+    let files = names_in(&sandbox.join("laptop/memory"));
+    let visible: Vec<&String> = files.iter().filter(|name| !name.starts_with('.')).collect();
+    assert_eq!(visible, ["MEMORY.md", "commitments.md", "project_lighthouse.md", "voice_calibration.md"]);
+}
+
+#[test]
+fn the_demo_says_where_it_cannot_work() {
+    let env = TestEnv::new();
+    let shown = env.shown(env.command(&["demo"]).env("TMPDIR", env.path("nowhere")));
+    assert!(
+        shown.starts_with("exit 1\n--- stdout\n--- stderr\nError: the sandbox could not be made\n"),
+        "{shown}"
+    );
+    assert!(shown.ends_with("Hint: Set TMPDIR to a writable directory\n"), "{shown}");
+    assert!(env.run(&["demo", "--slow", "--json"]).starts_with("exit 2\n"));
 }
 
 #[test]
 fn the_help_is_short_and_hides_what_is_not_for_people() {
     let shown = TestEnv::new().run(&["--help"]);
     assert!(shown.lines().count() < 33, "{shown}");
-    assert!(!shown.contains("demo-writer"), "{shown}");
+    assert!(!shown.contains("debug"), "{shown}");
     let all = TestEnv::new().run(&["help", "--all"]);
     for name in ["str-replace", "memory-tool", "pull", "kinds"] {
         assert!(all.contains(&format!("\n  {name} ")), "{all}");

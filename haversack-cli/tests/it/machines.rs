@@ -112,7 +112,7 @@ pub(crate) fn files_below(root: &std::path::Path) -> std::collections::BTreeMap<
 }
 
 /// Takes times of day out of a text.
-fn without_times(text: &str) -> String {
+pub(crate) fn without_times(text: &str) -> String {
     let digit = |c: &char| c.is_ascii_digit();
     let mut shown = String::new();
     let mut rest: Vec<char> = text.chars().collect();

@@ -330,7 +330,7 @@ fn a_session_is_taken_back_and_later_edits_stay() {
     assert_snapshot!(machines.shown("desktop", &["undo", "--session", "91c2", "--yes"]), @r#"
     exit 0
     --- stdout
-    Session 91c2, 1 changes:
+    Session 91c2, 1 change:
       feedback_ports.md   goes
       ports.md   −1 +1
     --- stderr

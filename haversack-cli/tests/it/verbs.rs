@@ -108,6 +108,17 @@ fn a_file_from_its_creation_to_its_end() {
 }
 
 #[test]
+fn a_text_may_begin_with_a_dash() {
+    let env = TestEnv::new();
+    assert!(
+        env.run(&["create", "list.md", "---\nname: x\n---\n- one\n", "--json"])
+            .contains("\"path\": \"list.md\"")
+    );
+    env.run(&["append", "list.md", "- two\n"]);
+    assert!(env.run(&["view", "list.md"]).contains("---\nname: x\n---\n- one\n- two\n"));
+}
+
+#[test]
 fn for_programs() {
     let env = TestEnv::new();
     assert_snapshot!(env.run(&["create", "a.md", "one\n", "--json"]), @r#"

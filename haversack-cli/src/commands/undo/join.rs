@@ -164,8 +164,5 @@ async fn read(files: &dyn Backend, locator: &Locator) -> Result<Option<Bytes>, T
 fn leave(settings: &Settings) -> Result<(), CommandError> {
     Remote::forget(settings)?;
     Contact::forget(settings)?;
-    for place in Home::open(settings)?.places {
-        block_on(haversack::sync::forget(&*place.state))?;
-    }
-    Ok(())
+    Home::open(settings)?.forget()
 }

@@ -1,0 +1,193 @@
+//! A directory of its own for the demo: two homes, the directory where they meet, and a user who has nothing else.
+
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use haversack::ids::Ids;
+use serde_json::Value;
+
+use super::script::Machine;
+use super::tally::Files;
+use crate::error::CommandError;
+use crate::settings::shown;
+use crate::system::RandomIds;
+
+/// How many names are tried.
+const MAX_NAMES: usize = 100;
+
+/// Where everything of the demo is.
+#[derive(Clone, Debug)]
+pub(super) struct Sandbox {
+    pub(super) base: PathBuf,
+}
+
+/// What a command printed.
+#[derive(Clone, Debug)]
+pub(super) struct Printed {
+    pub(super) stdout: String,
+}
+
+impl Printed {
+    /// Returns the data of a command that was asked for JSON.
+    pub(super) fn json(&self) -> Result<Value, CommandError> {
+        serde_json::from_str(&self.stdout)
+            .map_err(|error| CommandError::ours(format!("a command printed no JSON: {error}")))
+    }
+}
+
+impl Sandbox {
+    pub(super) fn new() -> Result<Sandbox, CommandError> {
+        let temporary = std::env::temp_dir();
+        let made = (0..MAX_NAMES)
+            .map(|_| {
+                let [one, two, ..] = RandomIds.next();
+                let base = temporary.join(format!("haversack-demo-{one:02x}{two:02x}"));
+                std::fs::create_dir(&base).map(|()| base)
+            })
+            .find(|made| !made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists));
+        let made = made.unwrap_or_else(|| Err(ErrorKind::AlreadyExists.into()));
+        // With every link resolved: the homes remember where they meet.
+        let base = made.and_then(|base| base.canonicalize());
+        let sandbox = base.and_then(|base| {
+            std::fs::create_dir(base.join("user"))?;
+            Ok(Sandbox { base })
+        });
+        sandbox.map_err(|error| CommandError {
+            source: Some(error.into()),
+            ..CommandError::user("the sandbox could not be made", "Set TMPDIR to a writable directory")
+        })
+    }
+
+    /// Returns the home of a machine.
+    pub(super) fn home(&self, machine: Machine) -> PathBuf {
+        self.base.join(machine.name())
+    }
+
+    /// Returns the files of both machines, as they are now.
+    pub(super) fn files_of_both(&self) -> Result<[Files; 2], CommandError> {
+        let files = |machine: Machine| {
+            read(&self.home(machine).join("memory")).map_err(|error| CommandError {
+                source: Some(error.into()),
+                ..CommandError::ours(format!("the files of the {} cannot be read", machine.name()))
+            })
+        };
+        Ok([files(Machine::Laptop)?, files(Machine::Desktop)?])
+    }
+
+    /// Returns the directory of the demo's user, who has nothing in it.
+    pub(super) fn user(&self) -> PathBuf {
+        self.base.join("user")
+    }
+
+    /// Returns the directory where the machines meet.
+    pub(super) fn shared(&self) -> PathBuf {
+        self.base.join("shared")
+    }
+
+    /// Returns its address.
+    pub(super) fn url(&self) -> String {
+        file_url(&self.shared())
+    }
+
+    /// Runs a command on a machine, which must go well, and returns what it printed.
+    pub(super) fn run(&self, machine: Machine, arguments: &[&str]) -> Result<Printed, CommandError> {
+        self.run_with(machine, arguments, "")
+    }
+
+    /// Runs a command on a machine, and gives it a text on stdin.
+    pub(super) fn run_with(
+        &self,
+        machine: Machine,
+        arguments: &[&str],
+        stdin: &str,
+    ) -> Result<Printed, CommandError> {
+        let name = format!("haversack {} on the {}", arguments[0], machine.name());
+        let failed = |error: std::io::Error| CommandError {
+            source: Some(error.into()),
+            ..CommandError::ours(format!("{name} could not be run"))
+        };
+        let mut command = self.command(machine, arguments)?;
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+        if let Some(mut pipe) = child.stdin.take() {
+            pipe.write_all(stdin.as_bytes()).map_err(failed)?;
+        }
+        let output = child.wait_with_output().map_err(failed)?;
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        // What needs somebody is said by `status` with 1, and is no failure of it.
+        if output.status.success() || arguments[0] == "status" {
+            return Ok(Printed { stdout });
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(CommandError::user(
+            format!("{name} failed:\n{}", said.trim_end()),
+            format!("The demo's files are in {}; set TMPDIR to have them elsewhere", shown(&self.base)),
+        ))
+    }
+
+    /// Starts a command on a machine.
+    pub(super) fn start(&self, machine: Machine, arguments: &[&str]) -> Result<Child, CommandError> {
+        let mut command = self.command(machine, arguments)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|error| {
+            CommandError {
+                source: Some(error.into()),
+                ..CommandError::ours(format!("haversack {} could not be started", arguments[0]))
+            }
+        })
+    }
+
+    /// Returns this very program, as the demo's user runs it: with nothing of the real user's surroundings.
+    fn command(&self, machine: Machine, arguments: &[&str]) -> Result<Command, CommandError> {
+        let program = std::env::current_exe().map_err(|error| CommandError {
+            source: Some(error.into()),
+            ..CommandError::ours("the program cannot find itself")
+        })?;
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("HOME", self.user())
+            .args([Path::new("--home"), &self.home(machine)])
+            .args(arguments)
+            .current_dir(&self.base)
+            .stdout(Stdio::piped());
+        Ok(command)
+    }
+}
+
+/// Reads the files of a directory, and nothing below it.
+pub(super) fn read(directory: &Path) -> std::io::Result<Files> {
+    let mut files = Files::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            let bytes = std::fs::read(entry.path())?;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            files.insert(entry.file_name().to_string_lossy().into_owned(), text);
+        }
+    }
+    Ok(files)
+}
+
+/// Returns the address of a directory.
+fn file_url(path: &Path) -> String {
+    let mut url = "file://".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' => url.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => url.push(char::from(*byte)),
+            byte => url.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_say_what_is_no_letter_by_its_number() {
+        assert_eq!(file_url(Path::new("/tmp/demo-1/a.b_c~")), "file:///tmp/demo-1/a.b_c~");
+        assert_eq!(file_url(Path::new("/my files/100%/ü")), "file:///my%20files/100%25/%C3%BC");
+    }
+}
