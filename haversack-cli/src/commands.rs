@@ -20,6 +20,7 @@ mod kinds;
 mod log;
 mod ls;
 mod memory_tool;
+pub(crate) mod mirror;
 mod mount;
 mod new;
 mod remote;
@@ -72,6 +73,8 @@ pub(crate) enum Command {
     Restore(restore::RestoreArgs),
     Undo(undo::UndoArgs),
     Devices(devices::DevicesArgs),
+    #[command(hide = true)]
+    Mirror(mirror::MirrorArgs),
     Mount(mount::MountArgs),
     Remote(remote::RemoteArgs),
     Conflicts(conflicts::ConflictsArgs),
@@ -125,6 +128,7 @@ pub(crate) fn run(
         Command::Restore(args) => restore::cmd_restore(ui, settings, args),
         Command::Undo(args) => undo::cmd_undo(ui, settings, args),
         Command::Devices(args) => devices::cmd_devices(ui, settings, args),
+        Command::Mirror(args) => mirror::cmd_mirror(ui, settings, args),
         Command::Mount(args) => mount::cmd_mount(ui, settings, args),
         Command::Remote(args) => remote::cmd_remote(ui, settings, args),
         Command::Conflicts(args) => conflicts::cmd_conflicts(ui, settings, args),

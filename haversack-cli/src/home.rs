@@ -20,6 +20,7 @@ use haversack::sync::{
     Author, Context, Deletions, Mirror, Outlook, Patience, Progress, Replica, Report, Scope, Trouble, look,
 };
 
+use crate::commands;
 use crate::contact::Contact;
 use crate::error::{CommandError, Fault};
 use crate::gate::NothingPrivate;
@@ -33,6 +34,9 @@ const MAX_HISTORY_BYTES: u64 = 64 * 1024 * 1024;
 
 /// How long history is kept here.
 const MAX_HISTORY_DAYS: i64 = 365;
+
+/// Up to so many files the plain copies are written at once; a larger store's are written in the background.
+const MAX_MIRRORED_AT_ONCE: usize = 200;
 
 /// How often a process that syncs already is asked whether it is done.
 const POLL: Duration = Duration::from_millis(20);
@@ -132,7 +136,7 @@ pub(crate) enum Work<'a> {
     /// Sends one file.
     PushOne(&'a Locator),
     /// Looks at everything again.
-    Full,
+    Full(Mirror),
 }
 
 /// What a sync of a home did.
@@ -225,7 +229,7 @@ fn sync_home(
     };
     let is_about = |place: &&Place| match manner.what {
         Work::PushOne(locator) => place.scope.contains(locator),
-        Work::Sync | Work::Pull | Work::Full => true,
+        Work::Sync | Work::Pull | Work::Full(_) => true,
     };
     let places: Vec<&Place> = home.places.iter().filter(is_about).collect();
     let opened = places.iter().map(|place| open_patiently(settings, place, backend.clone()));
@@ -255,11 +259,17 @@ fn sync_home(
         add(&mut summary.report, block_on(replica.pull(context))?);
     }
     summary.account(&home, &mut replicas)?;
-    if let Some(replica) =
-        replicas.last_mut().filter(|_| !summary.published.is_empty() && patience.has_time())
-    {
-        // The mirror is derived: what could not be written now is written by the next who sends something.
-        drop(block_on(replica.mirror(context)));
+    let is_mirrored = remote.mirror && !summary.published.is_empty() && patience.has_time();
+    match replicas.last_mut().filter(|_| is_mirrored) {
+        Some(replica) if replica.log_files().len() <= MAX_MIRRORED_AT_ONCE => {
+            // It is derived: what could not be written now is written by the next who sends something.
+            drop(block_on(replica.mirror(context)));
+        }
+        Some(_) => {
+            drop(replicas);
+            commands::mirror::start(settings);
+        }
+        None => {}
     }
     Ok(summary)
 }
@@ -269,7 +279,7 @@ async fn run(replica: &mut Replica, context: Context<'_>, what: Work<'_>) -> Res
         Work::Sync => replica.sync(context).await,
         Work::Pull => replica.pull(context).await,
         Work::PushOne(locator) => replica.push_one(context, locator).await,
-        Work::Full => replica.reconcile(context, Mirror::On).await,
+        Work::Full(mirror) => replica.reconcile(context, mirror).await,
     }
 }
 

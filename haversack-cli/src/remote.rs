@@ -18,6 +18,13 @@ pub(crate) struct Remote {
     pub(crate) url: String,
     /// What this device is called there.
     pub(crate) device: String,
+    /// Whether the files are also kept there as plain objects.
+    #[serde(default = "yes")]
+    pub(crate) mirror: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn place(settings: &Settings) -> PathBuf {

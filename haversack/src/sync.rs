@@ -136,6 +136,8 @@ pub struct Context<'a> {
     pub intervals: Intervals,
     /// Why, in words, for whoever reads the history.
     pub cause: &'a str,
+    /// How many plain objects are brought up to date before the manifest is written.
+    pub mirrored_at_once: usize,
 }
 
 impl<'a> Context<'a> {
@@ -152,6 +154,7 @@ impl<'a> Context<'a> {
             fetching: Fetching::Now,
             intervals: Intervals::default(),
             cause: "sync",
+            mirrored_at_once: usize::MAX,
         }
     }
 }

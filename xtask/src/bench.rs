@@ -9,6 +9,12 @@ pub(crate) fn store(options: &[&str]) -> Result<(), String> {
     step("bench store", cargo(&arguments).args(options))
 }
 
+/// Runs the benchmark of two machines; its tables go to stdout.
+pub(crate) fn machines(options: &[&str]) -> Result<(), String> {
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "machines", "--"];
+    step("bench machines", cargo(&arguments).args(options))
+}
+
 /// Runs the benchmark of sync; its tables go to stdout.
 pub(crate) fn sync(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "sync", "--"];

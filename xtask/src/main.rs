@@ -14,6 +14,7 @@ Usage: cargo xtask COMMAND
 
   test          Everything that must be green: format, lints, tests, docs, dependencies
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
+  bench machines  What a user of two machines waits for, beside git on the same files [--quick]
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
   bench verbs   How fast the verbs are, beside the Anthropic SDK's memory tool and bare C loops [--quick]
   sim           Schedules of devices, crashes and bad links [--from SEED] [--seeds N | --minutes M], --explain SEED, --shrink SEED, --mutants
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["test"] => test::run(),
         ["bench", "store", options @ ..] => bench::store(options),
+        ["bench", "machines", options @ ..] => bench::machines(options),
         ["bench", "sync", options @ ..] => bench::sync(options),
         ["bench", "verbs", options @ ..] => bench::verbs(options),
         ["sim", options @ ..] => sim::run(options),

@@ -40,6 +40,10 @@ pub(crate) struct JoinArgs {
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
 
+    /// Keep no plain copies of the files there, only the log
+    #[arg(long)]
+    no_mirror: bool,
+
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -102,7 +106,7 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
     let mut record =
         Joined { url: args.url.clone(), device: device.clone(), time, published: Vec::new(), position: None };
     record.save(settings)?;
-    let remote = Remote { url: args.url.clone(), device };
+    let remote = Remote { url: args.url.clone(), device, mirror: !args.no_mirror };
     remote.save(settings)?;
     let manner = Manner { what: Work::Sync, deletions: Deletions::Cautious, time: None, cause: "join" };
     let bar = ui.progress();

@@ -42,6 +42,10 @@ struct AddArgs {
     /// What to call this machine; its own name if left out
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
+
+    /// Keep no plain copies of the files there, only the log
+    #[arg(long)]
+    no_mirror: bool,
 }
 
 #[derive(Debug, Args)]
@@ -64,7 +68,11 @@ pub(crate) fn cmd_remote(
     Ok(ExitCode::SUCCESS)
 }
 
-fn add(ui: &mut Ui, settings: &Settings, AddArgs { url, device }: &AddArgs) -> Result<(), CommandError> {
+fn add(
+    ui: &mut Ui,
+    settings: &Settings,
+    AddArgs { url, device, no_mirror }: &AddArgs,
+) -> Result<(), CommandError> {
     refuse_second(settings, url)?;
     let backend = remote::make(settings, url)?;
     let there = block_on(store_at(backend, &Timed::for_at_most(None)))?;
@@ -82,7 +90,7 @@ fn add(ui: &mut Ui, settings: &Settings, AddArgs { url, device }: &AddArgs) -> R
         ui.note("There is nothing yet: a new store begins there, with everything that is here.");
     }
     let device = device.clone().unwrap_or_else(remote::device_name);
-    Remote { url: url.clone(), device: device.clone() }.save(settings)?;
+    Remote { url: url.clone(), device: device.clone(), mirror: !no_mirror }.save(settings)?;
     ui.note(format!("This machine is called \"{device}\" there. Send what is here: haversack sync"));
     Ok(())
 }

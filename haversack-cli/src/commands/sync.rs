@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use haversack::clock::Clock;
 use haversack::store::Locator;
-use haversack::sync::Deletions;
+use haversack::sync::{Deletions, Mirror};
 use serde_json::{Value, json};
 
 use crate::contact::Contact;
@@ -83,7 +83,11 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
         return Ok(ExitCode::SUCCESS);
     }
     let manner = Manner {
-        what: if args.full { Work::Full } else { Work::Sync },
+        what: match (args.full, remote.mirror) {
+            (false, _) => Work::Sync,
+            (true, true) => Work::Full(Mirror::On),
+            (true, false) => Work::Full(Mirror::Off),
+        },
         deletions: if args.allow_deletes { Deletions::Allowed } else { Deletions::Cautious },
         time: args.within.map(|milliseconds| Duration::from_millis(milliseconds.unsigned_abs())),
         cause: &args.message,

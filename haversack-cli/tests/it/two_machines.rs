@@ -578,3 +578,29 @@ fn what_somebody_changed_in_the_remote_by_hand_is_taken_in() {
     machines.done("desktop", &["sync"]);
     assert!(machines.read("desktop", "ports.md").expect("there").contains("by hand"));
 }
+
+#[test]
+fn the_plain_copies_of_a_large_store_are_written_later() {
+    let machines = Machines::new();
+    for number in 0..300 {
+        machines.write("laptop", &format!("notes/{number:03}.md"), &format!("{number}\n"));
+    }
+    machines.done("laptop", &["remote", "add", &machines.url(), "--device", "laptop"]);
+    machines.done("laptop", &["sync"]);
+    // The one in the background waits for more to come; whoever is asked to begin at once waits for it.
+    let manifest = machines.env.path("remote").join("manifest.json");
+    while !std::fs::read_to_string(&manifest).is_ok_and(|text| text.contains("\"position\"")) {
+        machines.done("laptop", &["mirror", "--now"]);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let plain = crate::machines::files_below(&machines.env.path("remote").join("notes"));
+    assert_eq!(plain.len(), 300);
+    // Nobody is left behind: the lock is free again.
+    machines.done("laptop", &["mirror", "--now"]);
+    machines.write("laptop", "notes/new.md", "new\n");
+    machines.done("laptop", &["remote", "remove"]);
+    machines.done("laptop", &["remote", "add", &machines.url(), "--device", "laptop", "--no-mirror"]);
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["sync", "--full"]);
+    assert!(!machines.env.path("remote").join("notes/new.md").exists());
+}

@@ -41,6 +41,8 @@ pub struct Mirrored {
     pub written: usize,
     /// How many objects were removed.
     pub removed: usize,
+    /// How many objects are still not up to date: there were more than were to be written at once.
+    pub left: usize,
     /// Objects that somebody else changed: they stay as they are until a full reconcile takes them in.
     pub foreign: Vec<Locator>,
     /// Files whose names the remote cannot hold beside the others.
@@ -149,7 +151,9 @@ impl Replica {
             !is_written || now.is_none() || mend.contains(locator)
         };
         let all: BTreeSet<&Locator> = files.keys().chain(manifest.entries.keys()).chain(mend).collect();
-        let stale: Vec<&Locator> = all.into_iter().filter(|locator| is_stale(locator)).collect();
+        let mut stale: Vec<&Locator> = all.into_iter().filter(|locator| is_stale(locator)).collect();
+        mirrored.left = stale.len().saturating_sub(context.mirrored_at_once);
+        stale.truncate(context.mirrored_at_once);
         for (number, locator) in stale.iter().enumerate() {
             context.progress.at(Stage::Mirroring, number, Some(stale.len()));
             let entry = manifest.entries.get(*locator);
@@ -188,7 +192,9 @@ impl Replica {
         if is_current && entries == manifest.entries && version.is_some() {
             return Ok(true);
         }
-        let (store, position) = (self.state.known.store, Some(head.position));
+        let store = self.state.known.store;
+        // As long as something is left, the objects are not those of the newest position.
+        let position = if mirrored.left == 0 { Some(head.position) } else { manifest.position };
         let manifest = Manifest { store, position, updated_at: Some(context.clock.now()), entries };
         let condition = version.map_or(Condition::Absent, Condition::Matches);
         match self.remote.backend().write(&place(), manifest.encode(), condition).await {

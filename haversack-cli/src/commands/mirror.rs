@@ -1,0 +1,98 @@
+//! `haversack mirror`: writes the plain copies in the remote that a sync left for later.
+//!
+//! A sync of many files starts it in the background and does not wait. There is at most one for a home; it lets every sync go first.
+
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use haversack::store::{ErrorKind, block_on};
+use haversack::sync::{Author, Context, Replica, Trouble};
+
+use crate::error::CommandError;
+use crate::home::Home;
+use crate::remote::{self, Remote};
+use crate::settings::Settings;
+use crate::system::{RandomIds, SystemClock, Timed};
+use crate::ui::Ui;
+
+/// The lock of whoever writes plain copies.
+const LOCK: &str = "mirror";
+
+/// How many objects are written before a sync may go first.
+const PORTION: usize = 256;
+
+/// How long several syncs are waited for, so that what they send is written together.
+const GATHER: Duration = Duration::from_secs(2);
+
+/// How often it is tried because a sync is at work.
+const MAX_TRIES: usize = 600;
+
+/// How long each of those tries waits.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Write the plain copies in the remote that a sync left for later
+#[derive(Debug, Args)]
+pub(crate) struct MirrorArgs {
+    /// Begin at once
+    #[arg(long)]
+    now: bool,
+}
+
+pub(crate) fn cmd_mirror(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &MirrorArgs,
+) -> Result<ExitCode, CommandError> {
+    let remote = Remote::expected(settings)?;
+    let home = Home::open(settings)?;
+    let place = home.memory();
+    let _lock = match block_on(place.state.lock(LOCK, Duration::ZERO)) {
+        Ok(lock) => lock,
+        // Whoever is at it writes ours too.
+        Err(error) if error.kind() == ErrorKind::Busy => return Ok(ExitCode::SUCCESS),
+        Err(error) => return Err(error.into()),
+    };
+    if !args.now {
+        std::thread::sleep(GATHER);
+    }
+    let backend = remote::open(settings, &remote.url)?;
+    let patience = Timed::for_at_most(None);
+    let author = Author { device: remote.device, ..Author::default() };
+    let bar = ui.progress();
+    let context = Context {
+        patience: &patience,
+        progress: &bar,
+        mirrored_at_once: PORTION,
+        ..Context::new(&SystemClock, &RandomIds, &author)
+    };
+    for _ in 0..MAX_TRIES {
+        let opened =
+            block_on(Replica::open(place.files.clone(), place.state.clone(), backend.clone(), &RandomIds));
+        let mut replica = match opened {
+            Err(Trouble::Busy) => {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            opened => opened?.with_scope(place.scope.clone()),
+        };
+        if block_on(replica.mirror(context))?.left == 0 {
+            break;
+        }
+    }
+    bar.end();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts writing the plain copies in the background.
+///
+/// If that does not work, the next sync that sends something does it.
+pub(crate) fn start(settings: &Settings) {
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut command = Command::new(program);
+    command.arg("--home").arg(&settings.home).arg("mirror");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    drop(command.spawn());
+}
