@@ -2,6 +2,9 @@
 
 use crate::run::{cargo, step};
 
+/// How many texts every law of merging is tried on.
+const MERGE_CASES: &str = "1000000";
+
 pub(crate) fn run() -> Result<(), String> {
     let tests =
         ["test", "--release", "--package", "haversack-store", "--test", "it", "hostile", "--", "--nocapture"];
@@ -17,5 +20,9 @@ pub(crate) fn run() -> Result<(), String> {
         "--",
         "--nocapture",
     ];
-    step("soak of the verbs", cargo(&tests).env("HAVERSACK_SOAK", "1"))
+    step("soak of the verbs", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
+    let tests = ["test", "--release", "--package", "haversack-cli", "--test", "it", "random_machines"];
+    step("soak of the machines", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
+    let tests = ["test", "--release", "--package", "haversack", "--test", "it", "merge::laws"];
+    step("soak of the merges", cargo(&tests).env("PROPTEST_CASES", MERGE_CASES))
 }

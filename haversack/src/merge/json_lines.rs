@@ -6,7 +6,8 @@
 //!
 //! The order is the base's. A line that replaces lines of the base with the same `id` stands where the first of them stood;
 //! what is new comes after everything, each side's in the order it has there, interleaved by (`ts`, `id`, line). What has no
-//! `ts` stays behind what it followed. If both sides have the same new events in another order, the smaller order wins.
+//! `ts` stays behind what it followed. If both sides have the same new events in another order, the smaller order wins; so it does
+//! if both did nothing but put the events of the base in another order.
 //!
 //! A line that is no JSON object is an event without `ts` and `id`. Blank lines are none and go; every line ends in `\n`.
 
@@ -79,8 +80,14 @@ pub(super) fn merge(base: &[u8], first: &[u8], second: &[u8]) -> Merged {
     }
     let appended = in_order(&first.1, &second.1);
 
+    let mut merged: Vec<&[u8]> = places.into_iter().flatten().collect();
+    merged.extend(appended.iter().map(|event| event.line));
+    if merged == base {
+        // Both sides have just these events. If that came to the base, whoever meets a side again would take its order.
+        merged = sides.into_iter().filter(|side| *side != base).min().unwrap_or(merged);
+    }
     let mut bytes = Vec::new();
-    for line in places.iter().flatten().copied().chain(appended.iter().map(|event| event.line)) {
+    for line in merged {
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
     }

@@ -352,6 +352,13 @@ fn events_meet_in_one_log() {
                 merged: "{\"e\":\"tick\"}\n{\"e\":\"tick\"}\n{\"e\":\"tick\"}\n",
             },
             Case {
+                name: "both only put them in another order",
+                base: Some("{\"id\":\"1\"}\n{\"id\":\"2\"}\n{\"id\":\"3\"}\n"),
+                laptop: "{\"id\":\"1\"}\n{\"id\":\"3\"}\n{\"id\":\"2\"}\n",
+                desktop: "{\"id\":\"2\"}\n{\"id\":\"1\"}\n{\"id\":\"3\"}\n",
+                merged: "{\"id\":\"1\"}\n{\"id\":\"3\"}\n{\"id\":\"2\"}\n",
+            },
+            Case {
                 name: "what is no JSON stays, what is blank goes, an array has no id",
                 base: Some("half a li\n\n"),
                 laptop: "half a li\r\n[\"10:00\", \"1\"]\r\n",

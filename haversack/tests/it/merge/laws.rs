@@ -1,4 +1,6 @@
 //! The laws that every merge obeys, tried on texts with few different lines, so that they meet often.
+//!
+//! `PROPTEST_CASES` says how many texts each law is tried on, here and below; `cargo xtask soak` says a million.
 
 mod kinds;
 
@@ -11,6 +13,17 @@ use proptest::sample::select;
 use serde_json::Value;
 
 use super::both;
+
+/// How many texts a law is tried on if nobody says.
+const CASES: u32 = 1000;
+
+/// Returns how laws are tried.
+fn config() -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    // What the library takes if nobody says.
+    let is_asked = asked.cases != 256;
+    ProptestConfig { cases: if is_asked { asked.cases } else { CASES }, ..asked }
+}
 
 /// What a side did to a base: which lines it removed, and what it put into the gaps around them.
 #[derive(Clone, Debug)]
@@ -170,7 +183,7 @@ fn insertions(words: &'static [&'static str]) -> impl Strategy<Value = (Vec<Stri
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(config())]
 
     #[test]
     fn the_sides_have_no_rank((base, laptop, desktop) in ragged()) {
