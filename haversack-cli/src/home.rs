@@ -49,6 +49,8 @@ pub(crate) struct Place {
     pub(crate) files: Arc<dyn Backend>,
     /// What it remembers.
     pub(crate) state: Arc<dyn Backend>,
+    /// Where that is.
+    directory: PathBuf,
     /// Which part of the store it holds.
     pub(crate) scope: Scope,
 }
@@ -56,7 +58,22 @@ pub(crate) struct Place {
 impl Place {
     /// Looks at it, without the remote.
     pub(crate) fn look(&self) -> Result<Outlook, CommandError> {
-        Ok(block_on(look(&*self.files, self.state.clone(), &self.scope, &NothingPrivate))?)
+        let looked = block_on(look(&*self.files, self.state.clone(), &self.scope, &NothingPrivate));
+        looked.map_err(|error| self.explain(Trouble::Local(error)))
+    }
+
+    /// Returns why it could not be worked on; a state that is damaged has one cure.
+    fn explain(&self, trouble: Trouble) -> CommandError {
+        match &trouble {
+            Trouble::Local(error) if error.kind() == ErrorKind::Internal => {
+                let directory = shown(&self.directory);
+                let hint = format!(
+                    "All you wrote is where it was. Move {directory} away, then: haversack sync (it merges what is here with the remote)"
+                );
+                CommandError::caused(Fault::User, &trouble, Some(hint))
+            }
+            _ => trouble.into(),
+        }
     }
 }
 
@@ -81,6 +98,7 @@ impl Home {
                 name: shown(&mount.directory),
                 files: Arc::new(Under::new(open_mount(settings, &mount)?, mount.prefix.clone())),
                 state: open_state(settings, mount.state(settings))?,
+                directory: mount.state(settings),
                 scope: Scope::within(mount.prefix.clone()).except(deeper),
             });
         }
@@ -88,6 +106,7 @@ impl Home {
             name: shown(&settings.memory()),
             files: Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?),
             state: open_state(settings, settings.state())?,
+            directory: settings.state(),
             scope: Scope::default().except(mounts.into_iter().map(|mount| mount.prefix)),
         });
         Ok(Home { places, vanished })
@@ -248,7 +267,10 @@ fn sync_home(
             Err(trouble) => {
                 // What was done until then is in the history all the same.
                 drop(summary.account(&home, &mut replicas));
-                return Err(trouble.into());
+                return Err(match trouble {
+                    Trouble::Local(_) => Stopped::Here(place.explain(trouble)),
+                    trouble => trouble.into(),
+                });
             }
         }
         replicas.push(replica);
@@ -294,7 +316,7 @@ pub(crate) fn open_patiently(
         let open = Replica::open(place.files.clone(), place.state.clone(), remote.clone(), &RandomIds);
         match block_on(open) {
             Err(Trouble::Busy) if Instant::now() < deadline => std::thread::sleep(POLL),
-            Err(trouble) => return Err(trouble.into()),
+            Err(trouble) => return Err(place.explain(trouble)),
             Ok(replica) => return Ok(replica.with_scope(place.scope.clone())),
         }
     }

@@ -1,7 +1,7 @@
 //! What happened to a store: its log, read from the newest commit back.
 //!
 //! Commits come from the [archive](mod@archive), which every sync adds to, and before that from the remote, if it is at hand. What neither has
-//! is said to be unknown, which is not the same as nothing (`history::unknown_is_not_nothing`).
+//! is said to be unknown, which is not the same as nothing (`sync::history::unknown_is_not_nothing`).
 
 pub mod archive;
 mod undo;

@@ -3,6 +3,7 @@
 mod backends;
 mod config;
 mod conflicts;
+mod damaged_state;
 mod debug;
 mod demo;
 mod doctor;

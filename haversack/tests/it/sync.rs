@@ -15,9 +15,11 @@ use crate::subjects::at;
 mod damage;
 mod damaged_state;
 mod folding;
+mod history;
 mod hostile;
 mod lab;
 mod mirror;
+mod scope;
 
 struct Counting(AtomicU64);
 

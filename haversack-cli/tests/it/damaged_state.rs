@@ -1,0 +1,115 @@
+//! A home whose state somebody or something damaged: it recovers, or it is refused with a cure that works; no file suffers.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::machines::Machines;
+
+/// What is done to a file.
+const DAMAGES: [(&str, fn(&[u8]) -> Option<Vec<u8>>); 6] = [
+    ("gone", |_| None),
+    ("empty", |_| Some(Vec::new())),
+    ("cut", |bytes| Some(bytes[..bytes.len() / 2].to_vec())),
+    ("flipped", |bytes| {
+        let mut bytes = bytes.to_vec();
+        let middle = bytes.len() / 2;
+        if let Some(byte) = bytes.get_mut(middle) {
+            *byte ^= 0x15;
+        }
+        Some(bytes)
+    }),
+    ("garbage", |_| Some(b"\xff\xfe not what it was \0".to_vec())),
+    ("of a newer version", |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        Some(text.replacen(" 1\n", " 99\n", 1).into_bytes())
+    }),
+];
+
+/// Returns every kind of file in a directory: one each of those that have numbers or hashes for names.
+fn kinds(directory: &Path) -> Vec<PathBuf> {
+    let mut kinds: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).expect("listed").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            let first = std::fs::read_dir(&path).expect("listed").flatten().next();
+            kinds.extend(first.map(|first| (entry.file_name().to_string_lossy().into_owned(), first.path())));
+        } else {
+            kinds.insert(entry.file_name().to_string_lossy().into_owned(), path);
+        }
+    }
+    kinds.into_values().collect()
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    for entry in std::fs::read_dir(from).expect("listed").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_state_recovers_or_is_refused_with_its_cure() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", "one\n"), ("lamp.md", "white\n")]);
+    machines.write("laptop", "ports.md", "one\n\ntwo\n");
+    machines.done("laptop", &["sync"]);
+    machines.write("desktop", "lamp.md", "white\n\nand red\n");
+    machines.done("desktop", &["undo", "--yes"]);
+    machines.write("desktop", "lamp.md", "white\n\nand red\n");
+    let (home, saved) = (machines.env.path("desktop"), machines.env.path("saved"));
+    copy(&home, &saved);
+    let remote_saved = machines.env.path("remote-saved");
+    copy(&machines.env.path("remote"), &remote_saved);
+    let mut refused = 0;
+    let mut tried = 0;
+    let state = home.join("state/default");
+    let mut files = kinds(&state);
+    files.extend([home.join("remote.toml"), home.join("state/default/snapshot")]);
+    for file in files {
+        for (how, damage) in DAMAGES {
+            let case = format!("{} {how}", file.strip_prefix(&home).expect("below").display());
+            for (to, from) in [(&home, &saved), (&machines.env.path("remote"), &remote_saved)] {
+                std::fs::remove_dir_all(to).expect("removed");
+                copy(from, to);
+            }
+            let before = machines.files("desktop");
+            match damage(&std::fs::read(&file).unwrap_or_default()) {
+                Some(bytes) => std::fs::write(&file, bytes).expect("damaged"),
+                None => drop(std::fs::remove_file(&file)),
+            }
+            tried += 1;
+            let shown = machines.shown("desktop", &["sync"]);
+            if shown.starts_with("exit 1\n") {
+                refused += 1;
+                assert!(shown.contains("Hint: "), "{case}: {shown}");
+                assert_eq!(machines.files("desktop"), before, "{case}: nothing was touched");
+                if file.ends_with("remote.toml") {
+                    drop(std::fs::remove_file(&file));
+                    machines.done("desktop", &["remote", "add", &machines.url(), "--device", "desktop"]);
+                } else {
+                    assert!(
+                        shown.contains("Move ") && shown.contains("state/default away"),
+                        "{case}: {shown}"
+                    );
+                    std::fs::rename(&state, home.join("state/away")).expect("moved");
+                }
+            }
+            assert!(!shown.contains("panicked"), "{case}: {shown}");
+            machines.settle(&["desktop", "laptop"]);
+            assert_eq!(machines.files("laptop"), machines.files("desktop"), "{case}");
+            let all: String = machines.files("laptop").into_values().collect();
+            for line in ["one", "two", "white", "and red"] {
+                assert!(all.contains(line), "{case}: {line} was lost: {all}");
+            }
+            machines.shown("desktop", &["status"]);
+            // The laptop starts each case from where it was.
+            std::fs::remove_dir_all(machines.env.path("laptop")).expect("removed");
+            machines.done("laptop", &["join", &machines.url(), "--device", "laptop", "--yes"]);
+        }
+    }
+    assert!(tried > 40 && refused > 4, "{refused} of {tried} were refused");
+}

@@ -1,0 +1,113 @@
+//! What happened to a store, with and without its remote.
+
+use futures_lite::future::block_on;
+use haversack::history::archive::{self, Bounds};
+use haversack::history::{Held, History};
+use haversack::ids::{Position, Timestamp};
+use haversack::store::{Backend, BackendExt, Bytes, Condition};
+use haversack::sync::Impatient;
+
+use super::World;
+use crate::subjects::at;
+
+const ALL: Bounds = Bounds { bytes: u64::MAX, oldest: Timestamp(i64::MIN) };
+
+/// Syncs a device and keeps what it saw.
+fn sync(world: &World, device: &str, bounds: Bounds) {
+    let (store, recent) = world
+        .with(device, async |replica, context| {
+            replica.sync(context).await?;
+            Ok((replica.store().expect("met"), replica.take_recent()))
+        })
+        .expect("synced");
+    let state = world.open(&format!("{device}/state"));
+    block_on(archive::keep(&*state, store, recent, bounds)).expect("kept");
+}
+
+fn held(world: &World, device: &str, path: &str, after: u64, with_remote: bool) -> Held {
+    let state = world.open(&format!("{device}/state"));
+    let store = world.with(device, async |replica, _| Ok(replica.store().expect("met"))).expect("opened");
+    let remote = with_remote.then(|| world.open("remote"));
+    block_on(async {
+        let mut history = History::open(state, remote, store, &Impatient).await.expect("opened");
+        history.held(&at(path), Position::new(after)).await.expect("looked")
+    })
+}
+
+fn content(text: &str) -> Held {
+    Held::Content(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+/// A log of five commits: made, extended, replaced, deleted, made again.
+fn world() -> World {
+    let world = World::new();
+    let texts = ["one\n", "one\ntwo\n", "three\n"];
+    for text in texts {
+        world.put("laptop", "notes.md", text);
+        world.put("laptop", "other.md", format!("beside {text}"));
+        sync(&world, "laptop", ALL);
+    }
+    world.delete("laptop", "notes.md");
+    sync(&world, "laptop", ALL);
+    world.put("laptop", "notes.md", "again\n");
+    sync(&world, "laptop", ALL);
+    world
+}
+
+#[test]
+fn every_content_can_be_had_without_the_remote() {
+    let world = world();
+    let expected =
+        [content("one\n"), content("one\ntwo\n"), content("three\n"), Held::Nothing, content("again\n")];
+    for (expected, after) in expected.into_iter().zip(1..) {
+        assert_eq!(held(&world, "laptop", "notes.md", after, false), expected, "after {after}");
+    }
+    assert_eq!(held(&world, "laptop", "notes.md", 0, false), Held::Nothing);
+    assert_eq!(held(&world, "laptop", "never.md", 5, false), Held::Nothing);
+}
+
+#[test]
+fn unknown_is_not_nothing() {
+    let world = world();
+    // It joins, and keeps nothing of what it took in.
+    world.sync("desktop");
+    for after in 1..=5 {
+        assert_eq!(held(&world, "desktop", "notes.md", after, false), Held::Unknown, "after {after}");
+    }
+    assert_eq!(held(&world, "desktop", "notes.md", 4, true), Held::Nothing);
+    assert_eq!(held(&world, "desktop", "notes.md", 2, true), content("one\ntwo\n"));
+}
+
+#[test]
+fn an_archive_stays_small() {
+    let world = World::new();
+    for number in 0..80 {
+        world.put("laptop", "notes.md", format!("{number}\n"));
+        sync(&world, "laptop", ALL);
+    }
+    let state = world.open("laptop/state");
+    let files = block_on(archive::ranges(&*state)).expect("listed").len();
+    assert!(files <= 33, "{files} files");
+    for after in [1, 40, 80] {
+        let expected = content(&format!("{}\n", after - 1));
+        assert_eq!(held(&world, "laptop", "notes.md", after, false), expected);
+    }
+    // The oldest go first.
+    world.put("laptop", "notes.md", "last\n");
+    sync(&world, "laptop", Bounds { bytes: 4_000, ..ALL });
+    assert_eq!(held(&world, "laptop", "notes.md", 81, false), content("last\n"));
+    assert_eq!(held(&world, "laptop", "notes.md", 1, false), Held::Unknown);
+    assert_eq!(held(&world, "laptop", "notes.md", 1, true), content("0\n"));
+}
+
+#[test]
+fn an_archive_that_is_damaged_is_as_good_as_none() {
+    let world = world();
+    let state = world.open("laptop/state");
+    for locator in block_on(state.list_all(&at("history"))).expect("listed") {
+        let damaged = state.write(&locator, Bytes::from_static(b"not what it was"), Condition::Any);
+        let _ = block_on(damaged).expect("damaged");
+    }
+    assert_eq!(held(&world, "laptop", "notes.md", 2, false), Held::Unknown);
+    assert_eq!(held(&world, "laptop", "notes.md", 2, true), content("one\ntwo\n"));
+}
