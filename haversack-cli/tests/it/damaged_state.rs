@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::machines::Machines;
 
+/// What becomes of a file's bytes; `None` if the file goes.
+type Damage = fn(&[u8]) -> Option<Vec<u8>>;
+
 /// What is done to a file.
-const DAMAGES: [(&str, fn(&[u8]) -> Option<Vec<u8>>); 6] = [
+const DAMAGES: [(&str, Damage); 6] = [
     ("gone", |_| None),
     ("empty", |_| Some(Vec::new())),
     ("cut", |bytes| Some(bytes[..bytes.len() / 2].to_vec())),

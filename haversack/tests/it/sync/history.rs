@@ -4,7 +4,7 @@ use futures_lite::future::block_on;
 use haversack::history::archive::{self, Bounds};
 use haversack::history::{Held, History};
 use haversack::ids::{Position, Timestamp};
-use haversack::store::{Backend, BackendExt, Bytes, Condition};
+use haversack::store::{BackendExt, Bytes, Condition};
 use haversack::sync::Impatient;
 
 use super::World;
