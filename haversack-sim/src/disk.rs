@@ -102,6 +102,11 @@ impl SimDisk {
         self.state().schedule.crash_after(calls);
     }
 
+    /// Lets the process die when it is about to make something durable for the `syncs`-th time from now.
+    pub fn crash_at_sync(&self, syncs: usize) {
+        self.state().schedule.crash_at_sync(syncs);
+    }
+
     /// Lets only the `call`-th call from now fail, with an error of this kind and no effect.
     pub fn fail_at(&self, call: usize, kind: io::ErrorKind) {
         self.state().schedule.fail_at(call, kind);

@@ -76,6 +76,8 @@ impl From<Stop> for io::Error {
 pub(crate) struct Schedule {
     calls: Vec<Call>,
     crash_at: Option<usize>,
+    /// How many syncs are left until the one in which the process dies.
+    syncs_left: Option<usize>,
     crashed: bool,
     faults: Vec<(usize, io::ErrorKind)>,
     actions: Vec<(usize, Action)>,
@@ -99,6 +101,10 @@ impl Schedule {
         self.crash_at = Some(self.calls.len() + calls);
     }
 
+    pub(crate) fn crash_at_sync(&mut self, syncs: usize) {
+        self.syncs_left = Some(syncs);
+    }
+
     pub(crate) fn fail_at(&mut self, call: usize, kind: io::ErrorKind) {
         self.faults.push((self.calls.len() + call, kind));
     }
@@ -114,6 +120,12 @@ impl Schedule {
         }
         self.calls.push(Call { verb, subject });
         let now = self.calls.len();
+        if let (Verb::SyncFiles | Verb::SyncDir, Some(left)) = (verb, &mut self.syncs_left) {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.crash_at = Some(now);
+            }
+        }
         let (due, later) = std::mem::take(&mut self.actions).into_iter().partition(|(at, _)| *at == now);
         self.actions = later;
         let due: Vec<(usize, Action)> = due;

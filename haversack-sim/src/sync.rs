@@ -7,8 +7,9 @@
 //! Syncs run as futures that are polled one effect at a time, and die by being dropped between two effects.
 //!
 //! # What is modelled
-//! - 1 to 5 devices, each synced by 1 or 2 processes, over working files and state of its own; users and programs that add, replace,
-//!   remove and delete without any lock, also in the middle of a sync and while a device is down.
+//! - 1 to 5 devices, each synced by 1 or 2 processes, over working files and state of its own; users and programs that add, reword,
+//!   remove, move and delete without any lock, also in the middle of a sync and while a device is down.
+//! - Files of every kind of merge, four of them in a schedule; what users do to one leaves it as its kind wants it.
 //! - A remote as Azure, S3, GCS and a directory are: how a lost race is answered, what a version is, listings in small pages.
 //! - Requests that are lost, answered and lost, delayed past later ones, repeated later; refusals (409, 412, 429, 5xx), spells in which
 //!   a device is not let in (401, 403), listings that miss the newest writes, devices that are offline.
@@ -21,20 +22,27 @@
 //!   dies in the middle of a call, the machine stops and forgets what was not synced, programs save between two calls of one effect.
 //!
 //! # How the oracle reads what happened
-//! Every line is unique. A line that a user added must be there at the end, unless some device removed it that had it, or
-//! deleted the file with it in it. A line that a device removed must not be there at the end. The readings:
+//! It counts *units*: words that are in whatever a user adds, and nowhere else. A unit that a user added must be there at the end, unless
+//! some device removed it that had it, or deleted the file with it in it. One that a device removed must not be there at the end. Whoever
+//! rewords an item removes what it said. The readings:
 //! - *Edit wins*: if one device deletes a file and another changes it without having seen that, the file stays, whole: with it
-//!   the lines that the deleting device had in it, and those it had removed before and not yet sent. A text that was saved in the very
+//!   what the deleting device had in it, and what it had removed before and not yet sent. A text that was saved in the very
 //!   moment in which sync replaced the file was not seen by whoever deletes the file next.
 //! - What another device brought back by a change that it made before it saw a deletion counts as that change.
-//! - *Copies*: what was done on a device and not yet told to the log when the device was copied is also the copy's own. A line that
+//! - *Copies*: what was done on a device and not yet told to the log when the device was copied is also the copy's own. What
 //!   was added so may be there although the original removed it, or deleted its file; it comes back at another place, so that its
 //!   neighbours have moved, and what somebody else removed of them may have come back with it.
 //! - *Backups*: a device that was restored is a copy of the device that it was. What was done since the backup and not told is gone:
-//!   lines that were added or removed so are judged neither lost nor come back, and a file that was deleted so may be there. If a sync was
+//!   what was added or removed so is judged neither lost nor come back, and a file that was deleted so may be there. If a sync was
 //!   under way when the backup was made, it may have told later what the user had undone by then; the restored device cannot know.
-//!
 //! - *The mirror*: what a text carries that somebody put there by hand is there anew, for every device that takes it in.
+//! - *Both kept*: if two devices say something about the same thing (reword an entry, an item or a field) and neither knows of the other,
+//!   both sayings are there; one of them may be in a note, and stays there whatever becomes of the thing. Of a value in data that both
+//!   changed one is in the file, the other in a copy beside it; a copy counts for what is there, not for what came back.
+//! - *Moved*: what one device puts elsewhere while another removes it is new there, and so may be its neighbours: which of two lines
+//!   has passed the other nobody can tell.
+//! - *Cursors* have one mark: the furthest that was set is there, or went with its file.
+//! - *What cannot be merged* is there whole, in the file or in a copy; what one device removed of it and another did not may be there.
 //!
 //! What a device has told the log is known from its syncs: one that ended well has told what was done before it started.
 //!
@@ -50,9 +58,11 @@ mod link;
 mod memory;
 mod oracle;
 mod schedule;
+mod sheet;
 mod shrink;
 mod storage;
 mod store;
+mod unit;
 mod user;
 mod weather;
 mod world;

@@ -75,6 +75,11 @@ impl Crashing {
         self.disk.crash_after(calls);
     }
 
+    /// Lets the process die when it is about to make something durable for the `syncs`-th time from now.
+    pub(crate) fn plan_crash_at_sync(&self, syncs: usize) {
+        self.disk.crash_at_sync(syncs);
+    }
+
     /// Tells whether the planned crash has happened.
     pub(crate) fn has_crashed(&self) -> bool {
         self.disk.has_crashed()

@@ -18,11 +18,15 @@ use super::memory::Numbers;
 use super::oracle::Remembered;
 use super::schedule::{Ground, Stream, Task, stream};
 use super::storage::{Hands, Storage};
+use super::unit::units_of;
 use crate::disk::Crash;
 use crate::random::Random;
 
 /// The most calls of a disk until something happens in the middle of an effect.
 pub(crate) const MAX_CALLS: usize = 60;
+
+/// The most syncs of a disk until the process dies in one.
+const MAX_SYNCS: usize = 12;
 
 /// After how many commits the log is folded at most.
 const MAX_INTERVAL: usize = 6;
@@ -135,9 +139,9 @@ impl Device {
         self.disks().for_each(Crashing::forget_plans);
     }
 
-    /// Returns all lines that are anywhere in the working directory, under our own names too.
-    pub(crate) fn lines(&self) -> BTreeSet<String> {
-        lines(self.at_home())
+    /// Returns all units that are anywhere in the working directory, under our own names too.
+    pub(crate) fn units(&self) -> BTreeSet<String> {
+        units(self.at_home())
     }
 
     /// Returns the working files, to be compared.
@@ -172,13 +176,13 @@ impl Device {
         self.backup = Some(Backup { files, state, remembered });
     }
 
-    /// Puts back what was copied; returns what the copy remembers, and its lines.
+    /// Puts back what was copied; returns what the copy remembers, and its units.
     pub(crate) fn restore(&mut self) -> Option<(Remembered, BTreeSet<String>)> {
         let backup = self.backup.as_ref()?;
         self.away = None;
         self.files = backup.files.copy(self.is_full.clone());
         self.state = backup.state.copy(self.is_full.clone());
-        Some((backup.remembered.clone(), lines(&backup.files)))
+        Some((backup.remembered.clone(), units(&backup.files)))
     }
 
     /// Lets a process die; returns whether there was one.
@@ -198,7 +202,10 @@ impl Device {
     pub(crate) fn plan_crash(&self, random: &mut Random) -> bool {
         let storage = if random.coin() { &self.files } else { &self.state };
         if let Storage::Crashing(crashing) = storage {
-            crashing.plan_crash(random.between(1, MAX_CALLS));
+            match random.coin() {
+                true => crashing.plan_crash(random.between(1, MAX_CALLS)),
+                false => crashing.plan_crash_at_sync(random.between(1, MAX_SYNCS)),
+            }
         }
         matches!(storage, Storage::Crashing(_))
     }
@@ -275,11 +282,8 @@ impl Device {
     }
 }
 
-fn lines(storage: &Storage) -> BTreeSet<String> {
-    let all = storage.all();
-    all.values()
-        .flat_map(|bytes| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>())
-        .collect()
+fn units(storage: &Storage) -> BTreeSet<String> {
+    storage.all().values().flat_map(|bytes| units_of(&String::from_utf8_lossy(bytes))).collect()
 }
 
 /// Ids that a seed repeats.

@@ -5,23 +5,43 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::failure::{Broken, Failure};
+use super::sheet::{Reading, reading};
 
-/// What became of the lines that users wrote.
+/// What became of the units that users wrote.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Oracle {
     /// Counts what users did.
     now: usize,
-    lines: BTreeMap<String, Line>,
+    units: BTreeMap<String, Unit>,
     /// Deletions of whole files.
     deletions: Vec<Deletion>,
     /// By actor, what its users did that no sync has told the log for certain.
     unsent: Vec<Vec<Deed>>,
     /// Files that were copied with something unsent in them, and when.
     copies: Vec<(&'static str, usize)>,
+    /// Who changed a file in which nothing is new or gone.
+    rearranged: Vec<(&'static str, usize)>,
+    /// By file and thing, what was said about it, each with all that its author knew of it.
+    said: BTreeMap<(&'static str, String), Vec<Saying>>,
+}
+
+/// Something that was said about a thing.
+#[derive(Clone, Debug)]
+struct Saying {
+    unit: String,
+    instead_of: BTreeSet<String>,
+}
+
+/// What is there at the end, by file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct There {
+    pub(crate) files: BTreeMap<String, BTreeSet<String>>,
+    /// What is in copies that could not be merged.
+    pub(crate) copies: BTreeMap<String, BTreeSet<String>>,
 }
 
 #[derive(Clone, Debug)]
-struct Line {
+struct Unit {
     file: &'static str,
     at: usize,
     added_by: usize,
@@ -31,6 +51,8 @@ struct Line {
     is_copied: bool,
     /// Adding it, or taking it out, went with a restore: it may be there or not.
     is_open: bool,
+    /// Somebody else said something about the same at the same time: it may be in a note.
+    is_told_twice: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -38,7 +60,7 @@ struct Deletion {
     at: usize,
     file: &'static str,
     actor: usize,
-    /// The lines that the file had where it was deleted.
+    /// The units that the file had where it was deleted.
     seen: BTreeSet<String>,
     /// It went with a restore: it may have happened or not.
     is_open: bool,
@@ -56,6 +78,7 @@ struct Deed {
 enum Done {
     Added(String),
     Removed(String),
+    Rearranged,
     Deleted { deletion: usize },
 }
 
@@ -80,42 +103,77 @@ impl Oracle {
         self.unsent[actor].push(Deed { at: self.now, file, what });
     }
 
-    /// A user added a line.
-    pub(crate) fn added(&mut self, actor: usize, file: &'static str, line: &str) {
-        self.did(actor, file, Done::Added(line.to_owned()));
-        let known = Line {
+    /// A user added a unit.
+    pub(crate) fn added(&mut self, actor: usize, file: &'static str, unit: &str) {
+        self.did(actor, file, Done::Added(unit.to_owned()));
+        let known = Unit {
             file,
             at: self.now,
             added_by: actor,
             removed_by: BTreeMap::new(),
             is_copied: false,
             is_open: false,
+            is_told_twice: false,
         };
-        self.lines.insert(line.to_owned(), known);
+        self.units.insert(unit.to_owned(), known);
+    }
+
+    /// What was just added is said about a thing, instead of something that was said before.
+    ///
+    /// If two say something about it and neither knows of the other, both stay, and one of them under a note: what is in the
+    /// note does not follow any more what becomes of the thing.
+    pub(crate) fn said_about(
+        &mut self,
+        file: &'static str,
+        about: &str,
+        unit: &str,
+        replaced: &BTreeSet<String>,
+    ) {
+        let said = self.said.entry((file, about.to_owned())).or_default();
+        let earlier = said.iter().filter(|saying| replaced.contains(&saying.unit));
+        let mut instead_of: BTreeSet<String> =
+            earlier.flat_map(|saying| saying.instead_of.iter().cloned()).collect();
+        instead_of.extend(replaced.iter().cloned());
+        let is_told_twice = said.iter().any(|saying| !instead_of.contains(&saying.unit));
+        said.push(Saying { unit: unit.to_owned(), instead_of });
+        if is_told_twice {
+            let all: Vec<String> = said.iter().map(|saying| saying.unit.clone()).collect();
+            for unit in all {
+                self.with(&unit, |unit, _| unit.is_told_twice = true);
+            }
+        }
     }
 
     /// Somebody wrote a text that knew nothing of us: whatever is in it is there anew, perhaps for several devices at once.
-    pub(crate) fn carried<'a>(&mut self, lines: impl Iterator<Item = &'a str>) {
-        for line in lines {
-            self.with(line, |line, _| line.is_copied = true);
+    pub(crate) fn carried<'a>(&mut self, file: &'static str, units: impl Iterator<Item = &'a str>) {
+        // Whoever takes it in changes the file anew, whatever another one that has taken it in does to the file meanwhile.
+        self.copies.push((file, self.now));
+        for unit in units {
+            self.with(unit, |unit, _| unit.is_copied = true);
         }
     }
 
-    /// A user took a line out.
-    pub(crate) fn removed(&mut self, actor: usize, file: &'static str, line: &str) {
-        self.did(actor, file, Done::Removed(line.to_owned()));
+    /// A user took a unit out.
+    pub(crate) fn removed(&mut self, actor: usize, file: &'static str, unit: &str) {
+        self.did(actor, file, Done::Removed(unit.to_owned()));
         let now = self.now;
-        self.with(line, |line, _| line.removed_by.extend([(actor, now)]));
+        self.with(unit, |unit, _| unit.removed_by.extend([(actor, now)]));
     }
 
-    /// Notes something about a line; one that a merge made is nobody's.
-    fn with(&mut self, text: &str, note: impl FnOnce(&mut Line, &str)) {
-        if let Some(line) = self.lines.get_mut(text) {
-            note(line, text);
+    /// A user changed a file in which nothing is new or gone: some of it stands elsewhere, and to a merge is new there.
+    pub(crate) fn rearranged(&mut self, actor: usize, file: &'static str) {
+        self.did(actor, file, Done::Rearranged);
+        self.rearranged.push((file, actor));
+    }
+
+    /// Notes something about a unit; one that a merge made is nobody's.
+    fn with(&mut self, text: &str, note: impl FnOnce(&mut Unit, &str)) {
+        if let Some(unit) = self.units.get_mut(text) {
+            note(unit, text);
         }
     }
 
-    /// A user deleted a file that had these lines.
+    /// A user deleted a file that had these units.
     pub(crate) fn deleted(&mut self, actor: usize, file: &'static str, seen: BTreeSet<String>) {
         self.did(actor, file, Done::Deleted { deletion: self.deletions.len() });
         self.deletions.push(Deletion { at: self.now, file, actor, seen, is_open: false });
@@ -147,9 +205,9 @@ impl Oracle {
         for deed in &copied.unsent {
             self.copies.push((deed.file, copied.at));
             match &deed.what {
-                Done::Added(line) => self.with(line, |line, text| line.is_copied |= there.contains(text)),
-                Done::Removed(line) => self.with(line, |line, _| line.removed_by.extend([(actor, deed.at)])),
-                Done::Deleted { .. } => {}
+                Done::Added(unit) => self.with(unit, |unit, text| unit.is_copied |= there.contains(text)),
+                Done::Removed(unit) => self.with(unit, |unit, _| unit.removed_by.extend([(actor, deed.at)])),
+                Done::Rearranged | Done::Deleted { .. } => {}
             }
         }
         self.unsent[actor].clone_from(&copied.unsent);
@@ -161,7 +219,8 @@ impl Oracle {
         for deed in std::mem::take(&mut self.unsent[actor]) {
             match deed.what {
                 _ if deed.at <= copied.at => {}
-                Done::Added(line) | Done::Removed(line) => self.with(&line, |line, _| line.is_open = true),
+                Done::Rearranged => {}
+                Done::Added(unit) | Done::Removed(unit) => self.with(&unit, |unit, _| unit.is_open = true),
                 Done::Deleted { deletion } => self.deletions[deletion].is_open = true,
             }
         }
@@ -174,21 +233,21 @@ impl Oracle {
     /// device takes it for somebody else's.
     fn open_passing(&mut self, copied: &Remembered) {
         let is_new = |text: &String| {
-            copied.unsent.iter().any(|deed| matches!(&deed.what, Done::Added(line) if line == text))
+            copied.unsent.iter().any(|deed| matches!(&deed.what, Done::Added(unit) if unit == text))
         };
         for deed in &copied.unsent {
             match &deed.what {
-                Done::Added(_) => {}
-                Done::Removed(line) => {
-                    self.with(line, |line, text| line.is_open |= is_new(&text.to_owned()));
+                Done::Added(_) | Done::Rearranged => {}
+                Done::Removed(unit) => {
+                    self.with(unit, |unit, text| unit.is_open |= is_new(&text.to_owned()));
                 }
                 Done::Deleted { deletion } => {
                     let before = |other: &&Deed| other.file == deed.file && other.at < deed.at;
                     if copied.unsent.iter().any(|other| before(&other)) {
                         self.deletions[*deletion].is_open = true;
-                        for line in self.deletions[*deletion].seen.clone().iter().filter(|line| is_new(line))
+                        for unit in self.deletions[*deletion].seen.clone().iter().filter(|unit| is_new(unit))
                         {
-                            self.with(line, |line, _| line.is_open = true);
+                            self.with(unit, |unit, _| unit.is_open = true);
                         }
                     }
                 }
@@ -196,59 +255,68 @@ impl Oracle {
         }
     }
 
-    /// Returns what is wrong with the lines that are there at the end.
-    pub(crate) fn judge(&self, there: &BTreeMap<String, BTreeSet<String>>) -> Result<(), Failure> {
-        for (text, line) in self.lines.iter().filter(|(_, line)| !line.is_open) {
-            let is_there = there.get(line.file).is_some_and(|lines| lines.contains(text));
-            let deletions = || self.deletions.iter().filter(|deletion| deletion.file == line.file);
-            let went_with_file = deletions().any(|deletion| deletion.seen.contains(text));
-            if !is_there && line.removed_by.is_empty() && !went_with_file {
-                return Err(Broken::Lost.because(format!("{text:?} of {}", line.file)));
+    /// Returns what is wrong with the units that are there at the end.
+    pub(crate) fn judge(&self, there: &There) -> Result<(), Failure> {
+        for (text, unit) in self.units.iter().filter(|(_, unit)| !unit.is_open) {
+            let reading = reading(unit.file);
+            let in_file = |units: &BTreeSet<String>| match reading {
+                Reading::Furthest => units.last().is_some_and(|furthest| furthest >= text),
+                Reading::Merged | Reading::Whole => units.contains(text),
+            };
+            let holds = |all: &BTreeMap<String, BTreeSet<String>>| all.get(unit.file).is_some_and(in_file);
+            let is_there = holds(&there.files);
+            let deletions = || self.deletions.iter().filter(|deletion| deletion.file == unit.file);
+            let went_with_file = deletions().any(|deletion| in_file(&deletion.seen));
+            if !is_there && !holds(&there.copies) && unit.removed_by.is_empty() && !went_with_file {
+                return Err(Broken::Lost.because(format!("{text:?} of {}", unit.file)));
             }
-            if !is_there || line.is_copied {
+            if !is_there || unit.is_copied || reading != Reading::Merged {
                 continue;
             }
             // Whoever took it out and deleted the file before anybody heard of it leaves only the deletion to be heard of.
             let excused = deletions().any(|deletion| {
                 let removed_before = |at: &usize| *at < deletion.at;
                 self.edited_unseen(deletion)
-                    && line.removed_by.get(&deletion.actor).is_some_and(removed_before)
+                    && unit.removed_by.get(&deletion.actor).is_some_and(removed_before)
             });
-            if !line.removed_by.is_empty() && !excused && !self.was_moved(line.file) {
-                return Err(Broken::Resurrected.because(format!("{text:?} of {}", line.file)));
+            let moved = |(file, _): &(&str, usize)| *file == unit.file;
+            let excused = excused || unit.is_told_twice || self.rearranged.iter().any(moved);
+            if !unit.removed_by.is_empty() && !excused && !self.was_moved(unit.file) {
+                return Err(Broken::Resurrected.because(format!("{text:?} of {}", unit.file)));
             }
             let deleted_for_good = deletions().any(|deletion| {
                 deletion.seen.contains(text) && !deletion.is_open && !self.edited_unseen(deletion)
             });
             if deleted_for_good {
-                return Err(Broken::Resurrected.because(format!("{text:?} of {}, with its file", line.file)));
+                return Err(Broken::Resurrected.because(format!("{text:?} of {}, with its file", unit.file)));
             }
         }
         Ok(())
     }
 
-    /// Tells whether a line of the file went from an original, by itself or with the file, and came back from a copy, at another
+    /// Tells whether a unit of the file went from an original, by itself or with the file, and came back from a copy, at another
     /// place: to a merge its neighbours have moved, and what was removed on the other side has been put there anew.
     fn was_moved(&self, file: &'static str) -> bool {
-        let in_file = self.lines.iter().filter(|(_, line)| line.file == file);
-        in_file.filter(|(_, line)| line.is_copied).any(|(text, line)| {
+        let in_file = self.units.iter().filter(|(_, unit)| unit.file == file);
+        in_file.filter(|(_, unit)| unit.is_copied).any(|(text, unit)| {
             let went = |deletion: &Deletion| deletion.file == file && deletion.seen.contains(text);
-            !line.removed_by.is_empty() || self.deletions.iter().any(went)
+            !unit.removed_by.is_empty() || self.deletions.iter().any(went)
         })
     }
 
-    /// Tells whether somebody changed the file without having seen the deletion, as far as lines tell.
+    /// Tells whether somebody changed the file without having seen the deletion, as far as units tell.
     fn edited_unseen(&self, deletion: &Deletion) -> bool {
         let was_copied = self.copies.iter().any(|(file, at)| *file == deletion.file && *at < deletion.at);
         was_copied
-            || self.lines.iter().filter(|(_, line)| line.file == deletion.file).any(|(text, line)| {
-                if line.removed_by.keys().any(|by| *by != deletion.actor) {
+            || self.rearranged.iter().any(|(file, by)| *file == deletion.file && *by != deletion.actor)
+            || self.units.iter().filter(|(_, unit)| unit.file == deletion.file).any(|(text, unit)| {
+                if unit.removed_by.keys().any(|by| *by != deletion.actor) {
                     return true;
                 }
-                // An own line is not seen if it was saved in the very moment in which sync replaced the file.
-                let is_own = line.added_by == deletion.actor;
-                let was_removed = line.removed_by.get(&deletion.actor).is_some_and(|at| *at < deletion.at);
-                let was_saved_then = line.at < deletion.at && !was_removed;
+                // An own unit is not seen if it was saved in the very moment in which sync replaced the file.
+                let is_own = unit.added_by == deletion.actor;
+                let was_removed = unit.removed_by.get(&deletion.actor).is_some_and(|at| *at < deletion.at);
+                let was_saved_then = unit.at < deletion.at && !was_removed;
                 !deletion.seen.contains(text) && (!is_own || was_saved_then)
             })
     }

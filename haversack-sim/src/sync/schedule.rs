@@ -4,8 +4,10 @@
 //! change what the rest means.
 
 use haversack::sync::Mirror;
+use haversack::sync::planted::Planted;
 
 use super::memory::Outside;
+use super::sheet::Sheets;
 use super::store::Model;
 use super::weather::Weather;
 use crate::random::Random;
@@ -49,6 +51,8 @@ pub struct Schedule {
     pub(crate) weather: Weather,
     pub(crate) ground: Ground,
     pub(crate) outside: Outside,
+    /// The files that users work on.
+    pub(crate) sheets: Sheets,
     /// Whether there are plain objects beside the log.
     pub(crate) mirror: Mirror,
     /// How many actions there are in a tick of the filesystems' clock.
@@ -238,6 +242,7 @@ impl Schedule {
         let weather = Weather::swarm(&mut random);
         let outside = if random.coin() { Outside::Ticks } else { Outside::Versions };
         let actions_per_tick = random.between(1, 12);
+        let sheets = Sheets::any(&mut random);
         let mut one_in = |most: usize| random.between(1, most) == 1;
         let ground = if one_in(16) { Ground::Crashing } else { Ground::Memory };
         let swarm = Swarm {
@@ -259,6 +264,7 @@ impl Schedule {
             weather,
             ground,
             outside,
+            sheets,
             mirror: if swarm.mirror { Mirror::On } else { Mirror::Off },
             actions_per_tick,
             actions: Vec::new(),
@@ -289,18 +295,32 @@ impl Schedule {
         self.actions.is_empty()
     }
 
+    /// Tells whether a mistake can make a difference in it, as far as that can be told beforehand.
+    pub fn may_show(&self, planted: Planted) -> bool {
+        match planted {
+            Planted::StaleStatTrusted => self.outside == Outside::Ticks && self.ground == Ground::Memory,
+            Planted::ForeignOverwritten => self.mirror == Mirror::On,
+            _ => true,
+        }
+    }
+
     /// Returns an action with what makes it worth while.
     fn led_up_to(&self, next: What, random: &mut Random) -> Vec<What> {
         if self.ground == Ground::Crashing
             && let What::Stop { device } | What::Die { device, .. } = next
         {
-            // A disk is of interest while something is being done to it.
-            let effects = random.between(1, MANY_EFFECTS / 4);
-            let (sync, go_on) = (
-                What::Sync { device, process: 0, task: Task::Sync },
-                What::GoOn { device, process: 0, effects },
-            );
-            return vec![sync, go_on, What::Stop { device }];
+            // A disk is of interest while something is being done to it, and again while somebody goes on from there.
+            let mut all = Vec::new();
+            for effects in [MANY_EFFECTS / 4, MANY_EFFECTS].into_iter().take(random.between(1, 2)) {
+                let effects = random.between(1, effects);
+                all.extend([
+                    What::Sync { device, process: 0, task: Task::Sync },
+                    What::GoOn { device, process: 0, effects },
+                    What::Stop { device },
+                    What::Edit { device },
+                ]);
+            }
+            return all;
         }
         let What::Vanish { device } = next else { return vec![next] };
         // A directory vanishes whose files the log knows, perhaps while something of another device is being put into it; and then

@@ -17,8 +17,9 @@ use super::link::Wire;
 use super::memory::Numbers;
 use super::oracle::Oracle;
 use super::schedule::{Action, Begins, Schedule, Stream, Task, What, stream};
+use super::sheet::Sheets;
 use super::storage::Storage;
-use super::user::{Edit, FILES, Intention};
+use super::user::{Edit, Intention};
 use crate::editor::Editor;
 use crate::image::Seen;
 use crate::random::Random;
@@ -267,7 +268,7 @@ impl<'a> World<'a> {
             return;
         };
         let remembered = self.oracle.remember(device.actor, device.is_syncing());
-        let actor = self.oracle.copied(&remembered, &device.lines());
+        let actor = self.oracle.copied(&remembered, &device.units());
         let copy = device.copy(to, actor, planned.processes);
         self.devices.insert(to, copy);
         self.note(format!("{from}: is copied to {to}"));
@@ -276,9 +277,9 @@ impl<'a> World<'a> {
     fn restore(&mut self, number: usize, random: &mut Random) {
         self.stop(number, random);
         let Some(device) = self.devices.get_mut(&number) else { return };
-        let Some((remembered, lines)) = device.restore() else { return };
+        let Some((remembered, units)) = device.restore() else { return };
         self.oracle.restored(device.actor, &remembered);
-        device.actor = self.oracle.copied(&remembered, &lines);
+        device.actor = self.oracle.copied(&remembered, &units);
         self.note(format!("{number}: is restored"));
     }
 
@@ -305,14 +306,17 @@ impl<'a> World<'a> {
     fn edit(&mut self, number: usize, action: Action) {
         let Some(device) = self.devices.get(&number).filter(|device| !device.is_away()) else { return };
         let random = stream(action.seed, Stream::Users);
-        let intention = Intention::new(number, action.number, device.is_full(), random);
+        let sheets = self.schedule.sheets;
+        let intention = Intention::new(&sheets, number, action.number, device.is_full(), random);
         if let Storage::Crashing(crashing) = &device.files
             && device.is_syncing()
         {
             let calls = stream(action.seed, Stream::Disk).between(1, MAX_CALLS);
             let done = self.done.clone();
             crashing.at_call(calls, move |editor| {
-                done.lock().unwrap_or_else(PoisonError::into_inner).extend(act(editor, number, intention));
+                done.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .extend(act(editor, &sheets, number, intention));
             });
             return;
         }
@@ -348,13 +352,18 @@ fn shown(number: usize, process: usize) -> String {
 }
 
 /// Lets a program act in the middle of somebody else's effect.
-fn act(editor: &mut Editor<'_>, number: usize, intention: Intention) -> Option<(usize, Edit)> {
+fn act(
+    editor: &mut Editor<'_>,
+    sheets: &Sheets,
+    number: usize,
+    intention: Intention,
+) -> Option<(usize, Edit)> {
     let read = |editor: &Editor<'_>, path: &str| match editor.look(path) {
         Some(Seen::File(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         Some(Seen::Directory | Seen::Link) | None => None,
     };
-    let files = FILES.iter().filter(|path| read(editor, path).is_some()).count();
-    let text = read(editor, intention.file);
+    let files = sheets.iter().filter(|sheet| read(editor, sheet.path).is_some()).count();
+    let text = read(editor, intention.sheet.path);
     let edit = intention.decide(text.as_deref(), files)?;
     match &edit.text {
         Some(text) => crashing::save(editor, edit.file, text, edit.how),

@@ -10,6 +10,7 @@ mod mutants;
 mod recovery;
 mod remembered;
 mod sync;
+mod twice;
 mod twins;
 mod verbs;
 mod world;

@@ -4,19 +4,20 @@ use haversack::sync::planted::Planted;
 use haversack_sim::sync::{Run, Schedule, explain, play, run, shrink};
 
 /// Schedules that must hold. Of the first, each is found by planting the mistake that a sync once made, so it is known to meet what broke
-/// a promise then; the next two broke one as they are. The others broke one while sync was written, on schedules that are made differently by
-/// now: plain ones today.
-const REGRESSIONS: [(u64, &str); 18] = [
-    (134, "what a dead process had prepared was left over"),
-    (1103, "a displaced text was merged again after a crash, and with it what the user had removed since"),
-    (14_761, "two devices changed a file that a third had deleted, and their common start was forgotten"),
-    (16_718, "what was removed before a deletion came back with the file that stood against it"),
-    (828, "what was begun was taken for done in a directory that was not there"),
+/// a promise then. The others broke one while sync was written, on schedules that were made differently: plain ones today. What a killed
+/// process left and a machine that stopped forgot has a test of its own (`twice`).
+const REGRESSIONS: [(u64, &str); 19] = [
+    (15, "what a dead process had prepared was left over"),
+    (432, "a displaced text was merged again after a crash, and with it what the user had removed since"),
+    (6479, "two devices changed a file that a third had deleted, and their common start was forgotten"),
+    (78_706, "what was removed before a deletion came back with the file that stood against it"),
+    (394, "what was begun was taken for done in a directory that was not there"),
     (
         300_036_007,
         "a killed process's line of the journal was built on, and was gone when the machine stopped",
     ),
     (500_006_236, "what a device that was ahead had mirrored was taken for an edit by hand"),
+    (500_100_762, "what had been put into a file was not found while its base had not moved"),
     (100_044_621, "what came out of an exchange was dropped, because an earlier try had left a sign"),
     (
         200_059_433,
@@ -34,35 +35,33 @@ const REGRESSIONS: [(u64, &str); 18] = [
 ];
 
 /// A schedule that finds each planted mistake.
-const BITES: [(Planted, u64); 28] = [
-    (Planted::NewBytesForEveryAttempt, 15),
-    (Planted::LostAnswerMeansTheirs, 203),
-    (Planted::LostAnswerMeansOurs, 4),
-    (Planted::TriedBeforeFixed, 289),
-    (Planted::BaseBeforeFile, 120),
-    (Planted::FileWithoutRecord, 40),
-    (Planted::DisplacedIsDropped, 1),
-    (Planted::DisplacedIsMergedAgain, 1103),
+const BITES: [(Planted, u64); 26] = [
+    (Planted::NewBytesForEveryAttempt, 18),
+    (Planted::LostAnswerMeansTheirs, 205),
+    (Planted::LostAnswerMeansOurs, 10),
+    (Planted::TriedBeforeFixed, 588),
+    (Planted::BaseBeforeFile, 21),
+    (Planted::FileWithoutRecord, 21),
+    (Planted::DisplacedIsDropped, 21),
+    (Planted::DisplacedIsMergedAgain, 432),
     (Planted::NewestWins, 0),
-    (Planted::Union, 4),
-    (Planted::DeletionWins, 11),
-    (Planted::StartIsForgotten, 14_761),
-    (Planted::LastIsIgnored, 16_718),
-    (Planted::SizeTellsContent, 153),
-    (Planted::AppendToAnything, 0),
-    (Planted::BasesAreNotKept, 5),
-    (Planted::LeftoversStay, 134),
-    (Planted::NoSyncLock, 90),
-    (Planted::AbsenceIsMassDeletion, 13),
+    (Planted::Union, 9),
+    (Planted::DeletionWins, 32),
+    (Planted::StartIsForgotten, 6479),
+    (Planted::LastIsIgnored, 78_706),
+    (Planted::SizeTellsContent, 61),
+    (Planted::AppendToAnything, 2),
+    (Planted::BasesAreNotKept, 2),
+    (Planted::LeftoversStay, 15),
+    (Planted::NoSyncLock, 66),
+    (Planted::AbsenceIsMassDeletion, 64),
     (Planted::CommitOnStaleRead, 0),
-    (Planted::StaleStatTrusted, 44_518),
-    (Planted::IncomingSwept, 40),
-    (Planted::VanishedIsDone, 828),
-    (Planted::CheckpointUnverified, 47),
-    (Planted::ForeignOverwritten, 18),
-    (Planted::AheadIsForeign, 500_006_236),
-    (Planted::SegmentIgnored, 18),
-    (Planted::SeenIsDurable, 300_036_007),
+    (Planted::StaleStatTrusted, 19_728),
+    (Planted::IncomingSwept, 21),
+    (Planted::VanishedIsDone, 394),
+    (Planted::CheckpointUnverified, 10),
+    (Planted::ForeignOverwritten, 97),
+    (Planted::SegmentIgnored, 2),
 ];
 
 #[test]
@@ -103,7 +102,7 @@ fn a_few_schedules_hold() {
 #[test]
 fn what_fails_shrinks_to_a_few_actions() {
     for (planted, most) in
-        [(Planted::NewestWins, 12), (Planted::LostAnswerMeansOurs, 12), (Planted::NoSyncLock, 12)]
+        [(Planted::NewestWins, 12), (Planted::LostAnswerMeansOurs, 12), (Planted::NoSyncLock, 16)]
     {
         let (_, seed) = BITES.iter().find(|(bite, _)| *bite == planted).expect("a seed for every mistake");
         let run = Run { seed: *seed, planted: Some(planted) };

@@ -8,7 +8,7 @@
 //!   (`sync::mirror::a_foreign_edit_is_not_overwritten`).
 //! - A content that the log ever had for a file is an old mirror of ours, not somebody's edit
 //!   (`sync::mirror::an_old_object_is_no_edit`).
-//! - Nor is one that the log has had since this device read it: who is behind takes nothing in (`haversack-sim: sync`).
+//! - Nor is one that the log has had since this device read it: who is behind takes nothing in.
 //! - An edit is taken in once, whatever happens in between (`sync::mirror::an_edit_is_taken_in_once`).
 //! - That an object is not there is no deletion (`sync::mirror::what_is_gone_from_the_mirror_comes_back`).
 
@@ -341,10 +341,7 @@ impl Replica {
         let mut mend = BTreeSet::new();
         let Index { manifest, .. } = self.index(context).await?;
         let changed = self.changed_objects(context, &manifest, &mut mend, report).await?;
-        if !changed.is_empty()
-            && !has(Planted::AheadIsForeign)
-            && self.remote.at(context.patience, self.next().0).await?.is_some()
-        {
+        if !changed.is_empty() && self.remote.at(context.patience, self.next().0).await?.is_some() {
             // Whoever committed that may have mirrored it: only once it was taken in can it be told from an edit.
             return Ok(mend);
         }

@@ -140,6 +140,12 @@ impl BaseLine {
     fn content(&self) -> Option<Content> {
         self.hash.map(|hash| Content { hash, size: self.size })
     }
+
+    /// Returns the content that is in a pack, and where.
+    fn packed(&self) -> Option<(ContentHash, Packed)> {
+        let ((pack, offset), hash) = (self.pack?, self.hash.or(self.before)?);
+        Some((hash, Packed { pack, offset, size: self.size }))
+    }
 }
 
 fn is_settled(fresh: &bool) -> bool {
@@ -441,6 +447,12 @@ impl State {
         }
     }
 
+    /// Notes in which packs contents are that the bases will name: whoever moves the files may need them before.
+    pub(crate) fn expect(&mut self, advance: &Advance) {
+        let packed = advance.bases.iter().filter_map(BaseLine::packed);
+        self.known.packed.extend(packed);
+    }
+
     /// Tells whether an attempt at working files has moved its bases.
     pub(crate) fn has_ended(&self, attempt: &str) -> bool {
         self.known.attempt.as_deref() == Some(attempt)
@@ -614,9 +626,7 @@ impl Known {
                 Some(why) => drop(self.elsewhere.insert(locator, why)),
                 None => drop(self.elsewhere.remove(&locator)),
             }
-            if let (Some((pack, offset)), Some(hash)) = (line.pack, line.hash.or(line.before)) {
-                self.packed.insert(hash, Packed { pack, offset, size: line.size });
-            }
+            self.packed.extend(line.packed());
         }
         if self.log.mark() == mark { Ok(()) } else { Err(damaged("bases", "one of them")) }
     }
@@ -711,4 +721,50 @@ async fn write_frame(
     let bytes = frame::encode(name, VERSION, heading, contents, MAX_STATE_BYTES)
         .map_err(|error| damaged(name, "what would be written").with_source(error))?;
     backend.write(&place(name), bytes, Condition::Any).await.map(drop)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test may wait")]
+mod tests {
+    use haversack_store::{InMemory, block_on};
+
+    use super::*;
+
+    struct Same;
+
+    impl Ids for Same {
+        fn next(&self) -> [u8; 16] {
+            [7; 16]
+        }
+    }
+
+    /// Seed 500100762, before files were of many kinds: a file was deleted while a text was merged into it that had been displaced, and
+    /// what had been put there was not found, because it was in a pack and its base had not moved yet.
+    #[test]
+    fn what_is_packed_is_found_before_its_base_moves() {
+        let mut state = block_on(State::load(Arc::new(InMemory::new()), &Same)).expect("a new state");
+        let contents = ["", "one\n", "two\n"].map(Bytes::from);
+        let places = block_on(state.keep_all(&contents)).expect("kept");
+        let lines = contents.iter().map(|content| {
+            let hash = ContentHash::of(content);
+            let content = Content { hash, size: content.len() as u64 };
+            BaseLine { pack: places.get(&hash).copied(), ..BaseLine::new("notes.md", Some(content)) }
+        });
+        let hash = ContentHash::of(b"");
+        let advance = Advance {
+            store: StoreId::from_bytes([1; 16]),
+            head: Head { position: Position::FIRST, hash, version: None },
+            mark: StateMark::empty(),
+            attempt: None,
+            joined: None,
+            bases: lines.collect(),
+        };
+        let found =
+            |state: &State, content: &Bytes| block_on(state.kept(&ContentHash::of(content))).expect("read");
+        assert!(contents.iter().any(|content| found(&state, content).is_none()), "nothing is in a pack");
+        state.expect(&advance);
+        for content in &contents {
+            assert_eq!(found(&state, content).as_ref(), Some(content));
+        }
+    }
 }

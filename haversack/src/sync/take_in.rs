@@ -317,6 +317,7 @@ impl Replica {
     /// Carries out moves that were recorded, and moves the bases with them.
     async fn apply(&mut self, applying: &Applying, report: &mut Report) -> Result<(), StoreError> {
         let is_done = self.state.has_ended(&applying.attempt);
+        self.state.expect(&applying.advance);
         if has(Planted::BaseBeforeFile) && !is_done {
             self.state.advance(&applying.advance).await?;
             apply::carry_out(&*self.files, &self.state, applying).await?;

@@ -9,29 +9,26 @@ use haversack_store::{Bytes, Locator};
 
 use super::World;
 use crate::sync::schedule::{Action, Stream, stream};
-use crate::sync::user::FILES;
+use crate::sync::sheet::Wish;
+use crate::sync::unit::{MEDDLER, unit, units};
 
 impl World<'_> {
-    /// Adds a line to a plain object, as it is there, or makes one.
+    /// Adds something to a plain object, as it is there, or makes one.
     pub(super) fn meddle(&mut self, action: Action) {
         let mut random = stream(action.seed, Stream::Users);
-        let file = FILES[random.between(0, FILES.len() - 1)];
-        let locator = Locator::parse(file).expect("a plain name");
+        let sheet = self.schedule.sheets.pick(&mut random);
+        let locator = Locator::parse(sheet.path).expect("a plain name");
         let there = self.wire.all(&locator).into_iter().find(|(other, _)| *other == locator);
         let text = there.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-        let mut lines: Vec<&str> = text.lines().collect();
-        let number = action.number;
-        let line = match file.ends_with(".jsonl") {
-            true => format!("{{\"id\":\"m-{number}\"}}"),
-            false => format!("line {number} of the mirror"),
-        };
-        self.oracle.added(self.meddler, file, &line);
-        self.oracle.carried(lines.iter().copied().chain([line.as_str()]));
-        let at = if file.ends_with(".jsonl") { lines.len() } else { random.between(0, lines.len()) };
-        lines.insert(at, &line);
-        let text = lines.join("\n") + "\n";
-        self.wire.put(&locator, Bytes::from(text), &mut random);
-        self.note(format!("somebody adds {line} to {file} in the mirror"));
+        let unit = unit(action.number, MEDDLER);
+        let Some(draft) = sheet.edit(Wish::Add, Some(&text), &unit, &mut random) else { return };
+        self.oracle.added(self.meddler, sheet.path, &unit);
+        if let Some(about) = &draft.about {
+            self.oracle.said_about(sheet.path, about, &unit, &draft.removed);
+        }
+        self.oracle.carried(sheet.path, units(&draft.text));
+        self.note(format!("somebody adds {unit} to {} in the mirror", sheet.path));
+        self.wire.put(&locator, Bytes::from(draft.text), &mut random);
     }
 
     /// Puts a checkpoint there that is whole, but not the state after its commit.

@@ -1,6 +1,6 @@
 //! The end of a schedule: everything calms down, and what is there is compared with what must be.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use haversack::log::{Carried, Commit, What as Change};
 use haversack::sync::{Deletions, Mirror};
@@ -9,7 +9,9 @@ use haversack_store::Locator;
 use super::{Ended, World};
 use crate::random::Random;
 use crate::sync::failure::{Broken, Failure};
+use crate::sync::oracle::There;
 use crate::sync::schedule::{Stream, Task, stream};
+use crate::sync::unit::units_of;
 
 /// More effects than a sync makes.
 const MAX_EFFECTS: usize = 100_000;
@@ -49,8 +51,7 @@ impl World<'_> {
         if self.agreed()? != files {
             return Err(Broken::NotConverged.because("one more round still changes files"));
         }
-        let lines = |text: String| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
-        self.oracle.judge(&files.into_iter().map(|(key, text)| (key, lines(text))).collect())?;
+        self.oracle.judge(&there(&files))?;
         for device in self.devices.values() {
             if let Some(left) = device.left_over() {
                 return Err(Broken::LeftOver.because(format!("device {} has {left}", device.number)));
@@ -135,6 +136,24 @@ impl World<'_> {
         }
         shown
     }
+}
+
+/// Returns what is in each file, and in the copies beside it.
+fn there(files: &BTreeMap<String, String>) -> There {
+    let mut there = There::default();
+    for (path, text) in files {
+        match original(path) {
+            Some(path) => there.copies.entry(path).or_default().extend(units_of(text)),
+            None => drop(there.files.insert(path.clone(), units_of(text))),
+        }
+    }
+    there
+}
+
+/// Returns the file beside which a copy lies: `sketch.bin` for `sketch.conflict-1a2b3c4d.bin`.
+fn original(path: &str) -> Option<String> {
+    let (stem, rest) = path.split_once(".conflict-")?;
+    Some(format!("{stem}{}", rest.get(8..)?))
 }
 
 fn log() -> Locator {

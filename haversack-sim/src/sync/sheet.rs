@@ -1,0 +1,243 @@
+//! The files that users work on: one for every way in which a file merges, and how a user writes into each.
+//!
+//! Whatever a user does leaves the file as its kind wants it. What a user adds, rewords or takes out is an item whole: an entry, a
+//! paragraph, an event, a field; whoever rewords it or takes it out has read all of it.
+
+mod data;
+mod text;
+
+use std::collections::BTreeSet;
+
+use self::text::Text;
+use super::unit::{key_in, keys, units_of};
+use crate::random::Random;
+
+/// A file that users work on.
+#[derive(Debug)]
+pub(crate) struct Sheet {
+    pub(crate) path: &'static str,
+    pub(crate) reading: Reading,
+    form: Form,
+}
+
+/// How the oracle reads what is in a file at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// What was added is there, what was removed is not.
+    Merged,
+    /// The furthest mark is there.
+    Furthest,
+    /// What was added is there, in the file or in a copy beside it.
+    Whole,
+}
+
+/// How a user writes into a file.
+#[derive(Debug)]
+enum Form {
+    Text(Text),
+    /// A list of nodes in JSON.
+    Json,
+    /// One mark, and nothing else.
+    Mark,
+}
+
+/// What a user wants to do to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Add,
+    Reword,
+    Remove,
+    /// To put an item under another heading.
+    Move,
+}
+
+/// What a file becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Draft {
+    pub(crate) text: String,
+    /// The units that are gone.
+    pub(crate) removed: BTreeSet<String>,
+    /// Whether the user's new unit is in it.
+    pub(crate) is_added: bool,
+    /// What the new unit is said about, if that has a name: other units may be said about the same.
+    pub(crate) about: Option<String>,
+}
+
+impl Sheet {
+    /// Returns what a file becomes when a user does something to it; a wish that cannot be fulfilled becomes an addition.
+    pub(crate) fn edit(
+        &self,
+        wish: Wish,
+        old: Option<&str>,
+        unit: &str,
+        random: &mut Random,
+    ) -> Option<Draft> {
+        let before = old.unwrap_or_default();
+        let text = match &self.form {
+            Form::Text(form) => form.edit(wish, before, unit, random),
+            Form::Json => data::edit(wish, before, unit, random)?,
+            Form::Mark => format!("{unit}\n"),
+        };
+        let (had, has) = (units_of(before), units_of(&text));
+        let removed = had.difference(&has).cloned().collect();
+        let (is_added, about) = (has.contains(unit), self.about(&text, unit));
+        (text != before).then_some(Draft { text, removed, is_added, about })
+    }
+
+    /// Returns what a unit is said about.
+    fn about(&self, text: &str, unit: &str) -> Option<String> {
+        let (above, _) = text.split_once(unit)?;
+        let about = match &self.form {
+            Form::Text(_) => {
+                let line = above.rsplit('\n').next().unwrap_or_default();
+                key_in(line).or_else(|| line.starts_with(text::DESCRIPTION).then_some(text::DESCRIPTION))
+            }
+            Form::Json => keys(above).last(),
+            Form::Mark => None,
+        };
+        about.map(str::to_owned)
+    }
+}
+
+/// How many files users of one schedule work on: few, so that they meet.
+pub(crate) const FILES: usize = 4;
+
+/// The files of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sheets {
+    numbers: [usize; FILES],
+    /// Whether users put items elsewhere: what was moved is not judged so strictly.
+    pub(crate) are_rearranged: bool,
+}
+
+impl Sheets {
+    /// Returns some files, no two of them the same.
+    pub(crate) fn any(random: &mut Random) -> Sheets {
+        let mut all: Vec<usize> = (0..SHEETS.len()).collect();
+        let numbers = [(); FILES].map(|()| all.swap_remove(random.between(0, all.len() - 1)));
+        Sheets { numbers, are_rearranged: random.between(1, 4) == 1 }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Sheet> {
+        self.numbers.into_iter().map(|number| &SHEETS[number])
+    }
+
+    /// Returns one of them.
+    pub(crate) fn pick(&self, random: &mut Random) -> &'static Sheet {
+        &SHEETS[self.numbers[random.between(0, FILES - 1)]]
+    }
+}
+
+/// Returns how the file at a path is read.
+pub(crate) fn reading(path: &str) -> Reading {
+    SHEETS.iter().find(|sheet| sheet.path == path).map_or(Reading::Merged, |sheet| sheet.reading)
+}
+
+const fn sheet(path: &'static str, text: Text) -> Sheet {
+    Sheet { path, reading: Reading::Merged, form: Form::Text(text) }
+}
+
+/// Every file.
+const SHEETS: [Sheet; 18] = [
+    sheet("notes.md", Text::lines(|_, unit| format!("line {unit}"))),
+    sheet("deep/er.md", Text::lines(|_, unit| format!("- {unit}"))),
+    sheet("events.jsonl", Text::events(|key, unit| format!("{{\"id\":\"{key}\",\"text\":\"{unit}\"}}"))),
+    sheet("MEMORY.md", Text::under("# Memory\n", |key, unit| format!("- [{key}]({key}.md) — {unit}"))),
+    sheet("user_role.md", Text::below_fields("user", "", |_, unit| format!("Keeps the {unit} in order."))),
+    sheet(
+        "self_observations.md",
+        Text::by_day("self_observations", &["## 2026-11-03", "## 2026-11-02"], |_, unit| {
+            format!("- saw {unit}")
+        }),
+    ),
+    sheet(
+        "commitments.md",
+        Text::below_fields("commitments", "\n## Open\n\n## Delivered\n", |key, unit| {
+            format!("- [ ] c-{key}: mend {unit}")
+        }),
+    ),
+    sheet(
+        "callbacks.md",
+        Text::below_fields("callbacks", "\n## Active\n\n## Retired\n", |key, unit| {
+            format!("- **{key}** — {unit}")
+        }),
+    ),
+    sheet(
+        "carry_forward.md",
+        Text::below_fields("carry_forward", "\n## Pending\n\n## Consumed\n", |_, unit| {
+            format!("- ask about {unit}")
+        }),
+    ),
+    sheet(
+        "philosophical_threads.md",
+        Text::by_day("philosophical_threads", &["## Light", "## Fog"], |_, unit| format!("What of {unit}?")),
+    ),
+    sheet(
+        "session_digest_2026-11-16.md",
+        Text::by_day("session_digest", &["## Arcs", "## Left open"], |_, unit| format!("- {unit} was met")),
+    ),
+    sheet(
+        "summaries/2026-11-16.md",
+        Text::under("# 2026-11-16\n\n## Needs you (0)\n\n## Handled (0)\n", |_, unit| {
+            format!("- answer {unit}")
+        }),
+    ),
+    sheet(
+        "compacted/2026-W46.md",
+        Text::by_day("weekly_digest", &["## 2026-11-09", "## 2026-11-10"], |_, unit| format!("On {unit}.")),
+    ),
+    Sheet { path: "_system/registry.json", reading: Reading::Merged, form: Form::Json },
+    sheet("_system/ontology.yaml", Text::lines(|key, unit| format!("{key}: {unit}"))),
+    sheet("state/watched_chats", Text::lines(|_, unit| unit.to_owned())),
+    Sheet { path: "state/mail_cursor", reading: Reading::Furthest, form: Form::Mark },
+    Sheet {
+        path: "sketch.bin",
+        reading: Reading::Whole,
+        form: Form::Text(Text::under("\0sketch\n", |_, unit| unit.to_owned())),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use haversack::merge::Rule;
+    use haversack_store::Locator;
+
+    use super::*;
+    use crate::sync::unit::unit;
+
+    /// Every rule has a file, and whatever users do to one, it stays a file of that rule with what they meant in it.
+    #[test]
+    fn files_stay_what_they_are() {
+        let mut rules = BTreeSet::new();
+        for sheet in &SHEETS {
+            let locator = Locator::parse(sheet.path).expect("a plain name");
+            let mut random = Random::new(7);
+            let mut text: Option<String> = None;
+            for number in 0..200 {
+                let wish = [Wish::Add, Wish::Reword, Wish::Remove, Wish::Move][random.between(0, 3)];
+                let new = unit(number, 0);
+                let before = text.clone().unwrap_or_default();
+                let Some(draft) = sheet.edit(wish, text.as_deref(), &new, &mut random) else { continue };
+                let mut expected = units_of(&before);
+                expected.retain(|unit| !draft.removed.contains(unit));
+                expected.extend(draft.is_added.then_some(new));
+                assert_eq!(units_of(&draft.text), expected, "{}: {}", sheet.path, draft.text);
+                let rule = Rule::of(&locator, [before.as_bytes(), draft.text.as_bytes()]);
+                let was_empty = before.trim().is_empty();
+                if !was_empty {
+                    rules.insert(rule.name());
+                    assert_eq!(
+                        Rule::of(&locator, [draft.text.as_bytes()]),
+                        rule,
+                        "{}: {}",
+                        sheet.path,
+                        draft.text
+                    );
+                }
+                text = Some(draft.text);
+            }
+        }
+        let all: BTreeSet<&str> = Rule::ALL.iter().map(|(name, _)| *name).collect();
+        assert_eq!(rules, all);
+    }
+}
