@@ -19,17 +19,23 @@ use crate::ui::Ui;
 /// The lock of whoever writes plain copies.
 const LOCK: &str = "mirror";
 
-/// How many objects are written before a sync may go first.
-const PORTION: usize = 256;
+/// How many objects are written at least before a sync may go first.
+const LEAST_PORTION: usize = 256;
+
+/// How many objects are written at most before a sync may go first.
+const LARGEST_PORTION: usize = 4096;
+
+/// In how many portions a store is written: each of them writes the manifest, which is as long as the store is large.
+const PORTIONS: usize = 20;
 
 /// How long several syncs are waited for, so that what they send is written together.
 const GATHER: Duration = Duration::from_secs(2);
 
 /// How often it is tried because a sync is at work.
-const MAX_TRIES: usize = 600;
+const MAX_TRIES: usize = 1000;
 
-/// How long each of those tries waits.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How long each of those tries waits, and every portion for the next one: whoever syncs asks much more often.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Write the plain copies in the remote that a sync left for later
 #[derive(Debug, Args)]
@@ -60,12 +66,8 @@ pub(crate) fn cmd_mirror(
     let patience = Timed::for_at_most(None);
     let author = Author { device: remote.device, ..Author::default() };
     let bar = ui.progress();
-    let context = Context {
-        patience: &patience,
-        progress: &bar,
-        mirrored_at_once: PORTION,
-        ..Context::new(&SystemClock, &RandomIds, &author)
-    };
+    let context =
+        Context { patience: &patience, progress: &bar, ..Context::new(&SystemClock, &RandomIds, &author) };
     for _ in 0..MAX_TRIES {
         let opened =
             block_on(Replica::open(place.files.clone(), place.state.clone(), backend.clone(), &RandomIds));
@@ -76,9 +78,13 @@ pub(crate) fn cmd_mirror(
             }
             opened => opened?.with_scope(place.scope.clone()),
         };
+        let portion = (replica.log_files().len() / PORTIONS).clamp(LEAST_PORTION, LARGEST_PORTION);
+        let context = Context { mirrored_at_once: portion, ..context };
         if block_on(replica.mirror(context))?.left == 0 {
             break;
         }
+        drop(replica);
+        std::thread::sleep(PAUSE);
     }
     bar.end();
     Ok(ExitCode::SUCCESS)

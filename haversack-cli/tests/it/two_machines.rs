@@ -604,3 +604,22 @@ fn the_plain_copies_of_a_large_store_are_written_later() {
     machines.done("laptop", &["sync", "--full"]);
     assert!(!machines.env.path("remote").join("notes/new.md").exists());
 }
+
+#[test]
+fn a_file_or_the_last_hours_are_taken_back() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS), ("lamp.md", "white\n")]);
+    machines.write("desktop", "ports.md", "# Ports\n\nstaging listens on 7\n");
+    machines.done("desktop", &["sync"]);
+    machines.write("laptop", "lamp.md", "red\n");
+    machines.done("laptop", &["sync"]);
+    // The last change of a file is anybody's.
+    machines.done("laptop", &["undo", "ports.md", "--yes"]);
+    assert_eq!(machines.read("laptop", "ports.md").as_deref(), Some(PORTS));
+    machines.done("laptop", &["sync"]);
+    assert_eq!(machines.read("laptop", "lamp.md").as_deref(), Some("red\n"));
+    let shown = machines.done("laptop", &["undo", "--since", "1h", "--dry-run"]);
+    assert!(shown.contains("lamp.md   goes") && shown.contains("ports.md   goes"), "{shown}");
+    assert_eq!(machines.read("laptop", "lamp.md").as_deref(), Some("red\n"), "nothing was changed");
+    let shown = machines.shown("laptop", &["undo", "--since", "soon"]);
+    assert!(shown.starts_with("exit 2\n") && shown.contains("say it as 30min, 2h, 3d or 1w"), "{shown}");
+}

@@ -273,11 +273,13 @@ impl Oracle {
             if !is_there || unit.is_copied || reading != Reading::Merged {
                 continue;
             }
-            // Whoever took it out and deleted the file before anybody heard of it leaves only the deletion to be heard of.
+            // Whoever took it out and deleted the file before anybody heard of it leaves only the deletion to be heard of. Where the file
+            // was made anew, a section is gone from it, and one that somebody else changed stays whole, as it was there.
             let excused = deletions().any(|deletion| {
                 let removed_before = |at: &usize| *at < deletion.at;
-                self.edited_unseen(deletion)
-                    && unit.removed_by.get(&deletion.actor).is_some_and(removed_before)
+                let by_deleter = unit.removed_by.get(&deletion.actor).is_some_and(removed_before);
+                let by_anybody = unit.removed_by.values().any(removed_before);
+                self.edited_unseen(deletion) && (by_deleter || by_anybody && self.was_made_anew(deletion))
             });
             let moved = |(file, _): &(&str, usize)| *file == unit.file;
             let excused = excused || unit.is_told_twice || self.rearranged.iter().any(moved);
@@ -302,6 +304,12 @@ impl Oracle {
             let went = |deletion: &Deletion| deletion.file == file && deletion.seen.contains(text);
             !unit.removed_by.is_empty() || self.deletions.iter().any(went)
         })
+    }
+
+    /// Tells whether whoever deleted the file wrote to it again.
+    fn was_made_anew(&self, deletion: &Deletion) -> bool {
+        let in_file = self.units.values().filter(|unit| unit.file == deletion.file);
+        in_file.into_iter().any(|unit| unit.added_by == deletion.actor && unit.at > deletion.at)
     }
 
     /// Tells whether somebody changed the file without having seen the deletion, as far as units tell.
