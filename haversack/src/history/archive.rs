@@ -3,10 +3,12 @@
 //! `history/<first>-<last>` in the state are [segments](Segment), written after a sync; losing them costs a request each. Many
 //! small ones become few large ones, and the oldest go when they are too old or too many.
 
+use std::time::UNIX_EPOCH;
+
 use haversack_store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Locator, Result as StoreResult};
 
 use crate::ids::{Position, StoreId, Timestamp};
-use crate::log::{Commit, Segment};
+use crate::log::Segment;
 
 /// More files than this are put together.
 const MAX_FILES: usize = 32;
@@ -19,7 +21,7 @@ const SMALL_BYTES: u64 = 2 * 1024 * 1024;
 pub struct Bounds {
     /// The most bytes.
     pub bytes: u64,
-    /// Commits before this moment go.
+    /// What was written down before this moment goes.
     pub oldest: Timestamp,
 }
 
@@ -29,6 +31,8 @@ pub struct Range {
     first: Position,
     last: Position,
     size_bytes: u64,
+    /// When it was written, as far as the storage tells.
+    written: Option<Timestamp>,
 }
 
 impl Range {
@@ -49,7 +53,11 @@ pub async fn ranges(state: &dyn Backend) -> StoreResult<Vec<Range>> {
         let Some((first, last)) = locator.name().split_once('-') else { continue };
         let (Ok(first), Ok(last)) = (Position::from_key(first), Position::from_key(last)) else { continue };
         match state.info(&locator).await {
-            Ok(info) => ranges.push(Range { first, last, size_bytes: info.size_bytes }),
+            Ok(info) => {
+                let written = info.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                let written = written.and_then(|since| i64::try_from(since.as_millis()).ok()).map(Timestamp);
+                ranges.push(Range { first, last, size_bytes: info.size_bytes, written });
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -101,7 +109,7 @@ async fn write(
     let (first, last) = (*first, *last);
     let segment = Segment { store, first, last, commits: run.into_iter().map(|(_, bytes)| bytes).collect() };
     let Ok(bytes) = segment.encode() else { return Ok(None) };
-    let range = Range { first, last, size_bytes: bytes.len() as u64 };
+    let range = Range { first, last, size_bytes: bytes.len() as u64, written: None };
     let _ = state.write(&range.locator(), bytes, Condition::Any).await?;
     Ok(Some(range))
 }
@@ -135,21 +143,14 @@ async fn put_together(state: &dyn Backend, store: StoreId, there: &[Range]) -> S
 async fn prune(state: &dyn Backend, there: &[Range], bounds: Bounds) -> StoreResult<()> {
     let mut total: u64 = there.iter().map(|range| range.size_bytes).sum();
     for range in there {
-        let is_too_much = total > bounds.bytes;
-        if !is_too_much && !is_older(state, *range, bounds.oldest).await? {
+        let is_older = range.written.is_some_and(|written| written < bounds.oldest);
+        if total <= bounds.bytes && !is_older {
             break;
         }
         state.delete(&range.locator(), Condition::Any).await?;
         total -= range.size_bytes;
     }
     Ok(())
-}
-
-/// Tells whether all of a file is older than a moment.
-async fn is_older(state: &dyn Backend, range: Range, oldest: Timestamp) -> StoreResult<bool> {
-    let newest = read(state, range).await?.and_then(|segment| segment.commits.last().cloned());
-    let newest = newest.and_then(|bytes| Commit::decode(&bytes).ok());
-    Ok(newest.is_none_or(|commit| commit.time < oldest))
 }
 
 fn place(name: &str) -> Locator {

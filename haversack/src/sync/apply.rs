@@ -6,6 +6,7 @@
 //! names go.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haversack_store::{
     Backend, Bytes, Condition, Entry, EntryKind, Error as StoreError, ErrorKind, Locator, Object, Operation,
@@ -14,6 +15,7 @@ use haversack_store::{
 
 use super::many::{MAX_FILES_AT_ONCE, Work, many};
 use super::planted::{Planted, has};
+use super::progress::{Progress, Stage};
 use super::state::{Applying, Move, State};
 use crate::ids::ContentHash;
 use crate::merge::{Rule, Side, conflict_name, merge};
@@ -67,12 +69,18 @@ pub(crate) async fn prepare(
     attempt: &str,
     moves: &[Move],
     contents: &[Option<Bytes>],
+    progress: &dyn Progress,
 ) -> StoreResult<()> {
+    let half = &Half::new(progress, moves.len(), 0);
     let mut writes: Vec<Work<'_, Written, StoreError>> = Vec::new();
     for (number, (_, content)) in moves.iter().zip(contents).enumerate() {
         if let Some(content) = content.clone() {
             let incoming = names(attempt, number).incoming;
-            writes.push(Box::pin(async move { files.write(&incoming, content, Condition::Any).await }));
+            writes.push(Box::pin(async move {
+                let written = files.write(&incoming, content, Condition::Any).await;
+                half.step();
+                written
+            }));
         }
     }
     many(MAX_FILES_AT_ONCE, writes).await.map(drop)
@@ -82,7 +90,12 @@ pub(crate) async fn prepare(
 ///
 /// What makes way goes first, in order, and what goes before what comes: a new file may need its name. Otherwise moves have nothing to do
 /// with one another.
-pub(crate) async fn carry_out(files: &dyn Backend, state: &State, applying: &Applying) -> StoreResult<Met> {
+pub(crate) async fn carry_out(
+    files: &dyn Backend,
+    state: &State,
+    applying: &Applying,
+    progress: &dyn Progress,
+) -> StoreResult<Met> {
     let prepared = prepared_merges(files, &applying.attempt).await?;
     let mover = |number: usize| {
         let moved = applying.moves.get(number)?;
@@ -90,6 +103,7 @@ pub(crate) async fn carry_out(files: &dyn Backend, state: &State, applying: &App
         let (names, prefix) = (names(&applying.attempt, number), format!("{}-{number}-", applying.attempt));
         Some(Mover { files, state, prepared: &prepared, moved, locator, names, prefix })
     };
+    let half = &Half::new(progress, applying.moves.len(), applying.moves.len() / 2);
     let mut met = Met::default();
     for mover in (0..applying.in_order).filter_map(mover) {
         met.add(mover.carry_out().await?);
@@ -100,11 +114,34 @@ pub(crate) async fn carry_out(files: &dyn Backend, state: &State, applying: &App
     for wave in [goes, comes] {
         let mut moves: Vec<Work<'_, Met, StoreError>> = Vec::with_capacity(wave.len());
         for mover in wave.into_iter().filter_map(mover) {
-            moves.push(Box::pin(mover.carry_out()));
+            moves.push(Box::pin(async move {
+                let met = mover.carry_out().await;
+                half.step();
+                met
+            }));
         }
         many(MAX_FILES_AT_ONCE, moves).await?.into_iter().for_each(|one| met.add(one));
     }
     Ok(met)
+}
+
+/// How far a half of the work on some files is: they are prepared first, then put in place.
+struct Half<'a> {
+    progress: &'a dyn Progress,
+    total: usize,
+    before: usize,
+    done: AtomicUsize,
+}
+
+impl Half<'_> {
+    fn new(progress: &dyn Progress, total: usize, before: usize) -> Half<'_> {
+        Half { progress, total, before, done: AtomicUsize::new(0) }
+    }
+
+    fn step(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        self.progress.at(Stage::Fetching, self.before + done / 2, Some(self.total));
+    }
 }
 
 /// Returns the names of merges that a process that died had prepared.

@@ -8,6 +8,7 @@ use super::apply::{self, Leftovers};
 use super::fetch::Taken;
 use super::plan::{self, Elsewhere, Reach, Step, Theirs, Winner};
 use super::planted::{Planted, has};
+use super::progress::Progress;
 use super::state::{Advance, Applying, BaseLine, Head, Move};
 use super::{Context, Deletions, Replica, Report, Trouble};
 use crate::frame::shown;
@@ -260,13 +261,14 @@ impl Replica {
         }
         let attempt = CommitId::from_bytes(context.ids.next()).to_string();
         advance.attempt = Some(attempt.clone());
-        let prepared = apply::prepare(&*self.files, &attempt, &work.moves, &work.contents).await;
+        let prepared =
+            apply::prepare(&*self.files, &attempt, &work.moves, &work.contents, context.progress).await;
         prepared.map_err(Trouble::Local)?;
         let applying = Applying { attempt, in_order: work.in_order, moves: work.moves, advance };
         if !has(Planted::FileWithoutRecord) {
             self.state.begin_applying(&applying).await.map_err(Trouble::Local)?;
         }
-        self.apply(&applying, report).await.map_err(Trouble::Local)
+        self.apply(&applying, context.progress, report).await.map_err(Trouble::Local)
     }
 
     /// Completes what a process that died was doing to working files.
@@ -301,7 +303,7 @@ impl Replica {
                 {
                     return Err(Trouble::Vanished);
                 }
-                return self.apply(&applying, report).await.map_err(Trouble::Local);
+                return self.apply(&applying, context.progress, report).await.map_err(Trouble::Local);
             }
             // The state went back behind it: the log will say the same again.
             Some(_) => {
@@ -315,14 +317,19 @@ impl Replica {
     }
 
     /// Carries out moves that were recorded, and moves the bases with them.
-    async fn apply(&mut self, applying: &Applying, report: &mut Report) -> Result<(), StoreError> {
+    async fn apply(
+        &mut self,
+        applying: &Applying,
+        progress: &dyn Progress,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
         let is_done = self.state.has_ended(&applying.attempt);
         self.state.expect(&applying.advance);
         if has(Planted::BaseBeforeFile) && !is_done {
             self.state.advance(&applying.advance).await?;
-            apply::carry_out(&*self.files, &self.state, applying).await?;
+            apply::carry_out(&*self.files, &self.state, applying, progress).await?;
         } else if !is_done {
-            let met = apply::carry_out(&*self.files, &self.state, applying).await?;
+            let met = apply::carry_out(&*self.files, &self.state, applying, progress).await?;
             let mut advance = applying.advance.clone();
             for line in &mut advance.bases {
                 if met.refused.iter().any(|refused| refused.as_str() == line.at) {
