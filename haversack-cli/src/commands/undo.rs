@@ -107,7 +107,8 @@ pub(crate) fn cmd_undo(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Res
         ui.note("Nothing was changed.");
         return Ok(ExitCode::from(1));
     }
-    last::remember(settings, &outcomes)?;
+    let position = home.memory().look()?.position;
+    last::remember(settings, position, &outcomes)?;
     block_on(memory.batch(&changes))?;
     ui.note("Undone. Your other machines follow at their next sync. Changed your mind: haversack undo");
     Ok(ExitCode::SUCCESS)
@@ -122,10 +123,17 @@ fn select(
 ) -> Result<(String, Vec<Taken>), CommandError> {
     let path = args.path.as_deref().map(locate).transpose()?;
     let is_plain = path.is_none() && args.session.is_none() && args.since.is_none();
-    if is_plain && let Some(taken) = last::remembered(settings)? {
-        return Ok(("The last undo is taken back:".to_owned(), taken));
+    let last = if is_plain { last::remembered(settings)? } else { None };
+    let mut past = match (Past::open(settings, home, patience), &last) {
+        (Ok(past), _) => past,
+        // After leaving a store there is no history, but what was done then.
+        (Err(_), Some(_)) => return Ok(the_last_undo(last)),
+        (Err(error), None) => return Err(error),
+    };
+    if last.as_ref().is_some_and(|last| last.position.is_some()) && is_newest(&mut past, home, last.as_ref())?
+    {
+        return Ok(the_last_undo(last));
     }
-    let mut past = Past::open(settings, home, patience)?;
     let is_about = |locator: &Locator| path.as_ref().is_none_or(|path| locator.is_within(path));
     let mut taken = Vec::new();
     if args.session.is_none() {
@@ -153,6 +161,27 @@ fn select(
         }
     }
     Ok((title, taken))
+}
+
+fn the_last_undo(last: Option<last::Last>) -> (String, Vec<Taken>) {
+    let taken = last.map(|last| last.taken).unwrap_or_default();
+    ("The last undo is taken back:".to_owned(), taken)
+}
+
+/// Tells whether nothing was done here since the last undo, except sending it.
+fn is_newest(past: &mut Past<'_>, home: &Home, last: Option<&last::Last>) -> Result<bool, CommandError> {
+    let Some(last) = last else { return Ok(false) };
+    let mut is_newest = past.waiting(home)?.iter().all(|file| last.has(&file.locator));
+    let device = past.device.clone();
+    past.each(|commit| {
+        if Some(commit.position) <= last.position {
+            return Enough::Yes;
+        }
+        let is_ours = Some(&commit.device) == device.as_ref();
+        is_newest &= !is_ours || commit.changes.iter().all(|change| last.has(&change.locator));
+        Enough::No
+    })?;
+    Ok(is_newest)
 }
 
 /// Returns the commits that are meant, newest first.

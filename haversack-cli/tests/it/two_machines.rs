@@ -623,3 +623,23 @@ fn a_file_or_the_last_hours_are_taken_back() {
     let shown = machines.shown("laptop", &["undo", "--since", "soon"]);
     assert!(shown.starts_with("exit 2\n") && shown.contains("say it as 30min, 2h, 3d or 1w"), "{shown}");
 }
+
+#[test]
+fn an_undo_takes_back_the_newest_change() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS), ("lamp.md", "white\n")]);
+    machines.write("laptop", "ports.md", "# Ports\n\nstaging listens on 7\n");
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["undo", "--yes"]);
+    machines.done("laptop", &["sync"]);
+    // Sending it changes nothing about it: it is still the newest.
+    let shown = machines.done("laptop", &["undo", "--dry-run"]);
+    assert!(shown.contains("The last undo is taken back:"), "{shown}");
+    // But another change is newer, sent or not.
+    machines.write("laptop", "lamp.md", "red\n");
+    let shown = machines.done("laptop", &["undo", "--dry-run"]);
+    assert!(shown.contains("lamp.md") && !shown.contains("ports.md"), "{shown}");
+    machines.done("laptop", &["sync"]);
+    let shown = machines.done("laptop", &["undo", "--yes"]);
+    assert!(shown.contains("lamp.md") && !shown.contains("ports.md"), "{shown}");
+    assert_eq!(machines.read("laptop", "lamp.md").as_deref(), Some("white\n"));
+}

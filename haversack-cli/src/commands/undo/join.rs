@@ -46,7 +46,7 @@ pub(super) fn undo_join(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Re
     let changes: Vec<Change> =
         outcomes.iter().filter(|outcome| !outcome.stays).map(Outcome::change).collect();
     if !changes.is_empty() {
-        last::remember(settings, &outcomes)?;
+        last::remember(settings, None, &outcomes)?;
         block_on(memory.batch(&changes))?;
     }
     Joined::forget(settings)?;

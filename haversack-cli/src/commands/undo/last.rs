@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use haversack::ids::Position;
 use haversack::store::{Bytes, Locator};
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +12,24 @@ use crate::records;
 use crate::settings::Settings;
 use crate::store::open;
 
+/// The last undo.
+pub(super) struct Last {
+    /// How far the log went then.
+    pub(super) position: Option<Position>,
+    /// What it did.
+    pub(super) taken: Vec<Taken>,
+}
+
+impl Last {
+    /// Tells whether it is about a file.
+    pub(super) fn has(&self, locator: &Locator) -> bool {
+        self.taken.iter().any(|taken| taken.locator == *locator)
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct Lines {
+    position: Option<Position>,
     file: Vec<Line>,
 }
 
@@ -28,18 +45,22 @@ fn place(settings: &Settings) -> std::path::PathBuf {
 }
 
 /// Writes down what an undo is about to do.
-pub(super) fn remember(settings: &Settings, outcomes: &[Outcome]) -> Result<(), CommandError> {
+pub(super) fn remember(
+    settings: &Settings,
+    position: Option<Position>,
+    outcomes: &[Outcome],
+) -> Result<(), CommandError> {
     let encode = |bytes: &Option<Bytes>| bytes.as_ref().map(|bytes| STANDARD.encode(bytes));
     let file = outcomes.iter().filter(|outcome| !outcome.stays).map(|outcome| Line {
         path: outcome.locator.to_string(),
         before: encode(&outcome.now),
         after: encode(&outcome.then),
     });
-    records::write(&place(settings), &Lines { file: file.collect() }, records::Weight::Durable)
+    records::write(&place(settings), &Lines { position, file: file.collect() }, records::Weight::Durable)
 }
 
 /// Returns what the last undo did, if every file is still as it left it.
-pub(super) fn remembered(settings: &Settings) -> Result<Option<Vec<Taken>>, CommandError> {
+pub(super) fn remembered(settings: &Settings) -> Result<Option<Last>, CommandError> {
     // What cannot be read any more cannot be taken back this way.
     let Some(lines) = records::read::<Lines>(&place(settings), "").ok().flatten() else { return Ok(None) };
     let decode = |text: Option<String>| match text {
@@ -59,5 +80,5 @@ pub(super) fn remembered(settings: &Settings) -> Result<Option<Vec<Taken>>, Comm
         }
         taken.push(Taken { locator, before, after });
     }
-    Ok(Some(taken))
+    Ok(Some(Last { position: lines.position, taken }))
 }
