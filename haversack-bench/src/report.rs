@@ -45,6 +45,24 @@ pub fn say(text: &str) {
     drop(io::stderr().write_all(text.as_bytes()));
 }
 
+/// Runs a benchmark that grows with the number of files: up to 100,000, or 10,000 with `--quick`.
+pub fn sized(run: fn(usize) -> Outcome<()>) -> ExitCode {
+    let mut most_files = 100_000;
+    let mut asked = false;
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            // Cargo says so when it benchmarks; when it tests every target there is nothing to do.
+            "--bench" => asked = true,
+            "--quick" => most_files = 10_000,
+            other => {
+                say(&format!("unknown argument {other}; there is --quick\n"));
+                return ExitCode::from(2);
+            }
+        }
+    }
+    if asked { exit_code(run(most_files)) } else { ExitCode::SUCCESS }
+}
+
 /// Returns how a benchmark ends, having said why if it failed.
 pub fn exit_code(result: Outcome<()>) -> ExitCode {
     let Err(error) = result else {

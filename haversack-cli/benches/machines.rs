@@ -13,7 +13,7 @@ use std::sync::Arc;
 use haversack::store::{DeviceLocal, block_on};
 use haversack::sync::{Open, Scope, look};
 use haversack_bench::measure::{Contender, Race, timed};
-use haversack_bench::report::{Report, exit_code, say};
+use haversack_bench::report::{Report, say, sized};
 use haversack_bench::scratch::Scratch;
 use haversack_bench::table::{Goal, Table, grouped, milliseconds, times};
 use haversack_bench::{Outcome, machine};
@@ -24,23 +24,7 @@ use crate::rivals::{Git, Ours, Rival, fill};
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
 fn main() -> ExitCode {
-    let mut most_files = 100_000;
-    let mut asked = false;
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            // Cargo says so when it benchmarks; when it tests every target there is nothing to do here.
-            "--bench" => asked = true,
-            "--quick" => most_files = 10_000,
-            other => {
-                say(&format!("unknown argument {other}; there is --quick\n"));
-                return ExitCode::from(2);
-            }
-        }
-    }
-    if !asked {
-        return ExitCode::SUCCESS;
-    }
-    exit_code(run(most_files))
+    sized(run)
 }
 
 fn run(most_files: usize) -> Outcome<()> {

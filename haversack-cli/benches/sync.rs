@@ -13,7 +13,7 @@ mod places;
 use std::path::Path;
 use std::process::ExitCode;
 
-use haversack_bench::report::{Report, exit_code, say};
+use haversack_bench::report::{Report, sized};
 use haversack_bench::scratch::{MEMORY, Scratch};
 use haversack_bench::{Outcome, machine};
 
@@ -23,23 +23,7 @@ use crate::places::Places;
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
 fn main() -> ExitCode {
-    let mut most_files = 100_000;
-    let mut asked = false;
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            // Cargo says so when it benchmarks; when it tests every target there is nothing to do here.
-            "--bench" => asked = true,
-            "--quick" => most_files = 10_000,
-            other => {
-                say(&format!("unknown argument {other}; there is --quick\n"));
-                return ExitCode::from(2);
-            }
-        }
-    }
-    if !asked {
-        return ExitCode::SUCCESS;
-    }
-    exit_code(run(most_files))
+    sized(run)
 }
 
 fn run(most_files: usize) -> Outcome<()> {
