@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::process::ExitCode;
 
+use haversack::store::cloud::Refusal;
 use haversack::store::{Error as StoreError, ErrorKind};
 use haversack::{Error, Reason};
 
@@ -58,7 +59,10 @@ impl From<StoreError> for CommandError {
             fault,
             message: error.to_string(),
             source: error.source().map(causes),
-            hint: hint_for(error.kind()).map(str::to_owned),
+            hint: match Refusal::of(&error) {
+                Some(refusal) => Some(refusal.cure().to_owned()),
+                None => hint_for(error.kind()).map(str::to_owned),
+            },
         }
     }
 }

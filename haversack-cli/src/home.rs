@@ -223,7 +223,7 @@ fn sync_home(
     manner: &Manner<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, Stopped> {
-    let backend = remote::open(settings, &remote.url).map_err(Stopped::There)?;
+    let backend = remote::open(settings, remote).map_err(Stopped::There)?;
     crate::store::complete(settings)?;
     adopt(settings)?;
     let home = Home::open(settings)?;
@@ -436,6 +436,7 @@ async fn hand_over(from: &dyn Backend, to: &dyn Backend, locator: &Locator) -> R
 
 impl From<Trouble> for CommandError {
     fn from(trouble: Trouble) -> CommandError {
+        let cure = haversack::store::cloud::Refusal::of(&trouble).map(|refusal| refusal.cure().to_owned());
         let hint = match &trouble {
             Trouble::Busy => "Wait for it, then run the same command again",
             Trouble::Remote(_) => "All you wrote is safe on this machine. Try again later: haversack sync",
@@ -456,6 +457,6 @@ impl From<Trouble> for CommandError {
             Trouble::Outrun => "Other machines write at this moment. Run the same command again",
             _ => "Nothing was lost here. Run the same command again",
         };
-        CommandError::caused(Fault::User, &trouble, Some(hint.to_owned()))
+        CommandError::caused(Fault::User, &trouble, Some(cure.unwrap_or(hint.to_owned())))
     }
 }

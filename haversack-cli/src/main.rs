@@ -3,6 +3,7 @@
 
 mod commands;
 mod contact;
+mod credential;
 mod error;
 mod gate;
 mod home;

@@ -43,7 +43,7 @@ impl<'a> Past<'a> {
         patience: &'a Timed,
     ) -> Result<Past<'a>, CommandError> {
         let remote = Remote::of(settings)?;
-        let backend = remote.as_ref().and_then(|remote| remote::open(settings, &remote.url).ok());
+        let backend = remote.as_ref().and_then(|remote| remote::open(settings, remote).ok());
         Past::of(home, remote, backend, patience)
     }
 

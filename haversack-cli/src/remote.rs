@@ -1,14 +1,18 @@
 //! The storage where the devices of a store meet, as this home knows it: `remote.toml`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haversack::store::{Backend, Capabilities, OpenOptions, Registry};
+use haversack::store::{Backend, Capabilities, ErrorKind, OpenOptions, Registry};
 use serde::{Deserialize, Serialize};
 
+use crate::credential::{Cloud, Source};
 use crate::error::CommandError;
 use crate::records;
 use crate::settings::Settings;
+use crate::settings::layers::Warning;
+use crate::variables;
 
 /// What a home knows about its remote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +25,12 @@ pub(crate) struct Remote {
     /// Whether the files are also kept there as plain objects.
     #[serde(default = "yes")]
     pub(crate) mirror: bool,
+    /// Where the credential comes from; for a remote in a cloud that somebody added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) credential: Option<Source>,
+    /// What else its cloud's own tools would be told by variables.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) settings: BTreeMap<String, String>,
 }
 
 fn yes() -> bool {
@@ -32,13 +42,51 @@ fn place(settings: &Settings) -> PathBuf {
 }
 
 impl Remote {
-    /// Returns the remote of a home, if it has one.
+    /// Returns the remote of a home, if it has one and memory may leave this machine.
     pub(crate) fn of(settings: &Settings) -> Result<Option<Remote>, CommandError> {
+        if settings.keep_local {
+            return Ok(None);
+        }
+        let recorded = Remote::recorded(settings)?;
+        let Some(named) = named(settings)? else { return Ok(recorded) };
+        match recorded {
+            Some(recorded) if recorded.url != named => Err(CommandError::user(
+                format!(
+                    "this memory has the remote {}, and the settings name another: {named}",
+                    recorded.url
+                ),
+                format!("Unset {}, or leave the other: haversack remote remove", variables::BLOB_ENDPOINT),
+            )),
+            Some(recorded) => Ok(Some(recorded)),
+            None => Ok(Some(Remote::new(named, device_name()))),
+        }
+    }
+
+    /// Returns what was written down, whether or not it may be used.
+    pub(crate) fn recorded(settings: &Settings) -> Result<Option<Remote>, CommandError> {
         records::read(&place(settings), "Remove it, and add the remote again: haversack remote add URL")
+    }
+
+    /// Returns what is known about the remote at an address.
+    pub(crate) fn at(settings: &Settings, url: &str) -> Result<Remote, CommandError> {
+        let recorded = Remote::recorded(settings)?.filter(|remote| remote.url == url);
+        Ok(recorded.unwrap_or_else(|| Remote::new(url, device_name())))
+    }
+
+    /// Returns a remote that nothing else is known about.
+    pub(crate) fn new(url: impl Into<String>, device: impl Into<String>) -> Remote {
+        Remote {
+            url: url.into(),
+            device: device.into(),
+            mirror: true,
+            credential: None,
+            settings: BTreeMap::new(),
+        }
     }
 
     /// Returns the remote of a home that must have one.
     pub(crate) fn expected(settings: &Settings) -> Result<Remote, CommandError> {
+        refuse_local(settings)?;
         Remote::of(settings)?.ok_or_else(|| {
             CommandError::user(
                 "this memory has no remote, so there is nothing to sync with",
@@ -52,49 +100,115 @@ impl Remote {
         records::write(&place(settings), self, records::Weight::Durable)
     }
 
-    /// Forgets it; the memory stays, here and there.
+    /// Forgets it, and what was handed in for it; the memory stays, here and there.
     pub(crate) fn forget(settings: &Settings) -> Result<(), CommandError> {
-        records::remove(&place(settings))
+        records::remove(&place(settings))?;
+        Source::forget(settings)
+    }
+
+    /// Returns what its backend is opened with.
+    pub(crate) fn options(&self, settings: &Settings) -> Result<OpenOptions, CommandError> {
+        let mut known = match (Cloud::of(&self.url), &self.credential) {
+            (None, _) => haversack::store::Settings::default(),
+            (Some(cloud), None) => Source::of_shell(settings, cloud),
+            (Some(_), Some(source)) => {
+                let mut known = haversack::store::Settings::default();
+                source.add(settings, &mut known)?;
+                known
+            }
+        };
+        for (name, value) in &self.settings {
+            known.set(name, value);
+        }
+        let locks = settings.shared_locks().display().to_string();
+        Ok(OpenOptions { address: self.url.clone(), locks, settings: known })
     }
 }
 
-/// Opens the storage at an address that is in use; what is not there is not made.
+/// Refuses to reach out where memory is to stay on this machine.
+pub(crate) fn refuse_local(settings: &Settings) -> Result<(), CommandError> {
+    if !settings.keep_local {
+        return Ok(());
+    }
+    Err(CommandError::user(
+        "memory is kept on this machine (keep-memory-local): nothing was sent, and nothing was asked",
+        format!(
+            "If it may leave, unset {} and keep-memory-local in config.toml",
+            variables::KEEP_MEMORY_LOCAL
+        ),
+    ))
+}
+
+/// Returns the address that the settings name; half of one is an error.
+fn named(settings: &Settings) -> Result<Option<String>, CommandError> {
+    match half(settings) {
+        Some(warning) => Err(CommandError::user(warning.message, warning.cure)),
+        None if settings.blob.endpoint.is_empty() => Ok(None),
+        None => {
+            let endpoint = settings.blob.endpoint.trim_end_matches('/');
+            Ok(Some(format!("{endpoint}/{}", settings.blob.container)))
+        }
+    }
+}
+
+/// Returns what is wrong with half an address.
+fn half(settings: &Settings) -> Option<Warning> {
+    let (set, missing) = match (settings.blob.endpoint.is_empty(), settings.blob.container.is_empty()) {
+        (false, true) => (variables::BLOB_ENDPOINT, variables::BLOB_CONTAINER),
+        (true, false) => (variables::BLOB_CONTAINER, variables::BLOB_ENDPOINT),
+        _ => return None,
+    };
+    Some(Warning {
+        message: format!(
+            "the remote is only half named: {set} is set and {missing} is not, so nothing is sent"
+        ),
+        cure: format!("Set {missing} too, or unset {set}"),
+    })
+}
+
+/// Returns a warning for a remote that is only half named: what is written stays here, and somebody should know.
+pub(crate) fn warn_of_half(settings: &Settings) -> Option<Warning> {
+    half(settings).filter(|_| !settings.keep_local)
+}
+
+/// Opens a remote that is in use; what is not there is not made.
 ///
 /// A disk that is not plugged in leaves an empty place behind: a new store in it would be a mistake.
-pub(crate) fn open(settings: &Settings, url: &str) -> Result<Arc<dyn Backend>, CommandError> {
+pub(crate) fn open(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {
     let safe = "All you wrote is safe on this machine. Bring the remote back, then: haversack sync";
-    if let Some(directory) = directory_of(url)
+    if let Some(directory) = directory_of(&remote.url)
         && !directory.is_dir()
     {
         let message = format!("the remote is not there: {}", crate::settings::shown(&directory));
         return Err(CommandError::user(message, safe));
     }
-    make(settings, url).map_err(|error| CommandError { hint: Some(safe.to_owned()), ..error })
+    make(settings, remote).map_err(|error| match Cloud::of(&remote.url) {
+        None => CommandError { hint: Some(safe.to_owned()), ..error },
+        Some(_) => error,
+    })
 }
 
-/// Opens the storage at an address, making it if need be.
-pub(crate) fn make(settings: &Settings, url: &str) -> Result<Arc<dyn Backend>, CommandError> {
+/// Opens a remote, making it if need be.
+pub(crate) fn make(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {
+    let url = &remote.url;
     let Some((scheme, _)) = url.split_once("://") else {
         return Err(CommandError::user(
             format!("\"{url}\" is no address of a remote"),
-            "A directory is file:///home/me/memory",
+            "A directory is file:///home/me/memory, a bucket s3://BUCKET, az://CONTAINER or gs://BUCKET",
         ));
     };
-    let name = match scheme {
-        "az" => "azure",
-        "gs" => "gcs",
-        other => other,
-    };
-    let locks = settings.shared_locks().display().to_string();
-    let options = OpenOptions { address: url.to_owned(), locks };
+    let name = Cloud::of(url).map_or(scheme, |cloud| cloud.backend());
     let required = Capabilities { create_if_absent: true, ..Capabilities::default() };
-    Registry::standard().select(name, &options, &required).map_err(|error| {
-        let hint = match error.kind() {
-            haversack::store::ErrorKind::Unsupported if name == "file" => {
+    let opened = Registry::standard().select(name, &remote.options(settings)?, &required);
+    opened.map_err(|error| {
+        let hint = match (error.kind(), name) {
+            (ErrorKind::Unsupported, "file") => {
                 "Name a directory on a disk of this machine, or one that is carried"
             }
-            haversack::store::ErrorKind::Unsupported => "See what there is: haversack backends",
-            _ => "Name it as file:///home/me/memory, a directory that you may write to",
+            (ErrorKind::Unsupported, _) => "See what there is: haversack backends",
+            (_, "file") => "Name it as file:///home/me/memory, a directory that you may write to",
+            (_, "azure" | "s3" | "gcs") => "Correct it, and add it again: haversack remote add URL",
+            _ => "A directory is file:///home/me/memory, a bucket s3://BUCKET, az://CONTAINER or gs://BUCKET",
         };
         CommandError { hint: Some(hint.to_owned()), ..CommandError::from(error) }
     })

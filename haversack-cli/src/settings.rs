@@ -37,6 +37,21 @@ pub(crate) struct Settings {
     pub(crate) memory_tool: MemoryTool,
     /// Who is at work, for the history: an agent and its session.
     pub(crate) writer: Writer,
+    /// Whether memory stays on this machine, whatever remote there is.
+    pub(crate) keep_local: bool,
+    /// A remote that is named by settings alone.
+    pub(crate) blob: Blob,
+    /// What the environment says to the clouds' own tools, credentials too.
+    pub(crate) cloud: haversack::store::Settings,
+}
+
+/// A container of an Azure account, by its two settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Blob {
+    /// The account's address; empty if not set.
+    pub(crate) endpoint: String,
+    /// The container; empty if not set.
+    pub(crate) container: String,
 }
 
 /// Who is at work.
@@ -125,7 +140,10 @@ pub(crate) fn load(flags: &[Flag]) -> Result<Resolved, CommandError> {
     let project_file = files::read_project(&directory)?;
     let mut resolved = resolve(home, user_file, project_file, given)?;
     resolved.settings.writer = writer(&environment);
-    Ok(Resolved { warnings: warn_of_unknown_variables(&environment), ..resolved })
+    resolved.settings.cloud = cloud(&environment);
+    let mut warnings = warn_of_unknown_variables(&environment);
+    warnings.extend(crate::remote::warn_of_half(&resolved.settings));
+    Ok(Resolved { warnings, ..resolved })
 }
 
 /// Returns what is compiled in.
@@ -148,6 +166,13 @@ fn writer(environment: &BTreeMap<String, OsString>) -> Writer {
         value.filter(|value| !value.is_empty())
     };
     Writer { agent: said(variables::AGENT), session: said(variables::SESSION) }
+}
+
+/// Returns what the environment says to the clouds' own tools.
+fn cloud(environment: &BTreeMap<String, OsString>) -> haversack::store::Settings {
+    let is_theirs = |name: &str| variables::CLOUD_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let theirs = environment.iter().filter(|(name, _)| is_theirs(name));
+    theirs.filter_map(|(name, value)| Some((name.clone(), value.to_str()?.to_owned()))).collect()
 }
 
 /// Returns the home and where it is named; the files' layers are read from there.
@@ -178,15 +203,22 @@ fn resolve(
     };
     let low_to_high =
         [defaults()?, in_file(&user_file, Layer::User)?, in_file(&project_file, Layer::Project)?, given];
-    let mut numbers = BTreeMap::new();
+    let mut values = BTreeMap::new();
     let mut layers = BTreeMap::from([(declarations::HOME, home_layer)]);
     for Said { key, value, layer } in low_to_high.into_iter().flatten() {
-        if let Value::Number(number) = value {
-            numbers.insert(key, number);
+        if key != declarations::HOME {
+            values.insert(key, value);
             layers.insert(key, layer);
         }
     }
-    let number = |key| *numbers.get(key).expect("every number has a default");
+    let number = |key| match values.get(key) {
+        Some(Value::Number(number)) => *number,
+        _ => unreachable!("every number has a default, and no layer says anything else"),
+    };
+    let text = |key| match values.get(key) {
+        Some(Value::Text(text)) => text.clone(),
+        _ => unreachable!("every text has a default, and no layer says anything else"),
+    };
     let size = |key| usize::try_from(number(key)).expect("every range ends below 4 GiB");
     let settings = Settings {
         home,
@@ -196,6 +228,12 @@ fn resolve(
             line_bytes: size(declarations::LINE_BYTES),
         },
         writer: Writer::default(),
+        keep_local: values.get(declarations::KEEP_MEMORY_LOCAL) == Some(&Value::Switch(true)),
+        blob: Blob {
+            endpoint: text(declarations::BLOB_ENDPOINT),
+            container: text(declarations::BLOB_CONTAINER),
+        },
+        cloud: haversack::store::Settings::default(),
     };
     Ok(Resolved { settings, user_file, project_file, warnings: Vec::new(), layers })
 }
@@ -262,12 +300,13 @@ mod tests {
 
         /// Adds `key` to one layer.
         fn say(&mut self, layer: &str, declaration: &Declaration, value: &str) {
-            let Declaration { key, variable, .. } = declaration;
+            let Declaration { key, variable, kind, .. } = declaration;
+            let in_file = if *kind == Kind::Text { format!("{value:?}") } else { value.to_owned() };
             let flag = |name| Flag { name, key: (*key).to_owned(), value: value.into() };
             match layer {
                 "default" => {}
-                "user" => self.user.push_str(&format!("\n{key} = {value}\n")),
-                "project" => self.project.push_str(&format!("\n\n{key} = {value}\n")),
+                "user" => self.user.push_str(&format!("\n{key} = {in_file}\n")),
+                "project" => self.project.push_str(&format!("\n\n{key} = {in_file}\n")),
                 "environment" => drop(self.environment.insert((*variable).to_owned(), value.into())),
                 "--config" => self.flags.push(flag("--config")),
                 "--home" => self.flags.push(flag("--home")),
@@ -306,6 +345,18 @@ mod tests {
                         ("--config", number(5), "--config"),
                     ]
                 }
+                Kind::Text => vec![
+                    ("default", String::new(), "default"),
+                    ("user", "of user".into(), "user.toml:2"),
+                    ("environment", "of environment".into(), variable),
+                    ("--config", "of flag".into(), "--config"),
+                ],
+                Kind::Switch => vec![
+                    ("default", "false".into(), "default"),
+                    ("user", "true".into(), "user.toml:2"),
+                    ("environment", "false".into(), variable),
+                    ("--config", "true".into(), "--config"),
+                ],
             };
             let mut said = Layers::default();
             for (layer, value, place) in layers {
@@ -318,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_lower_layer_stays_where_a_higher_one_is_silent() {
-        let [_, lock_wait, view, line] = DECLARATIONS else { unreachable!("four are declared") };
+        let [_, lock_wait, view, line, ..] = DECLARATIONS else { unreachable!("more are declared") };
         let mut layers = Layers::default();
         layers.say("user", lock_wait, "1");
         layers.say("project", view, "1002");
@@ -329,9 +380,12 @@ mod tests {
             lock_wait: Duration::from_secs(1),
             memory_tool: MemoryTool { view_characters: 1002, line_bytes: 65539 },
             writer: Writer::default(),
+            keep_local: false,
+            blob: Blob::default(),
+            cloud: haversack::store::Settings::default(),
         };
         assert_eq!(resolved.settings, expected);
-        let names: Vec<&str> = resolved.each().map(|(_, _, layer)| layer.name()).collect();
+        let names: Vec<&str> = resolved.each().take(4).map(|(_, _, layer)| layer.name()).collect();
         assert_eq!(names, ["default", "user", "project", "environment"]);
     }
 
@@ -366,6 +420,18 @@ mod tests {
         layers.say("environment", &DECLARATIONS[0], "");
         layers.say("--home", &DECLARATIONS[0], "/from/home");
         assert!(layers.resolve().is_err(), "an empty home is not taken for the current directory");
+    }
+
+    #[test]
+    fn a_project_cannot_decide_where_memory_goes() {
+        for key in declarations::NOT_FOR_PROJECTS {
+            let declaration = declarations::declared(key).expect("declared");
+            let value = if declaration.kind == Kind::Switch { "false" } else { "https://elsewhere.example" };
+            let mut layers = Layers::default();
+            layers.say("project", declaration, value);
+            let error = layers.resolve().expect_err("refused");
+            assert!(error.message.contains("no project can set"), "{key}: {}", error.message);
+        }
     }
 
     #[test]

@@ -17,6 +17,18 @@ pub(crate) const MEMORY_TOOL_LINE_BYTES: &str = "HAVERSACK_MEMORY_TOOL_LINE_BYTE
 /// How much of a text one view of the memory tool shows, in characters.
 pub(crate) const MEMORY_TOOL_VIEW_CHARACTERS: &str = "HAVERSACK_MEMORY_TOOL_VIEW_CHARACTERS";
 
+/// The address of an Azure account, for a remote that nobody added.
+pub(crate) const BLOB_ENDPOINT: &str = "HAVERSACK_BLOB_ENDPOINT";
+
+/// The container in it.
+pub(crate) const BLOB_CONTAINER: &str = "HAVERSACK_BLOB_CONTAINER";
+
+/// Whether memory stays on this machine, whatever remote there is.
+pub(crate) const KEEP_MEMORY_LOCAL: &str = "HAVERSACK_KEEP_MEMORY_LOCAL";
+
+/// What the variables of the clouds' own tools begin with.
+pub(crate) const CLOUD_PREFIXES: [&str; 4] = ["AZURE_", "AWS_", "GOOGLE_", "STORAGE_EMULATOR_"];
+
 /// Which agent is at work, for the history.
 pub(crate) const AGENT: &str = "HAVERSACK_AGENT";
 

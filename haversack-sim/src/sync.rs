@@ -31,7 +31,8 @@
 //! - What another device brought back by a change that it made before it saw a deletion counts as that change.
 //! - *Copies*: what was done on a device and not yet told to the log when the device was copied is also the copy's own. What
 //!   was added so may be there although the original removed it, or deleted its file; it comes back at another place, so that its
-//!   neighbours have moved, and what somebody else removed of them may have come back with it.
+//!   neighbours have moved, and what somebody else removed of them may have come back with it. If a sync was under way at that moment, it
+//!   may have told later what the user had undone by then; the copy cannot know that it was undone.
 //! - *Backups*: a device that was restored is a copy of the device that it was. What was done since the backup and not told is gone:
 //!   what was added or removed so is judged neither lost nor come back, and a file that was deleted so may be there. If a sync was
 //!   under way when the backup was made, it may have told later what the user had undone by then; the restored device cannot know.
@@ -41,7 +42,8 @@
 //!   changed one is in the file, the other in a copy beside it; a copy counts for what is there, not for what came back.
 //! - *Moved*: what one device puts elsewhere while another removes it is new there, and so may be its neighbours: which of two lines
 //!   has passed the other nobody can tell.
-//! - *Cursors* have one mark: the furthest that was set is there, or went with its file.
+//! - *Cursors* have one mark: the furthest that was set is there, or went with its file. A mark that met a further one has gone into it; a
+//!   user who saw that one may set another, further back.
 //! - *What cannot be merged* is there whole, in the file or in a copy; what one device removed of it and another did not may be there.
 //!
 //! What a device has told the log is known from its syncs: one that ended well has told what was done before it started.

@@ -47,6 +47,8 @@ capabilities! {
     flat_append => "flat-append",
     /// A directory exists by itself, with nothing in it.
     empty_directories => "empty-directories",
+    /// Directories are real: an object has nothing below it, and a directory no content.
+    tree => "tree",
     /// A rename is one step, for a whole directory too.
     atomic_rename => "atomic-rename",
     /// Two objects can change places in one step.

@@ -154,6 +154,7 @@ const NOTHING: Capabilities = Capabilities {
     conditional_delete: false,
     flat_append: false,
     empty_directories: false,
+    tree: false,
     atomic_rename: false,
     exchange: false,
     durable: false,
@@ -181,7 +182,7 @@ cases! { $
     tree::informing [] "sizes are those of the content, and a directory has none"
     tree::making_directories [empty_directories] "a directory can be made, made again, listed and removed when empty"
     tree::full_directories_stay [] "a directory with something in it is not deleted"
-    tree::files_are_not_directories [] "an object cannot have children and a directory has no content"
+    tree::files_are_not_directories [tree] "an object cannot have children and a directory has no content"
     tree::renaming [] "a rename moves content and version, and makes the directories on the way"
     tree::renaming_directories [atomic_rename] "renaming a directory moves everything below it"
     tree::renaming_never_clobbers [] "a rename to a name that is taken moves nothing"

@@ -72,6 +72,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     conditional_delete: true,
     flat_append: true,
     empty_directories: true,
+    tree: true,
     atomic_rename: true,
     exchange: true,
     durable: true,

@@ -26,6 +26,8 @@ mod backend;
 mod blocking;
 mod cached;
 mod capabilities;
+#[cfg(feature = "cloud")]
+pub mod cloud;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod device_local;
@@ -60,7 +62,7 @@ pub use locator::{InvalidLocator, Locator, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Rea
 pub use memory::InMemory;
 pub use mounted::{Overlay, Under};
 pub use prefixed::Prefixed;
-pub use registry::{BadRegistration, Lookup, Open, OpenOptions, Registered, Registry};
+pub use registry::{BadRegistration, Lookup, Open, OpenOptions, Registered, Registry, Settings};
 pub use shared_directory::directory_of;
 pub use tier::{Changes, DerivedMaintenance, Sightings, Tier, TierLayout, TiersCollide, look_again};
 pub use version::{Fingerprint, InvalidFingerprint, TouchMark, Version};

@@ -33,6 +33,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     conditional_delete: true,
     flat_append: false,
     empty_directories: true,
+    tree: true,
     atomic_rename: true,
     exchange: true,
     durable: false,

@@ -15,12 +15,51 @@ use crate::memory::{self, InMemory};
 use crate::shared_directory;
 
 /// What a backend needs to be opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     /// The directory or URL the backend lives at.
     pub address: String,
     /// The directory for lock files, outside of what is locked.
     pub locks: String,
+    /// What else it needs to know, by the names that its own ecosystem uses for it (`AWS_REGION`, `AZURE_STORAGE_ENDPOINT`, …); credentials too.
+    pub settings: Settings,
+}
+
+/// Settings by name. Some of them are secrets, so nothing shows a value.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Settings(BTreeMap<String, String>);
+
+impl Settings {
+    /// Returns the first of these that is set to something.
+    pub fn get(&self, names: &[&str]) -> Option<&str> {
+        names
+            .iter()
+            .find_map(|name| self.0.get(*name))
+            .map(|value| value.trim())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// Sets one.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.0.insert(name.into(), value.into());
+    }
+
+    /// Returns the names that are set, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Settings {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Settings {
+        Settings(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
+    }
 }
 
 /// Opens a backend.
@@ -45,6 +84,9 @@ pub enum Lookup<'a> {
     /// No backend of that name is known.
     Unknown,
 }
+
+/// The backends that need the feature `cloud`.
+const CLOUDS: [&str; 3] = ["azure", "gcs", "s3"];
 
 /// Backends by name; instances are independent of each other.
 #[derive(Clone, Debug, Default)]
@@ -85,10 +127,17 @@ impl Registry {
         for (name, backend) in standard {
             registry.registered.insert(name.to_owned(), backend);
         }
-        for name in ["azure", "gcs", "s3", "vault"] {
-            let needs = format!("a build with the feature `{name}`, which this version does not have yet");
-            registry.known.insert(name.to_owned(), needs);
+        for name in CLOUDS {
+            #[cfg(feature = "cloud")]
+            registry.registered.insert(
+                name.to_owned(),
+                Registered { capabilities: crate::cloud::CAPABILITIES, open: crate::cloud::open },
+            );
+            #[cfg(not(feature = "cloud"))]
+            registry.known.insert(name.to_owned(), "a build with the feature `cloud`".to_owned());
         }
+        let needs = "a build with the feature `vault`, which this version does not have yet";
+        registry.known.insert("vault".to_owned(), needs.to_owned());
         registry
     }
 
@@ -219,9 +268,9 @@ mod tests {
     fn three_answers() {
         let registry = Registry::standard();
         assert!(matches!(registry.look_up("memory"), Lookup::Registered(_)));
-        assert!(matches!(registry.look_up("azure"), Lookup::NotInThisBuild(_)));
+        assert!(matches!(registry.look_up("vault"), Lookup::NotInThisBuild(_)));
         assert!(matches!(registry.look_up("floppy"), Lookup::Unknown));
-        assert!(registry.get("azure").is_none() && registry.get("floppy").is_none());
+        assert!(registry.get("vault").is_none() && registry.get("floppy").is_none());
     }
 
     #[test]
@@ -230,8 +279,8 @@ mod tests {
         assert_eq!(registry.register("", in_memory()), Err(BadRegistration::EmptyName));
         assert_eq!(registry.register("A b", in_memory()), Err(BadRegistration::MalformedName("A b".into())));
         assert_eq!(registry.register("memory", in_memory()), Err(BadRegistration::Taken("memory".into())));
-        assert_eq!(registry.register("azure", in_memory()), Ok(()));
-        assert!(matches!(registry.look_up("azure"), Lookup::Registered(_)));
+        assert_eq!(registry.register("vault", in_memory()), Ok(()));
+        assert!(matches!(registry.look_up("vault"), Lookup::Registered(_)));
     }
 
     #[test]
@@ -239,7 +288,9 @@ mod tests {
         let mut one = Registry::empty();
         one.register("mine", in_memory()).expect("free");
         assert!(Registry::empty().get("mine").is_none());
-        assert_eq!(Registry::standard().names().collect::<Vec<_>>(), ["device-local", "file", "memory"]);
+        let standard = Registry::standard();
+        let names: Vec<&str> = standard.names().filter(|name| !CLOUDS.contains(name)).collect();
+        assert_eq!(names, ["device-local", "file", "memory"]);
     }
 
     #[test]
@@ -252,13 +303,19 @@ mod tests {
         };
         let text = |name, wanted: &Capabilities| registry.choose(name, wanted).expect_err(name).to_string();
         assert_eq!(text("memory", &wants("durable")), "backend \"memory\" does not offer: durable");
+        let names = registry.names().collect::<Vec<_>>().join(", ");
         assert_eq!(
             text("floppy", &wants("durable")),
-            "there is no backend \"floppy\"; this build has: device-local, file, memory"
+            format!("there is no backend \"floppy\"; this build has: {names}")
         );
         assert_eq!(
+            text("vault", &Capabilities::default()),
+            "backend \"vault\" needs a build with the feature `vault`, which this version does not have yet"
+        );
+        #[cfg(not(feature = "cloud"))]
+        assert_eq!(
             text("s3", &Capabilities::default()),
-            "backend \"s3\" needs a build with the feature `s3`, which this version does not have yet"
+            "backend \"s3\" needs a build with the feature `cloud`"
         );
     }
 }

@@ -79,6 +79,8 @@ fn as_json(resolved: &Resolved) -> Json {
             let value = match value {
                 Value::Directory(path) => json!(shown(&path)),
                 Value::Number(number) => json!(number),
+                Value::Text(text) => json!(text),
+                Value::Switch(is_on) => json!(is_on),
             };
             json!({ "key": key, "value": value, "layer": layer.name(), "from": layer.place() })
         })

@@ -89,7 +89,8 @@ fn examine(resolved: &Resolved) -> Vec<Finding> {
         }
     }
     findings.push(check_privacy(&place, &memory));
-    let options = OpenOptions { address: shown(&memory), locks: shown(&settings.locks()) };
+    let options =
+        OpenOptions { address: shown(&memory), locks: shown(&settings.locks()), ..OpenOptions::default() };
     match registry.select(BACKEND, &options, &Capabilities::default()) {
         Ok(backend) => findings.extend(block_on(check_store(&*backend))),
         Err(error) => {

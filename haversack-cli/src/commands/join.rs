@@ -13,8 +13,9 @@ use haversack::store::{Backend, Bytes, InMemory, Locator, block_on};
 use haversack::sync::{Author, Context, Deletions, Fetching, Replica, store_at};
 use serde_json::json;
 
-use super::remote::refuse_second;
+use super::remote::{NamedArgs, admit};
 use super::sync;
+use crate::credential::Cloud;
 use crate::error::CommandError;
 use crate::home::{self, Home, Manner, Work};
 use crate::joined::{self, Joined};
@@ -33,16 +34,8 @@ const MAX_LOOKED_AT: u64 = 2_000;
 /// Shows whose store it is and what would be merged, and asks. It can be taken back: haversack undo --join
 #[derive(Debug, Args)]
 pub(crate) struct JoinArgs {
-    /// Where the store is: file:///a/directory
-    url: String,
-
-    /// What to call this machine; its own name if left out
-    #[arg(long, value_name = "NAME")]
-    device: Option<String>,
-
-    /// Keep no plain copies of the files there, only the log
-    #[arg(long)]
-    no_mirror: bool,
+    #[command(flatten)]
+    named: NamedArgs,
 
     /// Do not ask
     #[arg(long, short)]
@@ -66,19 +59,23 @@ struct Preview {
 }
 
 pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Result<ExitCode, CommandError> {
-    refuse_second(settings, &args.url)?;
-    if Remote::of(settings)?.is_some() {
+    if Remote::recorded(settings)?.is_some_and(|remote| remote.url == args.named.url) {
         ui.note("This machine has joined already. Bring it up to date: haversack sync");
         return Ok(ExitCode::SUCCESS);
     }
-    let backend = remote::open(settings, &args.url).map_err(|error| {
-        let hint = "Name it as file:///home/me/memory, where another machine or home began a store";
-        CommandError { hint: Some(hint.to_owned()), ..error }
+    let mut remote = admit(ui, settings, &args.named)?;
+    let url = &args.named.url;
+    let backend = remote::open(settings, &remote).map_err(|error| match Cloud::of(url) {
+        Some(_) => error,
+        None => {
+            let hint = "Name it as file:///home/me/memory, where another machine or home began a store";
+            CommandError { hint: Some(hint.to_owned()), ..error }
+        }
     })?;
     let home = Home::open(settings)?;
     let here = block_on(joined::all(open(settings)?.files()))?;
     let bar = ui.progress();
-    let preview = preview(backend, &here, &args.url, &bar);
+    let preview = preview(backend, &here, url, &bar);
     bar.end();
     let preview = preview?;
     if let Some(ours) = home.memory().look()?.store.filter(|ours| *ours != preview.store.store) {
@@ -87,7 +84,7 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
             "Use another home for the other store: haversack --home DIRECTORY join URL",
         ));
     }
-    let device = free_name(args.device.clone().unwrap_or_else(remote::device_name), &preview.machines);
+    let device = free_name(remote.device.clone(), &preview.machines);
     if args.json {
         ui.json(&preview.to_json(&device))?;
         if !args.yes {
@@ -104,9 +101,9 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
     joined::keep(settings, &here)?;
     let time = SystemClock.now();
     let mut record =
-        Joined { url: args.url.clone(), device: device.clone(), time, published: Vec::new(), position: None };
+        Joined { url: url.clone(), device: device.clone(), time, published: Vec::new(), position: None };
     record.save(settings)?;
-    let remote = Remote { url: args.url.clone(), device, mirror: !args.no_mirror };
+    remote.device = device;
     remote.save(settings)?;
     let manner = Manner { what: Work::Sync, deletions: Deletions::Cautious, time: None, cause: "join" };
     let bar = ui.progress();

@@ -62,7 +62,7 @@ pub(crate) fn cmd_mirror(
     if !args.now {
         std::thread::sleep(GATHER);
     }
-    let backend = remote::open(settings, &remote.url)?;
+    let backend = remote::open(settings, &remote)?;
     let patience = Timed::for_at_most(None);
     let author = Author { device: remote.device, ..Author::default() };
     let bar = ui.progress();

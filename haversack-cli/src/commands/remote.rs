@@ -1,5 +1,7 @@
 //! `haversack remote`: where the devices of this memory meet.
 
+mod test;
+
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -8,7 +10,9 @@ use haversack::store::block_on;
 use haversack::sync::store_at;
 use serde_json::json;
 
+use self::test::{TestArgs, test, try_alone};
 use crate::contact::Contact;
+use crate::credential::{Cloud, Source};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::moments::ago;
@@ -30,22 +34,37 @@ enum Action {
     Add(AddArgs),
     /// Show the remote, and when it was last reached
     List(ListArgs),
+    /// Try the remote: is it reached, with which credential, and does it keep its promises
+    Test(TestArgs),
     /// Stop syncing; the files stay, here and there
     Remove,
 }
 
+/// How a remote is named, for those commands that do.
 #[derive(Debug, Args)]
-struct AddArgs {
-    /// Where: file:///a/directory
-    url: String,
+pub(crate) struct NamedArgs {
+    /// Where: file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
+    /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX
+    pub(crate) url: String,
 
     /// What to call this machine; its own name if left out
     #[arg(long, value_name = "NAME")]
-    device: Option<String>,
+    pub(crate) device: Option<String>,
 
     /// Keep no plain copies of the files there, only the log
     #[arg(long)]
-    no_mirror: bool,
+    pub(crate) no_mirror: bool,
+
+    /// Where the credential comes from: profile:NAME (S3), az (Azure), google:FILE, instance (the machine's own), none, or file, which
+    /// keeps what this shell's variables say in a file of the home that only you can read
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) credential: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct AddArgs {
+    #[command(flatten)]
+    named: NamedArgs,
 }
 
 #[derive(Debug, Args)]
@@ -63,18 +82,16 @@ pub(crate) fn cmd_remote(
     match &args.action {
         Action::Add(args) => add(ui, settings, args)?,
         Action::List(args) => list(ui, settings, args)?,
+        Action::Test(args) => return test(ui, settings, args),
         Action::Remove => remove(ui, settings)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn add(
-    ui: &mut Ui,
-    settings: &Settings,
-    AddArgs { url, device, no_mirror }: &AddArgs,
-) -> Result<(), CommandError> {
-    refuse_second(settings, url)?;
-    let backend = remote::make(settings, url)?;
+fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
+    let url = &named.url;
+    let remote = admit(ui, settings, named)?;
+    let backend = remote::make(settings, &remote)?;
     let there = block_on(store_at(backend, &Timed::for_at_most(None)))?;
     let home = Home::open(settings)?;
     let ours = home.memory().look()?.store;
@@ -89,15 +106,40 @@ fn add(
         home.forget()?;
         ui.note("There is nothing yet: a new store begins there, with everything that is here.");
     }
-    let device = device.clone().unwrap_or_else(remote::device_name);
-    Remote { url: url.clone(), device: device.clone(), mirror: !no_mirror }.save(settings)?;
+    remote.save(settings)?;
+    let device = &remote.device;
     ui.note(format!("This machine is called \"{device}\" there. Send what is here: haversack sync"));
     Ok(())
 }
 
+/// Returns a remote that may be used: the only one, and one that works for a process without this shell's variables.
+pub(crate) fn admit(ui: &mut Ui, settings: &Settings, named: &NamedArgs) -> Result<Remote, CommandError> {
+    remote::refuse_local(settings)?;
+    refuse_second(settings, &named.url)?;
+    let device = named.device.clone().unwrap_or_else(remote::device_name);
+    let mut remote = Remote { mirror: !named.no_mirror, ..Remote::new(named.url.clone(), device) };
+    let Some(cloud) = Cloud::of(&named.url) else { return Ok(remote) };
+    remote.settings = cloud.place(&settings.cloud);
+    remote.credential = Some(Source::choose(settings, cloud, named.credential.as_deref())?);
+    let bar = ui.progress();
+    let tried = try_alone(settings, &remote);
+    bar.end();
+    match tried {
+        Ok(told) => ui.note(told),
+        Err(error) => {
+            // What was handed in for nothing is not kept.
+            if Remote::recorded(settings)?.is_none() {
+                Source::forget(settings)?;
+            }
+            return Err(error);
+        }
+    }
+    Ok(remote)
+}
+
 /// Refuses a second remote.
-pub(crate) fn refuse_second(settings: &Settings, url: &str) -> Result<(), CommandError> {
-    match Remote::of(settings)? {
+fn refuse_second(settings: &Settings, url: &str) -> Result<(), CommandError> {
+    match Remote::recorded(settings)? {
         Some(remote) if remote.url != url => Err(CommandError::user(
             format!("this memory has a remote already: {}", remote.url),
             "One is enough. Leave it first: haversack remote remove",
@@ -107,7 +149,7 @@ pub(crate) fn refuse_second(settings: &Settings, url: &str) -> Result<(), Comman
 }
 
 fn list(ui: &mut Ui, settings: &Settings, args: &ListArgs) -> Result<(), CommandError> {
-    let remote = Remote::of(settings)?;
+    let remote = Remote::recorded(settings)?.or(Remote::of(settings)?);
     let contact = Contact::of(settings);
     let reached = contact.reached;
     if args.json {
@@ -121,11 +163,17 @@ fn list(ui: &mut Ui, settings: &Settings, args: &ListArgs) -> Result<(), Command
         return Ok(());
     };
     let reached = reached.map_or("never".to_owned(), |reached| ago(SystemClock.now(), reached));
-    ui.line(format!("{}  this machine is \"{}\"  last reached: {reached}", remote.url, remote.device))
+    ui.line(format!("{}  this machine is \"{}\"  last reached: {reached}", remote.url, remote.device))?;
+    if settings.keep_local {
+        ui.note("It is not used: memory is kept on this machine (keep-memory-local).");
+    }
+    Ok(())
 }
 
 fn remove(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
-    let remote = Remote::expected(settings)?;
+    let Some(remote) = Remote::recorded(settings)? else {
+        return Remote::expected(settings).map(drop);
+    };
     Remote::forget(settings)?;
     Contact::forget(settings)?;
     ui.note(format!("Nothing is sent to {} any more. The files stay, here and there.", remote.url));

@@ -32,6 +32,10 @@ pub(crate) enum Kind {
     Home,
     /// A whole number within bounds.
     Number(RangeInclusive<u64>),
+    /// A text; empty where there is none.
+    Text,
+    /// On or off.
+    Switch,
 }
 
 /// A checked value.
@@ -41,6 +45,10 @@ pub(crate) enum Value {
     Directory(PathBuf),
     /// A number within its bounds.
     Number(u64),
+    /// A text.
+    Text(String),
+    /// On or off.
+    Switch(bool),
 }
 
 impl fmt::Display for Value {
@@ -48,6 +56,8 @@ impl fmt::Display for Value {
         match self {
             Value::Directory(path) => f.write_str(&shown(path)),
             Value::Number(number) => number.fmt(f),
+            Value::Text(text) => f.write_str(text),
+            Value::Switch(is_on) => is_on.fmt(f),
         }
     }
 }
@@ -63,6 +73,18 @@ pub(crate) const VIEW_CHARACTERS: &str = "memory-tool.view-characters";
 
 /// The key of [`super::MemoryTool::line_bytes`].
 pub(crate) const LINE_BYTES: &str = "memory-tool.line-bytes";
+
+/// The key of [`Settings::keep_local`].
+pub(crate) const KEEP_MEMORY_LOCAL: &str = "keep-memory-local";
+
+/// The key of [`super::Blob::endpoint`].
+pub(crate) const BLOB_ENDPOINT: &str = "blob-endpoint";
+
+/// The key of [`super::Blob::container`].
+pub(crate) const BLOB_CONTAINER: &str = "blob-container";
+
+/// What no project's file can set: with a cloned repository somebody else would decide where memory goes.
+pub(crate) const NOT_FOR_PROJECTS: [&str; 3] = [KEEP_MEMORY_LOCAL, BLOB_ENDPOINT, BLOB_CONTAINER];
 
 /// Everything that can be set, in the order it is shown in.
 pub(crate) static DECLARATIONS: &[Declaration] = &[
@@ -93,6 +115,27 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         kind: Kind::Number(65_536..=1_073_741_824),
         help: "The longest input line that `haversack memory-tool` takes",
         read: |settings| Value::Number(settings.memory_tool.line_bytes as u64),
+    },
+    Declaration {
+        key: KEEP_MEMORY_LOCAL,
+        variable: variables::KEEP_MEMORY_LOCAL,
+        kind: Kind::Switch,
+        help: "Keeps memory on this machine, whatever remote there is: nothing is sent, and nothing is asked",
+        read: |settings| Value::Switch(settings.keep_local),
+    },
+    Declaration {
+        key: BLOB_ENDPOINT,
+        variable: variables::BLOB_ENDPOINT,
+        kind: Kind::Text,
+        help: "The address of an Azure account, `https://ACCOUNT.blob.core.windows.net`: with a container, the remote of a memory that has no other",
+        read: |settings| Value::Text(settings.blob.endpoint.clone()),
+    },
+    Declaration {
+        key: BLOB_CONTAINER,
+        variable: variables::BLOB_CONTAINER,
+        kind: Kind::Text,
+        help: "The container in that account",
+        read: |settings| Value::Text(settings.blob.container.clone()),
     },
 ];
 
@@ -133,7 +176,11 @@ const ALIKE: f64 = 0.5;
 fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Nearest {
     // The prefix that all variables have in common would make any two of them alike.
     let telling = |name: &str| name.strip_prefix(variables::PREFIX).unwrap_or(name).to_lowercase();
-    let alike = |other: &str| strsim::normalized_levenshtein(&telling(name), &telling(other));
+    let alike = |other: &str| {
+        // Whoever names a table means something in it.
+        let is_in_it = other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        f64::from(u8::from(is_in_it)) + strsim::normalized_levenshtein(&telling(name), &telling(other))
+    };
     let (likeness, nearest) = known
         .map(|known| (alike(known), known))
         .reduce(|best, next| if next.0 > best.0 { next } else { best })

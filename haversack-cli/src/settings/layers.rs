@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 use super::declarations::{
-    DECLARATIONS, Declaration, Kind, Nearest, Value, declared, is_table, nearest_key, nearest_variable,
+    DECLARATIONS, Declaration, Kind, NOT_FOR_PROJECTS, Nearest, Value, declared, is_table, nearest_key,
+    nearest_variable,
 };
 use super::flags::Flag;
 use super::shown;
@@ -106,9 +107,14 @@ pub(crate) fn said_in_text(
         .map(|Entry { key, offset, value }| {
             let layer = layer(line_at(offset));
             let declaration = declared(&key).ok_or_else(|| unknown_key(&key, &layer))?;
+            if matches!(layer, Layer::Project(_)) && NOT_FOR_PROJECTS.contains(&declaration.key) {
+                return Err(not_for_projects(declaration.key, &layer));
+            }
             let value = match &declaration.kind {
                 Kind::Home => return Err(home_in_file(&layer)),
                 Kind::Number(_) => number(declaration, integer(value), &written(value), &layer)?,
+                Kind::Switch => switch(declaration, value.as_bool(), &written(value), &layer)?,
+                Kind::Text => text_value(declaration, value.as_str(), &written(value), &layer)?,
             };
             Ok(Said { key: declaration.key, value, layer })
         })
@@ -215,7 +221,43 @@ fn from_text(declaration: &Declaration, text: &OsStr, layer: &Layer) -> Result<V
             let written = if is_integer { text.trim().to_owned() } else { format!("{text:?}") };
             number(declaration, integer, &excerpt(&written), layer)
         }
+        Kind::Switch => {
+            let text = text.to_string_lossy();
+            let is_on = match text.trim().to_lowercase().as_str() {
+                "1" | "true" | "yes" | "on" => Some(true),
+                "" | "0" | "false" | "no" | "off" => Some(false),
+                _ => None,
+            };
+            switch(declaration, is_on, &excerpt(&format!("{text:?}")), layer)
+        }
+        Kind::Text => text_value(declaration, text.to_str(), &excerpt(&format!("{text:?}")), layer),
     }
+}
+
+/// Checks a switch; `written` is how the layer writes it.
+fn switch(
+    declaration: &Declaration,
+    is_on: Option<bool>,
+    written: &str,
+    layer: &Layer,
+) -> Result<Value, CommandError> {
+    is_on.map(Value::Switch).ok_or_else(|| {
+        let message = format!("{layer} sets {} to {written}, but it is on or off", declaration.key);
+        CommandError::user(message, "Write true or false, or leave it out for the default")
+    })
+}
+
+/// Checks a text; `written` is how the layer writes it.
+fn text_value(
+    declaration: &Declaration,
+    text: Option<&str>,
+    written: &str,
+    layer: &Layer,
+) -> Result<Value, CommandError> {
+    text.map(|text| Value::Text(text.trim().to_owned())).ok_or_else(|| {
+        let message = format!("{layer} sets {} to {written}, but it is a text", declaration.key);
+        CommandError::user(message, "Write it in quotes, or leave it out")
+    })
 }
 
 fn integer(value: &DeValue<'_>) -> Option<u64> {
@@ -263,6 +305,13 @@ fn home_in_file(layer: &Layer) -> CommandError {
     let message = format!("{layer} sets home, which no file can set: the user file is inside the home");
     let hint = format!("Remove it there, and name the home with --home or {}", variables::HOME);
     CommandError::user(message, hint)
+}
+
+fn not_for_projects(key: &str, layer: &Layer) -> CommandError {
+    let message = format!(
+        "{layer} sets {key}, which no project can set: whoever wrote the project would decide where your memory goes"
+    );
+    CommandError::user(message, "Remove it there; if you want it, set it in config.toml of the home")
 }
 
 /// How many characters of a stranger's text a message repeats.
@@ -317,9 +366,7 @@ mod tests {
             ),
             (
                 "[memory]",
-                format!(
-                    "a.toml:1 sets memory, {not} | Remove it; the nearest setting is memory-tool.line-bytes"
-                ),
+                format!("a.toml:1 sets memory, {not} | Remove it; the nearest setting is keep-memory-local"),
             ),
             (
                 "memory-tool = 5",

@@ -61,6 +61,11 @@ Whatever is wrong in any layer (a setting that is not on this page, a value out 
 read) fails every command before it does anything; `haversack doctor` reports it as a failed check. A variable that
 starts with `{prefix}` and is not on this page does nothing and is warned of.
 
+## Clouds
+
+A remote in a cloud is also told where it is and who asks by the variables of the cloud's own tools: those that begin with `AZURE_`, `AWS_`
+and `GOOGLE_`. [Clouds](guide/clouds.md) lists them.
+
 ## Other variables
 
 | variable | meaning |
@@ -84,6 +89,8 @@ fn row(declaration: &Declaration, defaults: &[Said]) -> String {
             let default = default.map(|said| said.value.to_string()).unwrap_or_default();
             (default, format!("{} to {}", range.start(), range.end()))
         }
+        Kind::Text => (String::new(), "a text".to_owned()),
+        Kind::Switch => ("off".to_owned(), "`true` or `false`".to_owned()),
     };
     format!("| `{key}` | `{variable}` | {default} | {range} | {help} |\n")
 }

@@ -34,6 +34,9 @@ fn without_any_file_the_defaults_hold_and_nothing_is_made() {
     lock-wait-seconds  60  default
     memory-tool.view-characters  16000  default
     memory-tool.line-bytes  16777216  default
+    keep-memory-local  false  default
+    blob-endpoint  default
+    blob-container  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml (not there)
     Project file: BASE/user/.haversack.toml (not there, nor in a directory above)
@@ -66,6 +69,9 @@ fn each_value_with_its_layer() {
     lock-wait-seconds  5  user  BASE/user/.local/share/haversack/config.toml:1
     memory-tool.view-characters  32000  project  BASE/user/lighthouse/.haversack.toml:3
     memory-tool.line-bytes  1048576  environment  HAVERSACK_MEMORY_TOOL_LINE_BYTES
+    keep-memory-local  false  default
+    blob-endpoint  default
+    blob-container  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -82,6 +88,9 @@ fn each_value_with_its_layer() {
     lock-wait-seconds            2                 flag     --config
     memory-tool.view-characters  1000              flag     --config
     memory-tool.line-bytes       16777216          default
+    keep-memory-local            false             default
+    blob-endpoint                                  default
+    blob-container                                 default
     --- stderr
     User file: /nowhere/by-flag/config.toml (not there)
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -123,6 +132,24 @@ fn json_for_scripts() {
           "key": "memory-tool.line-bytes",
           "layer": "default",
           "value": 16777216
+        },
+        {
+          "from": null,
+          "key": "keep-memory-local",
+          "layer": "default",
+          "value": false
+        },
+        {
+          "from": null,
+          "key": "blob-endpoint",
+          "layer": "default",
+          "value": ""
+        },
+        {
+          "from": null,
+          "key": "blob-container",
+          "layer": "default",
+          "value": ""
         }
       ],
       "user_file": {

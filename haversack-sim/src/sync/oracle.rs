@@ -211,6 +211,9 @@ impl Oracle {
             }
         }
         self.unsent[actor].clone_from(&copied.unsent);
+        if copied.is_syncing {
+            self.open_passing(copied);
+        }
         actor
     }
 
@@ -229,8 +232,8 @@ impl Oracle {
         }
     }
 
-    /// What was done and undone before a copy was made, and not told, may have been told by the sync that was under way: the restored
-    /// device takes it for somebody else's.
+    /// What was done and undone before a copy was made, and not told, may have been told by the sync that was under way: the copy, or the
+    /// device that was restored from it, takes it for somebody else's.
     fn open_passing(&mut self, copied: &Remembered) {
         let is_new = |text: &String| {
             copied.unsent.iter().any(|deed| matches!(&deed.what, Done::Added(unit) if unit == text))
@@ -267,7 +270,10 @@ impl Oracle {
             let is_there = holds(&there.files);
             let deletions = || self.deletions.iter().filter(|deletion| deletion.file == unit.file);
             let went_with_file = deletions().any(|deletion| in_file(&deletion.seen));
-            if !is_there && !holds(&there.copies) && unit.removed_by.is_empty() && !went_with_file {
+            // A mark is as good as gone where it met a further one, and a user who saw that one may set another, further back.
+            let overtaken = reading == Reading::Furthest && self.was_overtaken(unit.file, text);
+            let gone_by_hand = !unit.removed_by.is_empty() || went_with_file || overtaken;
+            if !is_there && !holds(&there.copies) && !gone_by_hand {
                 return Err(Broken::Lost.because(format!("{text:?} of {}", unit.file)));
             }
             if !is_there || unit.is_copied || reading != Reading::Merged {
@@ -294,6 +300,12 @@ impl Oracle {
             }
         }
         Ok(())
+    }
+
+    /// Tells whether a mark that is further than this one was taken out by somebody.
+    fn was_overtaken(&self, file: &str, mark: &str) -> bool {
+        let mut further = self.units.iter().filter(|(text, unit)| unit.file == file && text.as_str() > mark);
+        further.any(|(_, unit)| !unit.removed_by.is_empty())
     }
 
     /// Tells whether a unit of the file went from an original, by itself or with the file, and came back from a copy, at another

@@ -9,12 +9,12 @@ use tempfile::TempDir;
 fn a_refusal_creates_nothing() {
     let base = TempDir::new().expect("a temporary directory");
     let path = |name: &str| base.path().join(name).display().to_string();
-    let options = OpenOptions { address: path("memory"), locks: path("locks") };
+    let options = OpenOptions { address: path("memory"), locks: path("locks"), ..OpenOptions::default() };
     let registry = Registry::standard();
     let encrypted = Capabilities { encryption: true, ..Capabilities::default() };
     for (name, required, kind) in [
         ("device-local", &encrypted, ErrorKind::Unsupported),
-        ("azure", &Capabilities::default(), ErrorKind::Unsupported),
+        ("vault", &Capabilities::default(), ErrorKind::Unsupported),
         ("nowhere", &Capabilities::default(), ErrorKind::Invalid),
         ("", &Capabilities::default(), ErrorKind::Invalid),
     ] {
@@ -28,7 +28,7 @@ fn a_refusal_creates_nothing() {
 fn what_is_named_is_what_is_opened() {
     let base = TempDir::new().expect("a temporary directory");
     let path = |name: &str| base.path().join(name).display().to_string();
-    let options = OpenOptions { address: path("memory"), locks: path("locks") };
+    let options = OpenOptions { address: path("memory"), locks: path("locks"), ..OpenOptions::default() };
     let durable = Capabilities { durable: true, ..Capabilities::default() };
     let backend = Registry::standard().select("device-local", &options, &durable).expect("opened");
     let locator = Locator::parse("a.md").expect("valid");

@@ -62,7 +62,7 @@ fn here(settings: &Settings, joined: &Joined) -> Result<Vec<Outcome>, CommandErr
     let before = joined::kept(settings)?;
     let memory = open(settings)?;
     let now = block_on(joined::all(memory.files()))?;
-    let backend = remote::open(settings, &joined.url)?;
+    let backend = remote::open(settings, &Remote::at(settings, &joined.url)?)?;
     let patience = Timed::for_at_most(None);
     let home = Home::open(settings)?;
     let state = home.memory().state.clone();
@@ -102,7 +102,7 @@ fn there(settings: &Settings, joined: &Joined) -> Result<usize, CommandError> {
     if joined.published.is_empty() {
         return Ok(0);
     }
-    let backend = remote::open(settings, &joined.url)?;
+    let backend = remote::open(settings, &Remote::at(settings, &joined.url)?)?;
     let patience = Timed::for_at_most(None);
     let author = Author { device: joined.device.clone(), ..Author::default() };
     let context = Context {

@@ -79,7 +79,7 @@ fn saves_by_rename_are_kept() {
     });
     seen.extend(tokens(&scene.store.read(&locator).expect("read").bytes));
     let lost: Vec<usize> = (0..saves).filter(|number| !seen.contains(number)).collect();
-    assert_eq!(lost, [], "of {saves} saves, {displaced} were displaced");
+    assert_eq!(lost, Vec::<usize>::new(), "of {saves} saves, {displaced} were displaced");
 }
 
 #[test]

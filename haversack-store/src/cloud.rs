@@ -1,0 +1,24 @@
+//! The clouds: Azure Blob, S3 and GCS, one backend over the credentials and signatures of `object_store`.
+//!
+//! The requests are our own: what a lost answer means, when a request may be repeated and what a refusal is about are decided here,
+//! and a list with one odd key in it is still a list.
+
+mod address;
+mod az_login;
+mod backend;
+mod examine;
+mod listing;
+mod open;
+mod profile;
+mod program;
+mod refusal;
+mod runtime;
+mod service;
+mod sign;
+mod wire;
+
+pub(crate) use backend::CAPABILITIES;
+pub use examine::{Examined, examine, probe, reach};
+pub(crate) use open::open;
+pub use open::{AZ_PROGRAM, CREDENTIAL};
+pub use refusal::Refusal;

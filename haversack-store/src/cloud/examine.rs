@@ -1,0 +1,98 @@
+//! Does a storage keep its promises? Asked once, before anything is trusted to it.
+
+use std::time::{Duration, Instant};
+
+use crate::backend::{Backend, Condition};
+use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::locator::Locator;
+use crate::registry::OpenOptions;
+
+/// What an examination found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Examined {
+    /// Where the credential comes from.
+    pub credential: String,
+    /// How long a request takes there and back.
+    pub round_trip: Duration,
+    /// How far the storage's clock is ahead of ours, in seconds.
+    pub ahead_seconds: Option<i64>,
+}
+
+/// Opens a container, writes to it, and returns what is known about it; one that breaks a promise is refused.
+///
+/// Needs a name that nobody else uses at the same time.
+pub async fn examine(options: &OpenOptions, unique: &str) -> Result<Examined> {
+    let cloud = super::open::open_cloud(options)?;
+    let round_trip = reach(&cloud, unique).await.map_err(|error| error.with_place(&options.address))?;
+    probe(&cloud, unique).await.map_err(|error| error.with_place(&options.address))?;
+    Ok(Examined {
+        credential: cloud.wire.signer.source.clone(),
+        round_trip,
+        ahead_seconds: cloud.wire.ahead_seconds(),
+    })
+}
+
+/// Reads something that is not there, twice: the first time the connection is made, the second time it is measured.
+pub async fn reach(backend: &dyn Backend, unique: &str) -> Result<Duration> {
+    let nothing = probe_place(unique, "nothing");
+    let mut begun = Instant::now();
+    for _ in 0..2 {
+        begun = Instant::now();
+        match backend.read(&nothing).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+            Ok(_) => return Err(broken("it has an object that nobody wrote")),
+        }
+    }
+    Ok(begun.elapsed())
+}
+
+/// Tries the promises that everything else stands on: what is created stays, and a stale writer is refused.
+///
+/// A storage that breaks one is [`Unsupported`](ErrorKind::Unsupported). Leaves nothing behind.
+pub async fn probe(backend: &dyn Backend, unique: &str) -> Result<()> {
+    let place = probe_place(unique, "promises");
+    let result = try_promises(backend, &place).await;
+    // What is left of a failed probe is small, and under a name that nobody reads.
+    drop(backend.delete(&place, Condition::Any).await);
+    result
+}
+
+async fn try_promises(backend: &dyn Backend, place: &Locator) -> Result<()> {
+    let first = backend.write(place, "first".into(), Condition::Absent).await?.version;
+    refuses(backend, place, "second", Condition::Absent, "it creates what is there already").await?;
+    let found = backend.read(place).await?;
+    if found.bytes != "first" || found.version != first {
+        return Err(broken("it says that it refuses a write, and writes it"));
+    }
+    let second = backend.write(place, "second".into(), Condition::Matches(first.clone())).await?.version;
+    refuses(backend, place, "third", Condition::Matches(first), "it lets a stale writer write").await?;
+    let found = backend.read(place).await?;
+    if found.bytes != "second" || found.version != second {
+        return Err(broken("it says that it refuses a write, and writes it"));
+    }
+    Ok(())
+}
+
+async fn refuses(
+    backend: &dyn Backend,
+    place: &Locator,
+    content: &'static str,
+    condition: Condition,
+    otherwise: &str,
+) -> Result<()> {
+    match backend.write(place, content.into(), condition).await {
+        Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => Err(broken(otherwise)),
+    }
+}
+
+fn probe_place(unique: &str, name: &str) -> Locator {
+    Locator::reserved(&format!(".haversack/probe/{unique}-{name}")).expect("one of ours")
+}
+
+fn broken(how: &str) -> Error {
+    let message = format!("{how}: two devices would overwrite each other there");
+    Error::at(ErrorKind::Unsupported, Operation::Open, "the storage", message)
+}

@@ -1,0 +1,48 @@
+//! Where requests run: one small runtime of this process, so that a backend drives itself under any executor.
+
+use std::future::Future;
+use std::sync::OnceLock;
+
+use tokio::runtime::{Builder, Runtime};
+
+/// Starts once per process, with the first cloud that is opened, and ends with it.
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+/// Returns the runtime, having told TLS which cryptography to use.
+fn runtime() -> &'static Runtime {
+    RUNTIME.get_or_init(|| {
+        // Somebody who embeds us may have chosen already; theirs serves as well.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let started =
+            Builder::new_multi_thread().worker_threads(1).thread_name("haversack-http").enable_all().build();
+        started.expect("the system starts one more thread")
+    })
+}
+
+/// Runs a future on the runtime; whoever waits needs none of its own.
+///
+/// A caller that goes away stops what it asked for at its next pause, as dropping a future does everywhere.
+pub(crate) async fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
+    struct Stop(tokio::task::AbortHandle);
+    impl Drop for Stop {
+        fn drop(&mut self) {
+            self.0.abort();
+        }
+    }
+    let task = runtime().spawn(future);
+    let _stop = Stop(task.abort_handle());
+    match task.await {
+        Ok(value) => value,
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    }
+}
+
+/// Returns a client as every request needs it: no redirects, no compression, one protocol.
+pub(crate) fn client_builder() -> reqwest::ClientBuilder {
+    // Building one asks for the cryptography.
+    runtime();
+    reqwest::Client::builder()
+        .user_agent(concat!("haversack/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .http1_only()
+}
