@@ -20,5 +20,5 @@ mod wire;
 pub(crate) use backend::CAPABILITIES;
 pub use examine::{Examined, examine, probe, reach};
 pub(crate) use open::open;
-pub use open::{AZ_PROGRAM, CREDENTIAL};
+pub use open::{AZ_PROGRAM, CREDENTIAL, WAIT_SECONDS};
 pub use refusal::Refusal;

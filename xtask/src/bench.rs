@@ -1,7 +1,7 @@
 //! Benchmarks, each beside its peer in the same run.
 
-use crate::python;
 use crate::run::{cargo, say, step};
+use crate::tools;
 
 /// Runs the benchmark of the local store; its tables go to stdout.
 pub(crate) fn store(options: &[&str]) -> Result<(), String> {
@@ -26,7 +26,7 @@ pub(crate) fn verbs(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "verbs", "--"];
     let mut command = cargo(&arguments);
     command.args(options);
-    match python::with_anthropic() {
+    match tools::with_anthropic() {
         Ok(python) => drop(command.arg("--python").arg(python)),
         Err(why) => say(&format!(
             "{why}\nThe Anthropic SDK needs python3 with venv, and a package index: it is left out of the comparison.\n"

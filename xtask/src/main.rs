@@ -1,11 +1,11 @@
-//! What developers of Haversack run: `cargo xtask test`, `bench NAME`, `sim`, `soak`.
+//! What developers of Haversack run: `cargo xtask test`, `tools`, `bench NAME`, `sim`, `soak`.
 
 mod bench;
-mod python;
 mod run;
 mod sim;
 mod soak;
 mod test;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -13,6 +13,7 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   test          Everything that must be green: format, lints, tests, docs, dependencies
+  tools         Installs the servers that the tests talk to into .tools; `tools all`: those of benchmarks too
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
   bench machines  What a user of two machines waits for, beside git on the same files [--quick]
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["test"] => test::run(),
+        ["tools", options @ ..] => tools::run(options),
         ["bench", "store", options @ ..] => bench::store(options),
         ["bench", "machines", options @ ..] => bench::machines(options),
         ["bench", "sync", options @ ..] => bench::sync(options),

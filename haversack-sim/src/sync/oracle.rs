@@ -284,7 +284,8 @@ impl Oracle {
             let excused = deletions().any(|deletion| {
                 let removed_before = |at: &usize| *at < deletion.at;
                 let by_deleter = unit.removed_by.get(&deletion.actor).is_some_and(removed_before);
-                let by_anybody = unit.removed_by.values().any(removed_before);
+                // Who was first nobody can tell: neither knew of the other.
+                let by_anybody = !unit.removed_by.is_empty();
                 self.edited_unseen(deletion) && (by_deleter || by_anybody && self.was_made_anew(deletion))
             });
             let moved = |(file, _): &(&str, usize)| *file == unit.file;

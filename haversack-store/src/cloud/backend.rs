@@ -3,9 +3,9 @@
 //! # Invariants
 //! 1. A write with a condition carries a mark of its own. If the answer is lost, or says that the condition did not hold, the mark that is
 //!    there tells whether it was ours; only what a read shows not to be there is sent again, the same bytes under the same mark
-//!    (`cloud::answers_that_are_lost`).
+//!    (`clouds::answers`). A conflict is certain: where ours may have been done and overtaken since, the answer is that it is not known.
 //! 2. Only an object that is known not to be there is [`NotFound`](ErrorKind::NotFound): no container, no account and a proxy's own page are
-//!    other answers (`cloud::what_is_wrong_is_told`).
+//!    other answers (`clouds::refusals`).
 //! 3. A key that is no locator is reported, and the rest of its page is served.
 
 use std::sync::{Arc, OnceLock};
@@ -65,7 +65,7 @@ const MAX_APPENDS: usize = 64;
 const MAX_COLLISIONS: usize = 8;
 
 /// How often a write with a condition is sent to a storage that does not say what it did.
-const MAX_SILENT: usize = 2;
+const MAX_SILENT: usize = 4;
 
 /// How long a writer that lost steps aside, at first.
 const STEP_ASIDE: Duration = Duration::from_millis(10);
@@ -159,6 +159,7 @@ impl Cloud {
             ask.headers.push(header);
             ask.headers.push((self.service.mark(), mark.clone()));
         }
+        let mut may_be_done = false;
         for times in 1.. {
             let trouble = match self.wire.ask(ask.clone()).await {
                 Ok(answer) if answer.status.is_success() => return self.version(operation, locator, &answer),
@@ -191,6 +192,7 @@ impl Cloud {
             {
                 return Err(error);
             }
+            may_be_done |= trouble.as_ref().is_some_and(|error| error.kind() != ErrorKind::Conflict);
             // Whether it was done, or by whom, the object itself tells.
             let found = self.learn(operation, locator, &mark).await;
             let found = found.map_err(|error| unknown(operation, locator, error))?;
@@ -199,7 +201,9 @@ impl Cloud {
                 (Outcome::Others(version), Condition::Matches(expected)) if version == *expected => {}
                 (Outcome::Nothing, Condition::Absent) => {}
                 (Outcome::Others(_) | Outcome::Nothing, _) => {
-                    return Err(condition_failed(operation, locator, condition));
+                    let failed = condition_failed(operation, locator, condition);
+                    // Ours may have been done, and somebody who saw it may have gone on from there.
+                    return Err(if may_be_done { unknown(operation, locator, failed) } else { failed });
                 }
             }
             // As it was before: not done, unless it is still under way.
@@ -308,9 +312,6 @@ impl Cloud {
 
 /// Returns the error for a write that may have been done or not.
 fn unknown(operation: Operation, locator: &Locator, error: Error) -> Error {
-    if error.kind() == ErrorKind::Conflict {
-        return error;
-    }
     let message = "the storage did not say whether it was done";
     Error::new(ErrorKind::Unavailable, operation, locator, message).with_source(error)
 }
@@ -330,7 +331,7 @@ fn mark() -> Result<HeaderValue> {
 async fn step_aside(times: usize) {
     let wait = STEP_ASIDE * u32::try_from(1_usize << times.min(6)).unwrap_or(1);
     let wait = wait.mul_f64(chance());
-    super::runtime::run(tokio::time::sleep(wait)).await;
+    super::runtime::run(async move { tokio::time::sleep(wait).await }).await;
 }
 
 #[async_trait]

@@ -5,6 +5,7 @@
 
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use object_store::StaticCredentialProvider;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential};
@@ -28,8 +29,14 @@ use crate::registry::{OpenOptions, Settings};
 /// The setting that names where a credential comes from, where its own settings do not tell: `az`, `instance` or `none`.
 pub const CREDENTIAL: &str = "HAVERSACK_CREDENTIAL";
 
+/// How long a storage may be silent, if nobody says.
+const SILENCE: Duration = Duration::from_secs(30);
+
 /// The setting that names the Azure command line.
 pub const AZ_PROGRAM: &str = "HAVERSACK_AZ";
+
+/// The setting that says for how many seconds a storage may be silent.
+pub const WAIT_SECONDS: &str = "HAVERSACK_CLOUD_WAIT_SECONDS";
 
 /// Opens the container at an address; asks it nothing.
 pub(crate) fn open(options: &OpenOptions) -> Result<Arc<dyn Backend>> {
@@ -45,7 +52,12 @@ pub(crate) fn open_cloud(options: &OpenOptions) -> Result<Cloud> {
         Provider::Gcs => gcs(&address, settings)?,
     };
     check_transport(&base, settings)?;
-    let wire = Wire::new(signer).map_err(|error| {
+    let silence = match settings.get(&[WAIT_SECONDS]).map(str::parse) {
+        None => SILENCE,
+        Some(Ok(seconds @ 1..=3600)) => Duration::from_secs(seconds),
+        Some(_) => return Err(invalid(WAIT_SECONDS, "it is a whole number from 1 to 3600")),
+    };
+    let wire = Wire::new(signer, silence).map_err(|error| {
         let message = "TLS could not be set up";
         Error::at(ErrorKind::Internal, Operation::Open, &options.address, message).with_source(error)
     })?;

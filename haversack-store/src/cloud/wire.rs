@@ -22,9 +22,6 @@ use super::sign::Signer;
 /// How long a server may take to accept a connection.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 
-/// How long a server may be silent.
-const SILENCE: Duration = Duration::from_secs(30);
-
 /// How slow a link may be while something large is sent over it.
 const SLOWEST_BYTES_PER_SECOND: u64 = 50 * 1024;
 
@@ -147,14 +144,17 @@ impl std::error::Error for NoAnswer {
 pub(crate) struct Wire {
     client: reqwest::Client,
     pub(crate) signer: Signer,
+    /// How long the server may be silent.
+    silence: Duration,
     /// How far the server's clock is ahead of ours, in seconds; `i64::MIN` until it has answered.
     ahead: AtomicI64,
 }
 
 impl Wire {
-    pub(crate) fn new(signer: Signer) -> reqwest::Result<Wire> {
-        let client = super::runtime::client_builder().connect_timeout(CONNECT_WAIT).build()?;
-        Ok(Wire { client, signer, ahead: AtomicI64::new(i64::MIN) })
+    pub(crate) fn new(signer: Signer, silence: Duration) -> reqwest::Result<Wire> {
+        let connect = CONNECT_WAIT.min(silence);
+        let client = super::runtime::client_builder().connect_timeout(connect).build()?;
+        Ok(Wire { client, signer, silence, ahead: AtomicI64::new(i64::MIN) })
     }
 
     /// Returns how far the server's clock is ahead of ours, if it has answered.
@@ -218,7 +218,7 @@ impl Wire {
         }
         self.signer.sign(&mut request).await.map_err(NoAnswer::Credential)?;
         let sending = Duration::from_secs(ask.body.len() as u64 / SLOWEST_BYTES_PER_SECOND);
-        let patience = SILENCE + sending;
+        let patience = self.silence + sending;
         let Ok(answered) = tokio::time::timeout(patience, self.client.call(request)).await else {
             return Err(NoAnswer::Silence(patience));
         };
@@ -232,8 +232,8 @@ impl Wire {
         let mut bytes = BytesMut::new();
         let mut chunks = body.bytes_stream();
         loop {
-            let Ok(chunk) = tokio::time::timeout(SILENCE, chunks.next()).await else {
-                return Err(NoAnswer::Silence(SILENCE));
+            let Ok(chunk) = tokio::time::timeout(self.silence, chunks.next()).await else {
+                return Err(NoAnswer::Silence(self.silence));
             };
             let Some(chunk) = chunk else { break };
             let chunk = chunk.map_err(failed)?;

@@ -2,6 +2,7 @@
 
 mod broken;
 mod cached;
+mod clouds;
 mod conform;
 mod derived;
 #[cfg(unix)]
