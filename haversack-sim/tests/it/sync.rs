@@ -23,7 +23,10 @@ const REGRESSIONS: [(u64, &str); 22] = [
         541_023_837,
         "the oracle missed that a copy made during a sync cannot know what its user had undone by then",
     ),
-    (542_238_327, "the oracle wanted a line gone from a section that one device removed and another changed at the same time"),
+    (
+        542_238_327,
+        "the oracle wanted a line gone from a section that one device removed and another changed at the same time",
+    ),
     (100_044_621, "what came out of an exchange was dropped, because an earlier try had left a sign"),
     (
         200_059_433,
