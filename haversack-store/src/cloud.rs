@@ -4,9 +4,12 @@
 //! and a list with one odd key in it is still a list.
 
 mod address;
+pub mod agent_identity;
 mod az_login;
 mod backend;
 mod examine;
+#[cfg(feature = "keychain")]
+pub mod keychain;
 mod listing;
 mod open;
 mod profile;
@@ -17,8 +20,9 @@ mod service;
 mod sign;
 mod wire;
 
+pub use agent_identity::AgentIdentity;
 pub(crate) use backend::CAPABILITIES;
 pub use examine::{Examined, examine, probe, reach};
 pub(crate) use open::open;
-pub use open::{AZ_PROGRAM, CREDENTIAL, WAIT_SECONDS};
+pub use open::{AGENT, AZ_PROGRAM, CREDENTIAL, WAIT_SECONDS};
 pub use refusal::Refusal;

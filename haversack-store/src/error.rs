@@ -67,6 +67,8 @@ pub enum Operation {
     Recover,
     /// Choosing a backend by name.
     Select,
+    /// Proving who one is.
+    SignIn,
 }
 
 impl fmt::Display for Operation {
@@ -87,6 +89,7 @@ impl fmt::Display for Operation {
             Operation::Lock => "lock",
             Operation::Recover => "recover",
             Operation::Select => "select backend",
+            Operation::SignIn => "sign in at",
         })
     }
 }

@@ -16,6 +16,9 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKe
 use reqwest::Url;
 
 use super::address::{Address, Provider};
+use super::agent_identity::{
+    AgentIdentity, AgentSettings, Certificate, DEFAULT_AUTHORITY, HOP_TIMEOUT, PrivateKey, STORAGE_SCOPE,
+};
 use super::az_login::AzLogin;
 use super::backend::Cloud;
 use super::profile::Profile;
@@ -26,7 +29,8 @@ use crate::backend::Backend;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::registry::{OpenOptions, Settings};
 
-/// The setting that names where a credential comes from, where its own settings do not tell: `az`, `instance` or `none`.
+/// The setting that names where a credential comes from, where its own settings do not tell: `az`, `agent-identity`, `instance` or
+/// `none`.
 pub const CREDENTIAL: &str = "HAVERSACK_CREDENTIAL";
 
 /// How long a storage may be silent, if nobody says.
@@ -34,6 +38,18 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 /// The setting that names the Azure command line.
 pub const AZ_PROGRAM: &str = "HAVERSACK_AZ";
+
+/// The settings of an agent that signs in as itself, in the order of their meaning: tenant, blueprint, agent identity, agent user,
+/// certificate's file, private key's file, authority (may be left out).
+pub const AGENT: [&str; 7] = [
+    "HAVERSACK_AGENT_TENANT",
+    "HAVERSACK_AGENT_BLUEPRINT",
+    "HAVERSACK_AGENT_IDENTITY",
+    "HAVERSACK_AGENT_USER",
+    "HAVERSACK_AGENT_CERTIFICATE",
+    "HAVERSACK_AGENT_KEY",
+    "HAVERSACK_AGENT_AUTHORITY",
+];
 
 /// The setting that says for how many seconds a storage may be silent.
 pub const WAIT_SECONDS: &str = "HAVERSACK_CLOUD_WAIT_SECONDS";
@@ -101,6 +117,11 @@ fn azure(address: &Address, settings: &Settings) -> Result<(String, Signer)> {
             let (base, signer) = signed(login.clone(), "the login of az")?;
             return Ok((base, signer.renewed_by(move || login.forget())));
         }
+        Some("agent-identity") => {
+            let agent = Arc::new(agent(settings)?);
+            let (base, signer) = signed(agent.clone(), "an agent identity")?;
+            return Ok((base, signer.renewed_by(move || agent.forget())));
+        }
         _ => {}
     }
     let key = settings.get(&["AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCESS_KEY"]);
@@ -139,6 +160,39 @@ fn azure(address: &Address, settings: &Settings) -> Result<(String, Signer)> {
     }
     let store = builder.build().map_err(|error| unusable(address, error))?;
     signed(store.credentials().clone(), source)
+}
+
+fn agent(settings: &Settings) -> Result<AgentIdentity> {
+    let [tenant, blueprint, identity, user, certificate, key, authority] = AGENT;
+    let said = |name: &str| {
+        let said = settings.get(&[name]).map(str::to_owned);
+        said.ok_or_else(|| invalid(name, "an agent cannot sign in without it"))
+    };
+    AgentIdentity::new(AgentSettings {
+        tenant: said(tenant)?,
+        blueprint_app_id: said(blueprint)?,
+        agent_id: said(identity)?,
+        agent_user_id: said(user)?,
+        certificate: Certificate::File(said(certificate)?.into()),
+        private_key: private_key(&said(key)?)?,
+        authority: settings.get(&[authority]).unwrap_or(DEFAULT_AUTHORITY).to_owned(),
+        scope: STORAGE_SCOPE.to_owned(),
+        hop_timeout: HOP_TIMEOUT,
+    })
+}
+
+/// Returns where a private key is: a file, or `keychain:SERVICE/ACCOUNT`.
+fn private_key(said: &str) -> Result<PrivateKey> {
+    let Some(entry) = said.strip_prefix("keychain:") else { return Ok(PrivateKey::File(said.into())) };
+    #[cfg(feature = "keychain")]
+    if let Some((service, account)) = entry.split_once('/') {
+        return Ok(PrivateKey::Keychain { service: service.to_owned(), account: account.to_owned() });
+    }
+    let message = match cfg!(feature = "keychain") {
+        true => "a key in the keychain is named keychain:SERVICE/ACCOUNT",
+        false => "this build cannot use the keychain; put the key into a file that only its owner can read",
+    };
+    Err(invalid(entry, message))
 }
 
 const AZURE_HINT: &str = "an account key, a SAS, the login of az, a service principal or an agent identity";

@@ -18,11 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haversack_store::{Blocking, DeviceLocal, Locator};
 use tempfile::TempDir;
 
-/// Returns how often to do something: rather often, or very often in a soak.
-#[expect(clippy::disallowed_methods, reason = "xtask tells a soak from a test by the environment")]
-fn times(test: usize, soak: usize) -> usize {
-    if std::env::var_os("HAVERSACK_SOAK").is_some() { soak } else { test }
-}
+use crate::times;
 
 /// Says that it is over when it goes away, so that a failed test does not leave others waiting.
 struct OverWhenDropped<'a>(&'a AtomicBool);

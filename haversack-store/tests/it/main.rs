@@ -1,5 +1,6 @@
 //! The tests of the seam against real disks and real processes.
 
+mod agent_identity;
 mod broken;
 mod cached;
 mod clouds;
@@ -9,3 +10,9 @@ mod derived;
 mod hostile;
 mod runtimes;
 mod selection;
+
+/// Returns how often to do something: rather often, or very often in a soak.
+#[expect(clippy::disallowed_methods, reason = "xtask tells a soak from a test by the environment")]
+pub(crate) fn times(test: usize, soak: usize) -> usize {
+    if std::env::var_os("HAVERSACK_SOAK").is_some() { soak } else { test }
+}

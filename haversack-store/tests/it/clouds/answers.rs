@@ -8,6 +8,7 @@ use haversack_servers::{Act, Answer};
 use haversack_store::{Blocking, Condition, ErrorKind, Locator};
 
 use super::fronted;
+use crate::times;
 
 fn at(key: &str) -> Locator {
     Locator::parse(key).expect("valid")
@@ -15,7 +16,7 @@ fn at(key: &str) -> Locator {
 
 /// How many increments each of the writers makes; the soak does more.
 fn rounds() -> usize {
-    if std::env::var_os("HAVERSACK_SOAK").is_some() { 625 } else { 12 }
+    times(12, 625)
 }
 
 /// What a bad line does to a request, by its number: most of them are done, and the answer is lost.
