@@ -23,6 +23,7 @@ mod memory_tool;
 pub(crate) mod mirror;
 mod mount;
 mod new;
+mod provision;
 mod remote;
 mod rename;
 mod resolve;
@@ -77,6 +78,7 @@ pub(crate) enum Command {
     Mirror(mirror::MirrorArgs),
     Mount(mount::MountArgs),
     Remote(remote::RemoteArgs),
+    Provision(provision::ProvisionArgs),
     Conflicts(conflicts::ConflictsArgs),
     Resolve(resolve::ResolveArgs),
     Config(config::ConfigArgs),
@@ -131,6 +133,7 @@ pub(crate) fn run(
         Command::Mirror(args) => mirror::cmd_mirror(ui, settings, args),
         Command::Mount(args) => mount::cmd_mount(ui, settings, args),
         Command::Remote(args) => remote::cmd_remote(ui, settings, args),
+        Command::Provision(args) => provision::cmd_provision(ui, args),
         Command::Conflicts(args) => conflicts::cmd_conflicts(ui, settings, args),
         Command::Resolve(args) => resolve::cmd_resolve(ui, settings, args),
         Command::Config(args) => config::cmd_config(ui, &resolved, args),

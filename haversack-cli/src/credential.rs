@@ -110,6 +110,10 @@ pub(crate) enum Source {
     Az { program: PathBuf },
     /// A file of the home that only this user can read.
     File,
+    /// The system's keychain.
+    Keychain,
+    /// An agent that signs in as itself; the file says who it is, and where its certificate and key are.
+    AgentIdentity { file: PathBuf },
     /// A service account's file, or that of the application default credentials.
     Google { file: PathBuf },
     /// A token file that somebody else renews, named by the settings.
@@ -143,6 +147,17 @@ impl Source {
                     to.set(name, value);
                 }
             }
+            Source::Keychain => {
+                for (name, value) in keychain::read(settings)? {
+                    to.set(name, value);
+                }
+            }
+            Source::AgentIdentity { file } => {
+                to.set(cloud::CREDENTIAL, "agent-identity");
+                for (name, value) in Agent::read(file)?.named() {
+                    to.set(name, value);
+                }
+            }
             Source::Google { file } => to.set("GOOGLE_APPLICATION_CREDENTIALS", shown(file)),
             Source::TokenFile => {}
             Source::Instance => to.set(cloud::CREDENTIAL, "instance"),
@@ -161,13 +176,22 @@ impl Source {
         let secrets = cloud.given(cloud.secret(), environment);
         let refused = |message: String, hint: &str| Err(CommandError::user(message, hint));
         match (asked, cloud) {
-            (Some("file"), _) if secrets.is_empty() => refused(
+            (Some("file" | "keychain"), _) if secrets.is_empty() => refused(
                 format!("there is no credential to keep: none of {} is set", cloud.secret().join(", ")),
-                "Set it for this one command, and it is kept in a file that only you can read",
+                "Set it for this one command, and it is kept where only you can read it",
             ),
             (Some("file"), _) => {
                 write_secrets(&file(settings), &secrets)?;
                 Ok(Source::File)
+            }
+            (Some("keychain"), _) => {
+                keychain::write(settings, &secrets)?;
+                Ok(Source::Keychain)
+            }
+            (Some(agent), Cloud::Azure) if agent.starts_with("agent-identity:") => {
+                let file = absolute(Path::new(agent.trim_start_matches("agent-identity:")))?;
+                Agent::read(&file)?;
+                Ok(Source::AgentIdentity { file })
             }
             (Some("az"), Cloud::Azure) => match on_path("az") {
                 Some(program) => Ok(Source::Az { program }),
@@ -184,9 +208,9 @@ impl Source {
             (Some(other), _) => refused(
                 format!("\"{other}\" is no source of credentials for this remote"),
                 match cloud {
-                    Cloud::Azure => "It can be: file, az, instance, none",
-                    Cloud::S3 => "It can be: file, profile:NAME, instance, none",
-                    Cloud::Gcs => "It can be: file, google:FILE, instance, none",
+                    Cloud::Azure => "It can be: file, keychain, az, agent-identity:FILE, instance, none",
+                    Cloud::S3 => "It can be: file, keychain, profile:NAME, instance, none",
+                    Cloud::Gcs => "It can be: file, keychain, google:FILE, instance, none",
                 },
             ),
             (None, _) if !secrets.is_empty() => {
@@ -231,8 +255,19 @@ impl Source {
     }
 
     /// Forgets what was handed in.
-    pub(crate) fn forget(settings: &Settings) -> Result<(), CommandError> {
-        crate::records::remove(&file(settings))
+    pub(crate) fn forget(&self, settings: &Settings) -> Result<(), CommandError> {
+        match self {
+            Source::File => crate::records::remove(&file(settings)),
+            Source::Keychain => keychain::forget(settings),
+            // What others keep is theirs.
+            Source::Profile { .. }
+            | Source::Az { .. }
+            | Source::AgentIdentity { .. }
+            | Source::Google { .. }
+            | Source::TokenFile
+            | Source::Instance
+            | Source::None => Ok(()),
+        }
     }
 
     /// Adds what this shell alone knows, for a remote that nobody added.
@@ -251,6 +286,94 @@ impl Source {
             to.set(cloud::AZ_PROGRAM, shown(&program));
         }
         to
+    }
+}
+
+/// An agent that signs in as itself, as its file says.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Agent {
+    tenant: String,
+    blueprint: String,
+    agent_id: String,
+    agent_user: String,
+    certificate: PathBuf,
+    key: PathBuf,
+    authority: Option<String>,
+}
+
+impl Agent {
+    fn read(file: &Path) -> Result<Agent, CommandError> {
+        let cure = "It has: tenant, blueprint, agent-id, agent-user, certificate, key (docs/guide/azure.md)";
+        let agent: Option<Agent> = crate::records::read(file, cure)?;
+        agent.ok_or_else(|| CommandError::user(format!("{} is not there", shown(file)), cure))
+    }
+
+    /// Returns what a backend needs to know; files are beside the one that names them, unless they say otherwise.
+    fn named(self) -> Vec<(&'static str, String)> {
+        let [tenant, blueprint, identity, user, certificate, key, authority] = cloud::AGENT;
+        let mut named = vec![
+            (tenant, self.tenant),
+            (blueprint, self.blueprint),
+            (identity, self.agent_id),
+            (user, self.agent_user),
+            (certificate, shown(&self.certificate)),
+            (key, shown(&self.key)),
+        ];
+        named.extend(self.authority.map(|said| (authority, said)));
+        named
+    }
+}
+
+/// The system's keychain, in builds that have it.
+mod keychain {
+    use super::*;
+
+    /// What an entry is called, one for every home.
+    #[cfg(feature = "keychain")]
+    const SERVICE: &str = "haversack";
+
+    #[cfg(feature = "keychain")]
+    pub(super) fn read(settings: &Settings) -> Result<BTreeMap<String, String>, CommandError> {
+        let text = cloud::keychain::secret(SERVICE, &shown(&settings.home))?;
+        toml::from_str(&text).map_err(|_| {
+            let again = "Hand it in again: haversack remote add URL --credential keychain";
+            CommandError::user("what the keychain has is not what Haversack put there", again)
+        })
+    }
+
+    #[cfg(feature = "keychain")]
+    pub(super) fn write(settings: &Settings, secrets: &BTreeMap<String, String>) -> Result<(), CommandError> {
+        let text = toml::to_string(secrets).map_err(|error| CommandError::ours(error.to_string()))?;
+        Ok(cloud::keychain::save(SERVICE, &shown(&settings.home), &text)?)
+    }
+
+    #[cfg(feature = "keychain")]
+    pub(super) fn forget(settings: &Settings) -> Result<(), CommandError> {
+        Ok(cloud::keychain::remove(SERVICE, &shown(&settings.home))?)
+    }
+
+    #[cfg(not(feature = "keychain"))]
+    fn absent<T>() -> Result<T, CommandError> {
+        Err(CommandError::user(
+            "this build cannot use the system's keychain",
+            "Use --credential file, or a build with the feature `keychain`",
+        ))
+    }
+
+    #[cfg(not(feature = "keychain"))]
+    pub(super) fn read(_: &Settings) -> Result<BTreeMap<String, String>, CommandError> {
+        absent()
+    }
+
+    #[cfg(not(feature = "keychain"))]
+    pub(super) fn write(_: &Settings, _: &BTreeMap<String, String>) -> Result<(), CommandError> {
+        absent()
+    }
+
+    #[cfg(not(feature = "keychain"))]
+    pub(super) fn forget(_: &Settings) -> Result<(), CommandError> {
+        absent()
     }
 }
 

@@ -102,8 +102,10 @@ impl Remote {
 
     /// Forgets it, and what was handed in for it; the memory stays, here and there.
     pub(crate) fn forget(settings: &Settings) -> Result<(), CommandError> {
-        records::remove(&place(settings))?;
-        Source::forget(settings)
+        if let Some(source) = Remote::recorded(settings)?.and_then(|remote| remote.credential) {
+            source.forget(settings)?;
+        }
+        records::remove(&place(settings))
     }
 
     /// Returns what its backend is opened with.

@@ -55,8 +55,9 @@ pub(crate) struct NamedArgs {
     #[arg(long)]
     pub(crate) no_mirror: bool,
 
-    /// Where the credential comes from: profile:NAME (S3), az (Azure), google:FILE, instance (the machine's own), none, or file, which
-    /// keeps what this shell's variables say in a file of the home that only you can read
+    /// Where the credential comes from: profile:NAME (S3), az or agent-identity:FILE (Azure), google:FILE, instance (the machine's own),
+    /// none, or file, which keeps what this shell's variables say in a file of the home that only you can read (keychain: in the
+    /// system's)
     #[arg(long, value_name = "SOURCE")]
     pub(crate) credential: Option<String>,
 }
@@ -128,8 +129,8 @@ pub(crate) fn admit(ui: &mut Ui, settings: &Settings, named: &NamedArgs) -> Resu
         Ok(told) => ui.note(told),
         Err(error) => {
             // What was handed in for nothing is not kept.
-            if Remote::recorded(settings)?.is_none() {
-                Source::forget(settings)?;
+            if let (None, Some(source)) = (Remote::recorded(settings)?, &remote.credential) {
+                source.forget(settings)?;
             }
             return Err(error);
         }

@@ -13,6 +13,8 @@ mod kinds;
 mod machines;
 mod memory_tool;
 mod mounts;
+#[cfg(unix)]
+mod provision;
 mod random_machines;
 mod two_machines;
 mod verbs;
