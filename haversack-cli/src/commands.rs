@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod allow;
 mod append;
 mod backends;
 mod check;
@@ -74,6 +75,7 @@ pub(crate) enum Command {
     Restore(restore::RestoreArgs),
     Undo(undo::UndoArgs),
     Devices(devices::DevicesArgs),
+    Allow(allow::AllowArgs),
     #[command(hide = true)]
     Mirror(mirror::MirrorArgs),
     Mount(mount::MountArgs),
@@ -129,6 +131,7 @@ pub(crate) fn run(
         Command::Diff(args) => diff::cmd_diff(ui, settings, args),
         Command::Restore(args) => restore::cmd_restore(ui, settings, args),
         Command::Undo(args) => undo::cmd_undo(ui, settings, args),
+        Command::Allow(args) => allow::cmd_allow(ui, settings, args),
         Command::Devices(args) => devices::cmd_devices(ui, settings, args),
         Command::Mirror(args) => mirror::cmd_mirror(ui, settings, args),
         Command::Mount(args) => mount::cmd_mount(ui, settings, args),

@@ -53,12 +53,14 @@ pub(crate) struct Place {
     directory: PathBuf,
     /// Which part of the store it holds.
     pub(crate) scope: Scope,
+    /// What of it stays here.
+    gate: Arc<NothingPrivate>,
 }
 
 impl Place {
     /// Looks at it, without the remote.
     pub(crate) fn look(&self) -> Result<Outlook, CommandError> {
-        let looked = block_on(look(&*self.files, self.state.clone(), &self.scope, &NothingPrivate));
+        let looked = block_on(look(&*self.files, self.state.clone(), &self.scope, &*self.gate));
         looked.map_err(|error| self.explain(Trouble::Local(error)))
     }
 
@@ -90,6 +92,7 @@ impl Home {
     pub(crate) fn open(settings: &Settings) -> Result<Home, CommandError> {
         let mounts = mounts::of(settings)?;
         let (there, vanished): (Vec<Mount>, Vec<Mount>) = mounts.iter().cloned().partition(Mount::is_there);
+        let gate = Arc::new(NothingPrivate::of(settings)?);
         let mut places = Vec::new();
         for mount in there {
             let deeper = mounts.iter().map(|other| other.prefix.clone());
@@ -100,6 +103,7 @@ impl Home {
                 state: open_state(settings, mount.state(settings))?,
                 directory: mount.state(settings),
                 scope: Scope::within(mount.prefix.clone()).except(deeper),
+                gate: gate.clone(),
             });
         }
         places.push(Place {
@@ -108,6 +112,7 @@ impl Home {
             state: open_state(settings, settings.state())?,
             directory: settings.state(),
             scope: Scope::default().except(mounts.into_iter().map(|mount| mount.prefix)),
+            gate,
         });
         Ok(Home { places, vanished })
     }
@@ -182,6 +187,13 @@ pub(crate) fn sync(
     manner: &Manner<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, CommandError> {
+    if let Some(finding) = haversack::secrets::find(manner.cause.as_bytes()).first() {
+        // Everybody who has the remote reads it in the history.
+        return Err(CommandError::user(
+            format!("the message holds {} ({}), so nothing was sent", finding.rule.name, finding.rule.id),
+            "Say it without the secret: haversack sync --message TEXT",
+        ));
+    }
     let now = SystemClock.now();
     match sync_home(settings, remote, manner, progress) {
         Ok(summary) => {
@@ -235,7 +247,7 @@ fn sync_home(
     };
     let patience = Timed::for_at_most(manner.time);
     let context = Context {
-        gate: &NothingPrivate,
+        gate: &*home.memory().gate,
         patience: &patience,
         progress,
         deletions: manner.deletions,

@@ -1,6 +1,7 @@
 //! The `haversack` binary: the only part of Haversack that prints, reads the environment or knows a wire
 //! format.
 
+mod allowed;
 mod commands;
 mod contact;
 mod credential;

@@ -21,6 +21,7 @@ pub mod manifest;
 mod memory;
 pub mod memory_tool;
 pub mod merge;
+pub mod secrets;
 pub mod sync;
 mod text;
 

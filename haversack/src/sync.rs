@@ -87,9 +87,39 @@ const SYNC_LOCK: &str = "sync";
 const MAX_ROUNDS: usize = 64;
 
 /// Says which files stay on this device.
+///
+/// It is asked about every content before any byte of it goes to a remote, and about nothing that is there already.
 pub trait Gate: Send + Sync {
     /// Returns why a content may not be sent; `None` if it may.
-    fn holds(&self, locator: &Locator, content: &[u8]) -> Option<String>;
+    fn holds(&self, locator: &Locator, content: &[u8]) -> Option<Hold>;
+
+    /// Returns the same, of a file that the remote has with another content: what that shows is no secret any more.
+    fn still_holds(&self, locator: &Locator, content: &[u8], sent: &[u8]) -> Option<Hold> {
+        let _ = sent;
+        self.holds(locator, content)
+    }
+}
+
+/// Why a file stays on this device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hold {
+    /// Why, for people.
+    pub why: String,
+    /// The lines it is about, the first is 1; none if it is about the whole file.
+    pub lines: Vec<usize>,
+}
+
+impl Hold {
+    /// Returns a hold on the whole file.
+    pub fn whole(why: impl Into<String>) -> Hold {
+        Hold { why: why.into(), lines: Vec::new() }
+    }
+
+    /// Returns a hold because of some lines.
+    pub fn lines(why: impl Into<String>, lines: Vec<usize>) -> Hold {
+        Hold { why: why.into(), lines }
+    }
 }
 
 /// Lets everything pass.
@@ -97,7 +127,7 @@ pub trait Gate: Send + Sync {
 pub struct Open;
 
 impl Gate for Open {
-    fn holds(&self, _: &Locator, _: &[u8]) -> Option<String> {
+    fn holds(&self, _: &Locator, _: &[u8]) -> Option<Hold> {
         None
     }
 }
@@ -204,7 +234,7 @@ pub struct Report {
     /// Files whose change stood against a deletion.
     pub edits_won: Vec<Locator>,
     /// Files that stay on this device, and why.
-    pub held: Vec<(Locator, String)>,
+    pub held: Vec<(Locator, Hold)>,
     /// Files that this disk cannot hold.
     pub refused: Vec<Locator>,
     /// Files whose content the remote does not have.

@@ -15,6 +15,12 @@ pub(crate) fn machines(options: &[&str]) -> Result<(), String> {
     step("bench machines", cargo(&arguments).args(options))
 }
 
+/// Runs the benchmark of looking for secrets; its tables go to stdout.
+pub(crate) fn secrets(options: &[&str]) -> Result<(), String> {
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "secrets", "--"];
+    step("bench secrets", cargo(&arguments).args(options))
+}
+
 /// Runs the benchmark of sync; its tables go to stdout.
 pub(crate) fn sync(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "sync", "--"];

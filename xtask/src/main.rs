@@ -16,6 +16,7 @@ Usage: cargo xtask COMMAND
   tools         Installs the servers that the tests talk to into .tools; `tools all`: those of benchmarks too
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
   bench machines  What a user of two machines waits for, beside git on the same files [--quick]
+  bench secrets  How fast contents are looked at for secrets [--quick]
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
   bench verbs   How fast the verbs are, beside the Anthropic SDK's memory tool and bare C loops [--quick]
   sim           Schedules of devices, crashes and bad links [--from SEED] [--seeds N | --minutes M], --explain SEED, --shrink SEED, --mutants
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         ["tools", options @ ..] => tools::run(options),
         ["bench", "store", options @ ..] => bench::store(options),
         ["bench", "machines", options @ ..] => bench::machines(options),
+        ["bench", "secrets", options @ ..] => bench::secrets(options),
         ["bench", "sync", options @ ..] => bench::sync(options),
         ["bench", "verbs", options @ ..] => bench::verbs(options),
         ["sim", options @ ..] => sim::run(options),

@@ -23,6 +23,7 @@ Look     ls, view      What the agent knows here
 Fix      undo          Take a change, a session or a join back
          restore       Bring a file back as it once was
          conflicts     Memories with two versions: resolve them
+         allow         Send a line that only looks like a secret
 Manage   sync          Now, instead of by itself
          remote, devices, mount, config
          doctor        Check everything

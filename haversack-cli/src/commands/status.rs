@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::devices::{Device, devices};
 use crate::contact::Contact;
 use crate::error::CommandError;
+use crate::gate::{cure, named};
 use crate::home::Home;
 use crate::moments::{ago, counted, span};
 use crate::past::Past;
@@ -168,12 +169,9 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
             "haversack restore --deleted, or, if they are meant: haversack sync --allow-deletes".to_owned(),
         );
     }
-    for (locator, why) in look.held.iter().take(MAX_SHOWN) {
-        add(
-            format!("{locator} is held back: {why}"),
-            "a file held back",
-            format!("change it, or give it another name: haversack rename {locator} NAME"),
-        );
+    for (locator, hold) in look.held.iter().take(MAX_SHOWN) {
+        let what = format!("{} is held back: {}", named(locator), hold.why);
+        add(what, "a file held back", cure(locator, hold));
     }
     if look.held.len() > MAX_SHOWN {
         add(

@@ -6,11 +6,12 @@ use std::time::Duration;
 use clap::Args;
 use haversack::clock::Clock;
 use haversack::store::Locator;
-use haversack::sync::{Deletions, Mirror};
+use haversack::sync::{Deletions, Hold, Mirror};
 use serde_json::{Value, json};
 
 use crate::contact::Contact;
 use crate::error::CommandError;
+use crate::gate::{cure, named};
 use crate::home::{self, Manner, Summary, Work};
 use crate::moments::{counted, parse_span, span};
 use crate::remote::Remote;
@@ -142,8 +143,9 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
             &format!("if it is to go: haversack delete {locator}"),
         )?;
     }
-    for (locator, why) in &report.held {
-        note(format!("{locator} stays on this machine: {why}"), "change or rename it, then: haversack sync")?;
+    for (locator, hold) in &report.held {
+        let what = format!("{} stays on this machine: {}", named(locator), hold.why);
+        note(what, &cure(locator, hold))?;
     }
     if !report.waiting_deletions.is_empty() {
         note(
@@ -200,9 +202,9 @@ fn headline(summary: &Summary) -> String {
 /// Returns what a sync did, for programs.
 pub(crate) fn to_json(summary: &Summary) -> Value {
     let names = |locators: &[Locator]| locators.iter().map(Locator::to_string).collect::<Vec<_>>();
-    let pairs = |pairs: &[(Locator, String)]| {
-        let pair = |(locator, why): &(Locator, String)| json!({ "path": locator.as_str(), "why": why });
-        pairs.iter().map(pair).collect::<Vec<_>>()
+    let holds = |holds: &[(Locator, Hold)]| {
+        let each = |(locator, hold): &(Locator, Hold)| json!({ "path": named(locator), "why": hold.why, "lines": hold.lines });
+        holds.iter().map(each).collect::<Vec<_>>()
     };
     let report = &summary.report;
     let files = |files: &std::collections::BTreeSet<Locator>| {
@@ -215,7 +217,7 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         "merged": names(&report.merged),
         "both_kept": names(&report.both_kept),
         "edits_won": names(&report.edits_won),
-        "held": pairs(&report.held),
+        "held": holds(&report.held),
         "refused": names(&report.refused),
         "missing": names(&report.missing),
         "waiting_deletions": names(&report.waiting_deletions),

@@ -16,5 +16,6 @@ mod mounts;
 #[cfg(unix)]
 mod provision;
 mod random_machines;
+mod secrets;
 mod two_machines;
 mod verbs;

@@ -496,24 +496,25 @@ fn without_the_remote_everything_works_and_waits() {
 fn what_is_private_stays_here() {
     let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
     machines.write("laptop", "server.pem", "x\n");
-    machines.write("laptop", "notes.md", "-----BEGIN RSA PRIVATE KEY-----\nabc\n");
+    let body: String = ('A'..='Z').chain('a'..='z').rev().collect();
+    machines.write("laptop", "notes.md", &format!("-----BEGIN RSA {} KEY-----\n{body}\n", "PRIVATE"));
     machines.write("laptop", "7f3a.jsonl", "{\"parentUuid\":null,\"sessionId\":\"7f3a\"}\n");
     assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
     exit 0
     --- stdout
     Nothing new.
       7f3a.jsonl stays on this machine: it is the transcript of a session
-      → change or rename it, then: haversack sync
-      notes.md stays on this machine: it holds a private key
-      → change or rename it, then: haversack sync
+      → change it, or give it another name: haversack rename 7f3a.jsonl NAME
+      notes.md stays on this machine: line 1 holds a private key (private-key)
+      → edit the line, or, if it may be sent: haversack allow notes.md:1
       server.pem stays on this machine: a file with this ending holds a key
-      → change or rename it, then: haversack sync
+      → change it, or give it another name: haversack rename server.pem NAME
     --- stderr
     "#);
     machines.done("desktop", &["sync"]);
     assert_eq!(machines.files("desktop").len(), 1);
     let kept = crate::machines::files_below(&machines.env.path("remote"));
-    assert!(!kept.values().any(|text| text.contains("abc")), "{kept:?}");
+    assert!(!kept.values().any(|text| text.contains(&body)), "{kept:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use haversack_store::{Backend, Locator, Result as StoreResult};
 use super::plan::{self, Elsewhere, Gone};
 use super::scan::{self, StatCache};
 use super::state::{Journal, Known, State};
-use super::{Gate, Scope};
+use super::{Gate, Hold, Scope};
 use crate::ids::{Position, ReplicaId, StoreId};
 
 /// How a replica stands.
@@ -32,7 +32,7 @@ pub struct Outlook {
     /// Whether all files are gone at once.
     pub has_vanished: bool,
     /// Files that stay on this device, and why.
-    pub held: Vec<(Locator, String)>,
+    pub held: Vec<(Locator, Hold)>,
     /// Files that this disk cannot hold.
     pub refused: Vec<Locator>,
     /// Files whose content the remote does not have.
@@ -66,24 +66,29 @@ pub async fn look(
     scope: &Scope,
     gate: &dyn Gate,
 ) -> StoreResult<Outlook> {
-    let found = State::look(state).await?;
     let mut outlook = Outlook::default();
     let mut cache = StatCache::default();
-    let mut known = Known::default();
-    if let Some((state, Journal::Whole | Journal::CutShort)) = found {
+    let mut unmet = Known::default();
+    let mut state = match State::look(state).await? {
+        Some((state, Journal::Whole | Journal::CutShort)) => Some(state),
+        _ => None,
+    };
+    if let Some(state) = &state {
         cache = state.cache().await?;
         outlook.replica = Some(state.identity.replica);
         outlook.underway = Underway {
             publishing: state.publishing().await?.is_some(),
             applying: state.applying().await?.is_some(),
         };
-        known = state.known;
     }
+    let known = state.as_mut().map_or(&mut unmet, |state| &mut state.known);
     outlook.store = known.store;
     outlook.position = known.head.as_ref().map(|head| head.position);
     // What belongs into another directory since the last sync is not missed here.
     let unbound = known.log.files().keys().filter(|locator| !scope.contains(locator)).cloned();
-    known.elsewhere.extend(unbound.map(|locator| (locator, Elsewhere::Unbound)));
+    let unbound: Vec<Locator> = unbound.collect();
+    known.elsewhere.extend(unbound.into_iter().map(|locator| (locator, Elsewhere::Unbound)));
+    let known = state.as_ref().map_or(&unmet, |state| &state.known);
     let mut local = scan::scan(files, &mut cache).await?.contents;
     local.retain(|locator, _| scope.contains(locator));
     outlook.files = local.len();
@@ -110,9 +115,16 @@ pub async fn look(
             continue;
         }
         let Ok(object) = files.read(&locator).await else { continue };
-        match gate.holds(&locator, &object.bytes) {
-            Some(why) => outlook.held.push((locator, why)),
-            None if known.log.files().contains_key(&locator) => outlook.changed.push(locator),
+        let sent = known.log.files().get(&locator);
+        let mut hold = gate.holds(&locator, &object.bytes);
+        if let (Some(_), Some(state), Some(sent)) = (&hold, &state, sent)
+            && let Some(sent) = state.kept(&sent.hash).await?
+        {
+            hold = gate.still_holds(&locator, &object.bytes, &sent);
+        }
+        match hold {
+            Some(hold) => outlook.held.push((locator, hold)),
+            None if sent.is_some() => outlook.changed.push(locator),
             None => outlook.created.push(locator),
         }
     }

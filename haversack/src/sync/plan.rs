@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ContentHash;
 use crate::log::Content;
+use crate::sync::Hold;
 use crate::sync::planted::{Planted, has};
 
 /// What a replica and the log last agreed on: the log's files at the position that was taken in.
@@ -230,7 +231,7 @@ pub(crate) fn pending(bases: Bases<'_>, local: &Contents) -> Pending {
 /// Returns the new files that other devices could not hold beside what the log has, and why.
 ///
 /// Somebody made them past us; they stay here until they have another name.
-pub(crate) fn unfit_names(bases: Bases<'_>, pending: &Pending) -> Vec<(Locator, String)> {
+pub(crate) fn unfit_names(bases: Bases<'_>, pending: &Pending) -> Vec<(Locator, Hold)> {
     let is_new = |locator: &&Locator| !bases.files.contains_key(*locator);
     let new: Vec<&Locator> = pending.changed.iter().filter(is_new).collect();
     if new.is_empty() {
@@ -257,7 +258,7 @@ pub(crate) fn unfit_names(bases: Bases<'_>, pending: &Pending) -> Vec<(Locator, 
             folded.insert(name, locator);
             continue;
         };
-        unfit.push((locator.clone(), why));
+        unfit.push((locator.clone(), Hold::whole(why)));
     }
     unfit
 }

@@ -1,6 +1,6 @@
 //! Tells the log what differs here: a commit is fixed, then tried until it is known whose commit is at its position.
 
-use haversack_store::{Locator, Version};
+use haversack_store::{Bytes, Locator, Version};
 
 use super::join::Purpose;
 use super::plan::{self, Gone, Pending};
@@ -8,10 +8,10 @@ use super::planted::{Planted, has};
 use super::progress::Stage;
 use super::remote::Attempt;
 use super::state::{Advance, BaseLine, Head, Publishing};
-use super::{Context, Replica, Report, Sending, Trouble};
+use super::{Context, Hold, Replica, Report, Sending, Trouble};
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
-use crate::log::{Carried, Commit, FileChange, MAX_CHANGES, MAX_INLINE_BYTES, What};
+use crate::log::{Carried, Commit, Content, FileChange, MAX_CHANGES, MAX_INLINE_BYTES, What};
 
 /// How often a position is tried before the sync is left for later.
 const MAX_ATTEMPTS: usize = 3;
@@ -215,18 +215,18 @@ impl Replica {
             }
             context.progress.at(Stage::Sending, number, Some(pending.changed.len()));
             let Some(bytes) = self.local(locator).await? else { continue };
-            if let Some(why) = context.gate.holds(locator, &bytes) {
-                report.held.push((locator.clone(), why));
-                continue;
-            }
             let base = self.state.known.log.files().get(locator).copied();
             let hash = ContentHash::of(&bytes);
             if base.is_some_and(|base| base.hash == hash) {
                 continue;
             }
+            if let Some(hold) = self.hold(context, locator, &bytes, base).await? {
+                report.held.push((locator.clone(), hold));
+                continue;
+            }
             contents.push(bytes.clone());
             let size = bytes.len() as u64;
-            let extends = |base: &crate::log::Content| {
+            let extends = |base: &Content| {
                 let start = usize::try_from(base.size).ok().and_then(|length| bytes.get(..length));
                 base.size > 0 && base.size < size && start.map(ContentHash::of) == Some(base.hash)
             };
@@ -260,6 +260,25 @@ impl Replica {
         };
         let bases = changes.iter().map(base).collect();
         Ok((changes, bases))
+    }
+
+    /// Returns why a content may not be sent; that the remote has the file does not let a new secret pass.
+    async fn hold(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        bytes: &Bytes,
+        base: Option<Content>,
+    ) -> Result<Option<Hold>, Trouble> {
+        let Some(hold) = context.gate.holds(locator, bytes) else { return Ok(None) };
+        let sent = match base {
+            Some(base) => self.state.kept(&base.hash).await.map_err(Trouble::Local)?,
+            None => None,
+        };
+        Ok(match sent {
+            Some(sent) => context.gate.still_holds(locator, bytes, &sent),
+            None => Some(hold),
+        })
     }
 
     /// Tries to create a position until it is known whose commit is there.

@@ -7,7 +7,7 @@ use futures_lite::future::block_on;
 use haversack::clock::Clock;
 use haversack::ids::{Ids, Timestamp};
 use haversack::store::{Backend, BackendExt, Bytes, Condition, DeviceLocal, Locator};
-use haversack::sync::{Author, Context, Deletions, Gate, Open, Replica, Report, Trouble};
+use haversack::sync::{Author, Context, Deletions, Gate, Hold, Open, Replica, Report, Trouble};
 use tempfile::TempDir;
 
 use crate::subjects::at;
@@ -15,6 +15,7 @@ use crate::subjects::at;
 mod damage;
 mod damaged_state;
 mod folding;
+mod held;
 mod history;
 mod hostile;
 mod lab;
@@ -41,8 +42,8 @@ impl Clock for Midnight {
 struct NoSecrets;
 
 impl Gate for NoSecrets {
-    fn holds(&self, _: &Locator, content: &[u8]) -> Option<String> {
-        content.starts_with(b"secret").then(|| "it looks like a secret".to_owned())
+    fn holds(&self, _: &Locator, content: &[u8]) -> Option<Hold> {
+        content.starts_with(b"secret").then(|| Hold::whole("it looks like a secret"))
     }
 }
 
@@ -182,7 +183,7 @@ fn what_is_held_back_stays_and_is_listed() {
     world.put("laptop", "a.md", "fine\n");
     world.put("laptop", "key.md", "secret 123\n");
     let report = world.try_sync("laptop", &NoSecrets, Deletions::Cautious).expect("synced");
-    assert_eq!(report.held, [(at("key.md"), "it looks like a secret".to_owned())]);
+    assert_eq!(report.held, [(at("key.md"), Hold::whole("it looks like a secret"))]);
     world.sync("desktop");
     assert_eq!(world.keys("desktop"), ["a.md"]);
 }

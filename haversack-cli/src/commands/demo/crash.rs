@@ -118,7 +118,7 @@ fn outlook(sandbox: &Sandbox, machine: Machine) -> Result<Outlook, CommandError>
     let locks = home.join("state").join("locks");
     let files = DeviceLocal::open(home.join("memory"), &locks)?;
     let state = DeviceLocal::open(home.join("state").join("default"), &locks)?;
-    Ok(block_on(look(&files, Arc::new(state), &Scope::default(), &NothingPrivate))?)
+    Ok(block_on(look(&files, Arc::new(state), &Scope::default(), &NothingPrivate::default()))?)
 }
 
 /// Returns how many commits the log has.

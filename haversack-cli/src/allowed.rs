@@ -1,0 +1,48 @@
+//! Secrets that may be sent all the same, known by their fingerprints: `allowed.toml`.
+
+use std::path::PathBuf;
+
+use haversack::ids::Timestamp;
+use haversack::secrets::Fingerprint;
+use serde::{Deserialize, Serialize};
+
+use crate::error::CommandError;
+use crate::records;
+use crate::settings::Settings;
+
+/// A secret that may be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Allowed {
+    /// Which one; the secret itself is not here.
+    pub(crate) fingerprint: Fingerprint,
+    /// What it looked like.
+    pub(crate) rule: String,
+    /// Where it was, for people: it may be anywhere.
+    pub(crate) path: String,
+    /// When it was allowed.
+    pub(crate) time: Timestamp,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lines {
+    #[serde(default)]
+    allowed: Vec<Allowed>,
+}
+
+fn place(settings: &Settings) -> PathBuf {
+    settings.home.join("allowed.toml")
+}
+
+/// Returns what is allowed in a home, in the order it was.
+pub(crate) fn of(settings: &Settings) -> Result<Vec<Allowed>, CommandError> {
+    let cure = "Mend it, or remove it and allow again what may be sent: haversack allow PATH:LINE";
+    let lines: Lines = records::read(&place(settings), cure)?.unwrap_or_default();
+    Ok(lines.allowed)
+}
+
+/// Writes it down.
+pub(crate) fn save(settings: &Settings, allowed: Vec<Allowed>) -> Result<(), CommandError> {
+    records::write(&place(settings), &Lines { allowed }, records::Weight::Durable)
+}

@@ -1,0 +1,234 @@
+//! Ordinary memory holds no secret: a thousand files as agents write them.
+
+use haversack::ids::ContentHash;
+use haversack::secrets::find;
+
+/// How many files are looked at.
+const FILES: usize = 1_000;
+
+/// Numbers that look random and are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from((self.0 >> 16) % limit as u64).expect("below a usize")
+    }
+
+    fn one<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.below(words.len())]
+    }
+
+    fn hash(&mut self) -> String {
+        ContentHash::of(&self.below(usize::MAX).to_le_bytes()).to_string()
+    }
+
+    fn of(&mut self, alphabet: &str, count: usize) -> String {
+        let alphabet: Vec<char> = alphabet.chars().collect();
+        (0..count).map(|_| alphabet[self.below(alphabet.len())]).collect()
+    }
+
+    fn base64(&mut self, count: usize) -> String {
+        self.of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", count)
+    }
+
+    fn uuid(&mut self) -> String {
+        let hex = self.hash();
+        format!("{}-{}-4{}-a{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32])
+    }
+
+    fn date(&mut self) -> String {
+        format!("2026-{:02}-{:02}", 1 + self.below(12), 1 + self.below(28))
+    }
+
+    fn time(&mut self) -> String {
+        format!(
+            "{}T{:02}:{:02}:{:02}.{:03}Z",
+            self.date(),
+            self.below(24),
+            self.below(60),
+            self.below(60),
+            self.below(1000)
+        )
+    }
+
+    fn sentence(&mut self) -> String {
+        let who = ["The user", "A teammate", "The keeper", "The agent", "Whoever deploys", "The reviewer"];
+        let does = [
+            "prefers short answers about",
+            "wants to be asked before anything touches",
+            "keeps the password of the database in 1Password, not in",
+            "rotates the API key every quarter for",
+            "says the access token comes from the keychain, see",
+            "renamed the secret to lighthouse-staging-2026 for",
+            "found that the session token expires after 3600 seconds in",
+            "moved the signing key to the hardware module of",
+            "uses argon2id for the passwords of",
+            "reads max_tokens: 4096 from",
+            "fixed the cache key of",
+            "decided that bearer tokens are never logged by",
+            "measured 18,233 tokens per session in",
+            "runs `cargo test -p lamp --features tls-1-3` for",
+            "asked that the password: field is hidden in",
+        ];
+        let what = [
+            "the lighthouse's staging environment",
+            "lamp/src/rotation.rs",
+            "the nightly build (job 48213)",
+            "docs/runbook-2026.md",
+            "https://lighthouse.internal:8443/dashboards/7?from=now-6h&to=now",
+            "the fog horn service, v2.14.0-rc.1",
+            "`KEEPER_TOKEN_FILE=/run/secrets/keeper_token_v2`",
+            "postgres://keeper@db.lamp.internal:5432/lighthouse",
+        ];
+        format!("{} {} {}.", self.one(&who), self.one(&does), self.one(&what))
+    }
+
+    fn paragraph(&mut self) -> String {
+        let count = 2 + self.below(5);
+        (0..count).map(|_| self.sentence()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn fact(numbers: &mut Numbers) -> String {
+    let kind = numbers.one(&["user", "feedback", "project", "reference"]);
+    let (name, session) = (numbers.one(&["ports", "lamp", "fog-horn", "deploys"]), numbers.uuid());
+    let mut text = format!(
+        "---\nname: {name}_{}\ndescription: {}\ntype: {kind}\nmetadata:\n  originSessionId: {session}\n  updated: {}\n---\n\n",
+        numbers.below(100),
+        numbers.sentence(),
+        numbers.time()
+    );
+    for _ in 0..1 + numbers.below(6) {
+        text.push_str(&format!("{}\n\n", numbers.paragraph()));
+    }
+    text.push_str(&format!(
+        "**Why:** commit {} broke it; see `{}`.\n",
+        &numbers.hash()[..40],
+        &numbers.hash()[..7]
+    ));
+    text
+}
+
+fn settings(numbers: &mut Numbers) -> String {
+    let mut text =
+        format!("# How {} is set up\n\n{}\n\n", numbers.one(&["staging", "production"]), numbers.paragraph());
+    text.push_str("```toml\n[database]\nhost = \"db.lamp.internal\"\nport = 5433\nuser = \"keeper\"\n");
+    text.push_str(
+        "password = \"${DB_PASSWORD}\"\npassword_file = \"/run/secrets/db_password_v2\"\n\n[api]\n",
+    );
+    text.push_str("api_key = \"<your-api-key>\"\ntoken_env = \"LIGHTHOUSE_TOKEN_2026\"\nsecret_name = \"lighthouse/staging/v2\"\n```\n\n");
+    text.push_str("```yaml\nenv:\n  - name: API_KEY\n    valueFrom:\n      secretKeyRef: { name: lighthouse-api, key: api-key-v2 }\n");
+    text.push_str(
+        "  DB_PASSWORD: ${{ secrets.DB_PASSWORD_2 }}\n  TOKEN: !secret lighthouse_token_3\n```\n\n",
+    );
+    text.push_str("```python\npassword = os.environ[\"DB_PASSWORD\"]\ntoken = keyring.get_password(\"lighthouse\", \"keeper2\")\n");
+    text.push_str("client = Client(api_key=settings.api_key, secret=config.signing.secret_v2)\n");
+    text.push_str(
+        "headers = {\"Authorization\": f\"Bearer {token}\", \"X-Request-Id\": str(uuid4())}\n```\n\n",
+    );
+    text.push_str("```sh\nexport GITHUB_TOKEN=$(gh auth token)\ncurl -H \"Authorization: Bearer $TOKEN\" https://api.lamp.internal/v1\n");
+    text.push_str("psql postgres://keeper:$PGPASSWORD@db.lamp.internal/lighthouse\n```\n");
+    text.push_str(&format!("\nImage: `registry.lamp.internal/horn@sha256:{}`\n", numbers.hash()));
+    text
+}
+
+fn interactions(numbers: &mut Numbers) -> String {
+    let mut text = String::new();
+    let mut parent = numbers.uuid();
+    for _ in 0..5 + numbers.below(30) {
+        let id = numbers.uuid();
+        let line = format!(
+            "{{\"id\":\"{id}\",\"parent\":\"{parent}\",\"time\":\"{}\",\"session\":\"{}\",\"role\":\"{}\",\"text\":\"{}\\n{}\",\"tokens\":{},\"sha\":\"{}\",\"nextPageToken\":\"{}\"}}\n",
+            numbers.time(),
+            numbers.uuid(),
+            numbers.one(&["user", "assistant"]),
+            numbers.sentence(),
+            numbers.sentence(),
+            numbers.below(9000),
+            numbers.hash(),
+            numbers.base64(28)
+        );
+        text.push_str(&line);
+        parent = id;
+    }
+    text
+}
+
+fn lock_file(numbers: &mut Numbers) -> String {
+    let mut text = String::from("# What the build pins\n\n```toml\n");
+    for _ in 0..10 + numbers.below(20) {
+        let (name, version) =
+            (numbers.one(&["secrecy", "tokenizers", "keyring", "lamp", "serde"]), numbers.below(30));
+        text.push_str(&format!(
+            "[[package]]\nname = \"{name}\"\nversion = \"1.{version}.0\"\nchecksum = \"{}\"\n\n",
+            numbers.hash()
+        ));
+    }
+    text.push_str("```\n\n```json\n");
+    for _ in 0..10 {
+        let integrity = numbers.base64(86);
+        let name = numbers.one(&["js-tokens", "csrf", "jsonwebtoken", "cookie-signature"]);
+        text.push_str(&format!(
+            "\"{name}\": {{ \"version\": \"4.{}.0\", \"resolved\": \"https://packages.lamp.internal/{name}/-/{name}-4.0.0.tgz#{}\", \"integrity\": \"sha512-{integrity}==\" }},\n",
+            numbers.below(20),
+            &numbers.hash()[..40]
+        ));
+    }
+    text.push_str("```\n");
+    text
+}
+
+fn day(numbers: &mut Numbers) -> String {
+    let mut text = format!("# {}\n\n", numbers.date());
+    for _ in 0..3 + numbers.below(12) {
+        let line = match numbers.below(8) {
+            0 => format!("- [ ] {} (due {})", numbers.sentence(), numbers.date()),
+            1 => format!("- [x] merged {} into main, tree {}", &numbers.hash()[..40], &numbers.hash()[..12]),
+            2 => format!("- request {} took {} ms", numbers.uuid(), numbers.below(900)),
+            3 => format!("- trace `00-{}-{}-01`", &numbers.hash()[..32], &numbers.hash()[..16]),
+            4 => format!("- ![chart](data:image/png;base64,{}==)", numbers.base64(4_000)),
+            5 => format!("- etag \"{}\", object {}", &numbers.hash()[..32], numbers.hash()),
+            6 => format!("- ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{} keeper@lamp", numbers.base64(43)),
+            _ => format!("- {}", numbers.paragraph()),
+        };
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
+fn index(numbers: &mut Numbers) -> String {
+    let mut text = String::from("# Memory\n\n");
+    for number in 0..20 + numbers.below(40) {
+        let name = numbers.one(&["api-keys", "passwords", "tokens", "secrets", "ports", "lamp"]);
+        text.push_str(&format!("- [{name} {number}]({name}-{number}.md): {}\n", numbers.sentence()));
+    }
+    text.push_str("\n| what | where | since |\n|---|---|---|\n");
+    for _ in 0..8 {
+        let what = numbers.one(&["token", "api key", "password", "secret", "port"]);
+        text.push_str(&format!(
+            "| {what} | 1Password, vault lighthouse-{} | {} |\n",
+            numbers.below(90),
+            numbers.date()
+        ));
+    }
+    text
+}
+
+#[test]
+fn ordinary_memory_has_no_secret() {
+    let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
+    let makers = [fact, settings, interactions, lock_file, day, index];
+    let mut bytes = 0;
+    for number in 0..FILES {
+        let text = makers[number % makers.len()](&mut numbers);
+        bytes += text.len();
+        let found = find(text.as_bytes());
+        let lines: Vec<&str> = found.iter().filter_map(|found| text.lines().nth(found.line - 1)).collect();
+        assert!(found.is_empty(), "file {number}: {found:?} {lines:?}");
+    }
+    assert!(bytes > 2_000_000, "{bytes}");
+}
