@@ -21,6 +21,7 @@ mod kinds;
 mod log;
 mod ls;
 mod memory_tool;
+mod migrate;
 pub(crate) mod mirror;
 mod mount;
 mod new;
@@ -81,6 +82,7 @@ pub(crate) enum Command {
     Mount(mount::MountArgs),
     Remote(remote::RemoteArgs),
     Provision(provision::ProvisionArgs),
+    Migrate(migrate::MigrateArgs),
     Conflicts(conflicts::ConflictsArgs),
     Resolve(resolve::ResolveArgs),
     Config(config::ConfigArgs),
@@ -137,6 +139,7 @@ pub(crate) fn run(
         Command::Mount(args) => mount::cmd_mount(ui, settings, args),
         Command::Remote(args) => remote::cmd_remote(ui, settings, args),
         Command::Provision(args) => provision::cmd_provision(ui, args),
+        Command::Migrate(args) => migrate::cmd_migrate(ui, settings, args),
         Command::Conflicts(args) => conflicts::cmd_conflicts(ui, settings, args),
         Command::Resolve(args) => resolve::cmd_resolve(ui, settings, args),
         Command::Config(args) => config::cmd_config(ui, &resolved, args),

@@ -12,9 +12,14 @@ use crate::settings::Settings;
 
 /// Opens the memory of the home, making it if need be.
 pub(crate) fn open(settings: &Settings) -> Result<Memory, CommandError> {
-    let files = Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?);
+    let files = files(settings)?;
     let state = Arc::new(DeviceLocal::open(settings.state(), settings.locks())?);
-    Ok(Memory::new(with_mounts(settings, files)?, state).with_lock_wait(settings.lock_wait))
+    Ok(Memory::new(files, state).with_lock_wait(settings.lock_wait))
+}
+
+/// Opens the files of the home, making their directory if need be, with the bound directories in their places.
+pub(crate) fn files(settings: &Settings) -> Result<Arc<dyn Backend>, CommandError> {
+    with_mounts(settings, Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?))
 }
 
 /// Puts the bound directories that are there in their places.

@@ -4,7 +4,8 @@
 //! environment or a terminal: whatever is needed of those is handed in.
 //!
 //! [`Memory`] is the handle with the verbs. [`memory_tool`] and [`file_storage`] are its faces: what an agent with Anthropic's memory
-//! tool and what a program written against six file commands expect. [`sync`] brings devices together over a [`log`], by [`merge`].
+//! tool and what a program written against six file commands expect. [`sync`] brings devices together over a [`log`], by [`merge`];
+//! [`migrate`] copies what one storage holds to another.
 
 pub mod check;
 pub mod clock;
@@ -21,6 +22,7 @@ pub mod manifest;
 mod memory;
 pub mod memory_tool;
 pub mod merge;
+pub mod migrate;
 pub mod secrets;
 pub mod sync;
 mod text;

@@ -61,7 +61,7 @@ use self::plan::{Elsewhere, Gone, Pending};
 use self::planted::{Planted, has};
 pub use self::progress::{Progress, Quiet, Stage};
 use self::publish::Settled;
-pub(crate) use self::remote::Remote;
+pub(crate) use self::remote::{Remote, patiently};
 use self::scan::{Found, StatCache};
 pub use self::scope::Scope;
 pub use self::state::forget;

@@ -25,6 +25,7 @@ Fix      undo          Take a change, a session or a join back
          conflicts     Memories with two versions: resolve them
          allow         Send a line that only looks like a secret
 Manage   sync          Now, instead of by itself
+         migrate       Copy what you have to another storage
          remote, devices, mount, config
          doctor        Check everything
 

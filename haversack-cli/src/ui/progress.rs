@@ -58,6 +58,8 @@ fn line(stage: Stage, done: usize, total: Option<usize>) -> String {
         Stage::Fetching => "receiving",
         Stage::Sending => "sending",
         Stage::Mirroring => "writing plain copies",
+        Stage::Looking => "looking",
+        Stage::Copying => "copying",
         _ => "syncing",
     };
     match total.filter(|total| *total > 0) {

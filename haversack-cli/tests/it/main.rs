@@ -12,6 +12,7 @@ mod guides;
 mod kinds;
 mod machines;
 mod memory_tool;
+mod migrate;
 mod mounts;
 #[cfg(unix)]
 mod provision;

@@ -12,6 +12,10 @@ pub enum Stage {
     Sending,
     /// The plain objects beside the log are brought up to date.
     Mirroring,
+    /// Objects are looked at before they are copied.
+    Looking,
+    /// Objects are copied from one storage to another.
+    Copying,
 }
 
 /// Is told how far a sync is.

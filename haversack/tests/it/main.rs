@@ -4,6 +4,7 @@ mod batch;
 mod conflicts;
 mod log;
 mod merge;
+mod migrate;
 mod secrets;
 mod storage;
 mod subjects;

@@ -1,0 +1,267 @@
+//! `haversack migrate`: what is in directories and storages already, brought to another one.
+//!
+//! The pairs are `SOURCE[=PREFIX]`, the target comes last. Nothing is done before the person has seen how much it is and said yes. What
+//! may be a source or a target, and what is refused, is in [`place`]; the copying itself is [`haversack::migrate`].
+
+mod place;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::ids::Ids;
+use haversack::migrate::{Context, Left, Plan, Report, Source, Step, Why, apply, survey};
+use haversack::store::{block_on, cloud};
+use haversack::sync::Gate;
+use serde_json::{Value, json};
+
+use self::place::{Opened, Place};
+use crate::error::CommandError;
+use crate::gate::NothingPrivate;
+use crate::moments::counted;
+use crate::remote;
+use crate::settings::Settings;
+use crate::system::{RandomIds, Timed};
+use crate::ui::{Answer, Ui};
+
+/// How many of the files that are left behind are told one by one.
+const MAX_TOLD: usize = 20;
+
+/// The exit code for what is not all there.
+const INCOMPLETE: u8 = 2;
+
+/// Copy what is in directories and storages already to another one
+///
+/// Shows what would be copied, and asks. The sources are only read, nothing in the target is replaced, every copy is read back and
+/// compared, and running it again goes on where it ended.
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArgs {
+    /// Where from: a directory, file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
+    /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX; what follows the last = is where its files go in the target
+    #[arg(required = true, value_name = "SOURCE[=PREFIX]")]
+    sources: Vec<String>,
+
+    /// Where to: named in the same way
+    #[arg(value_name = "TO")]
+    to: String,
+
+    /// Show every file with its size, and copy nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+
+    /// Print JSON; asks nothing, and does nothing without --yes
+    #[arg(long)]
+    json: bool,
+
+    /// Where the credential for the sources comes from: profile:NAME (S3), az (Azure), google:FILE, instance (the machine's own), none, or
+    /// file, the one that the home keeps; this shell's variables if left out
+    #[arg(long, value_name = "SOURCE")]
+    from_credential: Option<String>,
+
+    /// Where the credential for the target comes from
+    #[arg(long, value_name = "SOURCE")]
+    to_credential: Option<String>,
+}
+
+pub(crate) fn cmd_migrate(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &MigrateArgs,
+) -> Result<ExitCode, CommandError> {
+    let from_credential = args.from_credential.as_deref();
+    let mut places = Vec::new();
+    for source in &args.sources {
+        places.push(Place::with_prefix(settings, source, from_credential)?);
+    }
+    let target = Place::parse(settings, &args.to, args.to_credential.as_deref())?;
+    if places.iter().map(|(place, _)| place).chain([&target]).any(Place::is_remote) {
+        remote::refuse_local(settings)?;
+    }
+    place::refuse(settings, places.iter().map(|(place, _)| place), &target)?;
+
+    let bar = ui.progress();
+    let patience = Timed::for_at_most(None);
+    let private = NothingPrivate::of(settings)?;
+    let gate = target.is_remote().then_some(&private as &dyn Gate);
+    let context = Context { gate, patience: &patience, progress: &bar };
+    let surveyed = (|| {
+        let mut sources = Vec::new();
+        let mut unserved = Vec::new();
+        for (number, (place, prefix)) in places.iter().enumerate() {
+            let Opened { backend, odd } = place.open_source(settings, &bar)?;
+            sources.push(Source { backend, prefix: prefix.clone() });
+            unserved.extend(odd.into_iter().map(|(name, why)| Left { source: number, name, why }));
+        }
+        let there = target.look(settings)?;
+        let mut plan = block_on(survey(&sources, &*there, context)).map_err(place::failed)?;
+        plan.left.splice(0..0, unserved);
+        Ok::<_, CommandError>((sources, plan))
+    })();
+    bar.end();
+    let (sources, plan) = surveyed?;
+
+    if args.dry_run || args.json && !args.yes {
+        show(ui, &plan, args)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !args.json {
+        ui.note(summary(&plan));
+        tell_left(ui, &plan.left);
+    }
+    if !plan.copies.is_empty() && !args.yes {
+        let is_upload = target.is_remote() && !places.iter().any(|(place, _)| place.is_remote());
+        let what = if is_upload { "Upload existing local memory" } else { "Copy existing memory" };
+        if ui.ask(&format!("{what} (~{} KB)?", kilobytes(plan.bytes())))? == Answer::No {
+            ui.note("Nothing was copied.");
+            return Ok(ExitCode::from(1));
+        }
+    }
+    let told = plan.left.len();
+    let report = if plan.copies.is_empty() && plan.compares.is_empty() {
+        Report { left: plan.left, ..Report::default() }
+    } else {
+        let backend = target.open(settings)?;
+        if target.is_cloud() && !plan.copies.is_empty() {
+            let unique: String = RandomIds.next().iter().map(|byte| format!("{byte:02x}")).collect();
+            block_on(cloud::probe(&*backend, &unique)).map_err(place::failed)?;
+        }
+        let bar = ui.progress();
+        let report = block_on(apply(&sources, &*backend, plan, Context { progress: &bar, ..context }));
+        bar.end();
+        report
+    };
+    finish(ui, &report, told, args)
+}
+
+/// Tells what was done, and what was not.
+fn finish(ui: &mut Ui, report: &Report, told: usize, args: &MigrateArgs) -> Result<ExitCode, CommandError> {
+    if args.json {
+        ui.json(&json!({
+            "copied": report.copied.iter().map(|locator| locator.as_str()).collect::<Vec<_>>(),
+            "bytes_copied": report.bytes_copied,
+            "skipped": report.skipped,
+            "left": report.left.iter().map(|left| left_to_json(left, args)).collect::<Vec<_>>(),
+            "is_complete": report.is_complete(),
+        }))?;
+    } else {
+        ui.line(headline(report))?;
+        tell_left(ui, report.left.get(told..).unwrap_or_default());
+    }
+    if report.is_complete() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let left = report.left.len();
+    ui.note(format!(
+        "INCOMPLETE: {} {} not copied. Running it again is safe, and goes on with what is missing.",
+        counted(left, "file"),
+        if left == 1 { "was" } else { "were" }
+    ));
+    Ok(ExitCode::from(INCOMPLETE))
+}
+
+fn headline(report: &Report) -> String {
+    let copied =
+        format!("Copied {} ({} KB)", counted(report.copied.len(), "file"), kilobytes(report.bytes_copied));
+    match report.skipped {
+        0 => format!("{copied}."),
+        1 => format!("{copied}, skipped 1 that is there already."),
+        skipped => format!("{copied}, skipped {skipped} that are there already."),
+    }
+}
+
+/// Returns what would be done, in one line.
+fn summary(plan: &Plan) -> String {
+    let mut parts =
+        vec![format!("{} to copy ({} KB)", counted(plan.copies.len(), "file"), kilobytes(plan.bytes()))];
+    if !plan.compares.is_empty() {
+        parts.push(format!("{} there already by name and size, to be compared", plan.compares.len()));
+    }
+    if !plan.left.is_empty() {
+        parts.push(format!("{} to be left behind", plan.left.len()));
+    }
+    format!("{}.", parts.join(", "))
+}
+
+/// Tells what is left behind and why, the first of them if they are very many.
+fn tell_left(ui: &mut Ui, left: &[Left]) {
+    for Left { name, why, .. } in left.iter().take(MAX_TOLD) {
+        ui.note(format!("  {name}: {why}"));
+    }
+    if left.len() > MAX_TOLD {
+        ui.note(format!("  … and {} more: --json has them all", left.len() - MAX_TOLD));
+    }
+}
+
+/// Shows a plan, every file of it.
+fn show(ui: &mut Ui, plan: &Plan, args: &MigrateArgs) -> Result<(), CommandError> {
+    if args.json {
+        let step = |Step { source, from, to, size_bytes }: &Step| json!({ "source": args.sources[*source], "from": from.as_str(), "path": to.as_str(), "size_bytes": size_bytes });
+        return ui.json(&json!({
+            "copy": plan.copies.iter().map(step).collect::<Vec<_>>(),
+            "bytes_to_copy": plan.bytes(),
+            "compare": plan.compares.iter().map(step).collect::<Vec<_>>(),
+            "left": plan.left.iter().map(|left| left_to_json(left, args)).collect::<Vec<_>>(),
+        }));
+    }
+    let size = |step: &Step| format!("{} KB", kilobytes(step.size_bytes));
+    let copies = plan.copies.iter().map(|step| ["copy".to_owned(), size(step), step.to.to_string()]);
+    let compares = plan.compares.iter().map(|step| ["compare".to_owned(), size(step), step.to.to_string()]);
+    let left = plan
+        .left
+        .iter()
+        .map(|Left { name, why, .. }| ["leave".to_owned(), String::new(), format!("{name}: {why}")]);
+    let rows: Vec<Vec<String>> = copies.chain(compares).chain(left).map(Vec::from).collect();
+    ui.table(&rows)?;
+    ui.note(format!("{} Nothing was copied: this is a dry run.", summary(plan)));
+    Ok(())
+}
+
+fn left_to_json(Left { source, name, why }: &Left, args: &MigrateArgs) -> Value {
+    let reason = match why {
+        Why::Held(_) => "held",
+        Why::Different => "different",
+        Why::Name(_) => "name",
+        Why::TooLarge { .. } => "too-large",
+        _ => "failed",
+    };
+    json!({ "source": args.sources[*source], "path": name, "reason": reason, "why": why.to_string() })
+}
+
+/// Returns a size as people read it: rounded, and something if there is something.
+fn kilobytes(bytes: u64) -> u64 {
+    let rounded = (bytes + 512) / 1024;
+    if bytes > 0 { rounded.max(1) } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_and_never_nothing() {
+        let cases = [(0, 0), (1, 1), (1535, 1), (1536, 2), (312 * 1024, 312)];
+        for (bytes, shown) in cases {
+            assert_eq!(kilobytes(bytes), shown, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn headlines() {
+        let report = |copied: usize, bytes_copied, skipped| Report {
+            copied: vec![haversack::store::Locator::root(); copied],
+            bytes_copied,
+            skipped,
+            left: Vec::new(),
+        };
+        for (report, text) in [
+            (report(41, 312 * 1024, 3), "Copied 41 files (312 KB), skipped 3 that are there already."),
+            (report(1, 10, 0), "Copied 1 file (1 KB)."),
+            (report(0, 0, 1), "Copied 0 files (0 KB), skipped 1 that is there already."),
+        ] {
+            assert_eq!(headline(&report), text);
+        }
+    }
+}
