@@ -106,8 +106,15 @@ pub(crate) fn run(
         (Err(error), _) => return Err(error),
     };
     let settings = &resolved.settings;
+    // Those that are asked about the remote tell of half a one themselves.
+    let is_told = matches!(
+        command,
+        Command::Status(_) | Command::Sync(_) | Command::Pull(_) | Command::Push(_) | Command::Mirror(_)
+    );
+    let half = crate::remote::half(settings).filter(|_| is_told);
     if !matches!(command, Command::Doctor(_)) {
-        resolved.warnings.iter().for_each(|warning| ui.warning(warning));
+        let warnings = resolved.warnings.iter().filter(|warning| Some(*warning) != half.as_ref());
+        warnings.for_each(|warning| ui.warning(warning));
     }
     match command {
         Command::Demo(args) => demo::cmd_demo(ui, args),

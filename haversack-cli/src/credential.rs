@@ -54,6 +54,7 @@ impl Cloud {
                 "AZURE_AUTHORITY_HOST",
                 "AZURE_FEDERATED_TOKEN_FILE",
                 "AZURE_ALLOW_HTTP",
+                cloud::CERTIFICATES,
             ],
             Cloud::S3 => &[
                 "AWS_REGION",
@@ -65,8 +66,11 @@ impl Cloud {
                 "AWS_ROLE_SESSION_NAME",
                 "AWS_WEB_IDENTITY_TOKEN_FILE",
                 "AWS_ALLOW_HTTP",
+                cloud::CERTIFICATES,
             ],
-            Cloud::Gcs => &["GOOGLE_BASE_URL", "STORAGE_EMULATOR_HOST", "GOOGLE_ALLOW_HTTP"],
+            Cloud::Gcs => {
+                &["GOOGLE_BASE_URL", "STORAGE_EMULATOR_HOST", "GOOGLE_ALLOW_HTTP", cloud::CERTIFICATES]
+            }
         }
     }
 
@@ -122,6 +126,23 @@ pub(crate) enum Source {
     Instance,
     /// Nobody: the storage is open.
     None,
+}
+
+/// What was handed in before, to be put back if what comes instead is of no use.
+pub(crate) struct Kept(Option<BTreeMap<String, String>>);
+
+impl Kept {
+    pub(crate) fn of(settings: &Settings) -> Kept {
+        // One that cannot be read is of no use either.
+        Kept(read_secrets(&file(settings)).ok())
+    }
+
+    pub(crate) fn put_back(self, settings: &Settings) -> Result<(), CommandError> {
+        match self.0 {
+            Some(secrets) => write_secrets(&file(settings), &secrets),
+            None => crate::records::remove(&file(settings)),
+        }
+    }
 }
 
 /// Returns the file that holds what was handed in.

@@ -42,7 +42,7 @@ impl<'a> Past<'a> {
         home: &Home,
         patience: &'a Timed,
     ) -> Result<Past<'a>, CommandError> {
-        let remote = Remote::of(settings)?;
+        let remote = Remote::for_looking(settings)?;
         let backend = remote.as_ref().and_then(|remote| remote::open(settings, remote).ok());
         Past::of(home, remote, backend, patience)
     }
@@ -53,7 +53,7 @@ impl<'a> Past<'a> {
         home: &Home,
         patience: &'a Timed,
     ) -> Result<Past<'a>, CommandError> {
-        Past::of(home, Remote::of(settings)?, None, patience)
+        Past::of(home, Remote::for_looking(settings)?, None, patience)
     }
 
     fn of(

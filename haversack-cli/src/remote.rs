@@ -50,16 +50,21 @@ impl Remote {
         let recorded = Remote::recorded(settings)?;
         let Some(named) = named(settings)? else { return Ok(recorded) };
         match recorded {
-            Some(recorded) if recorded.url != named => Err(CommandError::user(
+            Some(recorded) if recorded.url != named.url => Err(CommandError::user(
                 format!(
-                    "this memory has the remote {}, and the settings name another: {named}",
-                    recorded.url
+                    "this memory has the remote {}, and the settings name another: {}",
+                    recorded.url, named.url
                 ),
                 format!("Unset {}, or leave the other: haversack remote remove", variables::BLOB_ENDPOINT),
             )),
             Some(recorded) => Ok(Some(recorded)),
-            None => Ok(Some(Remote::new(named, device_name()))),
+            None => Ok(Some(named)),
         }
+    }
+
+    /// Returns the remote of a home for those who can do without: half of one is none, and whoever started us was warned.
+    pub(crate) fn for_looking(settings: &Settings) -> Result<Option<Remote>, CommandError> {
+        if half(settings).is_some() { Ok(None) } else { Remote::of(settings) }
     }
 
     /// Returns what was written down, whether or not it may be used.
@@ -95,9 +100,14 @@ impl Remote {
         })
     }
 
-    /// Writes it down.
+    /// Writes it down; what was handed in for a credential that is not used any more is forgotten.
     pub(crate) fn save(&self, settings: &Settings) -> Result<(), CommandError> {
-        records::write(&place(settings), self, records::Weight::Durable)
+        let before = Remote::recorded(settings)?.and_then(|remote| remote.credential);
+        records::write(&place(settings), self, records::Weight::Durable)?;
+        match before.filter(|before| self.credential.as_ref() != Some(before)) {
+            Some(unused) => unused.forget(settings),
+            None => Ok(()),
+        }
     }
 
     /// Forgets it, and what was handed in for it; the memory stays, here and there.
@@ -122,6 +132,7 @@ impl Remote {
         for (name, value) in &self.settings {
             known.set(name, value);
         }
+        known.set(haversack::store::cloud::WAIT_SECONDS, settings.cloud_wait.as_secs().to_string());
         let locks = settings.shared_locks().display().to_string();
         Ok(OpenOptions { address: self.url.clone(), locks, settings: known })
     }
@@ -141,20 +152,30 @@ pub(crate) fn refuse_local(settings: &Settings) -> Result<(), CommandError> {
     ))
 }
 
-/// Returns the address that the settings name; half of one is an error.
-fn named(settings: &Settings) -> Result<Option<String>, CommandError> {
+/// Returns the remote that the settings name; half of one is an error.
+fn named(settings: &Settings) -> Result<Option<Remote>, CommandError> {
     match half(settings) {
         Some(warning) => Err(CommandError::user(warning.message, warning.cure)),
         None if settings.blob.endpoint.is_empty() => Ok(None),
         None => {
             let endpoint = settings.blob.endpoint.trim_end_matches('/');
-            Ok(Some(format!("{endpoint}/{}", settings.blob.container)))
+            let container = &settings.blob.container;
+            let host = endpoint.strip_prefix("https://").filter(|host| !host.contains('/'));
+            if host.is_some_and(|host| host.split('.').nth(1) == Some("blob")) {
+                return Ok(Some(Remote::new(format!("{endpoint}/{container}"), device_name())));
+            }
+            // A name of somebody's own, or an emulator: the account is not in it.
+            let place = BTreeMap::from([("AZURE_STORAGE_ENDPOINT".to_owned(), endpoint.to_owned())]);
+            Ok(Some(Remote { settings: place, ..Remote::new(format!("az://{container}"), device_name()) }))
         }
     }
 }
 
-/// Returns what is wrong with half an address.
-fn half(settings: &Settings) -> Option<Warning> {
+/// Returns what is wrong with half an address; nothing where it is not used anyway.
+pub(crate) fn half(settings: &Settings) -> Option<Warning> {
+    if settings.keep_local {
+        return None;
+    }
     let (set, missing) = match (settings.blob.endpoint.is_empty(), settings.blob.container.is_empty()) {
         (false, true) => (variables::BLOB_ENDPOINT, variables::BLOB_CONTAINER),
         (true, false) => (variables::BLOB_CONTAINER, variables::BLOB_ENDPOINT),
@@ -168,15 +189,11 @@ fn half(settings: &Settings) -> Option<Warning> {
     })
 }
 
-/// Returns a warning for a remote that is only half named: what is written stays here, and somebody should know.
-pub(crate) fn warn_of_half(settings: &Settings) -> Option<Warning> {
-    half(settings).filter(|_| !settings.keep_local)
-}
-
 /// Opens a remote that is in use; what is not there is not made.
 ///
 /// A disk that is not plugged in leaves an empty place behind: a new store in it would be a mistake.
 pub(crate) fn open(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {
+    refuse_local(settings)?;
     let safe = "All you wrote is safe on this machine. Bring the remote back, then: haversack sync";
     if let Some(directory) = directory_of(&remote.url)
         && !directory.is_dir()
@@ -192,6 +209,8 @@ pub(crate) fn open(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backe
 
 /// Opens a remote, making it if need be.
 pub(crate) fn make(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {
+    // The only door to any remote: whoever comes here would ask it something.
+    refuse_local(settings)?;
     let url = &remote.url;
     let Some((scheme, _)) = url.split_once("://") else {
         return Err(CommandError::user(

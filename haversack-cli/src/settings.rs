@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) keep_local: bool,
     /// A remote that is named by settings alone.
     pub(crate) blob: Blob,
+    /// How long a cloud may be silent.
+    pub(crate) cloud_wait: Duration,
     /// What the environment says to the clouds' own tools, credentials too.
     pub(crate) cloud: haversack::store::Settings,
 }
@@ -142,7 +144,7 @@ pub(crate) fn load(flags: &[Flag]) -> Result<Resolved, CommandError> {
     resolved.settings.writer = writer(&environment);
     resolved.settings.cloud = cloud(&environment);
     let mut warnings = warn_of_unknown_variables(&environment);
-    warnings.extend(crate::remote::warn_of_half(&resolved.settings));
+    warnings.extend(crate::remote::half(&resolved.settings));
     Ok(Resolved { warnings, ..resolved })
 }
 
@@ -233,6 +235,7 @@ fn resolve(
             endpoint: text(declarations::BLOB_ENDPOINT),
             container: text(declarations::BLOB_CONTAINER),
         },
+        cloud_wait: Duration::from_secs(number(declarations::CLOUD_WAIT_SECONDS)),
         cloud: haversack::store::Settings::default(),
     };
     Ok(Resolved { settings, user_file, project_file, warnings: Vec::new(), layers })
@@ -382,6 +385,7 @@ mod tests {
             writer: Writer::default(),
             keep_local: false,
             blob: Blob::default(),
+            cloud_wait: Duration::from_secs(30),
             cloud: haversack::store::Settings::default(),
         };
         assert_eq!(resolved.settings, expected);

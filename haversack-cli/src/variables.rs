@@ -26,8 +26,12 @@ pub(crate) const BLOB_CONTAINER: &str = "HAVERSACK_BLOB_CONTAINER";
 /// Whether memory stays on this machine, whatever remote there is.
 pub(crate) const KEEP_MEMORY_LOCAL: &str = "HAVERSACK_KEEP_MEMORY_LOCAL";
 
-/// What the variables of the clouds' own tools begin with.
-pub(crate) const CLOUD_PREFIXES: [&str; 4] = ["AZURE_", "AWS_", "GOOGLE_", "STORAGE_EMULATOR_"];
+/// How long a cloud may be silent, in seconds.
+pub(crate) const CLOUD_WAIT_SECONDS: &str = "HAVERSACK_CLOUD_WAIT_SECONDS";
+
+/// What the variables of the clouds' own tools begin with, and what says whom to trust besides.
+pub(crate) const CLOUD_PREFIXES: [&str; 5] =
+    ["AZURE_", "AWS_", "GOOGLE_", "STORAGE_EMULATOR_", "SSL_CERT_FILE"];
 
 /// Which agent is at work, for the history.
 pub(crate) const AGENT: &str = "HAVERSACK_AGENT";

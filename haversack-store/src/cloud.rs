@@ -24,5 +24,5 @@ pub use agent_identity::AgentIdentity;
 pub(crate) use backend::CAPABILITIES;
 pub use examine::{Examined, examine, probe, reach};
 pub(crate) use open::open;
-pub use open::{AGENT, AZ_PROGRAM, CREDENTIAL, WAIT_SECONDS};
+pub use open::{AGENT, AZ_PROGRAM, CERTIFICATES, CREDENTIAL, WAIT_SECONDS};
 pub use refusal::Refusal;

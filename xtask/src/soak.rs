@@ -33,6 +33,21 @@ pub(crate) fn run() -> Result<(), String> {
     step("soak of the verbs", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
     let tests = ["test", "--release", "--package", "haversack-cli", "--test", "it", "random_machines"];
     step("soak of the machines", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
+    let tests = [
+        "test",
+        "--release",
+        "--package",
+        "haversack-cli",
+        "--test",
+        "it",
+        "--",
+        "clouds::bad_line::every_change_is_in_the_log_once::gcs",
+        "clouds::crowd",
+        "clouds::five",
+        "clouds::killed",
+        "--nocapture",
+    ];
+    step("soak of the clouds", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
     let tests = ["test", "--release", "--package", "haversack", "--test", "it", "merge::laws"];
     step("soak of the merges", cargo(&tests).env("PROPTEST_CASES", MERGE_CASES))
 }

@@ -9,6 +9,7 @@ use haversack::store::{Capabilities, OpenOptions, Registry, block_on};
 use serde_json::json;
 
 use crate::error::CommandError;
+use crate::remote;
 use crate::settings::layers::Warning;
 use crate::settings::{Resolved, declarations, shown};
 use crate::ui::Ui;
@@ -65,15 +66,20 @@ fn examine(resolved: &Resolved) -> Vec<Finding> {
     let settings = &resolved.settings;
     let place = format!("{} ({})", shown(&settings.home), resolved.layer(declarations::HOME));
     let registry = Registry::standard();
-    let mut findings: Vec<Finding> = resolved
-        .warnings
-        .iter()
-        .map(|Warning { message, cure }| Finding::warn("settings", message, cure))
-        .collect();
+    let half = remote::half(settings);
+    let warnings = resolved.warnings.iter().filter(|warning| Some(*warning) != half.as_ref());
+    let mut findings: Vec<Finding> =
+        warnings.map(|Warning { message, cure }| Finding::warn("settings", message, cure)).collect();
     findings.push(match registry.choose(BACKEND, &Capabilities::default()) {
         Ok(_) => Finding::ok("backend", BACKEND),
         Err(error) => Finding::fail("backend", error.to_string(), "haversack backends"),
     });
+    // Verbs go on without a remote; whoever asks whether all is well is told that it is not.
+    findings.extend(half.map(|Warning { message, cure }| Finding::fail("remote", message, cure)));
+    if settings.keep_local {
+        findings
+            .push(Finding::ok("remote", "none is used: memory is kept on this machine (keep-memory-local)"));
+    }
     let memory = settings.memory();
     match look_at(&memory) {
         Seen::Directory => {}

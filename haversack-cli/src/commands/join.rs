@@ -59,6 +59,7 @@ struct Preview {
 }
 
 pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Result<ExitCode, CommandError> {
+    remote::refuse_local(settings)?;
     if Remote::recorded(settings)?.is_some_and(|remote| remote.url == args.named.url) {
         ui.note("This machine has joined already. Bring it up to date: haversack sync");
         return Ok(ExitCode::SUCCESS);

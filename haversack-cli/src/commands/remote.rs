@@ -12,7 +12,7 @@ use serde_json::json;
 
 use self::test::{TestArgs, test, try_alone};
 use crate::contact::Contact;
-use crate::credential::{Cloud, Source};
+use crate::credential::{Cloud, Kept, Source};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::moments::ago;
@@ -121,6 +121,7 @@ pub(crate) fn admit(ui: &mut Ui, settings: &Settings, named: &NamedArgs) -> Resu
     let mut remote = Remote { mirror: !named.no_mirror, ..Remote::new(named.url.clone(), device) };
     let Some(cloud) = Cloud::of(&named.url) else { return Ok(remote) };
     remote.settings = cloud.place(&settings.cloud);
+    let before = Kept::of(settings);
     remote.credential = Some(Source::choose(settings, cloud, named.credential.as_deref())?);
     let bar = ui.progress();
     let tried = try_alone(settings, &remote);
@@ -128,9 +129,11 @@ pub(crate) fn admit(ui: &mut Ui, settings: &Settings, named: &NamedArgs) -> Resu
     match tried {
         Ok(told) => ui.note(told),
         Err(error) => {
-            // What was handed in for nothing is not kept.
-            if let (None, Some(source)) = (Remote::recorded(settings)?, &remote.credential) {
-                source.forget(settings)?;
+            // What was handed in for nothing is not kept, and what worked before is.
+            match &remote.credential {
+                Some(Source::File) => before.put_back(settings)?,
+                Some(source) if Remote::recorded(settings)?.is_none() => source.forget(settings)?,
+                Some(_) | None => {}
             }
             return Err(error);
         }

@@ -16,7 +16,8 @@ use crate::gate::{cure, named};
 use crate::home::Home;
 use crate::moments::{ago, counted, span};
 use crate::past::Past;
-use crate::remote::Remote;
+use crate::remote::{self, Remote};
+use crate::settings::layers::Warning;
 use crate::settings::{Settings, shown};
 use crate::store::open_to_look;
 use crate::system::{SystemClock, Timed};
@@ -54,6 +55,7 @@ struct Problem {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Status {
     remote: Option<String>,
+    is_kept_local: bool,
     reached: Option<Timestamp>,
     next_try: Option<Timestamp>,
     failing_since: Option<Timestamp>,
@@ -83,17 +85,22 @@ pub(crate) fn cmd_status(
 }
 
 fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
-    let remote = Remote::of(settings)?;
+    let remote = Remote::for_looking(settings)?;
     let contact = Contact::of(settings);
     let home = Home::open(settings)?;
     let mut status = Status {
         remote: remote.map(|remote| remote.url),
+        is_kept_local: settings.keep_local,
         reached: contact.reached,
         next_try: contact.next_try(),
         failing_since: contact.failing_since,
         ..Status::default()
     };
-    if let Some(trouble) = &contact.trouble {
+    if let Some(Warning { message, cure }) = remote::half(settings) {
+        status.problems.push(Problem { what: message, short: "half a remote".to_owned(), cure });
+    }
+    // What went wrong with a remote is no trouble while none is used.
+    if let Some(trouble) = contact.trouble.as_ref().filter(|_| !settings.keep_local) {
         let for_long = contact.failing_since.map_or(0, |since| (now.0 - since.0) / 1000);
         let since = if for_long < 60 { String::new() } else { format!(" for {}", span(for_long)) };
         status.problems.push(Problem {
@@ -210,6 +217,10 @@ impl Status {
             count => format!("; {} wait to be sent", changes(count)),
         };
         match (self.problems.len(), &self.remote) {
+            (0, None) if self.is_kept_local => {
+                "On this machine only, as it was asked for (keep-memory-local): nothing is sent, and nothing is asked"
+                    .to_owned()
+            }
             (0, None) => {
                 "On this machine only: there is no remote. Carry it: haversack remote add URL".to_owned()
             }
@@ -242,7 +253,7 @@ impl Status {
         if self.is_underway {
             facts.push("a sync was not finished: the next one goes on with it".to_owned());
         }
-        if let Some(next) = self.next_try.filter(|next| *next > now) {
+        if let Some(next) = self.next_try.filter(|next| *next > now && !self.is_kept_local) {
             facts
                 .push(format!("next try   in {}, or now: haversack sync", span((next.0 - now.0) / 1000 + 1)));
         }
@@ -286,6 +297,7 @@ impl Status {
             "verdict": self.verdict(now),
             "problems": problems.collect::<Vec<_>>(),
             "remote": self.remote,
+            "kept_local": self.is_kept_local,
             "last_contact": time(self.reached),
             "failing_since": time(self.failing_since),
             "next_try": time(self.next_try),

@@ -74,6 +74,13 @@ pub(crate) struct PushArgs {
 }
 
 pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Result<ExitCode, CommandError> {
+    if args.when_due && settings.keep_local {
+        // Whoever syncs by the clock has nothing to do here, and nothing is wrong.
+        ui.note(
+            "Memory is kept on this machine (keep-memory-local): nothing was sent, and nothing was asked.",
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
     let remote = Remote::expected(settings)?;
     if args.when_due
         && let Some(next) = Contact::of(settings).next_try()

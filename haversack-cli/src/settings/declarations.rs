@@ -83,6 +83,9 @@ pub(crate) const BLOB_ENDPOINT: &str = "blob-endpoint";
 /// The key of [`super::Blob::container`].
 pub(crate) const BLOB_CONTAINER: &str = "blob-container";
 
+/// The key of [`Settings::cloud_wait`].
+pub(crate) const CLOUD_WAIT_SECONDS: &str = "cloud-wait-seconds";
+
 /// What no project's file can set: with a cloned repository somebody else would decide where memory goes.
 pub(crate) const NOT_FOR_PROJECTS: [&str; 3] = [KEEP_MEMORY_LOCAL, BLOB_ENDPOINT, BLOB_CONTAINER];
 
@@ -136,6 +139,13 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         kind: Kind::Text,
         help: "The container in that account",
         read: |settings| Value::Text(settings.blob.container.clone()),
+    },
+    Declaration {
+        key: CLOUD_WAIT_SECONDS,
+        variable: variables::CLOUD_WAIT_SECONDS,
+        kind: Kind::Number(1..=3600),
+        help: "How long a cloud may be silent before it counts as not answering",
+        read: |settings| Value::Number(settings.cloud_wait.as_secs()),
     },
 ];
 

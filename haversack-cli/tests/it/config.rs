@@ -37,6 +37,7 @@ fn without_any_file_the_defaults_hold_and_nothing_is_made() {
     keep-memory-local  false  default
     blob-endpoint  default
     blob-container  default
+    cloud-wait-seconds  30  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml (not there)
     Project file: BASE/user/.haversack.toml (not there, nor in a directory above)
@@ -72,6 +73,7 @@ fn each_value_with_its_layer() {
     keep-memory-local  false  default
     blob-endpoint  default
     blob-container  default
+    cloud-wait-seconds  30  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -91,6 +93,7 @@ fn each_value_with_its_layer() {
     keep-memory-local            false             default
     blob-endpoint                                  default
     blob-container                                 default
+    cloud-wait-seconds           30                default
     --- stderr
     User file: /nowhere/by-flag/config.toml (not there)
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -150,6 +153,12 @@ fn json_for_scripts() {
           "key": "blob-container",
           "layer": "default",
           "value": ""
+        },
+        {
+          "from": null,
+          "key": "cloud-wait-seconds",
+          "layer": "default",
+          "value": 30
         }
       ],
       "user_file": {

@@ -1,6 +1,8 @@
 //! The binary as a user runs it: stdout, stderr and exit code, in a home of its own.
 
 mod backends;
+#[cfg(unix)]
+mod clouds;
 mod config;
 mod conflicts;
 mod damaged_state;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::machines::{Machines, files_below};
 
-const NAMES: [&str; 5] = ["laptop", "desktop", "tablet", "server", "phone"];
-const FILES: [&str; 6] = [
+pub(crate) const NAMES: [&str; 5] = ["laptop", "desktop", "tablet", "server", "phone"];
+pub(crate) const FILES: [&str; 6] = [
     "MEMORY.md",
     "notes.md",
     "log.jsonl",
@@ -19,10 +19,14 @@ const FILES: [&str; 6] = [
 ];
 
 /// Numbers that look random, the same for the same seed.
-struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn new(seed: u64) -> Chance {
+        Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -32,11 +36,11 @@ impl Chance {
 
 /// Who wrote and removed what.
 #[derive(Default)]
-struct Oracle {
+pub(crate) struct Oracle {
     /// Every line, and the file it was written to.
     written: BTreeMap<String, String>,
     /// Taken out of a text by somebody who saw it: it must not come back.
-    removed: BTreeSet<String>,
+    pub(crate) removed: BTreeSet<String>,
     /// Deleted or moved with its file, by somebody who saw it: it may be there or not.
     gone: BTreeSet<String>,
     /// Files that somebody deleted or moved: whoever changed one meanwhile brings it back whole, as it was there.
@@ -45,24 +49,38 @@ struct Oracle {
 }
 
 impl Oracle {
-    fn token(&mut self, machine: &str, file: &str) -> String {
+    pub(crate) fn token(&mut self, machine: &str, file: &str) -> String {
         self.next += 1;
         let token = format!("{machine}-{:04}", self.next);
         self.written.insert(token.clone(), file.to_owned());
         token
     }
 
-    fn tokens(&self, text: &str) -> Vec<String> {
+    pub(crate) fn tokens(&self, text: &str) -> Vec<String> {
         self.written.keys().filter(|token| text.contains(*token)).cloned().collect()
     }
 
-    fn delete(&mut self, file: &str, text: &str) {
+    pub(crate) fn delete(&mut self, file: &str, text: &str) {
         self.gone.extend(self.tokens(text));
         self.deleted.insert(file.to_owned());
     }
+
+    /// Checks that nothing was lost and nothing came back.
+    pub(crate) fn check(&self, seed: u64, files: &BTreeMap<String, String>) {
+        let all: String = files.values().cloned().collect();
+        for (token, file) in &self.written {
+            let is_there = all.contains(token);
+            if self.removed.contains(token) {
+                let may_return = self.deleted.contains(file) || self.gone.contains(token);
+                assert!(!is_there || may_return, "seed {seed}: {token} came back: {files:#?}");
+            } else {
+                assert!(is_there || self.gone.contains(token), "seed {seed}: {token} was lost: {files:#?}");
+            }
+        }
+    }
 }
 
-fn line(file: &str, token: &str) -> String {
+pub(crate) fn line(file: &str, token: &str) -> String {
     if file.ends_with(".jsonl") {
         format!("{{\"id\":\"{token}\",\"text\":\"x\"}}\n")
     } else if file == "MEMORY.md" {
@@ -147,7 +165,7 @@ fn run(seed: u64, count: usize, steps: usize) {
         machines.done(name, &["join", &machines.url(), "--device", name, "--yes"]);
     }
     let mut oracle = Oracle::default();
-    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut chance = Chance::new(seed);
     for _ in 0..steps {
         let machine = names[chance.below(count)];
         act(&machines, &mut oracle, &mut chance, machine);
@@ -157,16 +175,7 @@ fn run(seed: u64, count: usize, steps: usize) {
     for name in &names[1..] {
         assert_eq!(machines.files(name), files, "seed {seed}: {name}");
     }
-    let all: String = files.values().cloned().collect();
-    for (token, file) in &oracle.written {
-        let is_there = all.contains(token);
-        if oracle.removed.contains(token) {
-            let may_return = oracle.deleted.contains(file) || oracle.gone.contains(token);
-            assert!(!is_there || may_return, "seed {seed}: {token} came back: {files:#?}");
-        } else {
-            assert!(is_there || oracle.gone.contains(token), "seed {seed}: {token} was lost: {files:#?}");
-        }
-    }
+    oracle.check(seed, &files);
     let log = |machines: &Machines| -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         for directory in [".haversack/log", ".haversack/segments", ".haversack/checkpoints"] {

@@ -54,6 +54,9 @@ pub const AGENT: [&str; 7] = [
 /// The setting that says for how many seconds a storage may be silent.
 pub const WAIT_SECONDS: &str = "HAVERSACK_CLOUD_WAIT_SECONDS";
 
+/// The setting that names a file of certificates that are trusted besides the system's, as other programs know it.
+pub const CERTIFICATES: &str = "SSL_CERT_FILE";
+
 /// Opens the container at an address; asks it nothing.
 pub(crate) fn open(options: &OpenOptions) -> Result<Arc<dyn Backend>> {
     Ok(Arc::new(open_cloud(options)?))
@@ -73,11 +76,23 @@ pub(crate) fn open_cloud(options: &OpenOptions) -> Result<Cloud> {
         Some(Ok(seconds @ 1..=3600)) => Duration::from_secs(seconds),
         Some(_) => return Err(invalid(WAIT_SECONDS, "it is a whole number from 1 to 3600")),
     };
-    let wire = Wire::new(signer, silence).map_err(|error| {
+    let trusted = match settings.get(&[CERTIFICATES]) {
+        None => Vec::new(),
+        Some(file) => certificates(file)?,
+    };
+    let wire = Wire::new(signer, silence, trusted).map_err(|error| {
         let message = "TLS could not be set up";
         Error::at(ErrorKind::Internal, Operation::Open, &options.address, message).with_source(error)
     })?;
     Ok(Cloud::new(Service { address, base }, wire, &options.locks))
+}
+
+fn certificates(file: &str) -> Result<Vec<reqwest::Certificate>> {
+    let unread = |error: Box<dyn std::error::Error + Send + Sync>| {
+        invalid(file, "it should have the certificates to trust (SSL_CERT_FILE)").with_source(error)
+    };
+    let pem = std::fs::read(file).map_err(|error| unread(error.into()))?;
+    reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| unread(error.into()))
 }
 
 fn azure(address: &Address, settings: &Settings) -> Result<(String, Signer)> {

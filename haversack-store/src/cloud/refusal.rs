@@ -54,6 +54,7 @@ enum About {
     Expired,
     Signature,
     Permission,
+    Barred,
     Region,
     Throttled,
     Server,
@@ -91,6 +92,8 @@ impl About {
                 | "InvalidSecurity",
             ) => About::Signature,
             (StatusCode::UNAUTHORIZED, _) => About::Signature,
+            // Azure's own word for a firewall, and its emulator's for any credential that does not fit.
+            (StatusCode::FORBIDDEN, "AuthorizationFailure") => About::Barred,
             (StatusCode::FORBIDDEN, _) => About::Permission,
             (
                 StatusCode::MOVED_PERMANENTLY
@@ -108,7 +111,9 @@ impl About {
     fn kind(self) -> ErrorKind {
         match self {
             About::Container | About::Account | About::Region => ErrorKind::Invalid,
-            About::Clock | About::Expired | About::Signature | About::Permission => ErrorKind::Denied,
+            About::Clock | About::Expired | About::Signature | About::Permission | About::Barred => {
+                ErrorKind::Denied
+            }
             About::Throttled | About::Server => ErrorKind::Unavailable,
             About::Unknown => ErrorKind::Internal,
         }
@@ -123,6 +128,7 @@ impl About {
             About::Expired => "the credential has expired".to_owned(),
             About::Signature => "the storage does not accept the credential".to_owned(),
             About::Permission => format!("the credential may not do that in {what} \"{name}\""),
+            About::Barred => format!("the credential is not let in to {what} \"{name}\""),
             About::Region => format!("the {what} \"{name}\" is in another region"),
             About::Throttled => "the storage asks for fewer requests".to_owned(),
             About::Server => "the storage failed".to_owned(),
@@ -152,6 +158,9 @@ impl About {
             (About::Permission, Provider::S3 | Provider::Gcs) => {
                 "Let it read, write, list and delete objects there, then: haversack remote test"
             }
+            (About::Barred, _) => {
+                "Check whether the key or the SAS is still valid, and the account's firewall, then: haversack remote test"
+            }
             (About::Region, _) => "Name the right one in AWS_REGION, and add the remote again",
             (About::Throttled | About::Server, _) => WAIT,
             (About::Unknown, _) => LOOK,
@@ -169,6 +178,9 @@ pub(crate) fn refused(operation: Operation, place: &str, address: &Address, answ
     }
     if let Some(region) = answer.header("x-amz-bucket-region").filter(|_| about == About::Region) {
         why = format!("{why}: the region is {region}");
+    }
+    if let Some(wait) = answer.header("retry-after").and_then(|wait| wait.trim().parse::<u64>().ok()) {
+        why = format!("{why} and asks to wait {wait} s");
     }
     let refusal = Refusal { why, cure: about.cure(address.provider) };
     Error::at(about.kind(), operation, place, about.message(address)).with_source(refusal)
@@ -188,7 +200,7 @@ pub(crate) fn unanswered(operation: Operation, place: &str, address: &Address, n
         NoAnswer::Connection { source, .. } if is_about_trust(&**source) => (
             ErrorKind::Denied,
             "the storage's certificate does not verify".to_owned(),
-            "Check this machine's clock and certificates (ca-certificates), and whether a proxy is in between",
+            "Check this machine's clock and certificates (ca-certificates), and whether a proxy is in between; the authority of a server of your own is named by SSL_CERT_FILE when the remote is added",
         ),
         NoAnswer::Connection { kind: HttpErrorKind::Connect, .. } => (
             ErrorKind::Unavailable,

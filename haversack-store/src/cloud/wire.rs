@@ -112,7 +112,7 @@ impl fmt::Display for NoAnswer {
         match self {
             NoAnswer::Credential(_) => f.write_str("there is no credential to ask with"),
             NoAnswer::Connection { .. } => f.write_str("the connection failed"),
-            NoAnswer::Silence(after) => write!(f, "no answer within {} seconds", after.as_secs()),
+            NoAnswer::Silence(after) => write!(f, "no answer within {} s", after.as_secs()),
             NoAnswer::TooLarge { limit } => write!(f, "the answer is larger than {limit} bytes"),
         }
     }
@@ -151,9 +151,17 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(crate) fn new(signer: Signer, silence: Duration) -> reqwest::Result<Wire> {
+    pub(crate) fn new(
+        signer: Signer,
+        silence: Duration,
+        trusted: Vec<reqwest::Certificate>,
+    ) -> reqwest::Result<Wire> {
         let connect = CONNECT_WAIT.min(silence);
-        let client = super::runtime::client_builder().connect_timeout(connect).build()?;
+        let mut client = super::runtime::client_builder().connect_timeout(connect);
+        if !trusted.is_empty() {
+            client = client.tls_certs_merge(trusted);
+        }
+        let client = client.build()?;
         Ok(Wire { client, signer, silence, ahead: AtomicI64::new(i64::MIN) })
     }
 
@@ -229,6 +237,12 @@ impl Wire {
         let (parts, body) = answered.map_err(failed)?.into_parts();
         self.note_clock(&parts.headers);
         let limit = if parts.status.is_success() { ask.limit } else { MAX_REFUSAL_BYTES };
+        let announced = parts.headers.get(CONTENT_LENGTH).and_then(|size| size.to_str().ok()?.parse().ok());
+        let is_too_large = announced.is_some_and(|size: u64| size > limit as u64);
+        if parts.status.is_success() && ask.method != Method::HEAD && is_too_large {
+            // What says itself that it is too large is not even begun.
+            return Err(NoAnswer::TooLarge { limit });
+        }
         let mut bytes = BytesMut::new();
         let mut chunks = body.bytes_stream();
         loop {

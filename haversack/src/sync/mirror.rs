@@ -24,12 +24,16 @@ use super::remote::{At, patiently};
 use super::state::{Advance, BaseLine};
 use super::take_in::{Brought, Work};
 use super::{Context, Replica, Report, Trouble};
+use crate::frame::shown;
 use crate::ids::{ContentHash, Position};
 use crate::log::{self, Commit, layout};
 use crate::manifest::{Entry, Manifest};
 
 /// How often an object or the manifest is tried because another device writes it too.
 const MAX_TRIES: usize = 4;
+
+/// The largest object that somebody else put there and that is looked at: it is held in memory.
+const MAX_FOREIGN_BYTES: u64 = 256 * 1024 * 1024;
 
 /// How many positions are read at a time when the log is searched.
 pub(super) const SEARCHED_AT_ONCE: u64 = 64;
@@ -427,6 +431,11 @@ impl Replica {
             let entry = manifest.entries.get(&info.locator);
             let version = info.version.as_ref().map(Version::as_str);
             if version.is_some() && entry.is_some_and(|entry| entry.version.as_deref() == version) {
+                continue;
+            }
+            if info.size_bytes > MAX_FOREIGN_BYTES {
+                let why = format!("it is larger than {} MiB, and no memory", MAX_FOREIGN_BYTES / 1024 / 1024);
+                report.odd.push((shown(info.locator.as_str()), why));
                 continue;
             }
             let Some(at) = self.remote.read(context.patience, &info.locator).await? else { continue };

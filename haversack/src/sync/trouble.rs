@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use haversack_store::Error as StoreError;
+use haversack_store::{Error as StoreError, ErrorKind};
 
 use crate::frame::BadFrame;
 use crate::ids::{Position, StoreId};
@@ -63,7 +63,10 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Trouble::Busy => f.write_str("another process is syncing"),
-            Trouble::Remote(_) => f.write_str("the remote could not be reached"),
+            Trouble::Remote(error) => f.write_str(match error.kind() {
+                ErrorKind::Busy | ErrorKind::Unavailable => "the remote could not be reached",
+                _ => "the remote could not be used",
+            }),
             Trouble::Local(_) => f.write_str("this device's storage failed"),
             Trouble::OtherStore { expected, found } => {
                 write!(f, "the remote holds another store: {found}, not {expected}")

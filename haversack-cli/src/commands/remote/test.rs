@@ -87,7 +87,12 @@ fn examine(settings: &Settings, remote: &Remote) -> Result<Report, CommandError>
     let report = Report { url: remote.url.clone(), compare_and_swap: true, ..Report::default() };
     let milliseconds = |time: Duration| Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     if Cloud::of(&remote.url).is_some() {
-        let found = block_on(cloud::examine(&remote.options(settings)?, &unique))?;
+        let found = block_on(cloud::examine(&remote.options(settings)?, &unique)).map_err(|error| {
+            let error = CommandError::from(error);
+            let hint =
+                error.hint.unwrap_or("Correct it, and add it again: haversack remote add URL".to_owned());
+            CommandError { hint: Some(hint), ..error }
+        })?;
         return Ok(Report {
             credential: Some(found.credential),
             round_trip_ms: milliseconds(found.round_trip),
@@ -108,8 +113,10 @@ pub(super) fn try_alone(settings: &Settings, remote: &Remote) -> Result<String, 
         ..CommandError::user("the remote could not be tried", "Run the same command again")
     };
     let described = toml::to_string(remote).map_err(|error| CommandError::ours(error.to_string()))?;
+    // It runs elsewhere, where a relative path would name something else.
+    let home = std::path::absolute(&settings.home).map_err(ours)?;
     let mut command = Command::new(std::env::current_exe().map_err(ours)?);
-    command.arg("--home").arg(&settings.home).args(["remote", "test", "--json", "--described"]);
+    command.arg("--home").arg(home).args(["remote", "test", "--json", "--described"]);
     command.env_clear().current_dir(std::env::temp_dir());
     // Without these the system itself does not work.
     for name in ["SystemRoot", "SystemDrive", "TEMP"].iter().filter(|_| cfg!(windows)) {
