@@ -68,6 +68,8 @@ struct State {
     /// How often it was told to forget: what was under way then is not written down any more.
     round: usize,
     signer: Option<(String, String)>,
+    /// Whoever writes waits for it, if writes are let through one after the other.
+    turn: Option<Arc<tokio::sync::Mutex<()>>>,
 }
 
 impl Front {
@@ -90,6 +92,7 @@ impl Front {
             seen: Vec::new(),
             round: 0,
             signer: None,
+            turn: None,
         };
         let shared = Arc::new(Shared { upstream, state: Mutex::new(state) });
         let for_connections = Arc::clone(&shared);
@@ -124,6 +127,11 @@ impl Front {
     /// Waits so long with every request from now on, whatever the script says.
     pub fn delay(&self, delay: Duration) {
         self.shared.change(|state| state.delay = delay);
+    }
+
+    /// Lets one write through at a time from now on: a server that checks a condition and then writes, without a lock, keeps it so.
+    pub fn one_write_at_a_time(&self) {
+        self.shared.change(|state| state.turn = Some(Arc::default()));
     }
 
     /// Signs with an Azure account's key what lost headers here, if the client signed it so.
@@ -163,7 +171,7 @@ impl Shared {
 
     /// Writes a request down, asks the script and does what it says.
     async fn take(&self, asked: Asked, link: &mut Link) -> Reply {
-        let (seen, round, script, delay) = self.change(|state| {
+        let (seen, round, script, delay, turn) = self.change(|state| {
             let seen = Seen {
                 number: state.seen.len(),
                 method: asked.method.clone(),
@@ -174,7 +182,8 @@ impl Shared {
                 response_bytes: 0,
             };
             state.seen.push(seen.clone());
-            (seen, state.round, Arc::clone(&state.script), state.delay)
+            let turn = state.turn.clone().filter(|_| seen.is_write());
+            (seen, state.round, Arc::clone(&state.script), state.delay, turn)
         });
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
@@ -182,6 +191,10 @@ impl Shared {
         let number = seen.number;
         // A script is the test's code and may wait for something.
         let Ok(act) = tokio::task::spawn_blocking(move || script(&seen)).await else { return Reply::Gone };
+        let _turn = match &turn {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        };
         let reply = self.act(act, asked, link).await;
         if let Reply::Whole(answer) | Reply::Trickling(answer, _) = &reply {
             self.change(|state| {

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
+use crate::front::Front;
 use crate::http::{Address, Answer, Asked, Headers};
 use crate::process::{Process, Start};
 use crate::{fresh_name, http, signing, tools};
@@ -19,10 +20,11 @@ pub const REGION: &str = "us-east-1";
 
 /// A running Moto; it is ended when this is dropped.
 ///
-/// It takes any signature, though without one it refuses to read, and it checks a condition and writes without a lock: of two racing writers both may win.
+/// It takes any signature, though without one it refuses to read. By itself it checks a condition and writes without a lock, and of two racing
+/// writers both may win, which S3 does not let happen: a front before it lets one write through at a time.
 pub struct Moto {
     process: Process,
-    endpoint: String,
+    front: Front,
 }
 
 impl Moto {
@@ -41,12 +43,14 @@ impl Moto {
         let start = Start { name: "moto", program, arguments, variables, litter: Vec::new() };
         let started = Process::start(start, Process::directory("moto"), listens);
         let (process, endpoint) = started.unwrap_or_else(|why| panic!("{why}"));
-        Some(Moto { process, endpoint })
+        let front = Front::before(&endpoint);
+        front.one_write_at_a_time();
+        Some(Moto { process, front })
     }
 
     /// Returns its URL, without a slash at the end; buckets are in the path.
     pub fn endpoint(&self) -> &str {
-        &self.endpoint
+        self.front.url()
     }
 
     /// Returns the id of the key to sign with.
@@ -66,13 +70,13 @@ impl Moto {
 
     /// Sends a signed request to a path like `/BUCKET/KEY?QUERY`, encoded already, and returns the answer.
     pub fn signed(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-        signed(&self.endpoint, method, path, headers, body)
+        signed(self.endpoint(), method, path, headers, body)
             .unwrap_or_else(|why| panic!("moto does not answer: {why}"))
     }
 
     /// Makes a bucket that nobody else uses, and returns its name.
     pub fn new_bucket(&self) -> String {
-        new_bucket(&self.endpoint)
+        new_bucket(self.endpoint())
     }
 
     /// Returns its process id.

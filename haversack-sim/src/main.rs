@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use haversack::sync::planted::Planted;
-use haversack_sim::sync::{Run, Schedule, explain, run, shrink};
+use haversack_sim::sync::{Meeting, Run, Schedule, explain, run, shrink};
 
 const USAGE: &str = "Usage: sim [--from SEED] [--seeds N | --minutes M]
        sim --explain SEED [--planted NAME]    all that happens in one schedule
@@ -27,6 +27,7 @@ const MUTANT_SEEDS: u64 = 100_000;
 const CHUNK: u64 = 64;
 
 struct Plan {
+    meeting: Meeting,
     from: u64,
     seeds: u64,
     until: Option<Instant>,
@@ -34,18 +35,26 @@ struct Plan {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let meeting = match words.iter().position(|word| *word == "--vault") {
+        Some(at) => {
+            words.remove(at);
+            Meeting::Vault
+        }
+        None => Meeting::Log,
+    };
     if let ["--explain" | "--shrink", seed, rest @ ..] = words.as_slice()
         && let Ok(seed) = seed.parse()
         && let Some(planted) = planted(rest)
     {
-        let run = Run { seed, planted };
-        return if words[0] == "--shrink" { show_shrunk(run) } else { show(&Schedule::of(seed), planted) };
+        let run = Run { seed, planted, meeting };
+        let schedule = Schedule::at(meeting, seed);
+        return if words[0] == "--shrink" { show_shrunk(run) } else { show(&schedule, planted) };
     }
     if let ["--mutants", rest @ ..] = words.as_slice() {
-        return hunt(rest);
+        return hunt(meeting, rest);
     }
-    let Some(plan) = parse(&words) else {
+    let Some(plan) = parse(meeting, &words) else {
         say(USAGE);
         return ExitCode::from(2);
     };
@@ -57,7 +66,8 @@ fn planted(words: &[&str]) -> Option<Option<Planted>> {
     match words {
         [] => Some(None),
         ["--planted", name] => {
-            Some(Some(Planted::ALL.into_iter().find(|planted| format!("{planted:?}") == *name)?))
+            let mut all = Planted::ALL.into_iter().chain(Planted::IN_A_VAULT);
+            Some(Some(all.find(|planted| format!("{planted:?}") == *name)?))
         }
         _ => None,
     }
@@ -94,12 +104,17 @@ fn show_shrunk(run: Run) -> ExitCode {
 }
 
 /// Looks for every planted mistake, from the first seed on.
-fn hunt(names: &[&str]) -> ExitCode {
+fn hunt(meeting: Meeting, names: &[&str]) -> ExitCode {
     let mut missed = 0;
     let is_meant = |planted: &Planted| names.is_empty() || names.contains(&&*format!("{planted:?}"));
-    for planted in Planted::ALL.into_iter().filter(is_meant) {
-        let mut seeds = (0..MUTANT_SEEDS).filter(|seed| Schedule::of(*seed).may_show(planted));
-        let found = seeds.find_map(|seed| Some((seed, run(Run { seed, planted: Some(planted) }).err()?)));
+    let all = match meeting {
+        Meeting::Log => Planted::ALL.to_vec(),
+        Meeting::Vault => Planted::IN_A_VAULT.to_vec(),
+    };
+    for planted in all.into_iter().filter(is_meant) {
+        let mut seeds = (0..MUTANT_SEEDS).filter(|seed| Schedule::at(meeting, *seed).may_show(planted));
+        let found =
+            seeds.find_map(|seed| Some((seed, run(Run { seed, planted: Some(planted), meeting }).err()?)));
         match found {
             Some((seed, why)) => {
                 let why: String = why.to_string().chars().take(60).collect();
@@ -114,8 +129,8 @@ fn hunt(names: &[&str]) -> ExitCode {
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn parse(words: &[&str]) -> Option<Plan> {
-    let mut plan = Plan { from: 0, seeds: 20_000, until: None };
+fn parse(meeting: Meeting, words: &[&str]) -> Option<Plan> {
+    let mut plan = Plan { meeting, from: 0, seeds: 20_000, until: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let number: u64 = words.next()?.parse().ok()?;
@@ -148,10 +163,11 @@ fn simulate(plan: &Plan) -> ExitCode {
                     }
                     for number in first..plan.seeds.min(first + CHUNK) {
                         let seed = plan.from.wrapping_add(number);
-                        if let Err(why) = run(Run::of(seed)) {
+                        let this = Run { meeting: plan.meeting, ..Run::of(seed) };
+                        if let Err(why) = run(this) {
                             failed.store(true, Ordering::Relaxed);
                             say(&format!("seed {seed}: {why}\n"));
-                            show_shrunk(Run::of(seed));
+                            show_shrunk(this);
                             say(&format!("All of it: cargo xtask sim --explain {seed}\n"));
                             return;
                         }

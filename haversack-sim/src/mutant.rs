@@ -160,4 +160,8 @@ impl<F: Fs> Fs for Mutant<F> {
     fn can_exchange(&self) -> bool {
         self.inner.can_exchange()
     }
+
+    fn grows_in_place(&self) -> bool {
+        self.inner.grows_in_place()
+    }
 }

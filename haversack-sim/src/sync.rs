@@ -53,6 +53,7 @@
 //! - A directory that vanishes while a sync is under way: whoever has it open keeps it.
 //! - Files that are too large for a commit, and names that differ only by case.
 
+mod client;
 mod crashing;
 mod device;
 mod failure;
@@ -74,7 +75,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use haversack::sync::planted::{self, Planted};
 
 pub use self::failure::{Broken, Failure};
-pub use self::schedule::Schedule;
+pub use self::schedule::{Meeting, Schedule};
 pub use self::shrink::{Shrunk, shrink};
 pub use self::world::Ended;
 use self::world::World;
@@ -86,18 +87,25 @@ pub struct Run {
     pub seed: u64,
     /// A mistake to switch on in the engine.
     pub planted: Option<Planted>,
+    /// Where the devices meet.
+    pub meeting: Meeting,
 }
 
 impl Run {
     /// Returns the run of a seed, with the engine as it is.
     pub fn of(seed: u64) -> Run {
-        Run { seed, planted: None }
+        Run { seed, planted: None, meeting: Meeting::Log }
+    }
+
+    /// Returns the run of a seed over a folder that a sync client replicates.
+    pub fn in_vault(seed: u64) -> Run {
+        Run { meeting: Meeting::Vault, ..Run::of(seed) }
     }
 }
 
 /// Runs one seed; the error says which promise was broken.
 pub fn run(run: Run) -> Result<Ended, Failure> {
-    play(&Schedule::of(run.seed), run.planted)
+    play(&Schedule::at(run.meeting, run.seed), run.planted)
 }
 
 /// Plays a schedule; the error says which promise was broken.

@@ -101,17 +101,7 @@ impl DeviceLocal {
     /// `locks` must not be inside `root`. Processes that share a root must share the locks too. What a
     /// writer that died left behind is cleaned up first.
     pub fn open(root: impl AsRef<Path>, locks: impl AsRef<Path>) -> Result<DeviceLocal> {
-        let place = root.as_ref().display().to_string();
-        if place.is_empty() {
-            return Err(Error::at(ErrorKind::Invalid, Operation::Open, "\"\"", "no directory was named"));
-        }
-        let disk = Disk::open(root.as_ref(), locks.as_ref()).map_err(|error| {
-            if error.kind() == std::io::ErrorKind::InvalidInput {
-                return Error::at(ErrorKind::Invalid, Operation::Open, place.clone(), error.to_string());
-            }
-            Error::from_io(Operation::Open, place.clone(), error)
-        })?;
-        DeviceLocal::on(disk)
+        DeviceLocal::on(open_disk(root.as_ref(), locks.as_ref())?)
     }
 
     /// Stops exchanging files and replaces them as on a filesystem that cannot exchange.
@@ -135,12 +125,31 @@ impl<F: Fs> DeviceLocal<F> {
         let inner = self.inner.clone();
         offload(move || work(&inner)).await
     }
+
+    /// Does something with the disk itself, where blocking is fine.
+    pub(crate) async fn on_disk<T: Send + 'static>(&self, work: impl FnOnce(&F) -> T + Send + 'static) -> T {
+        self.run(move |inner| work(&inner.core.fs)).await
+    }
 }
 
 impl<F: Fs> fmt::Debug for DeviceLocal<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeviceLocal").field("disk", &self.inner.core.fs).finish()
     }
+}
+
+/// Opens the disk at `root`, saying what is wrong with it if it cannot be.
+pub(crate) fn open_disk(root: &Path, locks: &Path) -> Result<Disk> {
+    let place = root.display().to_string();
+    if place.is_empty() {
+        return Err(Error::at(ErrorKind::Invalid, Operation::Open, "\"\"", "no directory was named"));
+    }
+    Disk::open(root, locks).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::InvalidInput {
+            return Error::at(ErrorKind::Invalid, Operation::Open, place.clone(), error.to_string());
+        }
+        Error::from_io(Operation::Open, place.clone(), error)
+    })
 }
 
 /// The backend over any disk.

@@ -185,10 +185,31 @@ fn classify(error: &io::Error) -> (ErrorKind, &'static str) {
         Io::WouldBlock | Io::ResourceBusy => (ErrorKind::Busy, "it is in use"),
         Io::TimedOut | Io::Interrupted => (ErrorKind::Unavailable, "the storage did not answer"),
         Io::Unsupported => (ErrorKind::Unsupported, "the filesystem cannot do that"),
+        _ if error.get_ref().is_some_and(|inner| inner.is::<NotHere>()) => {
+            (ErrorKind::Unavailable, "its content is not on this machine yet")
+        }
         _ if is_loop(error) => {
             (ErrorKind::Invalid, "a symbolic link is in the way, and links are not followed")
         }
         _ => (ErrorKind::Internal, "the storage failed"),
+    }
+}
+
+/// A file of which a sync client has brought the name and not the content.
+#[derive(Debug)]
+pub(crate) struct NotHere;
+
+impl fmt::Display for NotHere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("its sync client has brought only the name so far")
+    }
+}
+
+impl StdError for NotHere {}
+
+impl From<NotHere> for io::Error {
+    fn from(not_here: NotHere) -> io::Error {
+        io::Error::other(not_here)
     }
 }
 

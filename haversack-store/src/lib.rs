@@ -1,8 +1,8 @@
 //! Bytes at locators, with compare-and-swap: the ground that Haversack stands on.
 //!
 //! A [`Backend`] keeps bytes at [`Locator`]s; conditions, versions and locks make it safe for several
-//! writers. [`DeviceLocal`] keeps them as plain files, [`InMemory`] forgets them, a [`Registry`] finds them
-//! by name. This is the only library crate of Haversack that touches a disk or a network.
+//! writers. [`DeviceLocal`] keeps them as plain files, [`Vault`] in a folder that a sync client replicates,
+//! [`InMemory`] forgets them, a [`Registry`] finds them by name. This is the only library crate of Haversack that touches a disk or a network.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -22,6 +22,7 @@
 //! With the feature `conformance` the contract is a public table of cases that any backend can run with
 //! one line.
 
+mod apart;
 mod backend;
 mod blocking;
 mod cached;
@@ -38,13 +39,16 @@ mod faulty;
 mod locator;
 mod memory;
 mod mounted;
+mod place;
 mod prefixed;
 mod refuse;
 mod registry;
 mod shared_directory;
 mod tier;
+pub mod vault;
 mod version;
 
+pub use apart::Apart;
 pub use backend::{
     Appended, Backend, Condition, Displaced, Durability, Entry, EntryKind, Guard, Info, Listing, Object, Odd,
     Page, Pages, Written,
@@ -61,10 +65,12 @@ pub use faulty::{Fault, Faulty};
 pub use locator::{InvalidLocator, Locator, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Reason};
 pub use memory::InMemory;
 pub use mounted::{Overlay, Under};
+pub use place::{Client, Place, recognise};
 pub use prefixed::Prefixed;
 pub use registry::{BadRegistration, Lookup, Open, OpenOptions, Registered, Registry, Settings};
-pub use shared_directory::directory_of;
+pub use shared_directory::{directory_of, vault_address};
 pub use tier::{Changes, DerivedMaintenance, Sightings, Tier, TierLayout, TiersCollide, look_again};
+pub use vault::Vault;
 pub use version::{Fingerprint, InvalidFingerprint, TouchMark, Version};
 
 /// The guide's examples are run with the documentation's.

@@ -21,6 +21,12 @@ pub(crate) const OWN_DIRECTORY: &str = ".haversack";
 /// What every working name of Haversack beside a user's file starts with.
 pub(crate) const OWN_PREFIX: &str = ".haversack-";
 
+/// What a working name starts with, instead, where a sync client looks on.
+pub(crate) const SHY_PREFIX: &str = ".~haversack-";
+
+/// What such a name ends with.
+pub(crate) const SHY_SUFFIX: &str = ".tmp";
+
 /// The readable index at the root of a store.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
@@ -284,7 +290,9 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
 
 /// Tells whether one segment is a working name of ours.
 pub(crate) fn is_own_name(segment: &str) -> bool {
-    segment.get(..OWN_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(OWN_PREFIX))
+    let starts_with =
+        |prefix: &str| segment.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+    starts_with(OWN_PREFIX) || starts_with(SHY_PREFIX)
 }
 
 fn is_device_name(segment: &str) -> bool {
@@ -447,7 +455,14 @@ mod tests {
         assert_eq!(reason("a\nb"), Reason::ControlCharacter);
         assert_eq!(reason(&"x".repeat(256)), Reason::SegmentTooLong);
         assert_eq!(reason(&"xx/".repeat(400)), Reason::KeyTooLong);
-        for ours in [".haversack", ".HAVERSACK/x", "manifest.json", "Manifest.JSON", "a/.haversack-x"] {
+        for ours in [
+            ".haversack",
+            ".HAVERSACK/x",
+            "manifest.json",
+            "Manifest.JSON",
+            "a/.haversack-x",
+            "a/.~haversack-x",
+        ] {
             assert_eq!(reason(ours), Reason::Reserved, "{ours}");
             assert!(Locator::reserved(ours).is_ok(), "{ours}");
         }

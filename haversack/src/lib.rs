@@ -26,6 +26,7 @@ pub mod migrate;
 pub mod secrets;
 pub mod sync;
 mod text;
+pub mod vault;
 
 pub use haversack_store as store;
 

@@ -23,7 +23,9 @@ pub(crate) fn cmd_backends(ui: &mut Ui, args: &BackendsArgs) -> Result<ExitCode,
         ui.json(&as_json(&registry))?;
     } else {
         ui.table(&as_table(&registry))?;
-        ui.line("")?;
+        if registry.known().next().is_some() {
+            ui.line("")?;
+        }
         for (name, needs) in registry.known() {
             ui.line(format!("{name}: needs {needs}."))?;
         }

@@ -103,10 +103,10 @@ impl Crashing {
 
 /// Saves a file as an editor does that means it.
 pub(crate) fn save(editor: &mut Editor<'_>, path: &str, text: &[u8], how: Saving) {
-    if let Some((parent, _)) = path.rsplit_once('/')
-        && editor.look(parent) != Some(Seen::Directory)
-    {
-        editor.make_dir(parent);
+    for (end, _) in path.match_indices('/') {
+        if editor.look(&path[..end]) != Some(Seen::Directory) {
+            editor.make_dir(&path[..end]);
+        }
     }
     match how {
         Saving::InPlace => editor.overwrite(path, text),

@@ -10,13 +10,14 @@ use std::time::Duration;
 use haversack::clock::Clock;
 use haversack::ids::{Ids, Timestamp};
 use haversack::sync::{Author, Context, Deletions, Intervals, Mirror, Replica, Report, Trouble};
-use haversack_store::{Backend, Locator};
+use haversack::vault::Bridge;
+use haversack_store::{Apart, Backend, Locator};
 
 use super::crashing::Crashing;
 use super::link::{Connection, Link, Wire};
 use super::memory::Numbers;
 use super::oracle::Remembered;
-use super::schedule::{Ground, Stream, Task, stream};
+use super::schedule::{Ground, Meeting, Stream, Task, stream};
 use super::storage::{Hands, Storage};
 use super::unit::units_of;
 use crate::disk::Crash;
@@ -41,12 +42,22 @@ pub(crate) struct Device {
     pub(crate) actor: usize,
     pub(crate) files: Storage,
     state: Storage,
+    vault: Option<Vault>,
     connection: Arc<Mutex<Connection>>,
     is_full: Arc<AtomicBool>,
     pub(crate) processes: Vec<Option<Process>>,
     backup: Option<Backup>,
     /// The working directory while it is not there.
     away: Option<Storage>,
+}
+
+/// What a device has for a folder in which devices meet.
+#[derive(Clone)]
+struct Vault {
+    /// Its own order, and what it keeps of all logs.
+    home: Storage,
+    /// Its copy of the folder.
+    folder: Storage,
 }
 
 /// A process that syncs.
@@ -56,13 +67,15 @@ pub(crate) struct Process {
     pub(crate) started: usize,
     /// There was no space left at some time since.
     pub(crate) met_full: bool,
-    hands: [Hands; 2],
+    hands: [Hands; 4],
 }
 
 /// A copy of a device that was put aside.
 struct Backup {
     files: Storage,
     state: Storage,
+    /// What it keeps of all logs; the folder is not put back.
+    home: Option<Storage>,
     remembered: Remembered,
 }
 
@@ -72,6 +85,7 @@ impl Device {
         actor: usize,
         processes: usize,
         ground: Ground,
+        meeting: Meeting,
         numbers: &Arc<Numbers>,
     ) -> Device {
         let is_full: Arc<AtomicBool> = Arc::default();
@@ -80,7 +94,16 @@ impl Device {
             Ground::Crashing => Storage::crashing(seed, is_full.clone()),
         };
         let (files, state) = (storage(0), storage(1));
-        Device::with(number, actor, processes, files, state, is_full)
+        let vault = match meeting {
+            Meeting::Log => None,
+            Meeting::Vault => Some(Vault { home: storage(2), folder: storage(3) }),
+        };
+        Device::with(number, actor, processes, files, state, vault, is_full)
+    }
+
+    /// Returns its copy of the folder in which devices meet.
+    pub(crate) fn folder(&self) -> Option<&Storage> {
+        self.vault.as_ref().map(|vault| &vault.folder)
     }
 
     fn with(
@@ -89,11 +112,23 @@ impl Device {
         processes: usize,
         files: Storage,
         state: Storage,
+        vault: Option<Vault>,
         is_full: Arc<AtomicBool>,
     ) -> Device {
         let processes = (0..processes).map(|_| None).collect();
         let connection = Arc::default();
-        Device { number, actor, files, state, connection, is_full, processes, backup: None, away: None }
+        Device {
+            number,
+            actor,
+            files,
+            state,
+            vault,
+            connection,
+            is_full,
+            processes,
+            backup: None,
+            away: None,
+        }
     }
 
     /// Returns a new device with a copy of files and state as they are now, whatever is under way.
@@ -101,7 +136,11 @@ impl Device {
         let is_full: Arc<AtomicBool> = Arc::default();
         let files = self.at_home().copy(is_full.clone());
         let state = self.state.copy(is_full.clone());
-        Device::with(number, actor, processes, files, state, is_full)
+        let vault = self.vault.as_ref().map(|vault| Vault {
+            home: vault.home.copy(is_full.clone()),
+            folder: vault.folder.copy(is_full.clone()),
+        });
+        Device::with(number, actor, processes, files, state, vault, is_full)
     }
 
     /// Returns the working directory, wherever it is.
@@ -173,7 +212,8 @@ impl Device {
     pub(crate) fn back_up(&mut self, remembered: Remembered) {
         let (files, state) =
             (self.at_home().copy(self.is_full.clone()), self.state.copy(self.is_full.clone()));
-        self.backup = Some(Backup { files, state, remembered });
+        let home = self.vault.as_ref().map(|vault| vault.home.copy(self.is_full.clone()));
+        self.backup = Some(Backup { files, state, home, remembered });
     }
 
     /// Puts back what was copied; returns what the copy remembers, and its units.
@@ -182,6 +222,9 @@ impl Device {
         self.away = None;
         self.files = backup.files.copy(self.is_full.clone());
         self.state = backup.state.copy(self.is_full.clone());
+        if let (Some(vault), Some(home)) = (&mut self.vault, &backup.home) {
+            vault.home = home.copy(self.is_full.clone());
+        }
         Some((backup.remembered.clone(), units(&backup.files)))
     }
 
@@ -189,7 +232,7 @@ impl Device {
     pub(crate) fn die(&mut self, process: usize, random: &mut Random) -> bool {
         let Some(process) = self.processes.get_mut(process).and_then(Option::take) else { return false };
         drop(process.running);
-        for (storage, hands) in [&self.files, &self.state].into_iter().zip(&process.hands) {
+        for (storage, hands) in self.storages().zip(&process.hands) {
             storage.tear(hands, random);
         }
         if !self.is_syncing() {
@@ -200,7 +243,8 @@ impl Device {
 
     /// Lets a process die in the middle of a call of the disk, soon; returns whether there is one that crashes.
     pub(crate) fn plan_crash(&self, random: &mut Random) -> bool {
-        let storage = if random.coin() { &self.files } else { &self.state };
+        let storages: Vec<&Storage> = self.storages().collect();
+        let storage = storages[random.between(0, storages.len() - 1)];
         if let Storage::Crashing(crashing) = storage {
             match random.coin() {
                 true => crashing.plan_crash(random.between(1, MAX_CALLS)),
@@ -229,10 +273,16 @@ impl Device {
     }
 
     fn disks(&self) -> impl Iterator<Item = &Crashing> {
-        [&self.files, &self.state].into_iter().filter_map(|storage| match storage {
+        self.storages().filter_map(|storage| match storage {
             Storage::Crashing(crashing) => Some(crashing),
             Storage::Memory(_) => None,
         })
+    }
+
+    /// Returns everything it stores something in.
+    fn storages(&self) -> impl Iterator<Item = &Storage> {
+        let vault = self.vault.iter().flat_map(|vault| [&vault.home, &vault.folder]);
+        [&self.files, &self.state].into_iter().chain(vault)
     }
 
     /// Starts a sync.
@@ -246,11 +296,13 @@ impl Device {
         deletions: Deletions,
     ) {
         let number = self.number;
-        let hands: [Hands; 2] = Default::default();
+        let hands: [Hands; 4] = Default::default();
         let opened = (self.files.open(&hands[0]), self.state.open(&hands[1]));
         let (faults, choices) = (stream(seed, Stream::Faults), stream(seed, Stream::Store));
         let link = Link::new(wire.clone(), self.connection.clone(), number, faults, choices);
         let remote: Arc<dyn Backend> = Arc::new(link);
+        let vault =
+            self.vault.as_ref().map(|vault| (vault.home.open(&hands[2]), vault.folder.open(&hands[3])));
         let ids = SeededIds { random: Mutex::new(stream(seed, Stream::Ids)) };
         let clock = Jumping { random: AtomicU64::new(stream(seed, Stream::Clock).number()) };
         let mut folding = stream(seed, Stream::Folding);
@@ -260,25 +312,48 @@ impl Device {
         let running = async move {
             let (files, state) = (opened.0.map_err(Trouble::Local)?, opened.1.map_err(Trouble::Local)?);
             let author = Author { device: format!("device {number}"), agent: None, session: None };
-            let mut replica = Replica::open(files, state, remote, &ids).await?;
             let context = Context { deletions, intervals, ..Context::new(&clock, &ids, &author) };
-            match task {
-                Task::Sync => replica.sync(context).await,
-                Task::Compact => {
-                    let report = replica.sync(context).await?;
-                    replica.compact(context).await?;
-                    Ok(report)
+            let Some((home, folder)) = vault else {
+                let mut replica = Replica::open(files, state, remote, &ids).await?;
+                return sync(&mut replica, context, task).await;
+            };
+            let (home, folder) = (home.map_err(Trouble::Local)?, folder.map_err(Trouble::Remote)?);
+            let mut bridge = Bridge::open(folder.clone(), home.clone(), &ids).await?;
+            bridge.prepare(context).await?;
+            let mut replica = Replica::open(files, state, Arc::new(Apart::new(home, folder)), &ids).await?;
+            let mut report = sync(&mut replica, context, Task::Sync).await?;
+            let carried = bridge.carry(context).await?;
+            if carried.taken > 0 || task != Task::Sync {
+                let second = sync(&mut replica, context, task).await?;
+                report.published += second.published;
+                report.taken += second.taken;
+                report.held = second.held;
+                report.waiting_deletions = second.waiting_deletions;
+                if second.published > 0 {
+                    bridge.carry(context).await?;
                 }
-                Task::Mirror => {
-                    let report = replica.sync(context).await?;
-                    replica.mirror(context).await?;
-                    Ok(report)
-                }
-                Task::Reconcile => replica.reconcile(context, Mirror::On).await,
             }
+            Ok(report)
         };
         let met_full = self.is_full();
         self.processes[process] = Some(Process { running: Box::pin(running), started, met_full, hands });
+    }
+}
+
+async fn sync(replica: &mut Replica, context: Context<'_>, task: Task) -> Result<Report, Trouble> {
+    match task {
+        Task::Sync => replica.sync(context).await,
+        Task::Compact => {
+            let report = replica.sync(context).await?;
+            replica.compact(context).await?;
+            Ok(report)
+        }
+        Task::Mirror => {
+            let report = replica.sync(context).await?;
+            replica.mirror(context).await?;
+            Ok(report)
+        }
+        Task::Reconcile => replica.reconcile(context, Mirror::On).await,
     }
 }
 

@@ -42,10 +42,20 @@ pub(crate) fn stream(seed: u64, who: Stream) -> Random {
     Random::new(Random::new(seed ^ who.wrapping_mul(0x2545_f491_4f6c_dd1d)).number())
 }
 
+/// Where the devices meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meeting {
+    /// At one log, in a remote.
+    Log,
+    /// In a folder that a sync client replicates.
+    Vault,
+}
+
 /// Everything that is going to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     pub(crate) seed: u64,
+    pub(crate) meeting: Meeting,
     pub(crate) devices: Vec<Planned>,
     pub(crate) model: Model,
     pub(crate) weather: Weather,
@@ -236,6 +246,11 @@ struct Mood {
 impl Schedule {
     /// Returns the schedule of a seed.
     pub fn of(seed: u64) -> Schedule {
+        Schedule::at(Meeting::Log, seed)
+    }
+
+    /// Returns the schedule of a seed, somewhere.
+    pub fn at(meeting: Meeting, seed: u64) -> Schedule {
         let mut random = Random::new(seed);
         let count = random.between(1, 4);
         let model = Model::any(&mut random);
@@ -256,9 +271,19 @@ impl Schedule {
         };
         // What comes from the mirror is in files that no log knows yet: if those vanish, nobody can tell.
         let swarm = Swarm { vanishing: swarm.vanishing && !swarm.mirror, ..swarm };
+        let swarm = match meeting {
+            Meeting::Log => swarm,
+            // A device's own order is its own: nobody forges it.
+            // A machine that is copied with its disk, inode by inode, writes as the same device.
+            Meeting::Vault => {
+                let copies = swarm.copies && ground == Ground::Memory;
+                Swarm { forgery: false, mirror: false, copies, ..swarm }
+            }
+        };
         let planned = |begins, random: &mut Random| Planned { begins, processes: random.between(1, 2) };
         let mut schedule = Schedule {
             seed,
+            meeting,
             devices: (0..count).map(|_| planned(Begins::Empty, &mut random)).collect(),
             model,
             weather,
@@ -361,6 +386,7 @@ impl Schedule {
             23..=38 => What::Sync { device, process, task: swarm.task(random) },
             39..=41 => What::Die { device, process },
             42 | 43 => What::Stop { device },
+            44..=47 if self.meeting == Meeting::Vault => What::Arrive,
             44..=47 if flip(&mut mood.is_offline) => What::GoOffline { device },
             44..=47 => What::ComeOnline { device },
             48..=53 => What::Arrive,

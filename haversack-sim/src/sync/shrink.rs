@@ -21,7 +21,7 @@ pub struct Shrunk {
 
 /// Shrinks the schedule of a run that fails; `None` if it does not.
 pub fn shrink(run: Run) -> Option<Shrunk> {
-    let schedule = Schedule::of(run.seed);
+    let schedule = Schedule::at(run.meeting, run.seed);
     let failure = play(&schedule, run.planted).err()?;
     let broken = failure.broken;
     let mut search = Search { best: Shrunk { schedule, failure }, broken, planted: run.planted, tries: 0 };

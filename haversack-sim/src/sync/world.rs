@@ -10,13 +10,14 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use haversack::sync::{Deletions, Report, Trouble};
 use haversack_store::ErrorKind;
 
+use super::client::{Client, Whole};
 use super::crashing;
 use super::device::{Device, MAX_CALLS};
 use super::failure::{Broken, Failure};
 use super::link::Wire;
 use super::memory::Numbers;
 use super::oracle::Oracle;
-use super::schedule::{Action, Begins, Schedule, Stream, Task, What, stream};
+use super::schedule::{Action, Begins, Meeting, Schedule, Stream, Task, What, stream};
 use super::sheet::Sheets;
 use super::storage::Storage;
 use super::user::{Edit, Intention};
@@ -26,6 +27,9 @@ use crate::random::Random;
 
 /// How many effects a process makes at most before it dies in the middle of one.
 const MAX_LAST_EFFECTS: usize = 60;
+
+/// The most paths that a client carries at a time.
+const MAX_CARRIED: usize = 12;
 
 /// How a schedule ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +46,8 @@ pub struct Ended {
 pub(crate) struct World<'a> {
     schedule: &'a Schedule,
     wire: Arc<Wire>,
+    /// What carries a folder between devices, if that is where they meet.
+    client: Client,
     numbers: Arc<Numbers>,
     devices: BTreeMap<usize, Device>,
     oracle: Oracle,
@@ -66,12 +72,14 @@ impl<'a> World<'a> {
         for (number, planned) in schedule.devices.iter().enumerate() {
             if planned.begins == Begins::Empty {
                 let (actor, ground) = (oracle.actor(), schedule.ground);
-                devices.insert(number, Device::new(number, actor, planned.processes, ground, &numbers));
+                let (processes, meeting) = (planned.processes, schedule.meeting);
+                devices.insert(number, Device::new(number, actor, processes, ground, meeting, &numbers));
             }
         }
         World {
             schedule,
             wire: Wire::new(schedule.model, schedule.weather),
+            client: Client::default(),
             numbers,
             devices,
             oracle,
@@ -136,6 +144,12 @@ impl<'a> World<'a> {
                 }
                 self.note(format!("{device}: {}", if is_offline { "goes offline" } else { "is online" }));
             }
+            What::Arrive if self.schedule.meeting == Meeting::Vault => {
+                let mut random = stream(action.seed, Stream::Store);
+                for _ in 0..random.between(1, MAX_CARRIED) {
+                    self.carry_one(Whole::Sometimes, &mut random);
+                }
+            }
             What::Arrive => {
                 if let Some(at) = self.wire.deliver_late(&mut stream(action.seed, Stream::Store)) {
                     self.note(format!("a late request arrives at {at}"));
@@ -159,6 +173,21 @@ impl<'a> World<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Lets the client carry one path to or from some device; returns whether there was anything to carry.
+    fn carry_one(&mut self, whole: Whole, random: &mut Random) -> bool {
+        let numbers: Vec<usize> = self.devices.keys().copied().collect();
+        let Some(last) = numbers.len().checked_sub(1) else { return false };
+        let first = random.between(0, last);
+        for number in numbers.iter().cycle().skip(first).take(numbers.len()) {
+            let Some(folder) = self.devices.get(number).and_then(Device::folder) else { continue };
+            if let Some(carried) = self.client.step(*number, folder, whole, random) {
+                self.note(carried);
+                return true;
+            }
+        }
+        false
     }
 
     /// Starts a sync in a process that has none.
@@ -271,6 +300,7 @@ impl<'a> World<'a> {
         let actor = self.oracle.copied(&remembered, &device.units());
         let copy = device.copy(to, actor, planned.processes);
         self.devices.insert(to, copy);
+        self.client.copy(from, to);
         self.note(format!("{from}: is copied to {to}"));
     }
 

@@ -12,5 +12,6 @@ mod remembered;
 mod sync;
 mod twice;
 mod twins;
+mod vault;
 mod verbs;
 mod world;

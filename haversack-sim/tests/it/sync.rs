@@ -78,7 +78,7 @@ fn every_planted_mistake_is_found() {
     for planted in Planted::ALL {
         let (_, seed) = BITES.iter().find(|(bite, _)| *bite == planted).expect("a seed for every mistake");
         assert_eq!(run(Run::of(*seed)).err(), None, "seed {seed} without a mistake");
-        let found = run(Run { seed: *seed, planted: Some(planted) });
+        let found = run(Run { planted: Some(planted), ..Run::of(*seed) });
         assert!(
             found.is_err(),
             "{planted:?} is not found by seed {seed}: cargo xtask sim --mutants finds another"
@@ -114,7 +114,7 @@ fn what_fails_shrinks_to_a_few_actions() {
         [(Planted::NewestWins, 12), (Planted::LostAnswerMeansOurs, 12), (Planted::NoSyncLock, 16)]
     {
         let (_, seed) = BITES.iter().find(|(bite, _)| *bite == planted).expect("a seed for every mistake");
-        let run = Run { seed: *seed, planted: Some(planted) };
+        let run = Run { planted: Some(planted), ..Run::of(*seed) };
         let shrunk = shrink(run).expect("it fails");
         assert!(shrunk.schedule.len() <= most, "{planted:?}: {} actions are left", shrunk.schedule.len());
         let again = play(&shrunk.schedule, run.planted).expect_err("it still fails");

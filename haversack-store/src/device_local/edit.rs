@@ -318,12 +318,13 @@ impl<F: Fs> Core<F> {
         let stat = self.fs.stat_file(&file).map_err(|error| job.failed(&self.fs, error))?;
         expect_file(job.operation, &job.place.locator, stat.kind)?;
         job.answer = Done::Appended(Appended { offset: stat.size, displaced: None });
-        if stat.links == 1 {
+        if stat.links == 1 && self.fs.grows_in_place() {
             job.plan = Plan::Extend { offset: stat.size, inode: stat.inode, durability };
             job.file = Some(file);
             return Ok(());
         }
-        // The file has another name, perhaps outside the root: what is under that name must not change.
+        // The file has another name, perhaps outside the root: what is under that name must not change. Or nobody
+        // may see half of it.
         let (current, stat) = self.load(job.operation, &job.place)?;
         let mut whole = BytesMut::with_capacity(current.len() + job.bytes.len());
         whole.extend_from_slice(&current);

@@ -98,6 +98,13 @@ pub trait Fs: fmt::Debug + Send + Sync + 'static {
 
     /// Tells whether [`Target::Exchanged`] works here.
     fn can_exchange(&self) -> bool;
+
+    /// Tells whether a file may grow where it is, or is written anew by whoever appends to it.
+    ///
+    /// What grows can be seen half-grown, by programs that take no lock.
+    fn grows_in_place(&self) -> bool {
+        true
+    }
 }
 
 /// What may be at the new name of a rename.

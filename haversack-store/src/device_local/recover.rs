@@ -48,14 +48,21 @@ impl<F: Fs> Core<F> {
         self.fs.set_note(&[]).map_err(|error| Error::from_io(Operation::Recover, "the note", error))
     }
 
-    /// Makes durable which names there are in the directory that holds `at`: whoever gave or took one died before it did.
+    /// Makes durable which names there are in the directory that holds `at`, and in those above it: whoever gave or took one, or made them,
+    /// died before it did.
     fn settle_names(&self, at: &Locator) -> Result<()> {
-        let parent = at.parent().unwrap_or_else(Locator::root);
-        let dir = match walk::find_dir(&self.fs, Operation::Recover, &parent) {
-            Err(error) if no_longer_there(&error) => return Ok(()),
-            found => found?,
-        };
-        self.fs.sync_dir(&dir).map_err(|error| Error::from_io(Operation::Recover, parent.as_str(), error))
+        let mut at = at.clone();
+        while let Some(parent) = at.parent() {
+            match walk::find_dir(&self.fs, Operation::Recover, &parent) {
+                Err(error) if no_longer_there(&error) => {}
+                found => self
+                    .fs
+                    .sync_dir(&*found?)
+                    .map_err(|error| Error::from_io(Operation::Recover, parent.as_str(), error))?,
+            }
+            at = parent;
+        }
+        Ok(())
     }
 
     /// Cleans up working names that a scan met, if no writer is alive that could own them.

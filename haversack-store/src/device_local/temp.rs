@@ -12,10 +12,13 @@
 //! `<wrote>` and `<read>` are the first 128 bits of the contents' hashes. `<target>` is the first 64 bits of the
 //! hash of the target's name: its bearer is there to be compared. What a delete took away has no such
 //! bearer, so `<name>` is the name itself, or the beginning of one that is too long.
+//!
+//! In a folder that a sync client replicates the disk spells them so that the client leaves them alone, a little longer
+//! ([`vault`](crate::vault)).
 
 use std::fmt;
 
-use crate::locator::{MAX_SEGMENT_BYTES, OWN_PREFIX};
+use crate::locator::{MAX_SEGMENT_BYTES, OWN_PREFIX, SHY_PREFIX, SHY_SUFFIX};
 use crate::version::Version;
 
 /// The short hash of a content, as working names carry it.
@@ -84,7 +87,9 @@ impl Temp {
     /// Returns the working name for what a conditional delete takes away from `name`.
     pub(super) fn gone(read: Digest, name: &str) -> Temp {
         let taken = Temp::Gone { read, name: String::new() }.to_string().len();
-        let mut end = name.len().min(MAX_SEGMENT_BYTES - taken);
+        // Room for the longer spelling too.
+        let longer = SHY_PREFIX.len() - OWN_PREFIX.len() + SHY_SUFFIX.len();
+        let mut end = name.len().min(MAX_SEGMENT_BYTES - taken - longer);
         while !name.is_char_boundary(end) {
             end -= 1;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haversack_store::conformance::Subject;
-use haversack_store::{Backend, Cached, DeviceLocal, Faulty, InMemory, Locator, Overlay, Prefixed};
+use haversack_store::{Backend, Cached, DeviceLocal, Faulty, InMemory, Locator, Overlay, Prefixed, Vault};
 use tempfile::TempDir;
 
 /// An empty directory with its locks beside it.
@@ -40,6 +40,14 @@ impl Subject for Directory {
 haversack_store::conformance!(device_local, Directory::new());
 
 haversack_store::conformance!(device_local_without_exchange, Directory::without_exchange());
+
+haversack_store::conformance!(vault, {
+    let directory = Directory::new();
+    move || {
+        let vault = Vault::open(directory.root(), directory.base.path().join("locks")).expect("it opens");
+        Arc::new(vault) as Arc<dyn Backend>
+    }
+});
 
 haversack_store::conformance!(memory, {
     let backend = Arc::new(InMemory::new());

@@ -4,8 +4,10 @@
 
 mod disks;
 mod editors;
+mod folders;
 mod links;
 mod names;
+mod placeholders;
 mod processes;
 mod races;
 

@@ -14,7 +14,8 @@ fn a_refusal_creates_nothing() {
     let encrypted = Capabilities { encryption: true, ..Capabilities::default() };
     for (name, required, kind) in [
         ("device-local", &encrypted, ErrorKind::Unsupported),
-        ("vault", &Capabilities::default(), ErrorKind::Unsupported),
+        ("vault", &encrypted, ErrorKind::Unsupported),
+        ("vault", &Capabilities::default(), ErrorKind::Invalid),
         ("nowhere", &Capabilities::default(), ErrorKind::Invalid),
         ("", &Capabilities::default(), ErrorKind::Invalid),
     ] {

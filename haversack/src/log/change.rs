@@ -50,6 +50,8 @@ pub enum What {
         size: u64,
         /// The content.
         content: Carried,
+        /// What it was made from, if somebody deleted that and its author had not known: it stood against the deletion.
+        from: Option<ContentHash>,
     },
     /// Something is added to its end.
     Append {
@@ -102,7 +104,7 @@ impl What {
     /// Refuses what contradicts itself.
     pub(super) fn check(&self) -> Result<(), Unfit> {
         match self {
-            What::Put { hash, size, content } => check_whole(hash, *size, content),
+            What::Put { hash, size, content, .. } => check_whole(hash, *size, content),
             What::Append { base_size, size, added, .. } => {
                 let Some(length) = size.checked_sub(*base_size) else {
                     return Err(Unfit::wrong("an append makes a file smaller"));
@@ -162,6 +164,8 @@ struct PutLine {
     inline: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<ContentHash>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    from: Option<ContentHash>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -183,9 +187,9 @@ impl Line {
     pub(super) fn of(change: &FileChange) -> Line {
         let mut line = Line { at: change.locator.to_string(), put: None, append: None, delete: None };
         match &change.what {
-            What::Put { hash, size, content } => {
+            What::Put { hash, size, content, from } => {
                 let (inline, object) = lines_of(content);
-                line.put = Some(PutLine { hash: *hash, size: *size, inline, object });
+                line.put = Some(PutLine { hash: *hash, size: *size, inline, object, from: *from });
             }
             What::Append { base, base_size, hash, size, added } => {
                 let (inline, object) = lines_of(added);
@@ -202,7 +206,7 @@ impl Line {
         let what = match (&self.put, &self.append, &self.delete) {
             (Some(put), None, None) => {
                 let content = carried(put.inline, put.object, parts)?;
-                What::Put { hash: put.hash, size: put.size, content }
+                What::Put { hash: put.hash, size: put.size, content, from: put.from }
             }
             (None, Some(append), None) => {
                 let added = carried(append.inline, append.object, parts)?;

@@ -9,13 +9,15 @@
 //!
 //! If both sides replaced the same lines, the second passage comes under a note that names its device.
 //!
+//! A line that one side removed and the other only put elsewhere is gone.
+//!
 //! A line that says nothing (blank, a rule, a fence) is one of many; it counts as the same only behind the same line. Otherwise the
 //! blank line of a paragraph that is gone would be found again below one that is new.
 //!
 //! Lines are compared without their endings. The ending of a line that stays is merged like the line: whoever changed it
 //! wins. A line that something comes after gets an ending if it had none.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use haversack_store::Bytes;
@@ -126,8 +128,13 @@ impl Line<'_> {
 pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
     let mut ids = Ids::default();
     let base = split(base, &mut ids);
-    let sides = [split(first.bytes, &mut ids), split(second.bytes, &mut ids)];
-    let places = [align(&base, &sides[0]), align(&base, &sides[1])];
+    let mut sides = [split(first.bytes, &mut ids), split(second.bytes, &mut ids)];
+    let mut places = [align(&base, &sides[0]), align(&base, &sides[1])];
+    let gone = [moved_away(&base, &sides, &places, 0), moved_away(&base, &sides, &places, 1)];
+    for (side, gone) in gone.iter().enumerate().filter(|(_, gone)| !gone.is_empty()) {
+        sides[side].retain(|line| !gone.contains(&line.id));
+        places[side] = align(&base, &sides[side]);
+    }
     let changes = changes(&base, &sides, &places);
     let devices = [first.device, second.device];
     let front_matter = front_matter(&base);
@@ -174,6 +181,35 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
         merged[*at].text = note.as_bytes();
     }
     Merged { bytes: joined(&merged), copy: None, both_kept: !notes.is_empty() }
+}
+
+/// Returns the lines that one side put elsewhere and the other removed, as far as they can be told apart.
+fn moved_away(
+    base: &[Line<'_>],
+    sides: &[Vec<Line<'_>>; 2],
+    places: &[Vec<Option<usize>>; 2],
+    side: usize,
+) -> HashSet<u32> {
+    let stays: HashSet<usize> = places[side].iter().flatten().copied().collect();
+    let new = sides[side].iter().enumerate().filter(|(at, line)| !stays.contains(at) && !line.is_mute());
+    let mut moved: HashMap<u32, usize> = new.map(|(_, line)| (line.id, 0)).collect();
+    if moved.is_empty() {
+        return HashSet::new();
+    }
+    let mut counted = |lines: &[Line<'_>]| {
+        for line in lines {
+            if let Some(count) = moved.get_mut(&line.id) {
+                *count += 1;
+            }
+        }
+    };
+    counted(base);
+    counted(&sides[side]);
+    let removed: HashSet<u32> = sides[1 - side].iter().map(|line| line.id).collect();
+    let in_base: HashSet<u32> = base.iter().map(|line| line.id).collect();
+    // Once in the base and once here.
+    let moved = moved.into_iter().filter(|(id, count)| *count == 2 && in_base.contains(id));
+    moved.map(|(id, _)| id).filter(|id| !removed.contains(id)).collect()
 }
 
 /// The numbers by which the lines of one merge are known.

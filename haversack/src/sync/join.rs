@@ -9,17 +9,12 @@ use haversack_store::{Bytes, Locator};
 
 use super::many::{self, many};
 use super::plan::{Elsewhere, Reach};
-use super::planted::{Planted, has};
 use super::progress::Stage;
-use super::state::{Advance, BaseLine, Head};
+use super::state::{Advance, BaseLine};
 use super::take_in::{Brought, Work};
 use super::{Context, Replica, Report, Trouble};
-use crate::ids::{ContentHash, Position, StoreId};
-use crate::log::layout::{self, Item};
-use crate::log::{self, Checkpoint, Commit, Content, Place, unpack};
-
-/// How many checkpoints are tried before the log is read from its start.
-const MAX_CHECKPOINTS: usize = 3;
+use crate::ids::{ContentHash, StoreId};
+use crate::log::{self, Checkpoint, Content, Place, unpack};
 
 /// The most files that are put in place under one record.
 const MAX_PORTION_FILES: usize = 2_000;
@@ -46,7 +41,9 @@ impl Replica {
         store: StoreId,
         report: &mut Report,
     ) -> Result<(), Trouble> {
-        let Some((checkpoint, head)) = self.newest_checkpoint(context, store).await? else { return Ok(()) };
+        let Some((checkpoint, head)) = self.remote.newest_checkpoint(context.patience, store).await? else {
+            return Ok(());
+        };
         // Contents are fetched afterwards, and what is here already waits for the rest of the log; but what is here and the same becomes
         // a base now, and its content is kept before somebody changes it.
         let found = self.look().await?;
@@ -74,60 +71,12 @@ impl Replica {
         self.take_in_some(context, store, brought, report).await
     }
 
-    /// Returns the newest checkpoint that the log confirms.
-    pub(super) async fn newest_checkpoint(
-        &self,
-        context: Context<'_>,
-        store: StoreId,
-    ) -> Result<Option<(Checkpoint, Head)>, Trouble> {
-        let items = self.remote.items(context.patience, &layout::checkpoints(), None).await?;
-        let positions = items.into_iter().rev().filter_map(|(item, _)| match item {
-            Item::Checkpoint(position) => Some(position),
-            _ => None,
-        });
-        for position in positions.take(MAX_CHECKPOINTS) {
-            if let Some(found) = self.checkpoint(context, store, position).await? {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns a checkpoint, if the log confirms it.
-    ///
-    /// Anybody may have written it: one that is damaged or forged is no worse than none.
-    async fn checkpoint(
-        &self,
-        context: Context<'_>,
-        store: StoreId,
-        position: Position,
-    ) -> Result<Option<(Checkpoint, Head)>, Trouble> {
-        let at = self.remote.read(context.patience, &layout::checkpoint(position)).await?;
-        let Some(checkpoint) = at.and_then(|at| Checkpoint::decode(&at.bytes).ok()) else { return Ok(None) };
-        let at = match self.remote.at(context.patience, position).await {
-            Ok(Some(at)) => at,
-            // Nothing confirms it.
-            Ok(None) | Err(Trouble::Damaged { .. }) => return Ok(None),
-            Err(trouble) => return Err(trouble),
-        };
-        let Ok(commit) = Commit::decode(&at.bytes) else { return Ok(None) };
-        let hash = ContentHash::of(&at.bytes);
-        let is_confirmed = (checkpoint.store, checkpoint.position) == (store, position)
-            && (commit.store, commit.position) == (store, position)
-            && (checkpoint.commit, checkpoint.state) == (hash, commit.state);
-        if !is_confirmed && !has(Planted::CheckpointUnverified) {
-            return Ok(None);
-        }
-        let version = at.version.map(|version| version.to_string());
-        Ok(Some((checkpoint, Head { position, hash, version })))
-    }
-
     /// Returns the checkpoint that this replica started from: it knows where contents are that were not fetched.
     async fn joined(&self, context: Context<'_>) -> Result<Option<Checkpoint>, Trouble> {
         let (Some(store), Some(position)) = (self.state.known.store, self.state.known.joined) else {
             return Ok(None);
         };
-        Ok(self.checkpoint(context, store, position).await?.map(|(checkpoint, _)| checkpoint))
+        Ok(self.remote.checkpoint(context.patience, store, position).await?.map(|(checkpoint, _)| checkpoint))
     }
 
     /// Puts files in place that are not here yet.

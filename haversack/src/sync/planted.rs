@@ -59,6 +59,20 @@ pub enum Planted {
     SegmentIgnored,
     /// What a process that was killed wrote is taken for durable, because it can be read: a test of its own finds it, schedules hardly do.
     SeenIsDurable,
+    /// In a vault: a commit goes out as if its author had read all that has arrived.
+    SeenIsEverything,
+    /// In a vault: an entry is read though something is missing that its author had read.
+    GapsAreRead,
+    /// In a vault: what two devices made is put together without what both had read.
+    NoCommonStart,
+    /// In a vault: what others' entries come to is given out as a change of one's own.
+    MergesAreCommits,
+    /// In a vault: half an entry is taken for one that changes nothing.
+    HalfIsRead,
+    /// In a vault: what merges came to is put into the folder without a word.
+    MergesAreNotAnnounced,
+    /// In a vault: a plain file that no log names is taken for an edit at once.
+    StrangeIsAnEdit,
 }
 
 impl Planted {
@@ -90,6 +104,17 @@ impl Planted {
         Planted::CheckpointUnverified,
         Planted::ForeignOverwritten,
         Planted::SegmentIgnored,
+    ];
+
+    /// Every mistake that schedules over a vault are to find.
+    pub const IN_A_VAULT: [Planted; 7] = [
+        Planted::SeenIsEverything,
+        Planted::GapsAreRead,
+        Planted::NoCommonStart,
+        Planted::MergesAreCommits,
+        Planted::HalfIsRead,
+        Planted::MergesAreNotAnnounced,
+        Planted::StrangeIsAnEdit,
     ];
 }
 

@@ -245,7 +245,10 @@ impl Replica {
                 Some(base) => {
                     What::Append { base: base.hash, base_size: base.size, hash, size, added: carried }
                 }
-                None => What::Put { hash, size, content: carried },
+                None => {
+                    let from = self.state.known.before.get(locator).copied().filter(|_| base.is_none());
+                    What::Put { hash, size, content: carried, from }
+                }
             };
             changes.push(FileChange { locator: locator.clone(), what });
         }

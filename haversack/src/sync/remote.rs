@@ -14,11 +14,15 @@ use haversack_store::{
 use super::Trouble;
 use super::patience::Patience;
 use super::planted::{Planted, has};
+use super::state::Head;
 use crate::clock::Clock;
 use crate::frame::BadFrame;
 use crate::ids::{ContentHash, Ids, Position, StoreId};
 use crate::log::layout::{self, Item};
-use crate::log::{Commit, Folded, Segment, StoreFile};
+use crate::log::{Checkpoint, Commit, Folded, Segment, StoreFile};
+
+/// How many checkpoints are tried before the log is read from its start.
+const MAX_CHECKPOINTS: usize = 3;
 
 /// How often a request is repeated.
 const MAX_REPETITIONS: usize = 4;
@@ -157,6 +161,54 @@ impl Remote {
         let segment = Arc::new(segment);
         *self.segment.lock().unwrap_or_else(PoisonError::into_inner) = Some(segment.clone());
         Ok(Some(segment))
+    }
+
+    /// Returns the newest checkpoint that the log confirms.
+    pub(crate) async fn newest_checkpoint(
+        &self,
+        patience: &dyn Patience,
+        store: StoreId,
+    ) -> Result<Option<(Checkpoint, Head)>, Trouble> {
+        let items = self.items(patience, &layout::checkpoints(), None).await?;
+        let positions = items.into_iter().rev().filter_map(|(item, _)| match item {
+            Item::Checkpoint(position) => Some(position),
+            _ => None,
+        });
+        for position in positions.take(MAX_CHECKPOINTS) {
+            if let Some(found) = self.checkpoint(patience, store, position).await? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a checkpoint, if the log confirms it.
+    ///
+    /// Anybody may have written it: one that is damaged or forged is no worse than none.
+    pub(crate) async fn checkpoint(
+        &self,
+        patience: &dyn Patience,
+        store: StoreId,
+        position: Position,
+    ) -> Result<Option<(Checkpoint, Head)>, Trouble> {
+        let at = self.read(patience, &layout::checkpoint(position)).await?;
+        let Some(checkpoint) = at.and_then(|at| Checkpoint::decode(&at.bytes).ok()) else { return Ok(None) };
+        let at = match self.at(patience, position).await {
+            Ok(Some(at)) => at,
+            // Nothing confirms it.
+            Ok(None) | Err(Trouble::Damaged { .. }) => return Ok(None),
+            Err(trouble) => return Err(trouble),
+        };
+        let Ok(commit) = Commit::decode(&at.bytes) else { return Ok(None) };
+        let hash = ContentHash::of(&at.bytes);
+        let is_confirmed = (checkpoint.store, checkpoint.position) == (store, position)
+            && (commit.store, commit.position) == (store, position)
+            && (checkpoint.commit, checkpoint.state) == (hash, commit.state);
+        if !is_confirmed && !has(Planted::CheckpointUnverified) {
+            return Ok(None);
+        }
+        let version = at.version.map(|version| version.to_string());
+        Ok(Some((checkpoint, Head { position, hash, version })))
     }
 
     /// Tries to create a position.

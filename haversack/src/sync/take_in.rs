@@ -118,7 +118,9 @@ impl Replica {
                         }
                         continue;
                     }
-                    What::Put { hash, size, content } => (hash, size, self.carried(context, content).await?),
+                    What::Put { hash, size, content, .. } => {
+                        (hash, size, self.carried(context, content).await?)
+                    }
                     What::Append { base, base_size, hash, size, added } => {
                         let base = match brought.contents.get(base) {
                             _ if has(Planted::AppendToAnything) => self.local(locator).await?,

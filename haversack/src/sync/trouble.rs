@@ -55,6 +55,8 @@ pub enum Trouble {
     Unclear(&'static str),
     /// All working files are gone at once: the directory was emptied or is not there.
     Vanished,
+    /// The folder where devices meet is empty: it is not mounted, or its client emptied it.
+    Emptied,
     /// Another device was faster again and again.
     Outrun,
 }
@@ -83,6 +85,7 @@ impl fmt::Display for Trouble {
             }
             Trouble::Unclear(what) => write!(f, "the remote does not return what it stored: {what}"),
             Trouble::Vanished => f.write_str("all files are gone at once; nothing was deleted anywhere"),
+            Trouble::Emptied => f.write_str("the folder is empty: it is not mounted, or was emptied"),
             Trouble::Outrun => f.write_str("other devices were faster again and again"),
         }
     }
@@ -100,6 +103,7 @@ impl StdError for Trouble {
             | Trouble::Unfit { .. }
             | Trouble::Unclear(_)
             | Trouble::Vanished
+            | Trouble::Emptied
             | Trouble::Outrun => None,
         }
     }

@@ -61,7 +61,7 @@ impl Replica {
         let mut upkeep = before;
         let now = head.position.number();
         if now >= number(upkeep.checkpoint) + checkpoint_commits {
-            let newest = self.newest_checkpoint(context, store).await?;
+            let newest = self.remote.newest_checkpoint(context.patience, store).await?;
             upkeep.checkpoint = newest.as_ref().map(|(_, head)| head.position);
             if now >= number(upkeep.checkpoint) + checkpoint_commits {
                 let written =

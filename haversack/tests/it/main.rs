@@ -10,4 +10,5 @@ mod storage;
 mod subjects;
 mod sync;
 mod tool;
+mod vault;
 mod verbs;

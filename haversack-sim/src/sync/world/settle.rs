@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use haversack::log::{Carried, Commit, What as Change};
 use haversack::sync::{Deletions, Mirror};
+use haversack::vault::Entry;
 use haversack_store::Locator;
 
-use super::{Ended, World};
+use super::{Ended, Whole, World};
 use crate::random::Random;
 use crate::sync::failure::{Broken, Failure};
 use crate::sync::oracle::There;
@@ -43,9 +44,11 @@ impl World<'_> {
         let files = self.agreed()?;
         self.reconcile(&numbers, &mut random)?;
         self.check_mirror(&files)?;
-        let changes = self.wire.changes();
+        self.carry_all(&mut random)?;
+        let changes = (self.wire.changes(), self.client.server().clone());
         self.sync_all(&numbers, &mut random)?;
-        if self.wire.changes() != changes {
+        self.carry_all(&mut random)?;
+        if (self.wire.changes(), self.client.server().clone()) != changes {
             return Err(Broken::NotConverged.because("one more round still writes"));
         }
         if self.agreed()? != files {
@@ -58,7 +61,8 @@ impl World<'_> {
             }
         }
         let trace = self.trace.finalize().to_hex()[..16].to_owned();
-        Ok(Ended { trace, effects: self.effects, commits: self.wire.all(&log()).len() })
+        let entries = self.client.server().keys().filter(|locator| locator.is_within(&log())).count();
+        Ok(Ended { trace, effects: self.effects, commits: self.wire.all(&log()).len() + entries })
     }
 
     /// Returns the files that all devices have.
@@ -76,9 +80,20 @@ impl World<'_> {
 
     fn sync_all(&mut self, numbers: &[usize], random: &mut Random) -> Result<(), Failure> {
         for number in numbers {
+            self.carry_all(random)?;
             self.run(*number, Task::Sync, random)?;
         }
         Ok(())
+    }
+
+    /// Lets the client carry everything.
+    fn carry_all(&mut self, random: &mut Random) -> Result<(), Failure> {
+        for _ in 0..MAX_EFFECTS {
+            if !self.carry_one(Whole::Always, random) {
+                return Ok(());
+            }
+        }
+        Err(Broken::NotConverged.because("the client does not come to an end"))
     }
 
     fn run(&mut self, number: usize, task: Task, random: &mut Random) -> Result<(), Failure> {
@@ -122,6 +137,13 @@ impl World<'_> {
     /// Returns what is in the log, to be read.
     pub(super) fn commits(&self) -> String {
         let mut shown = String::new();
+        for (locator, bytes) in self.client.server() {
+            let Ok(entry) = Entry::decode(bytes) else { continue };
+            shown.push_str(&format!("{locator} on {:?}\n", entry.seen));
+            for change in entry.commit.map(|commit| commit.changes).unwrap_or_default() {
+                shown.push_str(&format!("  {} {}\n", change.locator, brought(change.what)));
+            }
+        }
         for (locator, bytes) in self.wire.all(&log()) {
             match Commit::decode(&bytes) {
                 Ok(commit) => {

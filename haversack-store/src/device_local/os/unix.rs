@@ -36,7 +36,7 @@ fn convert(stat: rustix::fs::Stat) -> Stat {
     Stat {
         kind,
         size: u64::try_from(stat.st_size).unwrap_or(0),
-        mode: stat.st_mode & 0o7777,
+        mode: u32::try_from(widen(stat.st_mode)).unwrap_or(0) & 0o7777,
         links: widen(stat.st_nlink),
         inode: stat.st_ino,
         device: widen(stat.st_dev),
@@ -63,12 +63,20 @@ fn narrow(value: impl TryInto<i64>) -> i64 {
     value.try_into().unwrap_or(0)
 }
 
+/// Returns permission bits as the system counts them.
+fn permissions(mode: u32) -> Mode {
+    fn fitting<T: TryFrom<u32> + Default>(bits: u32) -> T {
+        T::try_from(bits).unwrap_or_default()
+    }
+    Mode::from_raw_mode(fitting(mode & 0o7777))
+}
+
 /// Gives a directory just made exactly `mode`, whatever the umask took away.
 pub(super) fn fix_mode(parent: &Dir, name: &str, mode: u32) -> io::Result<()> {
     if stat(parent, name)?.mode & 0o777 == mode {
         return Ok(());
     }
-    set_dir_mode(parent, name, Mode::from_raw_mode(mode))
+    set_dir_mode(parent, name, permissions(mode))
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -90,7 +98,7 @@ pub(super) fn fix_file_mode(file: &File, mode: u32) -> io::Result<()> {
     if stat_file(file)?.mode & 0o777 == mode {
         return Ok(());
     }
-    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
+    Ok(rustix::fs::fchmod(file, permissions(mode))?)
 }
 
 /// Returns the same directory with a handle that can be read and synced; cap-std's own cannot.

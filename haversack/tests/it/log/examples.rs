@@ -27,7 +27,10 @@ pub(super) fn position(number: u64) -> Position {
 pub(super) fn put(key: &str, content: &str) -> FileChange {
     let bytes = Bytes::copy_from_slice(content.as_bytes());
     let (hash, size) = (ContentHash::of(&bytes), length(&bytes));
-    FileChange { locator: at(key), what: What::Put { hash, size, content: Carried::Inline(bytes) } }
+    FileChange {
+        locator: at(key),
+        what: What::Put { hash, size, content: Carried::Inline(bytes), from: None },
+    }
 }
 
 pub(super) fn append(key: &str, base: &str, added: &str) -> FileChange {
@@ -74,7 +77,7 @@ pub(super) fn two_commits() -> (Commit, Commit, State) {
         put("log.jsonl", "{\"n\":1}\n"),
     ];
     let hash = ContentHash::of(b"a picture");
-    let what = What::Put { hash, size: 1_000_000, content: Carried::Object(hash) };
+    let what = What::Put { hash, size: 1_000_000, content: Carried::Object(hash), from: None };
     changes.push(FileChange { locator: at("images/é.png"), what });
     let first = commit(&state, 1, b"", changes);
     state.apply(&first).expect("fits");

@@ -244,7 +244,7 @@ fn what_cannot_be_read_is_not_written() {
     let content = Carried::Inline(Bytes::from_static(b"one"));
     for (hash, size) in [(ContentHash::of(b"one"), 4), (ContentHash::of(b"two"), length(b"one"))] {
         let mut wrong = commit(&state, 1, b"", vec![put("a.md", "one")]);
-        wrong.changes[0].what = What::Put { hash, size, content: content.clone() };
+        wrong.changes[0].what = What::Put { hash, size, content: content.clone(), from: None };
         assert!(wrong.encode().is_err());
     }
     let mut reserved = commit(&state, 1, b"", vec![put("a.md", "one")]);

@@ -32,12 +32,14 @@ fn what() -> impl Strategy<Value = What> {
         bytes().prop_map(|bytes| What::Put {
             hash: ContentHash::of(&bytes),
             size: length(&bytes),
-            content: Carried::Inline(bytes)
+            content: Carried::Inline(bytes),
+            from: None,
         }),
-        (hash(), any::<u64>()).prop_map(|(hash, size)| What::Put {
+        (hash(), any::<u64>(), hash()).prop_map(|(hash, size, from)| What::Put {
             hash,
             size,
-            content: Carried::Object(hash)
+            content: Carried::Object(hash),
+            from: Some(from),
         }),
         (hash(), 0..u64::MAX - 50, hash(), bytes()).prop_map(|(base, base_size, hash, bytes)| What::Append {
             base,

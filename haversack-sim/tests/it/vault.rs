@@ -1,0 +1,78 @@
+//! Devices that meet in a folder which a sync client replicates: a few schedules in every test run, and those that once broke a promise.
+
+use haversack::sync::planted::Planted;
+use haversack_sim::sync::{Meeting, Run, Schedule, explain, run};
+
+/// Schedules that broke a promise while the vault was written.
+const REGRESSIONS: [(u64, &str); 13] = [
+    (9, "a device and its copy wrote under one name"),
+    (131, "one copy was made twice"),
+    (193, "what stood beside a file was not told to others"),
+    (533, "two devices had begun a store at once"),
+    (2058, "a device that was put back from a backup wrote what it had written already, and differently"),
+    (2063, "what was kept under a former name was not sent"),
+    (4800, "one of two contents had no place of its own when the other was changed"),
+    (5150, "two devices changed a file that a third had deleted, and their common start was forgotten"),
+    (6672, "a commit that two copies had not told was taken for one entry"),
+    (7571, "what a device and its copy had not told came twice"),
+    (9481, "what was removed before a deletion came back with the file that stood against it"),
+    (11_477, "a line that one device removed came back because others' lines had changed their order"),
+    (17_843, "a directory that a killed process had made was gone when the machine stopped"),
+];
+
+/// A schedule that finds each planted mistake.
+const BITES: [(Planted, u64); 5] = [
+    (Planted::SeenIsEverything, 6),
+    (Planted::GapsAreRead, 228),
+    (Planted::NoCommonStart, 7),
+    (Planted::MergesAreCommits, 35),
+    (Planted::HalfIsRead, 32),
+];
+
+#[test]
+fn every_planted_mistake_is_found() {
+    for (planted, seed) in BITES {
+        assert_eq!(run(Run::in_vault(seed)).err(), None, "seed {seed} without a mistake");
+        let found = run(Run { planted: Some(planted), ..Run::in_vault(seed) });
+        assert!(
+            found.is_err(),
+            "{planted:?} is not found by seed {seed}: cargo xtask sim --vault --mutants finds another"
+        );
+    }
+}
+
+#[test]
+fn what_once_broke_a_promise_does_not_any_more() {
+    for (seed, what) in REGRESSIONS {
+        run(Run::in_vault(seed)).unwrap_or_else(|why| panic!("seed {seed} ({what}): {why}"));
+    }
+}
+
+#[test]
+fn a_few_schedules_hold() {
+    for seed in 1_000_000..1_000_100 {
+        run(Run::in_vault(seed)).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+    }
+}
+
+/// Whatever a sync client does to a folder it does, in a few schedules.
+#[test]
+fn everything_happens() {
+    let mut all = String::new();
+    for seed in 0..60 {
+        all.push_str(&explain(&Schedule::at(Meeting::Vault, seed), None).0);
+    }
+    for happens in [
+        "half of .haversack/log",
+        "store.json was changed on both sides",
+        "conflicted copy",
+        "sync-conflict",
+        "[Conflict",
+        "is copied to",
+        "is restored",
+        "is full",
+        "the working directory is gone",
+    ] {
+        assert!(all.contains(happens), "{happens}");
+    }
+}

@@ -1,0 +1,39 @@
+//! A folder that a sync client replicates, as the place where devices meet: logs that only their own device writes.
+//!
+//! In such a folder nothing can be created once for all: every device has a copy of it, files arrive in any order, half at first, and
+//! where two devices wrote the same name the client keeps one of them. So every device writes a log of its own ([`layout`]). Each
+//! [`Entry`] names how far its author had read every log ([`Heads`]) and carries the commit with the contents it changed. What all of
+//! them come to is a function of the entries that are there, and of nothing else ([`weave()`]).
+//!
+//! The rest of the engine knows one log with one order. Each device has such a log, at home, for itself alone: a [`Bridge`] adds to it
+//! what others' entries come to, one commit for each, and makes an entry of each commit that is new in it.
+//!
+//! # Invariants
+//! 1. Two devices that have read the same entries see the same files, in whatever order they came (`vault::arrival`).
+//! 2. What an entry added is there, unless an entry whose author had seen it took it away; what was taken away so does not come back
+//!    (`vault::arrival`).
+//! 3. The common start of two entries is what both of their authors had read; it is at hand wherever both are, since the logs hold their
+//!    contents. Nobody's own past decides anything.
+//! 4. A merge in which nobody changed anything is no commit: it would stand against a deletion that knows nothing of it.
+//! 5. A device's own log at a position is what the entries come to that it had read then. Its commits go out on those heads, unchanged,
+//!    before anything else is taken in; so all merging is done by [`weave()`] (`haversack-sim: vault`).
+//! 6. What was read once is kept at home: a folder that loses it, or goes back, changes nothing (`haversack-sim: vault`).
+
+mod bridge;
+mod contents;
+pub mod copies;
+mod entries;
+mod entry;
+mod folder;
+mod heads;
+mod kept;
+pub mod layout;
+mod standing;
+pub mod strays;
+mod tail;
+mod weave;
+
+pub use self::bridge::{Bridge, Carriage};
+pub use self::entry::{Entry, MAX_ENTRY_BYTES, MAX_REPLICAS, MAX_SHOWN};
+pub use self::heads::Heads;
+pub use self::weave::{Logs, Made, Numbered, available, ingredients, weave};

@@ -1,0 +1,523 @@
+//! Carries entries between a folder and a device's own order.
+//!
+//! One run: what is new in the device's own order becomes entries, on the heads it was made on; what has arrived in the folder is kept
+//! at home; each entry that can be read is added to the device's own order as what the files come to with it; what others do not have
+//! yet is written to the folder. Killed anywhere, the next run does the rest: an entry is kept before it is written, a commit of the
+//! device's own order says by its id which entry it is, and how far it is can be found out from both.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haversack_store::{Backend, Bytes, Condition, Error as StoreError, ErrorKind, Guard, Locator, Operation};
+
+use super::entry::{Entry, MAX_SHOWN};
+use super::folder::{There, without_gap};
+use super::heads::Heads;
+use super::kept::Kept;
+use super::layout::Range;
+use super::standing::{self, Name, Standing};
+use super::tail::Tail;
+use super::weave::{Logs, Made, Numbered, available, taken_id};
+use crate::ids::{CommitId, ContentHash, Ids, Position, ReplicaId, StoreId};
+use crate::log::{Commit, FileChange, StoreFile, What};
+use crate::merge::conflict_name;
+use crate::sync::planted::{Planted, has};
+use crate::sync::{Context, Impatient, Remote, Trouble};
+
+/// The lock that a run holds; never waited for.
+const LOCK: &str = "vault";
+
+/// How often a run starts over because a process of this device wrote to its own order meanwhile.
+const MAX_ROUNDS: usize = 64;
+
+/// What a run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carriage {
+    /// How many entries of others were taken in.
+    pub taken: usize,
+    /// How many entries were written to the folder.
+    pub sent: usize,
+    /// Files of logs that are there and cannot be read yet: half arrived, or only a placeholder.
+    pub waiting: Vec<Locator>,
+    /// How many entries are kept whose author had read something that has not arrived.
+    pub early: usize,
+}
+
+/// A folder that a sync client replicates, and the log that the rest of this device follows instead.
+#[derive(Debug)]
+pub struct Bridge {
+    pub(super) folder: Arc<dyn Backend>,
+    pub(super) home: Arc<dyn Backend>,
+    pub(super) log: Remote,
+    pub(super) replica: ReplicaId,
+    pub(super) standing: Standing,
+    saved: Standing,
+    pub(super) read: Option<Read>,
+    /// Contents that were put together in this run.
+    pub(super) contents: HashMap<ContentHash, Bytes>,
+    _lock: Guard,
+}
+
+/// What is known once the kept entries were read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) kept: Kept,
+    pub(super) logs: Logs,
+}
+
+impl Bridge {
+    /// Opens a folder, with what this device keeps for it in `home`; nobody else can carry for it meanwhile.
+    pub async fn open(
+        folder: Arc<dyn Backend>,
+        home: Arc<dyn Backend>,
+        ids: &dyn Ids,
+    ) -> Result<Bridge, Trouble> {
+        let lock = match home.lock(LOCK, Duration::ZERO).await {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == ErrorKind::Busy => return Err(Trouble::Busy),
+            Err(error) => return Err(Trouble::Local(error)),
+        };
+        // What a process left here that was killed can be read, and may not be on the disk yet.
+        home.barrier().await.map_err(Trouble::Local)?;
+        let standing = Standing::load(&*home).await?;
+        let name = standing::name(&*home, &standing).await?;
+        let (replica, old) = match name {
+            Name::Kept(name) => (name, None),
+            Name::Left(name) => (name, Some(name)),
+            Name::None => (ReplicaId::from_bytes(ids.next()), None),
+        };
+        let log = Remote::new(home.clone());
+        let (saved, read, contents) = (standing.clone(), None, HashMap::new());
+        let mut bridge = Bridge { folder, home, log, replica, standing, saved, read, contents, _lock: lock };
+        match name {
+            Name::Kept(_) => {}
+            Name::Left(_) | Name::None => bridge.begin_anew(old, ids).await?,
+        }
+        bridge.finish_moving().await?;
+        Ok(bridge)
+    }
+
+    /// Takes a name that nobody has.
+    async fn begin_anew(&mut self, old: Option<ReplicaId>, ids: &dyn Ids) -> Result<(), Trouble> {
+        let new = match (self.standing.moving, old) {
+            (Some(moving), _) => moving.to,
+            (None, None) => self.replica,
+            (None, Some(_)) => {
+                // What was written while the name was ours is written under it, by every copy alike.
+                self.read().await?;
+                self.follow().await?;
+                ReplicaId::from_bytes(ids.next())
+            }
+        };
+        self.replica = standing::rename(&*self.home, &mut self.standing, old, new).await?;
+        Ok(())
+    }
+
+    /// Returns the name of this device's log.
+    pub fn replica(&self) -> ReplicaId {
+        self.replica
+    }
+
+    /// Returns how far every log was taken in.
+    pub fn heads(&self) -> &Heads {
+        &self.standing.heads
+    }
+
+    /// Returns the entries that are kept.
+    pub async fn logs(&mut self) -> Result<&Logs, Trouble> {
+        Ok(&self.read().await?.logs)
+    }
+
+    /// Makes sure that the folder is there and is the one it was.
+    ///
+    /// Whoever has something new here tells its own order first, and carries then: what was changed here was changed in what was here, and
+    /// not in what has arrived meanwhile. Only who has read nothing yet reads first.
+    pub async fn prepare(&mut self, context: Context<'_>) -> Result<Carriage, Trouble> {
+        let there = self.look().await?;
+        self.meet(context, &there).await?;
+        match self.standing.heads == Heads::default() {
+            true => self.carry(context).await,
+            false => Ok(Carriage::default()),
+        }
+    }
+
+    /// Carries what is new both ways.
+    pub async fn carry(&mut self, context: Context<'_>) -> Result<Carriage, Trouble> {
+        let mut carriage = Carriage::default();
+        let there = self.look().await?;
+        let store = self.meet(context, &there).await?;
+        self.notice_twin(context, &there).await?;
+        self.follow().await?;
+        self.fetch(&there, &mut carriage).await?;
+        let merged = self.take_in(context, store, &mut carriage).await?;
+        self.announce(merged).await?;
+        self.send(context, &there, &mut carriage).await?;
+        self.fold(&there).await?;
+        self.save().await?;
+        self.contents.clear();
+        Ok(carriage)
+    }
+
+    /// Makes sure that the folder is the one it was, and that it and this device's own order know which store they are.
+    async fn meet(&mut self, context: Context<'_>, there: &There) -> Result<StoreId, Trouble> {
+        let place = crate::log::layout::store_file();
+        let file = match self.folder.read(&place).await {
+            Ok(object) => match StoreFile::decode(&object.bytes) {
+                Err(why) if why.is_newer() => {
+                    return Err(Trouble::Damaged { what: "the file that names the store".to_owned(), why });
+                }
+                file => Some(file.ok()),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(Trouble::Remote(error)),
+        };
+        let here = self.log.store_file(&Impatient).await.map_err(local)?;
+        let known = self.standing.store.or_else(|| here.as_ref().map(|file| file.store));
+        // Two devices may have begun at once, and one file lost: where a log is that was read before, it is the same folder.
+        let has_known = self.standing.kept.each().any(|(replica, _)| there.logs.contains_key(&replica));
+        self.standing.is_known |= has_known;
+        let is_new = !self.standing.is_known;
+        let named =
+            |store| StoreFile { store, created: context.clock.now(), name: context.author.device.clone() };
+        let file = match (file, known) {
+            (Some(Some(file)), Some(known)) if file.store != known && !has_known && !is_new => {
+                return Err(Trouble::OtherStore { expected: known, found: file.store });
+            }
+            // An empty place is one that is not mounted, or that its client emptied: nothing is deleted, and nothing begins there anew.
+            (None, Some(_)) if !has_known && !is_new => return Err(Trouble::Emptied),
+            (_, Some(known)) => named(known),
+            (Some(Some(file)), None) => file,
+            (Some(None), None) => return Err(Trouble::Remote(not_yet(&place))),
+            (None, None) if !there.logs.is_empty() => return Err(Trouble::Remote(not_yet(&place))),
+            (None, None) => {
+                let file = named(StoreId::from_bytes(context.ids.next()));
+                let written = self.folder.write(&place, file.encode(), Condition::Absent).await;
+                let _ = written.map_err(Trouble::Remote)?;
+                file
+            }
+        };
+        if here.is_none() {
+            let written = self.home.write(&place, file.encode(), Condition::Absent).await;
+            let _ = written.map_err(Trouble::Local)?;
+        }
+        self.standing.store = Some(file.store);
+        Ok(file.store)
+    }
+
+    pub(super) async fn read(&mut self) -> Result<&mut Read, Trouble> {
+        if self.read.is_none() {
+            let (kept, logs) = Kept::load(self.home.clone()).await?;
+            self.standing.kept = logs
+                .replicas()
+                .into_iter()
+                .fold(Heads::default(), |heads, replica| heads.with(replica, without_gap(&logs, replica)));
+            self.read = Some(Read { kept, logs });
+        }
+        Ok(self.read.as_mut().expect("it was just read"))
+    }
+
+    /// Makes entries of the commits that are new in this device's own order.
+    async fn follow(&mut self) -> Result<(), Trouble> {
+        loop {
+            let next =
+                self.standing.position.map_or(Position::FIRST, |last| last.next().unwrap_or(Position::LAST));
+            let Some(at) = self.log.at(&Impatient, next).await.map_err(local)? else { return Ok(()) };
+            let commit = Commit::decode(&at.bytes).map_err(|why| Trouble::Damaged {
+                what: format!("the commit at position {}", next.number()),
+                why,
+            })?;
+            let known = match has(Planted::MergesAreCommits) && commit.replica != self.replica {
+                true => None,
+                false => self.entry_of(commit.id).await?,
+            };
+            let known = match known {
+                Some(known) => known,
+                None => self.make_entry(Some(commit), Vec::new()).await?,
+            };
+            let knows = self.read().await?.logs.knows(known);
+            self.standing.heads = std::mem::take(&mut self.standing.heads).join(&knows);
+            self.standing.position = Some(next);
+        }
+    }
+
+    /// Returns the entry that a commit of this device's own order is.
+    async fn entry_of(&mut self, id: CommitId) -> Result<Option<Numbered>, Trouble> {
+        let names: Vec<ReplicaId> = self.standing.former.iter().copied().chain([self.replica]).collect();
+        Ok(self.read().await?.logs.of_commit(id, &names))
+    }
+
+    /// Adds an entry to this device's log, at home.
+    async fn make_entry(
+        &mut self,
+        commit: Option<Commit>,
+        shown: Vec<(Locator, ContentHash)>,
+    ) -> Result<Numbered, Trouble> {
+        let seen = match has(Planted::SeenIsEverything) {
+            true => available(&self.read().await?.logs),
+            false => self.standing.heads.clone(),
+        };
+        let commit = match commit {
+            Some(commit) => Some(self.carried_whole(commit, &seen).await?),
+            None => None,
+        };
+        let replica = self.replica;
+        let position = self.standing.position.unwrap_or(Position::FIRST);
+        let read = self.read().await?;
+        let number = read.logs.last(replica) + 1;
+        let entry = Entry { replica, number, seen, commit, shown };
+        let bytes = entry.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        read.kept.add(replica, Range::one(number), bytes).await?;
+        read.logs.add(&entry);
+        self.standing.kept = std::mem::take(&mut self.standing.kept).with(replica, number);
+        Ok((replica, number))
+    }
+
+    /// Returns the number of this device's last entry.
+    pub(super) fn own_last(&self) -> u64 {
+        self.standing.kept.of(self.replica)
+    }
+
+    /// Adds what can be read to this device's own order; returns what merges came to.
+    async fn take_in(
+        &mut self,
+        context: Context<'_>,
+        store: StoreId,
+        carriage: &mut Carriage,
+    ) -> Result<Vec<(Locator, ContentHash)>, Trouble> {
+        let mut merged = BTreeSet::new();
+        if self.read.is_none() {
+            // Nothing arrived, and nothing is new here.
+            return Ok(Vec::new());
+        }
+        let mut tail: Option<Tail> = None;
+        'rounds: for _ in 0..MAX_ROUNDS {
+            self.follow().await?;
+            let heads = self.standing.heads.clone();
+            let logs = &self.read().await?.logs;
+            let all = available(logs);
+            let fresh = logs.between(&heads, &all);
+            let known = all.each().map(|(_, number)| number).sum::<u64>();
+            carriage.early = usize::try_from(logs.len() as u64 - known).unwrap_or_default();
+            if fresh.is_empty() {
+                return Ok(merged.into_iter().collect());
+            }
+            let mut end = match tail.take() {
+                Some(tail) => tail,
+                None => Tail::load(&self.log, store).await.map_err(local)?,
+            };
+            end.follow(&self.log).await.map_err(local)?;
+            if end.position != self.standing.position {
+                tail = Some(end);
+                continue;
+            }
+            // Before anything is built on one of two contents, the other has a place of its own.
+            if self.put_beside(context, store, &fresh, &all, &mut end).await? {
+                tail = Some(end);
+                continue;
+            }
+            let mut is_unsaved = false;
+            for at in fresh {
+                if !context.patience.has_time() {
+                    break 'rounds;
+                }
+                match self.add(store, at, &mut end, &mut is_unsaved, &mut merged).await? {
+                    Added::Done => carriage.taken += 1,
+                    Added::Outrun => {
+                        tail = Some(end);
+                        continue 'rounds;
+                    }
+                }
+            }
+            tail = Some(end);
+        }
+        Ok(merged.into_iter().collect())
+    }
+
+    /// Adds one entry to this device's own order: what the files it changed come to with it.
+    async fn add(
+        &mut self,
+        store: StoreId,
+        at: Numbered,
+        tail: &mut Tail,
+        is_unsaved: &mut bool,
+        merged: &mut BTreeSet<(Locator, ContentHash)>,
+    ) -> Result<Added, Trouble> {
+        let logs = &self.read().await?.logs;
+        let (knows, files): (Heads, Vec<Locator>) = (logs.knows(at), logs.files(at).cloned().collect());
+        let with = self.standing.heads.clone().join(&knows);
+        let mut changes = Vec::new();
+        let mut inline = 0;
+        for locator in files {
+            let made = self.made(&locator, &with).await?;
+            let now = tail.files.files().get(&locator).copied();
+            let what = match made {
+                Made::Nothing => now.map(|_| What::Delete),
+                Made::Whole { content, .. } if now == Some(content) => None,
+                Made::Whole { by, .. } => self.written_now(by, &locator, now, &mut inline).await?,
+                Made::Merged { bytes, .. } => {
+                    let hash = ContentHash::of(&bytes);
+                    merged.insert((locator.clone(), hash));
+                    match now.is_some_and(|now| now.hash == hash) {
+                        true => None,
+                        false => Some(self.put(bytes, &mut inline).await?),
+                    }
+                }
+            };
+            changes.extend(what.map(|what| FileChange { locator, what }));
+        }
+        let entry = self.read().await?.kept.entry(at).await?.and_then(|entry| entry.commit);
+        if let Some(theirs) = entry.filter(|_| !changes.is_empty()) {
+            if *is_unsaved {
+                // What changes nothing leaves no trace in the order: it is written down before something is built on it.
+                self.save().await?;
+                *is_unsaved = false;
+            }
+            let theirs = Commit { id: taken_id(at), ..theirs };
+            let commit = self.next_commit(store, tail, changes, theirs)?;
+            if self.create(&commit, tail).await? == Added::Outrun {
+                return Ok(Added::Outrun);
+            }
+        } else {
+            *is_unsaved = true;
+        }
+        self.standing.heads = with;
+        Ok(Added::Done)
+    }
+
+    /// Makes files of contents that could not be merged, unless somebody knows them already; returns whether there are any.
+    async fn put_beside(
+        &mut self,
+        context: Context<'_>,
+        store: StoreId,
+        fresh: &[Numbered],
+        heads: &Heads,
+        tail: &mut Tail,
+    ) -> Result<bool, Trouble> {
+        let logs = &self.read().await?.logs;
+        let files: BTreeSet<Locator> = fresh.iter().flat_map(|at| logs.files(*at).cloned()).collect();
+        let mut copies = Vec::new();
+        for locator in files {
+            if let Made::Merged { copies: beside, .. } = self.made(&locator, heads).await? {
+                copies.extend(beside.into_iter().map(|copy| (locator.clone(), copy)));
+            }
+        }
+        let mut changes: Vec<FileChange> = Vec::new();
+        let mut inline = 0;
+        for (locator, copy) in copies {
+            let Ok(name) = conflict_name(&locator, &copy) else { continue };
+            if changes.iter().any(|change| change.locator == name) {
+                continue;
+            }
+            if self.read().await?.logs.is_touched(&name) || tail.files.files().contains_key(&name) {
+                continue;
+            }
+            changes.push(FileChange { locator: name, what: self.put(copy, &mut inline).await? });
+        }
+        if changes.is_empty() {
+            return Ok(false);
+        }
+        let ours = Commit {
+            store,
+            position: Position::FIRST,
+            id: CommitId::from_bytes(context.ids.next()),
+            previous: tail.hash,
+            replica: self.replica,
+            device: context.author.device.clone(),
+            agent: None,
+            session: None,
+            time: context.clock.now(),
+            cause: "two contents of one file".to_owned(),
+            state: tail.files.mark(),
+            changes: Vec::new(),
+            odd: Vec::new(),
+        };
+        let commit = self.next_commit(store, tail, changes, ours)?;
+        // It becomes an entry like any other commit. If somebody was faster, it is tried again.
+        self.create(&commit, tail).await.map(|_| true)
+    }
+
+    /// Returns the commit after the end, by the author of another one.
+    fn next_commit(
+        &self,
+        store: StoreId,
+        tail: &Tail,
+        changes: Vec<FileChange>,
+        theirs: Commit,
+    ) -> Result<Commit, Trouble> {
+        let position = tail.next();
+        let state = tail.files.mark_after(&changes);
+        let state = state.map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        Ok(Commit { store, position, previous: tail.hash, state, changes, odd: Vec::new(), ..theirs })
+    }
+
+    /// Creates the next position of this device's own order.
+    async fn create(&mut self, commit: &Commit, tail: &mut Tail) -> Result<Added, Trouble> {
+        let position = commit.position;
+        let bytes = commit.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        let place = crate::log::layout::commit(position);
+        match self.home.write(&place, bytes.clone(), Condition::Absent).await {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Conflict => return Ok(Added::Outrun),
+            Err(error) => return Err(Trouble::Local(error)),
+        }
+        tail.add(commit, &bytes).map_err(local)?;
+        // A commit of our own is looked at again: it becomes an entry.
+        if commit.replica != self.replica {
+            self.standing.position = Some(position);
+        }
+        Ok(Added::Done)
+    }
+
+    /// Says which contents that merges came to are put into the folder as plain files.
+    async fn announce(&mut self, merged: Vec<(Locator, ContentHash)>) -> Result<(), Trouble> {
+        if merged.is_empty() || has(Planted::MergesAreNotAnnounced) {
+            return Ok(());
+        }
+        let heads = self.standing.heads.clone();
+        let logs = &self.read().await?.logs;
+        let new = merged.into_iter().filter(|(locator, hash)| !logs.names(locator, hash, &heads));
+        let shown: BTreeSet<(Locator, ContentHash)> = new.collect();
+        let shown: Vec<(Locator, ContentHash)> = shown.into_iter().collect();
+        for shown in shown.chunks(MAX_SHOWN) {
+            let at = self.make_entry(None, shown.to_vec()).await?;
+            let knows = self.read().await?.logs.knows(at);
+            self.standing.heads = std::mem::take(&mut self.standing.heads).join(&knows);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn save(&mut self) -> Result<(), Trouble> {
+        if self.saved != self.standing {
+            self.standing.save(&*self.home).await?;
+            self.saved = self.standing.clone();
+        }
+        Ok(())
+    }
+}
+
+/// What became of an attempt to add to this device's own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Added {
+    Done,
+    /// Another process of this device was faster.
+    Outrun,
+}
+
+/// Something has not arrived that will.
+fn not_yet(locator: &Locator) -> StoreError {
+    StoreError::new(
+        ErrorKind::Unavailable,
+        Operation::Read,
+        locator,
+        "it has not arrived yet, or only half of it",
+    )
+}
+
+/// The device's own order is no remote: what fails there fails here.
+pub(super) fn local(trouble: Trouble) -> Trouble {
+    match trouble {
+        Trouble::Remote(error) => Trouble::Local(error),
+        other => other,
+    }
+}

@@ -1,0 +1,159 @@
+//! The contents that entries carry: found, put together, and carried on.
+
+use std::collections::HashMap;
+
+use haversack_store::{Bytes, Locator};
+
+use super::bridge::{Bridge, local};
+use super::heads::Heads;
+use super::weave::{Made, Numbered, ingredients, weave};
+use crate::frame::BadFrame;
+use crate::ids::ContentHash;
+use crate::log::{Carried, Commit, Content, MAX_INLINE_BYTES, What};
+use crate::sync::{Impatient, Trouble};
+
+/// After so many appends a file is carried whole again.
+const MAX_APPENDS: usize = 64;
+
+/// The most bytes of content inside one commit.
+const MAX_INLINE_TOTAL: usize = 8 * 1024 * 1024;
+
+impl Bridge {
+    /// Returns a commit whose appends extend what some entry wrote, and not too many of them: others put no merge together for it.
+    pub(super) async fn carried_whole(
+        &mut self,
+        mut commit: Commit,
+        seen: &Heads,
+    ) -> Result<Commit, Trouble> {
+        let mut inline = 0;
+        for change in &mut commit.changes {
+            let What::Append { base, hash, size, added, .. } = &change.what else { continue };
+            let chain = self.read().await?.logs.extended(&change.locator, seen, base);
+            if chain.is_some_and(|(_, length)| length < MAX_APPENDS) {
+                continue;
+            }
+            let before = self.content(&change.locator, seen).await?;
+            let added = self.carried(added).await?;
+            let whole =
+                Bytes::from([&before.unwrap_or_default()[..], &added.unwrap_or_default()[..]].concat());
+            let content = Content { hash: *hash, size: *size };
+            if !content.is_of(&whole) {
+                let why =
+                    format!("what an append to {} extends is not what the logs come to", change.locator);
+                return Err(Trouble::Unfit { position: commit.position, why });
+            }
+            change.what = self.put(whole, &mut inline).await?;
+        }
+        Ok(commit)
+    }
+
+    /// Returns a change that puts a content into a file, beside the commit if it is large.
+    pub(super) async fn put(&self, bytes: Bytes, inline: &mut usize) -> Result<What, Trouble> {
+        let (hash, size) = (ContentHash::of(&bytes), bytes.len() as u64);
+        let fits = bytes.len() <= MAX_INLINE_BYTES && *inline + bytes.len() <= MAX_INLINE_TOTAL;
+        let content = match fits {
+            true => {
+                *inline += bytes.len();
+                Carried::Inline(bytes)
+            }
+            false => Carried::Object(self.log.put_object(&Impatient, &bytes).await.map_err(local)?),
+        };
+        Ok(What::Put { hash, size, content, from: None })
+    }
+
+    async fn carried(&self, carried: &Carried) -> Result<Option<Bytes>, Trouble> {
+        match carried {
+            Carried::Inline(bytes) => Ok(Some(bytes.clone())),
+            Carried::Object(hash) => self.log.object(&Impatient, hash).await.map_err(local),
+        }
+    }
+
+    /// Returns what a file comes to.
+    pub(super) async fn made(&mut self, locator: &Locator, heads: &Heads) -> Result<Made, Trouble> {
+        let needed = ingredients(&self.read().await?.logs, locator, heads);
+        let mut contents = HashMap::new();
+        for at in needed {
+            if let Some(bytes) = self.written(at, locator).await? {
+                contents.insert(ContentHash::of(&bytes), bytes);
+            }
+        }
+        Ok(weave(&self.read().await?.logs, locator, heads, &contents))
+    }
+
+    /// Returns the content that a file comes to.
+    async fn content(&mut self, locator: &Locator, heads: &Heads) -> Result<Option<Bytes>, Trouble> {
+        match self.made(locator, heads).await? {
+            Made::Nothing => Ok(None),
+            Made::Whole { by, .. } => self.written(by, locator).await,
+            Made::Merged { bytes, .. } => Ok(Some(bytes)),
+        }
+    }
+
+    /// Returns what an entry wrote, put together from what it extends.
+    async fn written(&mut self, by: Numbered, locator: &Locator) -> Result<Option<Bytes>, Trouble> {
+        let mut parts: Vec<Bytes> = Vec::new();
+        let mut at = by;
+        let mut wanted = None;
+        loop {
+            let Some(what) = self.change(at, locator).await? else { return Ok(None) };
+            let Some(content) = what.after() else { return Ok(None) };
+            let hash = *wanted.get_or_insert(content.hash);
+            if let Some(known) = self.contents.get(&content.hash) {
+                parts.push(known.clone());
+            } else {
+                match &what {
+                    What::Delete => return Ok(None),
+                    What::Put { content, .. } => parts.extend(self.carried(content).await?),
+                    What::Append { base, added, .. } => {
+                        parts.extend(self.carried(added).await?);
+                        let read = self.read().await?;
+                        let before = read.logs.extended(locator, &read.logs.seen(at), base);
+                        let Some((before, _)) = before else { return Ok(None) };
+                        at = before;
+                        continue;
+                    }
+                }
+            }
+            let whole: Vec<u8> = parts.iter().rev().flat_map(|part| part.iter().copied()).collect();
+            let whole = Bytes::from(whole);
+            if ContentHash::of(&whole) != hash {
+                let why = BadFrame::damaged("a content is not the one that is named");
+                return Err(Trouble::Damaged { what: "an entry that is kept here".to_owned(), why });
+            }
+            self.contents.insert(hash, whole.clone());
+            return Ok(Some(whole));
+        }
+    }
+
+    /// Returns what an entry does to a file.
+    async fn change(&mut self, at: Numbered, locator: &Locator) -> Result<Option<What>, Trouble> {
+        let commit = self.read().await?.kept.entry(at).await?.and_then(|entry| entry.commit);
+        let changes = commit.map(|commit| commit.changes).unwrap_or_default();
+        Ok(changes.into_iter().find(|change| change.locator == *locator).map(|change| change.what))
+    }
+
+    /// Returns the change that gives a file what an entry wrote, where it holds something now.
+    pub(super) async fn written_now(
+        &mut self,
+        by: Numbered,
+        locator: &Locator,
+        now: Option<Content>,
+        inline: &mut usize,
+    ) -> Result<Option<What>, Trouble> {
+        let what = self.change(by, locator).await?;
+        let extends = match &what {
+            Some(What::Append { base, base_size, .. }) => Some(Content { hash: *base, size: *base_size }),
+            Some(What::Put { .. } | What::Delete) | None => None,
+        };
+        match what {
+            Some(What::Append { .. }) if extends != now => {
+                let whole = self.written(by, locator).await?.unwrap_or_default();
+                self.put(whole, inline).await.map(Some)
+            }
+            Some(What::Put { content: Carried::Inline(bytes), .. }) => {
+                self.put(bytes, inline).await.map(Some)
+            }
+            what => Ok(what),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! How far a device is with a vault: what it has read, and what of its own order is in it.
+
+use haversack_store::{Backend, Condition, ErrorKind, Locator};
+use serde::{Deserialize, Serialize};
+
+use super::heads::Heads;
+use crate::frame;
+use crate::ids::{ContentHash, Position, ReplicaId, StoreId};
+use crate::sync::Trouble;
+
+const KIND: &str = "standing";
+const VERSION: u32 = 1;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// How far a device is. What is lost of it is found out again from what it has kept, under another name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Standing {
+    /// The store that was met in the folder.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) store: Option<StoreId>,
+    /// What the device's own order comes to at `position`.
+    pub(super) heads: Heads,
+    /// The last position of its own order that was looked at.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) position: Option<Position>,
+    /// Whether a log that is kept here was ever found in the folder: then it is known what must be there.
+    #[serde(default)]
+    pub(super) is_known: bool,
+    /// How far every log is kept here, without a gap.
+    pub(super) kept: Heads,
+    /// The outside of the file that has the name of its log.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) name_mark: Option<String>,
+    /// Names that its log had before; whatever is kept under them and not in the folder is still to be written there.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub(super) former: Vec<ReplicaId>,
+    /// Entries that are to go on under its new name, if it died while it gave them that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) moving: Option<Moving>,
+    /// What the files of its own log in the folder looked like from outside when they were last compared.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) own_mark: Option<ContentHash>,
+}
+
+/// Entries that get another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Moving {
+    /// The log they were in.
+    pub(super) from: ReplicaId,
+    /// The number of the first of them.
+    pub(super) first: u64,
+    /// The log they are in from now on.
+    pub(super) to: ReplicaId,
+}
+
+fn place() -> Locator {
+    Locator::parse("standing").expect("a plain name")
+}
+
+fn name_place() -> Locator {
+    Locator::parse("replica").expect("a plain name")
+}
+
+impl Standing {
+    /// Returns how far the device is; where that was lost or damaged it starts anew, which costs time only.
+    pub(super) async fn load(home: &dyn Backend) -> Result<Standing, Trouble> {
+        let bytes = match home.read(&place()).await {
+            Ok(object) => object.bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Standing::default()),
+            Err(error) => return Err(Trouble::Local(error)),
+        };
+        let framed = frame::decode::<Standing>(KIND, VERSION, &bytes, MAX_BYTES);
+        Ok(framed.map(|framed| framed.heading).unwrap_or_default())
+    }
+
+    pub(super) async fn save(&self, home: &dyn Backend) -> Result<(), Trouble> {
+        let bytes = frame::encode(KIND, VERSION, self, &[], MAX_BYTES).map_err(|why| Trouble::Unfit {
+            position: self.position.unwrap_or(Position::FIRST),
+            why: why.to_string(),
+        })?;
+        home.write(&place(), bytes, Condition::Any).await.map(drop).map_err(Trouble::Local)
+    }
+}
+
+/// The name of a device's log, as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    /// It has none yet.
+    None,
+    /// It goes on under it.
+    Kept(ReplicaId),
+    /// This home was copied, moved or put back from a backup: somebody else may go on writing under it.
+    Left(ReplicaId),
+}
+
+/// Returns the name of the device's log.
+///
+/// Whether the home is a copy is told by the outside of the file that has the name, which a copy does not share.
+pub(super) async fn name(home: &dyn Backend, standing: &Standing) -> Result<Name, Trouble> {
+    let name = match home.read(&name_place()).await {
+        Ok(object) => str::from_utf8(&object.bytes).ok().and_then(|name| name.trim().parse().ok()),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(Trouble::Local(error)),
+    };
+    let Some(name) = name else { return Ok(Name::None) };
+    let is_kept = standing.name_mark.is_some() && standing.name_mark == mark(home).await?;
+    Ok(if is_kept { Name::Kept(name) } else { Name::Left(name) })
+}
+
+/// Gives the device's log another name, and writes that down.
+pub(super) async fn rename(
+    home: &dyn Backend,
+    standing: &mut Standing,
+    old: Option<ReplicaId>,
+    new: ReplicaId,
+) -> Result<ReplicaId, Trouble> {
+    // The old one is written down before it is gone.
+    standing.former.extend(old.filter(|old| *old != new && !standing.former.contains(old)));
+    standing.name_mark = None;
+    standing.save(home).await?;
+    let written = home.write(&name_place(), format!("{new}\n").into(), Condition::Any).await;
+    let _ = written.map_err(Trouble::Local)?;
+    standing.name_mark = mark(home).await?;
+    standing.save(home).await?;
+    Ok(new)
+}
+
+/// Returns what the file that has the name looks like from outside.
+async fn mark(home: &dyn Backend) -> Result<Option<String>, Trouble> {
+    match home.info(&name_place()).await {
+        Ok(info) => Ok(Some(info.fingerprint.to_string())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Trouble::Local(error)),
+    }
+}

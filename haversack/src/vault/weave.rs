@@ -1,0 +1,454 @@
+//! What logs of single writers come to.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use haversack_store::{Bytes, Locator};
+
+use super::entry::Entry;
+use super::heads::Heads;
+use crate::ids::{CommitId, ContentHash, Position, ReplicaId};
+use crate::log::{Content, What};
+use crate::merge::{Merged, Rule, Side, merge};
+use crate::sync::planted::{Planted, has};
+
+/// An entry's place: whose log, and which of its entries, the first being 1.
+pub type Numbered = (ReplicaId, u64);
+
+/// What is known about an entry without its contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
+    seen: Heads,
+    device: String,
+    /// The id of its commit, and where that is in its author's own order.
+    commit: Option<(CommitId, Position)>,
+    touched: BTreeMap<Locator, Touch>,
+    shown: Vec<(Locator, ContentHash)>,
+}
+
+/// What an entry did to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Touch {
+    after: Option<Content>,
+    /// What it extends, if it only adds to the end.
+    extends: Option<ContentHash>,
+    /// It stood against a deletion.
+    stood: bool,
+}
+
+/// The entries that are there, without their contents.
+#[derive(Clone, Debug, Default)]
+pub struct Logs {
+    entries: BTreeMap<Numbered, Known>,
+    /// The entries that brought a commit: more than one if a device was copied before it had told anybody.
+    commits: HashMap<CommitId, Vec<Numbered>>,
+    /// The entries by the ids that they have in other devices' orders.
+    taken: HashMap<CommitId, Numbered>,
+    /// For every file the entries that changed it.
+    touching: HashMap<Locator, BTreeMap<ReplicaId, Vec<u64>>>,
+}
+
+impl Logs {
+    /// Adds an entry; one that is there stays as it is.
+    pub fn add(&mut self, entry: &Entry) {
+        let at = (entry.replica, entry.number);
+        if self.entries.contains_key(&at) {
+            return;
+        }
+        let mut known = Known {
+            seen: entry.seen.clone(),
+            device: String::new(),
+            commit: None,
+            touched: BTreeMap::new(),
+            shown: entry.shown.clone(),
+        };
+        if let Some(commit) = &entry.commit {
+            known.device.clone_from(&commit.device);
+            known.commit = Some((commit.id, commit.position));
+            self.commits.entry(commit.id).or_default().push(at);
+            self.taken.insert(taken_id(at), at);
+            for change in &commit.changes {
+                let (extends, stood) = match &change.what {
+                    What::Append { base, .. } => (Some(*base), false),
+                    What::Put { from, .. } => (None, from.is_some()),
+                    What::Delete => (None, false),
+                };
+                let touch = Touch { after: change.what.after(), extends, stood };
+                known.touched.insert(change.locator.clone(), touch);
+                let numbers =
+                    self.touching.entry(change.locator.clone()).or_default().entry(at.0).or_default();
+                let place = numbers.partition_point(|number| *number < at.1);
+                numbers.insert(place, at.1);
+            }
+        }
+        self.entries.insert(at, known);
+    }
+
+    /// Returns how many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Tells whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Tells whether some entry changed a file.
+    pub fn is_touched(&self, locator: &Locator) -> bool {
+        self.touching.contains_key(locator)
+    }
+
+    /// Tells whether an entry is there.
+    pub fn has(&self, at: Numbered) -> bool {
+        self.entries.contains_key(&at)
+    }
+
+    /// Returns the entry that a commit of a device's own order is: one that it took in, or one that it wrote, under any of its names.
+    pub fn of_commit(&self, id: CommitId, names: &[ReplicaId]) -> Option<Numbered> {
+        let wrote = self.commits.get(&id).into_iter().flatten().find(|(replica, _)| names.contains(replica));
+        self.taken.get(&id).or(wrote).copied()
+    }
+
+    /// Returns where an entry's commit is in its author's own order.
+    pub fn position(&self, at: Numbered) -> Option<Position> {
+        Some(self.entries.get(&at)?.commit?.1)
+    }
+
+    /// Returns the replicas whose logs are there.
+    pub fn replicas(&self) -> BTreeSet<ReplicaId> {
+        self.entries.keys().map(|(replica, _)| *replica).collect()
+    }
+
+    /// Returns the number of a log's last entry that is there; 0 if there is none.
+    pub fn last(&self, replica: ReplicaId) -> u64 {
+        let log = self.entries.range((replica, 0)..=(replica, u64::MAX));
+        log.last().map_or(0, |((_, number), _)| *number)
+    }
+
+    /// Returns everything that an entry knows of: what its author had read, and itself.
+    pub fn knows(&self, at: Numbered) -> Heads {
+        let seen = self.entries.get(&at).map(|entry| entry.seen.clone()).unwrap_or_default();
+        seen.with(at.0, at.1)
+    }
+
+    /// Returns the files that an entry changed.
+    pub fn files(&self, at: Numbered) -> impl Iterator<Item = &Locator> {
+        self.entries.get(&at).into_iter().flat_map(|entry| entry.touched.keys())
+    }
+
+    /// Returns the entries within `heads` that are not within `read`, each after those that its author had read.
+    pub fn between(&self, read: &Heads, heads: &Heads) -> Vec<Numbered> {
+        let mut order = Vec::new();
+        let mut read = read.clone();
+        loop {
+            let before = order.len();
+            for (replica, last) in heads.each() {
+                let mut next = read.of(replica) + 1;
+                while next <= last
+                    && let Some(entry) = self.entries.get(&(replica, next))
+                    && (read.covers(&entry.seen) || has(Planted::GapsAreRead))
+                {
+                    order.push((replica, next));
+                    read = read.with(replica, next);
+                    next += 1;
+                }
+            }
+            if order.len() == before {
+                return order;
+            }
+        }
+    }
+
+    /// Tells whether some device wrote a content for a file, or announced it, within `heads`.
+    pub fn names(&self, locator: &Locator, hash: &ContentHash, heads: &Heads) -> bool {
+        let within = |at: &Numbered| at.1 <= heads.of(at.0);
+        let wrote = self.touching.get(locator).into_iter().flatten().any(|(replica, numbers)| {
+            numbers.iter().any(|number| {
+                let touch = self.touch((*replica, *number), locator).and_then(|touch| touch.after);
+                within(&(*replica, *number)) && touch.is_some_and(|content| content.hash == *hash)
+            })
+        });
+        wrote
+            || self.entries.iter().any(|(at, entry)| {
+                within(at) && entry.shown.iter().any(|(shown, content)| shown == locator && content == hash)
+            })
+    }
+
+    fn touch(&self, at: Numbered, locator: &Locator) -> Option<Touch> {
+        self.entries.get(&at)?.touched.get(locator).copied()
+    }
+
+    /// Returns the entry whose content an append extends, and how many appends lie between it and a whole content.
+    ///
+    /// `None` if what its author had is not what one entry wrote.
+    pub fn extended(&self, locator: &Locator, seen: &Heads, base: &ContentHash) -> Option<(Numbered, usize)> {
+        let [tip] = self.tips(locator, seen)[..] else { return None };
+        let touch = self.touch(tip, locator)?;
+        if touch.after.map(|content| content.hash) != Some(*base) {
+            return None;
+        }
+        let (mut at, mut touch, mut length) = (tip, touch, 0);
+        while let Some(base) = touch.extends {
+            let seen = &self.entries.get(&at)?.seen;
+            let [before] = self.tips(locator, seen)[..] else { return None };
+            (at, touch, length) = (before, self.touch(before, locator)?, length + 1);
+            if touch.after.map(|content| content.hash) != Some(base) {
+                return None;
+            }
+        }
+        Some((tip, length))
+    }
+
+    /// Returns what the author of an entry had read.
+    pub fn seen(&self, at: Numbered) -> Heads {
+        self.entries.get(&at).map(|entry| entry.seen.clone()).unwrap_or_default()
+    }
+
+    /// Returns how far was read what tips of a file started from, of which both sides know this much.
+    ///
+    /// If it was deleted there, and both sides stood against that, they started from what it was before.
+    fn start(&self, locator: &Locator, ours: &[Numbered], theirs: Numbered, both: Heads) -> Heads {
+        let gone = self.tips(locator, &both);
+        let is_gone = |tip: &Numbered| self.is_deletion(locator, *tip);
+        let stood = |tip: &Numbered| self.stood(locator, *tip);
+        if gone.is_empty() || !gone.iter().all(is_gone) || !stood(&theirs) || !ours.iter().any(stood) {
+            return both;
+        }
+        gone.iter().fold(Heads::default(), |heads, tip| heads.join(&self.seen(*tip)))
+    }
+
+    /// Tells whether an entry deleted a file.
+    fn is_deletion(&self, locator: &Locator, at: Numbered) -> bool {
+        self.touch(at, locator).is_some_and(|touch| touch.after.is_none())
+    }
+
+    /// Tells whether what an entry made of a file goes back to a change that stood against a deletion.
+    fn stood(&self, locator: &Locator, tip: Numbered) -> bool {
+        let mut left = vec![tip];
+        let mut met = BTreeSet::new();
+        while let Some(at) = left.pop() {
+            if !met.insert(at) {
+                continue;
+            }
+            match self.touch(at, locator) {
+                Some(touch) if touch.stood => return true,
+                Some(touch) if touch.after.is_some() => left.extend(self.tips(locator, &self.seen(at))),
+                Some(_) | None => {}
+            }
+        }
+        false
+    }
+
+    /// Returns the entries that changed a file last: within `heads`, each unseen by the others.
+    fn tips(&self, locator: &Locator, heads: &Heads) -> Vec<Numbered> {
+        let Some(logs) = self.touching.get(locator) else { return Vec::new() };
+        let last: Vec<Numbered> = logs
+            .iter()
+            .filter_map(|(replica, numbers)| {
+                let within = numbers.partition_point(|number| *number <= heads.of(*replica));
+                Some((*replica, *numbers.get(within.checked_sub(1)?)?))
+            })
+            .collect();
+        let is_seen = |(replica, number): Numbered| {
+            last.iter()
+                .filter(|other| other.0 != replica)
+                .any(|other| self.entries.get(other).is_some_and(|entry| entry.seen.of(replica) >= number))
+        };
+        last.iter().copied().filter(|tip| !is_seen(*tip)).collect()
+    }
+}
+
+/// Returns the id that an entry's commit has in the order of whoever took it in.
+pub(super) fn taken_id((replica, number): Numbered) -> CommitId {
+    let hash = ContentHash::of(format!("{replica} {number}").as_bytes()).to_bytes();
+    let mut id = [0; CommitId::BYTES];
+    id.copy_from_slice(&hash[..CommitId::BYTES]);
+    CommitId::from_bytes(id)
+}
+
+/// What a file comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// It is not there.
+    Nothing,
+    /// It holds what one entry wrote.
+    Whole {
+        /// That entry.
+        by: Numbered,
+        /// What it wrote.
+        content: Content,
+    },
+    /// It was put together from what several wrote.
+    Merged {
+        /// What it holds.
+        bytes: Bytes,
+        /// Contents that could not be put into it, each for a copy beside it.
+        copies: Vec<Bytes>,
+    },
+}
+
+/// Returns the most that can be read of what is there: every entry of it, and everything that its author had read, is there.
+///
+/// An entry whose author had read something that has not arrived is waited for, and so are those after it.
+pub fn available(logs: &Logs) -> Heads {
+    let all = logs.replicas().into_iter().map(|replica| (replica, logs.last(replica)));
+    let all = all.fold(Heads::default(), |heads, (replica, last)| heads.with(replica, last));
+    let order = logs.between(&Heads::default(), &all);
+    order.into_iter().fold(Heads::default(), |heads, (replica, number)| heads.with(replica, number))
+}
+
+/// Returns the entries whose content for a file must be at hand to [`weave()`] it; none if nothing has to be merged.
+pub fn ingredients(logs: &Logs, locator: &Locator, heads: &Heads) -> BTreeSet<Numbered> {
+    let mut found = BTreeSet::new();
+    let mut met = BTreeSet::new();
+    let mut left = vec![logs.tips(locator, heads)];
+    while let Some(tips) = left.pop() {
+        // Only what is merged, or is the start of a merge, has to be read.
+        if (found.is_empty() && is_plain(logs, locator, &tips)) || !met.insert(tips.clone()) {
+            continue;
+        }
+        found.extend(tips.iter().copied());
+        let mut known = Heads::default();
+        for (index, tip) in tips.iter().enumerate() {
+            let knows = logs.knows(*tip);
+            if logs.is_deletion(locator, *tip) {
+                left.push(logs.tips(locator, &logs.seen(*tip)));
+            }
+            if index > 0 {
+                let start = logs.start(locator, &tips[..index], *tip, known.meet(&knows));
+                left.push(logs.tips(locator, &start));
+            }
+            known = known.join(&knows);
+        }
+    }
+    found
+}
+
+/// Tells whether tips come to what one of them wrote.
+fn is_plain(logs: &Logs, locator: &Locator, tips: &[Numbered]) -> bool {
+    let after =
+        |tip: &Numbered| logs.touch(*tip, locator).and_then(|touch| touch.after).map(|after| after.hash);
+    tips.windows(2).all(|pair| after(&pair[0]) == after(&pair[1]))
+}
+
+/// Returns what a file comes to, for whoever has read the logs up to `heads`.
+///
+/// `heads` must be [`available`], or what an entry's author had read; `contents` has those of the [`ingredients`].
+pub fn weave(logs: &Logs, locator: &Locator, heads: &Heads, contents: &HashMap<ContentHash, Bytes>) -> Made {
+    let tips = logs.tips(locator, heads);
+    if is_plain(logs, locator, &tips) {
+        let last = tips.last().and_then(|tip| Some((*tip, logs.touch(*tip, locator)?.after?)));
+        return last.map_or(Made::Nothing, |(by, content)| Made::Whole { by, content });
+    }
+    let woven = Weaver { logs, locator, contents, woven: HashMap::new() }.at(heads);
+    match woven.bytes {
+        None => Made::Nothing,
+        Some(bytes) => {
+            let hash = ContentHash::of(&bytes);
+            // An edit that stood against a deletion, or a side that had everything, is still what one entry wrote.
+            let same = tips.iter().find_map(|tip| {
+                let content = logs.touch(*tip, locator)?.after.filter(|content| content.hash == hash)?;
+                Some((*tip, content))
+            });
+            match same {
+                Some((by, content)) if woven.copies.is_empty() => Made::Whole { by, content },
+                _ => Made::Merged { bytes, copies: woven.copies },
+            }
+        }
+    }
+}
+
+/// Weaves one file; common starts are met again and again.
+struct Weaver<'a> {
+    logs: &'a Logs,
+    locator: &'a Locator,
+    contents: &'a HashMap<ContentHash, Bytes>,
+    /// What was woven already, by the entries it was woven of.
+    woven: HashMap<Vec<Numbered>, Woven>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Woven {
+    bytes: Option<Bytes>,
+    /// If it was deleted, what it held before.
+    before: Option<Bytes>,
+    copies: Vec<Bytes>,
+}
+
+impl Weaver<'_> {
+    fn at(&mut self, heads: &Heads) -> Woven {
+        let tips = self.logs.tips(self.locator, heads);
+        if let Some(woven) = self.woven.get(&tips) {
+            return woven.clone();
+        }
+        let mut all = Woven::default();
+        let mut known = Heads::default();
+        let mut devices: Vec<&str> = Vec::new();
+        for (index, tip) in tips.iter().enumerate() {
+            let touch = self.logs.touch(*tip, self.locator);
+            let theirs = touch.and_then(|touch| self.contents.get(&touch.after?.hash).cloned());
+            let device = self.logs.entries.get(tip).map_or("", |entry| entry.device.as_str());
+            let knows = self.logs.knows(*tip);
+            let before = match self.logs.is_deletion(self.locator, *tip) {
+                true => self.at(&self.logs.seen(*tip)).bytes,
+                false => None,
+            };
+            if index == 0 {
+                all = Woven { bytes: theirs, before, copies: Vec::new() };
+            } else {
+                let start = self.logs.start(self.locator, &tips[..index], *tip, known.meet(&knows));
+                let base = self.at(&start).bytes.filter(|_| !has(Planted::NoCommonStart));
+                let ours = Version { bytes: all.bytes.take(), before: all.before.take() };
+                let theirs = Version { bytes: theirs, before };
+                let ours = (ours, &*devices.join(", "));
+                let met = three_way(self.locator, base.as_ref(), ours, (theirs, device));
+                all.copies.extend(met.copies);
+                (all.bytes, all.before) = (met.bytes, met.before);
+            }
+            known = known.join(&knows);
+            devices.push(device);
+        }
+        self.woven.insert(tips, all.clone());
+        all
+    }
+}
+
+/// What one side made of a file.
+struct Version {
+    /// What it holds; `None` if it was deleted.
+    bytes: Option<Bytes>,
+    /// What it held before that.
+    before: Option<Bytes>,
+}
+
+/// Puts together what two made of a file.
+///
+/// An edit stands against a deletion that did not see it, whole, with what was changed on the other side before the deletion.
+fn three_way(
+    locator: &Locator,
+    base: Option<&Bytes>,
+    (ours, our_device): (Version, &str),
+    (theirs, their_device): (Version, &str),
+) -> Woven {
+    let gone = |before| Woven { bytes: None, before, copies: Vec::new() };
+    let sides = match (ours.bytes, theirs.bytes) {
+        (None, None) => return gone(ours.before.or(theirs.before)),
+        (Some(edit), None) if Some(&edit) == base => return gone(theirs.before),
+        (None, Some(edit)) if Some(&edit) == base => return gone(ours.before),
+        (Some(ours), None) => (Some(ours), theirs.before.or_else(|| base.cloned())),
+        (None, Some(theirs)) => (ours.before.or_else(|| base.cloned()), Some(theirs)),
+        both => both,
+    };
+    let only = |bytes| Woven { bytes, before: None, copies: Vec::new() };
+    let (ours, theirs) = match sides {
+        (ours, theirs) if ours == theirs || theirs.as_ref() == base => return only(ours),
+        (ours, theirs) if ours.as_ref() == base => return only(theirs),
+        (Some(ours), Some(theirs)) => (ours, theirs),
+        (one, other) => return only(one.or(other)),
+    };
+    let rule = Rule::of(locator, base.map(|base| &base[..]).into_iter().chain([&ours[..], &theirs[..]]));
+    let ours = Side { bytes: &ours, device: our_device };
+    let theirs = Side { bytes: &theirs, device: their_device };
+    let Merged { bytes, copy, .. } = merge(rule, base.map(|base| &base[..]), ours, theirs);
+    Woven { bytes: Some(bytes), before: None, copies: copy.into_iter().collect() }
+}

@@ -1,0 +1,215 @@
+//! A folder that a sync client replicates: devices that meet in it through their bridges.
+
+use std::sync::Arc;
+
+use futures_lite::future::block_on;
+use haversack::clock::Clock;
+use haversack::ids::{Ids, Timestamp};
+use haversack::store::{Apart, Backend, BackendExt, Bytes, Condition, InMemory, Locator};
+use haversack::sync::{Author, Context, Replica, Trouble};
+use haversack::vault::{Bridge, Carriage, Entry};
+
+/// Ids that nobody gets twice.
+struct Counting(std::sync::atomic::AtomicU64);
+
+impl Ids for Counting {
+    fn next(&self) -> [u8; 16] {
+        let number = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        let mut bytes = [7; 16];
+        bytes[8..].copy_from_slice(&number.to_be_bytes());
+        bytes
+    }
+}
+
+struct Stopped;
+
+impl Clock for Stopped {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_789_000_000_000)
+    }
+}
+
+/// A device with its copy of the folder.
+struct Device {
+    name: &'static str,
+    ids: Counting,
+    files: Arc<dyn Backend>,
+    state: Arc<dyn Backend>,
+    home: Arc<dyn Backend>,
+    folder: Arc<InMemory>,
+}
+
+fn at(key: &str) -> Locator {
+    Locator::parse(key).expect("valid")
+}
+
+impl Device {
+    fn new(name: &'static str, seed: u64) -> Device {
+        let backend = || Arc::new(InMemory::new());
+        Device {
+            name,
+            ids: Counting(seed.into()),
+            files: backend(),
+            state: backend(),
+            home: backend(),
+            folder: backend(),
+        }
+    }
+
+    fn write(&self, key: &str, text: &str) {
+        let written =
+            block_on(self.files.write(&at(key), Bytes::copy_from_slice(text.as_bytes()), Condition::Any));
+        let _ = written.expect("written");
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
+        block_on(self.files.read_text(&at(key))).expect("text")
+    }
+
+    /// Syncs; returns what was carried.
+    fn sync(&self) -> Result<Carriage, Trouble> {
+        let author = Author { device: self.name.to_owned(), agent: None, session: None };
+        let context = Context::new(&Stopped, &self.ids, &author);
+        block_on(async {
+            let mut bridge = Bridge::open(self.folder.clone(), self.home.clone(), &self.ids).await?;
+            bridge.prepare(context).await?;
+            let remote = Arc::new(Apart::new(self.home.clone(), self.folder.clone()));
+            let mut replica =
+                Replica::open(self.files.clone(), self.state.clone(), remote, &self.ids).await?;
+            replica.sync(context).await?;
+            let carried = bridge.carry(context).await?;
+            replica.sync(context).await?;
+            bridge.carry(context).await?;
+            Ok(carried)
+        })
+    }
+
+    fn in_folder(&self) -> Vec<Locator> {
+        let ours = Locator::reserved(".haversack").expect("ours");
+        block_on(self.folder.list_all(&ours)).expect("listed")
+    }
+}
+
+/// Lets everything that one folder has and the other does not arrive there.
+fn carry(from: &Device, to: &Device) {
+    for locator in from.in_folder() {
+        let bytes = block_on(from.folder.read(&locator)).expect("read").bytes;
+        drop(block_on(to.folder.write(&locator, bytes, Condition::Absent)));
+    }
+}
+
+fn both_ways(one: &Device, other: &Device) {
+    carry(one, other);
+    carry(other, one);
+}
+
+#[test]
+fn what_one_device_writes_the_other_gets() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    laptop.write("notes/lighthouse.md", "- the lamp is lit\n");
+    laptop.sync().expect("synced");
+    carry(&laptop, &desk);
+    desk.sync().expect("synced");
+    assert_eq!(desk.text("notes/lighthouse.md").as_deref(), Some("- the lamp is lit\n"));
+    laptop.write("notes/lighthouse.md", "- the lamp is lit\n- from the laptop\n");
+    desk.write("notes/lighthouse.md", "- from the desk\n- the lamp is lit\n");
+    for _ in 0..3 {
+        laptop.sync().expect("synced");
+        desk.sync().expect("synced");
+        both_ways(&laptop, &desk);
+    }
+    let merged = "- from the desk\n- the lamp is lit\n- from the laptop\n";
+    assert_eq!(laptop.text("notes/lighthouse.md").as_deref(), Some(merged));
+    assert_eq!(desk.text("notes/lighthouse.md").as_deref(), Some(merged));
+    let before = laptop.in_folder();
+    assert_eq!(laptop.sync().expect("synced"), Carriage::default());
+    assert_eq!(laptop.in_folder(), before, "who has nothing to say writes nothing");
+}
+
+/// Every device writes below its own name only, and whatever is there reads as an entry.
+#[test]
+fn every_device_has_a_log_of_its_own() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    for round in 0..4 {
+        laptop.write("state/watched_chats", &format!("l{round}\n"));
+        desk.write("MEMORY.md", &format!("# Memory\n- [d{round}](d{round}.md) — d{round}\n"));
+        laptop.sync().expect("synced");
+        both_ways(&laptop, &desk);
+        desk.sync().expect("synced");
+        both_ways(&laptop, &desk);
+    }
+    let mut writers = std::collections::BTreeSet::new();
+    for locator in laptop.in_folder().iter().filter(|locator| locator.as_str().contains("/log/")) {
+        let bytes = block_on(laptop.folder.read(locator)).expect("read").bytes;
+        let entry = Entry::decode(&bytes).expect("an entry");
+        assert!(locator.as_str().contains(&entry.replica.to_string()));
+        writers.insert(entry.replica);
+    }
+    assert_eq!(writers.len(), 2);
+}
+
+/// A long log is few files, and who joins then has everything.
+#[test]
+fn a_long_log_is_folded() {
+    let laptop = Device::new("laptop", 0);
+    for number in 0..300 {
+        laptop.write(
+            "interactions/2026-11-16.jsonl",
+            &(0..=number).map(|n| format!("{{\"id\":\"e{n}\"}}\n")).collect::<String>(),
+        );
+        laptop.sync().expect("synced");
+    }
+    let files = laptop.in_folder().len();
+    assert!(files < 200, "{files} files");
+    let desk = Device::new("desk", 1_000_000);
+    carry(&laptop, &desk);
+    desk.sync().expect("synced");
+    assert_eq!(desk.text("interactions/2026-11-16.jsonl"), laptop.text("interactions/2026-11-16.jsonl"));
+}
+
+/// Contents that are too large for a commit are beside it, and are waited for.
+#[test]
+fn large_contents_come_with_their_entry() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    let large = "lighthouse\n".repeat(60_000);
+    laptop.write("notes/long.md", &large);
+    laptop.sync().expect("synced");
+    carry(&laptop, &desk);
+    let object =
+        desk.in_folder().into_iter().find(|at| at.as_str().contains("/objects/")).expect("an object");
+    let bytes = block_on(desk.folder.read(&object)).expect("read").bytes;
+    block_on(desk.folder.delete(&object, Condition::Any)).expect("deleted");
+    let carried = desk.sync().expect("synced");
+    assert_eq!((desk.text("notes/long.md"), carried.waiting.len()), (None, 1));
+    let _ = block_on(desk.folder.write(&object, bytes, Condition::Absent)).expect("arrived");
+    desk.sync().expect("synced");
+    assert_eq!(desk.text("notes/long.md"), Some(large));
+}
+
+/// A folder that is not mounted, or that its client emptied, is no deletion, and nothing begins there anew.
+#[test]
+fn an_empty_folder_is_left_alone() {
+    let laptop = Device::new("laptop", 0);
+    laptop.write("notes/lighthouse.md", "- the lamp is lit\n");
+    laptop.sync().expect("synced");
+    laptop.sync().expect("synced");
+    let emptied = Device { folder: Arc::new(InMemory::new()), ..laptop };
+    assert!(matches!(emptied.sync(), Err(Trouble::Emptied)));
+    assert_eq!(emptied.in_folder(), []);
+    assert_eq!(emptied.text("notes/lighthouse.md").as_deref(), Some("- the lamp is lit\n"));
+}
+
+/// Another vault in the same place is noticed.
+#[test]
+fn another_store_is_not_written_to() {
+    let (laptop, stranger) = (Device::new("laptop", 0), Device::new("stranger", 1_000));
+    for device in [&laptop, &stranger] {
+        device.write("notes/lighthouse.md", "- the lamp is lit\n");
+        device.sync().expect("synced");
+        device.sync().expect("synced");
+    }
+    let swapped = Device { folder: stranger.folder.clone(), ..laptop };
+    let before = stranger.in_folder();
+    assert!(matches!(swapped.sync(), Err(Trouble::OtherStore { .. })));
+    assert_eq!(stranger.in_folder(), before);
+}
