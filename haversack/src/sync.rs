@@ -30,6 +30,7 @@ mod fetch;
 mod join;
 mod many;
 mod mirror;
+mod origin;
 mod outlook;
 mod patience;
 mod plan;
@@ -55,6 +56,7 @@ pub use self::batching::{Batching, Due, MAX_WAIT, MAX_WAITING_BYTES};
 pub use self::dump::{Dump, DumpedBase, DumpedPublishing, dump};
 use self::join::Purpose;
 pub use self::mirror::Mirrored;
+pub use self::origin::{OneLog, Origin, Origins};
 pub use self::outlook::{Outlook, Underway, look};
 pub use self::patience::{Impatient, Patience};
 use self::plan::{Elsewhere, Gone, Pending};
@@ -69,7 +71,7 @@ use self::state::{Advance, BaseLine, State};
 pub use self::trouble::Trouble;
 pub use self::upkeep::Intervals;
 use crate::clock::Clock;
-use crate::ids::{Ids, Position, ReplicaId, StoreId};
+use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
 use crate::log::{Content, StoreFile};
 
 /// Returns which store is in a remote, if there is one, and changes nothing.
@@ -166,6 +168,8 @@ pub struct Context<'a> {
     pub intervals: Intervals,
     /// Why, in words, for whoever reads the history.
     pub cause: &'a str,
+    /// Where plain objects come from that are not what the log says.
+    pub origins: &'a dyn Origins,
     /// How many plain objects are brought up to date before the manifest is written.
     pub mirrored_at_once: usize,
 }
@@ -184,6 +188,7 @@ impl<'a> Context<'a> {
             fetching: Fetching::Now,
             intervals: Intervals::default(),
             cause: "sync",
+            origins: &OneLog,
             mirrored_at_once: usize::MAX,
         }
     }
@@ -243,6 +248,8 @@ pub struct Report {
     pub waiting_deletions: Vec<Locator>,
     /// Files that somebody had changed in the mirror by hand.
     pub foreign: Vec<Locator>,
+    /// Plain objects that differ from the log, and of which nobody can tell yet where they come from.
+    pub awaited: Vec<(Locator, ContentHash)>,
     /// What is in the log or in the mirror under names that are refused, made printable, and why.
     pub odd: Vec<(String, String)>,
     /// Whether it ended because there was no more time; what was done is whole.
@@ -366,6 +373,7 @@ impl Replica {
         }
         if mirror == Mirror::On {
             let mend = self.take_in_foreign(context, &mut report).await?;
+            self.take_in_copies(context, &mut report).await?;
             self.rounds(context, Sending::All, &mut report).await?;
             self.mirror_and_mend(context, &mend).await?;
         }

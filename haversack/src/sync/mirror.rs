@@ -21,11 +21,11 @@ use super::plan::{Elsewhere, Reach};
 use super::planted::{Planted, has};
 use super::progress::Stage;
 use super::remote::{At, patiently};
-use super::state::{Advance, BaseLine};
+use super::state::{Advance, BaseLine, Head};
 use super::take_in::{Brought, Work};
-use super::{Context, Replica, Report, Trouble};
+use super::{Context, Origin, Replica, Report, Sending, Trouble};
 use crate::frame::shown;
-use crate::ids::{ContentHash, Position};
+use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::{self, Commit, layout};
 use crate::manifest::{Entry, Manifest};
 
@@ -57,6 +57,13 @@ pub struct Mirrored {
 struct Index {
     manifest: Manifest,
     version: Option<Version>,
+}
+
+/// What somebody wrote by hand, and what it was made from.
+struct Edit {
+    locator: Locator,
+    bytes: Bytes,
+    base: Option<ContentHash>,
 }
 
 /// What became of one object.
@@ -294,6 +301,9 @@ impl Replica {
         {
             return Ok(true);
         }
+        if context.origins.of(locator, &hash) == Origin::Ours {
+            return Ok(true);
+        }
         // Most likely somebody wrote it since the manifest was; but a manifest can lag behind.
         for from in since.into_iter().chain([Position::FIRST]) {
             let suspects = [(locator.clone(), hash)].into();
@@ -362,8 +372,7 @@ impl Replica {
         };
         let suspects = changed.iter().map(|(locator, bytes)| (locator.clone(), ContentHash::of(bytes)));
         let known = self.known_to_log(context, suspects.collect(), Position::FIRST).await?;
-        let mut work = Work::default();
-        let mut bases = Vec::new();
+        let mut edits = Vec::new();
         for (locator, bytes) in changed {
             mend.insert(locator.clone());
             let hash = ContentHash::of(&bytes);
@@ -371,7 +380,32 @@ impl Replica {
             if is_old || self.state.known.foreign.get(&locator) == Some(&hash) {
                 continue;
             }
-            let base = manifest.entries.get(&locator).and_then(|entry| entry.hash);
+            match context.origins.of(&locator, &hash) {
+                Origin::Ours => {}
+                Origin::Edit => {
+                    let base = manifest.entries.get(&locator).and_then(|entry| entry.hash);
+                    edits.push(Edit { locator, bytes, base });
+                }
+                Origin::Unclear => report.awaited.push((locator, hash)),
+            }
+        }
+        self.take_in_edits(context, store, head, edits, report).await?;
+        Ok(mend)
+    }
+
+    /// Puts what somebody wrote by hand into the working files.
+    async fn take_in_edits(
+        &mut self,
+        context: Context<'_>,
+        store: StoreId,
+        head: Head,
+        edits: Vec<Edit>,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let mut work = Work::default();
+        let mut bases = Vec::new();
+        for Edit { locator, bytes, base } in edits {
+            let hash = ContentHash::of(&bytes);
             let brought = Brought {
                 log: log::State::empty(),
                 head: head.clone(),
@@ -394,12 +428,88 @@ impl Replica {
             });
             report.foreign.push(locator);
         }
-        if !bases.is_empty() {
-            let mark = self.state.known.log.mark();
-            let advance = Advance { store, head, mark, attempt: None, joined: None, bases };
-            self.carry_out(context, work, advance, report).await?;
+        if bases.is_empty() {
+            return Ok(());
         }
-        Ok(mend)
+        let mark = self.state.known.log.mark();
+        let advance = Advance { store, head, mark, attempt: None, joined: None, bases };
+        self.carry_out(context, work, advance, report).await
+    }
+
+    /// Takes in the copies that a sync client made of plain files, and removes them.
+    ///
+    /// What a copy holds that no device wrote is first in the history under its own name, then in the file it is a copy of. A copy that
+    /// is a file of the store by now is somebody's, and stays.
+    pub(super) async fn take_in_copies(
+        &mut self,
+        context: Context<'_>,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let list = || async {
+            let mut names = Vec::new();
+            let mut pages = self.remote.backend().scan(&Locator::root(), None);
+            while let Some(page) = pages.next().await {
+                names.extend(page?.infos.into_iter().map(|info| info.locator));
+            }
+            Ok(names)
+        };
+        let names = patiently(context.patience, list).await.map_err(Trouble::Remote)?;
+        for (copy, original) in context.origins.copies(&names) {
+            let is_ours = |locator| self.state.known.log.files().contains_key(locator);
+            if !self.scope.contains(&copy) || is_ours(&copy) {
+                continue;
+            }
+            let Some(At { bytes, version: Some(version) }) =
+                self.remote.read(context.patience, &copy).await?
+            else {
+                continue;
+            };
+            let hash = ContentHash::of(&bytes);
+            let suspects = [(original.clone(), hash), (copy.clone(), hash)].into();
+            let is_known = !self.known_to_log(context, suspects, Position::FIRST).await?.is_empty();
+            let origin = if is_known { Origin::Ours } else { context.origins.of(&original, &hash) };
+            match origin {
+                Origin::Ours => {}
+                Origin::Unclear => {
+                    report.awaited.push((copy, hash));
+                    continue;
+                }
+                Origin::Edit => self.merge_copy(context, &copy, &original, bytes, report).await?,
+            }
+            match self.remote.backend().delete(&copy, Condition::Matches(version)).await {
+                Ok(()) => {}
+                // It has changed since: it is looked at again.
+                Err(error) if says_nothing(&error) || error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(Trouble::Remote(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts what a copy holds into the history and into the file it is a copy of.
+    async fn merge_copy(
+        &mut self,
+        context: Context<'_>,
+        copy: &Locator,
+        original: &Locator,
+        bytes: Bytes,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        match self.files.write(copy, bytes.clone(), Condition::Absent).await {
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => return Ok(()),
+            Err(error) => return Err(Trouble::Local(error)),
+        }
+        self.rounds(context, Sending::All, report).await?;
+        let Index { manifest, .. } = self.index(context).await?;
+        let base = manifest.entries.get(original).and_then(|entry| entry.hash);
+        let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
+            return Ok(());
+        };
+        let edit = Edit { locator: original.clone(), bytes, base };
+        self.take_in_edits(context, store, head, vec![edit], report).await?;
+        self.files.delete(copy, Condition::Any).await.map_err(Trouble::Local)?;
+        self.rounds(context, Sending::All, report).await
     }
 
     /// Returns the objects that hold something else than the manifest and the log say, and notes those that are not there.
@@ -425,9 +535,16 @@ impl Replica {
             patiently(context.patience, list).await.map_err(Trouble::Remote)?;
         report.odd.extend(odd.into_iter().map(|odd| (odd.shown, odd.why)));
         let there: BTreeSet<&Locator> = infos.iter().map(|info| &info.locator).collect();
+        let names: Vec<Locator> = infos.iter().map(|info| info.locator.clone()).collect();
+        let copies: BTreeSet<Locator> =
+            context.origins.copies(&names).into_iter().map(|(copy, _)| copy).collect();
         mend.extend(manifest.entries.keys().filter(|locator| !there.contains(locator)).cloned());
         let mut changed = Vec::new();
         for info in infos {
+            // What belongs to another replica of this device is for that one to take in.
+            if copies.contains(&info.locator) || !self.scope.contains(&info.locator) {
+                continue;
+            }
             let entry = manifest.entries.get(&info.locator);
             let version = info.version.as_ref().map(Version::as_str);
             if version.is_some() && entry.is_some_and(|entry| entry.version.as_deref() == version) {

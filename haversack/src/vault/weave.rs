@@ -159,6 +159,22 @@ impl Logs {
         }
     }
 
+    /// Returns every content that some device wrote for a file, or announced, within `heads`.
+    pub fn contents(&self, heads: &Heads) -> impl Iterator<Item = (Locator, ContentHash)> {
+        let within = self.entries.iter().filter(|(at, _)| at.1 <= heads.of(at.0));
+        within.flat_map(|(_, entry)| {
+            let touched = entry.touched.iter();
+            let wrote = touched.filter_map(|(locator, touch)| Some((locator.clone(), touch.after?.hash)));
+            wrote.chain(entry.shown.iter().cloned())
+        })
+    }
+
+    /// Returns what the devices are called that wrote something.
+    pub fn devices(&self) -> impl Iterator<Item = &str> {
+        let names: BTreeSet<&str> = self.entries.values().map(|entry| entry.device.as_str()).collect();
+        names.into_iter().filter(|name| !name.is_empty())
+    }
+
     /// Tells whether some device wrote a content for a file, or announced it, within `heads`.
     pub fn names(&self, locator: &Locator, hash: &ContentHash, heads: &Heads) -> bool {
         let within = |at: &Numbered| at.1 <= heads.of(at.0);

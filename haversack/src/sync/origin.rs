@@ -1,0 +1,39 @@
+//! Where a plain object beside the log comes from that is not what the log says.
+
+use haversack_store::Locator;
+
+use crate::ids::ContentHash;
+
+/// Where a content comes from that this device's log never had for its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Another device of ours wrote it.
+    Ours,
+    /// Somebody wrote it by hand.
+    Edit,
+    /// Nobody can tell yet: a device of ours may have written it, and what it says about that may be on its way.
+    Unclear,
+}
+
+/// Tells where plain objects come from.
+pub trait Origins: Send + Sync {
+    /// Returns where a content of a file comes from.
+    fn of(&self, locator: &Locator, hash: &ContentHash) -> Origin;
+
+    /// Returns which of the files that are there are copies that a sync client made, each with the file it is a copy of.
+    fn copies(&self, there: &[Locator]) -> Vec<(Locator, Locator)>;
+}
+
+/// Everybody who writes plain objects writes to the one log first: whatever it never had is an edit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OneLog;
+
+impl Origins for OneLog {
+    fn of(&self, _: &Locator, _: &ContentHash) -> Origin {
+        Origin::Edit
+    }
+
+    fn copies(&self, _: &[Locator]) -> Vec<(Locator, Locator)> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,148 @@
+//! Which plain files of a folder a device of ours wrote, and which somebody wrote by hand.
+//!
+//! A file that arrives looks like one that somebody edits. What a device puts into the folder is in its log, or announced there; but the
+//! file may arrive before the log does. So a content that no log names is waited for: until a log names it, until somebody says that it is
+//! theirs, or until it has lain there for a while in which everything else arrived ([`PATIENCE`]). If there is only one device, there is nobody
+//! to wait for. Time decides only how long is waited, never which of two contents is the newer one.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::Duration;
+
+use haversack_store::{Backend, Condition, ErrorKind, Locator};
+use serde::{Deserialize, Serialize};
+
+use super::bridge::Bridge;
+use super::copies;
+use super::weave::available;
+use crate::frame;
+use crate::ids::{ContentHash, Position, Timestamp};
+use crate::sync::planted::{Planted, has};
+use crate::sync::{Context, Origin, Origins, Trouble};
+
+/// How long a file that no log names is waited for.
+pub const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
+const KIND: &str = "awaited";
+const VERSION: u32 = 1;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Which files in a folder the user or an agent of this device wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Mine {
+    /// Nobody said so of any.
+    #[default]
+    Nothing,
+    /// These.
+    These(BTreeSet<Locator>),
+    /// Whatever no log names.
+    Everything,
+}
+
+/// What is known about the plain files of a folder.
+#[derive(Clone, Debug)]
+pub struct FolderOrigins {
+    named: HashSet<(Locator, ContentHash)>,
+    mine: Mine,
+    /// Nobody else has a log here.
+    is_alone: bool,
+    /// What was waited for before, and since when.
+    awaited: BTreeMap<(Locator, ContentHash), Timestamp>,
+    /// What came before this was waited for long enough.
+    long_ago: Option<Timestamp>,
+    machines: Vec<String>,
+}
+
+impl Origins for FolderOrigins {
+    fn of(&self, locator: &Locator, hash: &ContentHash) -> Origin {
+        let is_mine = || match &self.mine {
+            Mine::Nothing => false,
+            Mine::These(these) => these.contains(locator),
+            Mine::Everything => true,
+        };
+        let waited = || {
+            let since = self.awaited.get(&(locator.clone(), *hash));
+            since.zip(self.long_ago).is_some_and(|(since, long_ago)| *since <= long_ago)
+        };
+        if self.named.contains(&(locator.clone(), *hash)) {
+            Origin::Ours
+        } else if self.is_alone || is_mine() || waited() || has(Planted::StrangeIsAnEdit) {
+            Origin::Edit
+        } else {
+            Origin::Unclear
+        }
+    }
+
+    fn copies(&self, there: &[Locator]) -> Vec<(Locator, Locator)> {
+        let machines: Vec<&str> = self.machines.iter().map(String::as_str).collect();
+        let found = copies::waiting(there, &machines).copies;
+        found.into_iter().map(|pair| (pair.copy, pair.original)).collect()
+    }
+}
+
+impl Bridge {
+    /// Returns what is known about the plain files of the folder.
+    pub async fn origins(&mut self, context: Context<'_>, mine: Mine) -> Result<FolderOrigins, Trouble> {
+        let heads = self.standing.heads.clone();
+        let own: BTreeSet<_> = self.standing.former.iter().copied().chain([self.replica]).collect();
+        let awaited = load(&*self.home).await?;
+        let logs = &self.read().await?.logs;
+        let is_all_read = available(logs) == heads;
+        let patience = i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX);
+        Ok(FolderOrigins {
+            named: logs.contents(&heads).collect(),
+            mine,
+            is_alone: logs.replicas().is_subset(&own),
+            awaited,
+            long_ago: is_all_read.then(|| Timestamp(context.clock.now().0.saturating_sub(patience))),
+            machines: logs.devices().map(str::to_owned).collect(),
+        })
+    }
+
+    /// Writes down what is waited for, and since when.
+    pub async fn await_files(
+        &mut self,
+        context: Context<'_>,
+        awaited: &[(Locator, ContentHash)],
+    ) -> Result<(), Trouble> {
+        let before = load(&*self.home).await?;
+        let now = context.clock.now();
+        let since = |file: &(Locator, ContentHash)| *before.get(file).unwrap_or(&now);
+        let after: BTreeMap<_, _> = awaited.iter().map(|file| (file.clone(), since(file))).collect();
+        if after == before {
+            return Ok(());
+        }
+        let lines = after.into_iter().map(|((at, hash), since)| Line { at: at.to_string(), hash, since });
+        let list = List { awaited: lines.collect() };
+        let bytes = frame::encode(KIND, VERSION, &list, &[], MAX_BYTES)
+            .map_err(|why| Trouble::Unfit { position: Position::FIRST, why: why.to_string() })?;
+        self.home.write(&place(), bytes, Condition::Any).await.map(drop).map_err(Trouble::Local)
+    }
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct List {
+    awaited: Vec<Line>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    at: String,
+    hash: ContentHash,
+    since: Timestamp,
+}
+
+fn place() -> Locator {
+    Locator::parse("awaited").expect("a plain name")
+}
+
+/// Returns what is waited for; where that was lost, the wait begins anew.
+async fn load(home: &dyn Backend) -> Result<BTreeMap<(Locator, ContentHash), Timestamp>, Trouble> {
+    let bytes = match home.read(&place()).await {
+        Ok(object) => object.bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(Trouble::Local(error)),
+    };
+    let list = frame::decode::<List>(KIND, VERSION, &bytes, MAX_BYTES).map(|framed| framed.heading);
+    let lines = list.unwrap_or_default().awaited.into_iter();
+    Ok(lines.filter_map(|line| Some(((Locator::parse(&line.at).ok()?, line.hash), line.since))).collect())
+}
