@@ -3,6 +3,7 @@
 mod allow;
 mod append;
 mod backends;
+mod background;
 mod check;
 mod config;
 mod conflicts;
@@ -15,6 +16,8 @@ mod devices;
 mod diff;
 mod doctor;
 pub(crate) mod help;
+pub(crate) mod hook;
+mod init;
 mod insert;
 mod join;
 mod kinds;
@@ -25,17 +28,22 @@ mod migrate;
 pub(crate) mod mirror;
 mod mount;
 mod new;
+pub(crate) mod project;
 mod provision;
 mod remote;
 mod rename;
 mod resolve;
 mod restore;
+mod setup;
 mod status;
 mod str_replace;
 mod sync;
 mod undo;
+mod uninstall;
 mod view;
+mod why;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -51,6 +59,7 @@ use crate::ui::Ui;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(demo::DemoArgs),
+    Init(init::InitArgs),
     Status(status::StatusArgs),
     Doctor(doctor::DoctorArgs),
     Backends(backends::BackendsArgs),
@@ -79,7 +88,15 @@ pub(crate) enum Command {
     Allow(allow::AllowArgs),
     #[command(hide = true)]
     Mirror(mirror::MirrorArgs),
+    #[command(hide = true)]
+    Hook(hook::HookArgs),
+    #[command(hide = true)]
+    Background(background::BackgroundArgs),
     Mount(mount::MountArgs),
+    Project(project::ProjectArgs),
+    Setup(setup::SetupArgs),
+    Uninstall(uninstall::UninstallArgs),
+    Why(why::WhyArgs),
     Remote(remote::RemoteArgs),
     Provision(provision::ProvisionArgs),
     Migrate(migrate::MigrateArgs),
@@ -99,10 +116,12 @@ pub(crate) fn run(
     ui: &mut Ui,
     resolved: Result<Resolved, CommandError>,
     command: &Command,
+    home: Option<&Path>,
 ) -> Result<ExitCode, CommandError> {
     let resolved = match (resolved, command) {
         (Ok(resolved), _) => resolved,
         (Err(error), Command::Doctor(args)) => return doctor::report_settings(ui, &error, args),
+        (Err(error), Command::Hook(args)) => return Ok(hook::without_settings(home, &error, args)),
         (Err(error), _) => return Err(error),
     };
     let settings = &resolved.settings;
@@ -143,7 +162,14 @@ pub(crate) fn run(
         Command::Allow(args) => allow::cmd_allow(ui, settings, args),
         Command::Devices(args) => devices::cmd_devices(ui, settings, args),
         Command::Mirror(args) => mirror::cmd_mirror(ui, settings, args),
+        Command::Hook(args) => hook::cmd_hook(ui, settings, args),
+        Command::Background(args) => background::cmd_background(settings, args),
         Command::Mount(args) => mount::cmd_mount(ui, settings, args),
+        Command::Init(args) => init::cmd_init(ui, settings, args),
+        Command::Setup(args) => setup::cmd_setup(ui, settings, args),
+        Command::Uninstall(args) => uninstall::cmd_uninstall(ui, settings, args),
+        Command::Why(args) => why::cmd_why(ui, settings, args),
+        Command::Project(args) => project::cmd_project(ui, settings, args),
         Command::Remote(args) => remote::cmd_remote(ui, settings, args),
         Command::Provision(args) => provision::cmd_provision(ui, args),
         Command::Migrate(args) => migrate::cmd_migrate(ui, settings, args),

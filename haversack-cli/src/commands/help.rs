@@ -15,19 +15,20 @@ Your agent's memory, on every machine you work on.
 Usage: haversack [--home DIRECTORY] COMMAND
 
 Start    demo          See it work, in a sandbox
-         remote add    Carry this memory through a storage of yours
-         join          Join it from another machine
+         init          Carry this machine's memory (the same line on every machine)
          status        Is all well? If not, what to do
 Look     ls, view      What the agent knows here
          log, diff     Who wrote it, where, when
+         why           What the last sessions were given, and its cost
 Fix      undo          Take a change, a session or a join back
          restore       Bring a file back as it once was
          conflicts     Memories with two versions: resolve them
          allow         Send a line that only looks like a secret
 Manage   sync          Now, instead of by itself
          migrate       Copy what you have to another storage
-         remote, devices, mount, config
+         remote, join, project, devices, setup, mount, config
          doctor        Check everything
+         uninstall     Leave; your files stay
 
 For agents and scripts (create, str-replace, append, memory-tool, …): haversack help --all
 ";
@@ -61,7 +62,7 @@ mod tests {
         let mut seen = 0;
         for line in words.skip(1) {
             let named = line.get(9..23).unwrap_or(line.get(9..).unwrap_or_default());
-            let named = if line.contains("remote, devices") { &line[9..] } else { named };
+            let named = if line.contains("remote, join") { &line[9..] } else { named };
             for name in named.split([',', ' ']).filter(|name| !name.is_empty() && *name != "add") {
                 assert!(commands.iter().any(|command| command == name), "{name}");
                 seen += 1;

@@ -35,15 +35,15 @@ const MAX_LOOKED_AT: u64 = 2_000;
 #[derive(Debug, Args)]
 pub(crate) struct JoinArgs {
     #[command(flatten)]
-    named: NamedArgs,
+    pub(crate) named: NamedArgs,
 
     /// Do not ask
     #[arg(long, short)]
-    yes: bool,
+    pub(crate) yes: bool,
 
     /// Print JSON; asks nothing, and does nothing without --yes
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// A store, and what joining it would mean.

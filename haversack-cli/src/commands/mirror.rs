@@ -14,7 +14,7 @@ use crate::home::Home;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::system::{RandomIds, SystemClock, Timed};
-use crate::ui::Ui;
+use crate::ui::{Bar, Ui};
 
 /// The lock of whoever writes plain copies.
 const LOCK: &str = "mirror";
@@ -50,24 +50,33 @@ pub(crate) fn cmd_mirror(
     settings: &Settings,
     args: &MirrorArgs,
 ) -> Result<ExitCode, CommandError> {
+    let bar = ui.progress();
+    let written = write(settings, if args.now { Duration::ZERO } else { GATHER }, &bar);
+    bar.end();
+    written.map(|()| ExitCode::SUCCESS)
+}
+
+/// Writes them in this process, which is one in the background already.
+pub(crate) fn write_now(settings: &Settings) -> Result<(), CommandError> {
+    write(settings, Duration::ZERO, &Bar::silent())
+}
+
+fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<(), CommandError> {
     let remote = Remote::expected(settings)?;
     let home = Home::open(settings)?;
     let place = home.memory();
     let _lock = match block_on(place.state.lock(LOCK, Duration::ZERO)) {
         Ok(lock) => lock,
         // Whoever is at it writes ours too.
-        Err(error) if error.kind() == ErrorKind::Busy => return Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() == ErrorKind::Busy => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    if !args.now {
-        std::thread::sleep(GATHER);
-    }
+    std::thread::sleep(gather);
     let backend = remote::open(settings, &remote)?;
     let patience = Timed::for_at_most(None);
     let author = Author { device: remote.device, ..Author::default() };
-    let bar = ui.progress();
     let context =
-        Context { patience: &patience, progress: &bar, ..Context::new(&SystemClock, &RandomIds, &author) };
+        Context { patience: &patience, progress: bar, ..Context::new(&SystemClock, &RandomIds, &author) };
     for _ in 0..MAX_TRIES {
         let opened =
             block_on(Replica::open(place.files.clone(), place.state.clone(), backend.clone(), &RandomIds));
@@ -86,8 +95,7 @@ pub(crate) fn cmd_mirror(
         drop(replica);
         std::thread::sleep(PAUSE);
     }
-    bar.end();
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Starts writing the plain copies in the background.

@@ -63,9 +63,9 @@ pub(crate) struct NamedArgs {
 }
 
 #[derive(Debug, Args)]
-struct AddArgs {
+pub(crate) struct AddArgs {
     #[command(flatten)]
-    named: NamedArgs,
+    pub(crate) named: NamedArgs,
 }
 
 #[derive(Debug, Args)]
@@ -89,7 +89,7 @@ pub(crate) fn cmd_remote(
     Ok(ExitCode::SUCCESS)
 }
 
-fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
+pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
     let url = &named.url;
     let remote = admit(ui, settings, named)?;
     let backend = remote::make(settings, &remote)?;

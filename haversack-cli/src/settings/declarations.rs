@@ -86,8 +86,12 @@ pub(crate) const BLOB_CONTAINER: &str = "blob-container";
 /// The key of [`Settings::cloud_wait`].
 pub(crate) const CLOUD_WAIT_SECONDS: &str = "cloud-wait-seconds";
 
+/// The key of [`Settings::excluded_projects`].
+pub(crate) const PROJECTS_EXCLUDE: &str = "projects.exclude";
+
 /// What no project's file can set: with a cloned repository somebody else would decide where memory goes.
-pub(crate) const NOT_FOR_PROJECTS: [&str; 3] = [KEEP_MEMORY_LOCAL, BLOB_ENDPOINT, BLOB_CONTAINER];
+pub(crate) const NOT_FOR_PROJECTS: [&str; 4] =
+    [KEEP_MEMORY_LOCAL, BLOB_ENDPOINT, BLOB_CONTAINER, PROJECTS_EXCLUDE];
 
 /// Everything that can be set, in the order it is shown in.
 pub(crate) static DECLARATIONS: &[Declaration] = &[
@@ -146,6 +150,13 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         kind: Kind::Number(1..=3600),
         help: "How long a cloud may be silent before it counts as not answering",
         read: |settings| Value::Number(settings.cloud_wait.as_secs()),
+    },
+    Declaration {
+        key: PROJECTS_EXCLUDE,
+        variable: variables::PROJECTS_EXCLUDE,
+        kind: Kind::Text,
+        help: "Projects whose memory stays on this machine, with commas between them: directories (and all below), repositories as `github.com/acme` (and all below), or names",
+        read: |settings| Value::Text(settings.excluded_projects.clone()),
     },
 ];
 

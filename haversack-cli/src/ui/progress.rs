@@ -27,6 +27,11 @@ impl Bar {
         Bar { is_watched: stderr().is_terminal(), started: Instant::now(), drawn: Mutex::new(None) }
     }
 
+    /// Returns one that is never drawn.
+    pub(crate) fn silent() -> Bar {
+        Bar { is_watched: false, ..Bar::new() }
+    }
+
     /// Takes the line away again.
     pub(crate) fn end(&self) {
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);

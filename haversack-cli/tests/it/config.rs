@@ -38,6 +38,7 @@ fn without_any_file_the_defaults_hold_and_nothing_is_made() {
     blob-endpoint  default
     blob-container  default
     cloud-wait-seconds  30  default
+    projects.exclude  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml (not there)
     Project file: BASE/user/.haversack.toml (not there, nor in a directory above)
@@ -74,6 +75,7 @@ fn each_value_with_its_layer() {
     blob-endpoint  default
     blob-container  default
     cloud-wait-seconds  30  default
+    projects.exclude  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -94,6 +96,7 @@ fn each_value_with_its_layer() {
     blob-endpoint                                  default
     blob-container                                 default
     cloud-wait-seconds           30                default
+    projects.exclude                               default
     --- stderr
     User file: /nowhere/by-flag/config.toml (not there)
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -159,6 +162,12 @@ fn json_for_scripts() {
           "key": "cloud-wait-seconds",
           "layer": "default",
           "value": 30
+        },
+        {
+          "from": null,
+          "key": "projects.exclude",
+          "layer": "default",
+          "value": ""
         }
       ],
       "user_file": {

@@ -1,5 +1,7 @@
 //! The binary as a user runs it: stdout, stderr and exit code, in a home of its own.
 
+#[cfg(unix)]
+mod agents;
 mod backends;
 #[cfg(unix)]
 mod clouds;
@@ -11,14 +13,20 @@ mod demo;
 mod doctor;
 mod environment;
 mod guides;
+#[cfg(unix)]
+mod hooks;
 mod kinds;
 mod machines;
 mod memory_tool;
 mod migrate;
 mod mounts;
 #[cfg(unix)]
+mod projects;
+#[cfg(unix)]
 mod provision;
 mod random_machines;
 mod secrets;
+#[cfg(unix)]
+mod setup;
 mod two_machines;
 mod verbs;

@@ -49,9 +49,9 @@ fn which(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.is_file())
 }
 
-/// Installs a package.
-pub(super) fn install(node: &Node, what: &str, package: &str) -> Result<(), String> {
-    let directory = tools().join("node");
+/// Installs a package into a directory among the tools. The package manager removes what else is in it: each package has its own.
+pub(super) fn install(node: &Node, what: &str, package: &str, directory: &str) -> Result<(), String> {
+    let directory = tools().join(directory);
     std::fs::create_dir_all(&directory)
         .map_err(|error| format!("{} cannot be used: {error}", directory.display()))?;
     let cache = tools().join("node-cache");

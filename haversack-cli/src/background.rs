@@ -1,0 +1,281 @@
+//! The one process that syncs for hooks while they have long returned.
+//!
+//! A hook writes down what it wants (`state/background/wanted`), starts the process if there is none, and goes on. Whoever finds the lock
+//! taken has handed over: the holder looks for wishes again after its last, and once more after it let go of the lock. Nothing is queued: what waits
+//! to be sent is what differs from its base, so a wish that is lost only costs time.
+
+pub(crate) mod wishes;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use haversack::clock::Clock;
+use haversack::store::{Backend, DeviceLocal, ErrorKind, Guard, Locator, block_on};
+use haversack::sync::Deletions;
+
+use self::wishes::{Wish, Wishes};
+use crate::commands::mirror;
+use crate::contact::Contact;
+use crate::error::CommandError;
+use crate::home::{self, Home, Manner, Summary, Work};
+use crate::hooks::journal::Journal;
+use crate::remote::Remote;
+use crate::settings::Settings;
+use crate::system::SystemClock;
+use crate::ui::Bar;
+
+/// The lock of the one process.
+const LOCK: &str = "background";
+
+/// How long it lives at most, whatever it waits for.
+const LONGEST_LIFE: Duration = Duration::from_secs(60);
+
+/// How long several writes are waited for, so that they are sent together.
+const GATHER: Duration = Duration::from_millis(250);
+
+/// How long a cloud may be silent while nobody watches.
+const CLOUD_WAIT: Duration = Duration::from_secs(10);
+
+/// How long it waits for another process that writes.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// How often somebody who waits for an answer looks for it.
+const POLL: Duration = Duration::from_millis(5);
+
+/// What became of a wish that somebody waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It was done, or could not be.
+    Done,
+    /// It is under way, and there was no more time.
+    TooLate,
+    /// Nobody was asked: there is no remote, or it is left alone for now.
+    NotAsked,
+}
+
+fn directory(settings: &Settings) -> PathBuf {
+    settings.home.join("state").join("background")
+}
+
+/// Returns the file that is there while the remote is asked, with the time since when.
+fn contacting(settings: &Settings) -> PathBuf {
+    directory(settings).join("contacting")
+}
+
+/// Returns the file that is there once somebody waited for that in vain.
+fn waited(settings: &Settings) -> PathBuf {
+    directory(settings).join("waited")
+}
+
+/// Hands a wish over; returns at once.
+pub(crate) fn hand_over(settings: &Settings, wish: &Wish) -> Result<Answer, CommandError> {
+    if !is_due(settings)? {
+        return Ok(Answer::NotAsked);
+    }
+    Wishes::of(directory(settings)).add(wish)?;
+    start(settings)?;
+    Ok(Answer::TooLate)
+}
+
+/// Hands a wish over and waits for it, but no longer than `wait`.
+pub(crate) fn ask(settings: &Settings, wish: &Wish, wait: Duration) -> Result<Answer, CommandError> {
+    let deadline = Instant::now() + wait;
+    if !is_due(settings)? {
+        return Ok(Answer::NotAsked);
+    }
+    let since =
+        fs::read_to_string(contacting(settings)).ok().and_then(|text| text.trim().parse::<i64>().ok());
+    let now = SystemClock.now().0;
+    let is_hanging = since.is_some_and(|since| {
+        let span = u128::try_from(now - since).unwrap_or(0);
+        span < LONGEST_LIFE.as_millis() && (span > wait.as_millis() || waited(settings).exists())
+    });
+    if is_hanging {
+        // Somebody has waited for it already: one is enough.
+        return hand_over(settings, wish);
+    }
+    let wishes = Wishes::of(directory(settings));
+    let question = wishes.add_and_wait(wish)?;
+    start(settings)?;
+    while question.is_open() {
+        if Instant::now() >= deadline {
+            question.withdraw();
+            wishes.add(wish)?;
+            drop(fs::write(waited(settings), ""));
+            return Ok(Answer::TooLate);
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(Answer::Done)
+}
+
+/// Tells whether there is a remote and it may be asked now.
+fn is_due(settings: &Settings) -> Result<bool, CommandError> {
+    if settings.surroundings.is_quiet || Remote::for_looking(settings)?.is_none() {
+        return Ok(false);
+    }
+    Ok(Contact::of(settings).next_try().is_none_or(|next| next <= SystemClock.now()))
+}
+
+/// Starts the process, unless it is there.
+fn start(settings: &Settings) -> Result<(), CommandError> {
+    match lock(settings)? {
+        Some(free) => drop(free),
+        None => return Ok(()),
+    }
+    let program = std::env::current_exe().map_err(CommandError::from)?;
+    let mut command = Command::new(program);
+    let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
+    command.arg("--home").arg(&home).arg("background");
+    // Not the project's directory: its settings are none of ours, and it may be deleted.
+    command.current_dir(home);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map(drop).map_err(CommandError::from)
+}
+
+fn lock(settings: &Settings) -> Result<Option<Guard>, CommandError> {
+    let state = DeviceLocal::open(settings.state(), settings.locks())?;
+    match block_on(Backend::lock(&state, LOCK, Duration::ZERO)) {
+        Ok(guard) => Ok(Some(guard)),
+        Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Is the process: does what is wished until nothing is.
+pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
+    // A session of its own: whoever ends the agent's processes does not end this one.
+    #[cfg(unix)]
+    let _ = rustix::process::setsid();
+    let mut settings = settings.clone();
+    settings.cloud_wait = settings.cloud_wait.min(CLOUD_WAIT);
+    settings.lock_wait = settings.lock_wait.min(LOCK_WAIT);
+    settings.surroundings.is_background = true;
+    let is_asking = Arc::new(AtomicBool::new(false));
+    end_after(LONGEST_LIFE, &settings, is_asking.clone());
+    let wishes = Wishes::of(directory(&settings));
+    loop {
+        let Some(turn) = lock(&settings)? else { return Ok(()) };
+        let mut is_mirror_late = false;
+        loop {
+            let mut wanted = wishes.take();
+            if wanted.is_empty() {
+                break;
+            }
+            if !wanted.iter().any(|(_, question)| question.is_some()) {
+                std::thread::sleep(GATHER);
+                wanted.extend(wishes.take());
+            }
+            is_mirror_late |= fulfil(&settings, wanted, &is_asking);
+        }
+        if is_mirror_late {
+            // It is derived: what could not be written now is written by the next who sends something.
+            drop(mirror::write_now(&settings));
+        }
+        drop(turn);
+        if wishes.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+/// Ends this process after a time, whatever it does: everything that it does can be killed.
+fn end_after(time: Duration, settings: &Settings, is_asking: Arc<AtomicBool>) {
+    let settings = settings.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(time);
+        if is_asking.load(Ordering::SeqCst) {
+            let error = CommandError::user("the remote does not answer", "haversack remote test");
+            drop(Contact::of(&settings).failed(SystemClock.now(), &error).save(&settings));
+            drop(fs::remove_file(contacting(&settings)));
+        }
+        std::process::exit(0);
+    });
+}
+
+/// Does what is wished; tells whether the plain copies in the remote are still to be written.
+fn fulfil(
+    settings: &Settings,
+    wanted: Vec<(Wish, Option<wishes::Question>)>,
+    is_asking: &AtomicBool,
+) -> bool {
+    let journal = Journal::of(settings);
+    let sessions: std::collections::BTreeSet<&str> =
+        wanted.iter().filter_map(|(wish, _)| wish.session.as_deref()).collect();
+    let mut is_mirror_late = false;
+    let mut sync = |work: Work<'_>, session: Option<&str>| match sync(settings, work, session, is_asking) {
+        Ok(Some(summary)) => {
+            is_mirror_late |= summary.is_mirror_late;
+            let told = format!("sent {}, received {}", summary.sent.len(), summary.received());
+            journal.note("background", session, &told);
+        }
+        Ok(None) => {}
+        Err(error) => journal.note("background", session, &format!("failed: {}", error.message)),
+    };
+    if sessions.len() > 1 {
+        // Each session's files under its own name, so that one of them can be taken back.
+        for (wish, _) in &wanted {
+            for file in &wish.files {
+                sync(Work::PushOne(file), wish.session.as_deref());
+            }
+        }
+    }
+    let session = sessions.first().copied().filter(|_| sessions.len() == 1);
+    let mut done: Vec<Option<Locator>> = Vec::new();
+    // What somebody waits for comes first.
+    let (asked, others): (Vec<_>, Vec<_>) = wanted.iter().partition(|(_, question)| question.is_some());
+    for (wish, question) in asked.into_iter().chain(others) {
+        if !done.contains(&wish.prefix) && !done.contains(&None) {
+            let is_needed = question.is_some() || wish.prefix.is_none() || has_changed(settings, wish);
+            match &wish.prefix {
+                _ if !is_needed => {}
+                Some(prefix) => sync(Work::Near(prefix), session),
+                None => sync(Work::Sync, session),
+            }
+            done.push(wish.prefix.clone());
+        }
+        if let Some(question) = question {
+            question.answer();
+        }
+    }
+    is_mirror_late
+}
+
+/// Tells whether something waits to be sent there: a file that we put there ourselves is no news to the remote.
+fn has_changed(settings: &Settings, wish: &Wish) -> bool {
+    let Some(prefix) = &wish.prefix else { return true };
+    let Ok(home) = Home::open(settings) else { return true };
+    let places = home.places.iter().filter(|place| place.scope.contains(prefix));
+    let mut looks = places.map(|place| place.look());
+    looks.any(|look| {
+        look.map_or(true, |look| look.waiting() > 0 || look.underway.publishing || look.underway.applying)
+    })
+}
+
+fn sync(
+    settings: &Settings,
+    work: Work<'_>,
+    session: Option<&str>,
+    is_asking: &AtomicBool,
+) -> Result<Option<Summary>, CommandError> {
+    let Some(remote) = Remote::for_looking(settings)? else { return Ok(None) };
+    if Contact::of(settings).next_try().is_some_and(|next| next > SystemClock.now()) {
+        return Ok(None);
+    }
+    let mut settings = settings.clone();
+    settings.writer.agent = settings.writer.agent.or(session.map(|_| "claude-code".to_owned()));
+    settings.writer.session = session.map(str::to_owned);
+    let manner =
+        Manner { what: work, deletions: Deletions::Cautious, time: Some(LONGEST_LIFE), cause: "session" };
+    drop(fs::write(contacting(&settings), SystemClock.now().0.to_string()));
+    is_asking.store(true, Ordering::SeqCst);
+    let summary = home::sync(&settings, &remote, &manner, &Bar::silent());
+    is_asking.store(false, Ordering::SeqCst);
+    drop(fs::remove_file(contacting(&settings)));
+    drop(fs::remove_file(waited(&settings)));
+    summary.map(Some)
+}

@@ -1,0 +1,177 @@
+//! What hooks want of the background process: small files that are taken whole.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use haversack::ids::{ContentHash, Ids};
+use haversack::store::Locator;
+
+use crate::error::CommandError;
+use crate::system::RandomIds;
+
+/// The most wishes that are taken at once.
+const MAX_TAKEN: usize = 1000;
+
+/// What the name of a wish ends with that somebody waits for.
+const WAITED_FOR: &str = "asked";
+
+/// Something to sync.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// Which part of the store; everything if `None`.
+    pub(crate) prefix: Option<Locator>,
+    /// For which session of an agent.
+    pub(crate) session: Option<String>,
+    /// The files that it wrote.
+    pub(crate) files: Vec<Locator>,
+}
+
+/// The wishes of a home.
+pub(crate) struct Wishes {
+    directory: PathBuf,
+}
+
+/// A wish that somebody waits for: its file is there until it is answered.
+pub(crate) struct Question {
+    file: PathBuf,
+}
+
+impl Question {
+    /// Tells whether nobody has answered.
+    pub(crate) fn is_open(&self) -> bool {
+        self.file.exists()
+    }
+
+    /// Says that it was done.
+    pub(crate) fn answer(&self) {
+        drop(fs::remove_file(&self.file));
+    }
+
+    /// Gives up waiting.
+    pub(crate) fn withdraw(self) {
+        drop(fs::remove_file(&self.file));
+    }
+}
+
+impl Wishes {
+    /// Returns the wishes in the directory of the background process.
+    pub(crate) fn of(directory: PathBuf) -> Wishes {
+        Wishes { directory: directory.join("wanted") }
+    }
+
+    /// Adds a wish; one like it that nobody took yet is the same.
+    pub(crate) fn add(&self, wish: &Wish) -> Result<(), CommandError> {
+        let name = ContentHash::of(format!("{:?} {:?}", wish.prefix, wish.session).as_bytes()).to_string();
+        self.write(&name[..16], wish).map(drop)
+    }
+
+    /// Adds a wish that is waited for.
+    pub(crate) fn add_and_wait(&self, wish: &Wish) -> Result<Question, CommandError> {
+        let name = ContentHash::of(&RandomIds.next()).to_string();
+        Ok(Question { file: self.write(&format!("{}.{WAITED_FOR}", &name[..16]), wish)? })
+    }
+
+    fn write(&self, name: &str, wish: &Wish) -> Result<PathBuf, CommandError> {
+        let file = self.directory.join(name);
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(&self.directory)?;
+            let mut out = fs::OpenOptions::new().create(true).append(true).open(&file)?;
+            // In one piece, since several hooks may write at once.
+            out.write_all(to_lines(wish).as_bytes())
+        };
+        write().map_err(|error| CommandError {
+            source: Some(error.into()),
+            ..CommandError::user(
+                "what is to be synced could not be noted",
+                "Make space on the disk: haversack doctor",
+            )
+        })?;
+        Ok(file)
+    }
+
+    /// Tells whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        fs::read_dir(&self.directory).map_or(true, |mut entries| entries.next().is_none())
+    }
+
+    /// Takes all wishes there are. Those that are waited for stay until they are answered, and are returned once.
+    pub(crate) fn take(&self) -> Vec<(Wish, Option<Question>)> {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten().take(MAX_TAKEN);
+        let mut taken = BTreeMap::new();
+        for file in entries.map(|entry| entry.path()) {
+            let wish = fs::read_to_string(&file).map(|text| from_lines(&text)).unwrap_or_default();
+            let question = is_waited_for(&file).then(|| Question { file: file.clone() });
+            if question.is_none() && fs::remove_file(&file).is_err() {
+                continue;
+            }
+            taken.insert(file, (wish, question));
+        }
+        taken.into_values().collect()
+    }
+}
+
+fn is_waited_for(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == WAITED_FOR)
+}
+
+fn to_lines(wish: &Wish) -> String {
+    let prefix = wish.prefix.as_ref().map_or("", Locator::as_str);
+    let session = wish.session.as_deref().unwrap_or_default().replace(['\t', '\n', '\r'], " ");
+    let line = |file: &str| format!("{prefix}\t{session}\t{file}\n");
+    match wish.files.is_empty() {
+        true => line(""),
+        false => wish.files.iter().map(|file| line(file.as_str())).collect(),
+    }
+}
+
+fn from_lines(text: &str) -> Wish {
+    let mut wish = Wish::default();
+    for line in text.lines() {
+        let mut cells = line.split('\t');
+        let mut cell = || cells.next().filter(|cell| !cell.is_empty());
+        wish.prefix = cell().and_then(|prefix| Locator::parse(prefix).ok());
+        wish.session = cell().map(str::to_owned);
+        if let Some(file) = cell().and_then(|file| Locator::parse(file).ok())
+            && !wish.files.contains(&file)
+        {
+            wish.files.push(file);
+        }
+    }
+    wish
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locator(name: &str) -> Locator {
+        Locator::parse(name).expect("valid")
+    }
+
+    #[test]
+    fn like_wishes_are_one_and_questions_stay_until_answered() {
+        let directory = tempfile::tempdir().expect("made");
+        let wishes = Wishes::of(directory.path().to_owned());
+        assert!(wishes.is_empty() && wishes.take().is_empty());
+        let wish = |file: &str| Wish {
+            prefix: Some(locator("claude_memory/lighthouse")),
+            session: Some("7f3a".to_owned()),
+            files: vec![locator(file)],
+        };
+        for file in ["a.md", "b.md", "a.md"] {
+            wishes.add(&wish(file)).expect("added");
+        }
+        let question = wishes.add_and_wait(&Wish::default()).expect("added");
+        let taken = wishes.take();
+        let plain: Vec<&Wish> =
+            taken.iter().filter(|(_, question)| question.is_none()).map(|(wish, _)| wish).collect();
+        assert_eq!(plain, [&Wish { files: vec![locator("a.md"), locator("b.md")], ..wish("a.md") }]);
+        let asked: Vec<&(Wish, Option<Question>)> =
+            taken.iter().filter(|(_, question)| question.is_some()).collect();
+        assert!(asked.len() == 1 && asked[0].0 == Wish::default() && question.is_open());
+        asked[0].1.as_ref().expect("a question").answer();
+        assert!(!question.is_open() && wishes.is_empty());
+    }
+}

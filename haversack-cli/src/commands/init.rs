@@ -1,0 +1,276 @@
+//! `haversack init`: everything in one line, the same on every machine.
+
+mod found;
+mod proof;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::store::block_on;
+use haversack::sync::{Deletions, store_at};
+
+use self::found::Found;
+use super::join::{JoinArgs, cmd_join};
+use super::remote::{AddArgs, NamedArgs, add};
+use super::{setup, sync};
+use crate::agent::canary::{Canary, try_hooks};
+use crate::agent::{self, AGENTS, Agent, Change, WithPersona};
+use crate::error::CommandError;
+use crate::home::{self, Manner, Work};
+use crate::moments::counted;
+use crate::mounts;
+use crate::projects::bind;
+use crate::projects::book::Book;
+use crate::projects::claude_code;
+use crate::remote::{self, Remote};
+use crate::settings::{Settings, shown};
+use crate::system::Timed;
+use crate::ui::{Answer, Ui};
+
+/// Carry this machine's memory: find it, wire the agents, meet the other machines (the same line on every machine)
+///
+/// Shows what it found before it does anything. With an address, memory goes there and comes from there; without one it stays on this
+/// machine. Running it again is safe.
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Where the machines meet: a directory, s3://BUCKET, az://CONTAINER, gs://BUCKET; nowhere if left out
+    url: Option<String>,
+
+    /// What to call this machine; its own name if left out
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+
+    /// Where the credential comes from, as for haversack remote add
+    #[arg(long, value_name = "SOURCE")]
+    credential: Option<String>,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+
+    /// Show what would be done, with the exact change to each settings file, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Send nothing, whatever remote there is
+    #[arg(long)]
+    keep_memory_local: bool,
+}
+
+pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Result<ExitCode, CommandError> {
+    let mut settings = settings.clone();
+    settings.keep_local |= args.keep_memory_local;
+    settings.home = std::path::absolute(&settings.home)?;
+    let named = args.url.as_deref().map(address).transpose()?;
+    let known = || Remote::recorded(&settings).map(|remote| remote.map(|remote| remote.url));
+    let url = match named {
+        _ if settings.keep_local => None,
+        Some(named) => Some(named),
+        None => known()?,
+    };
+    let found = Found::look(&settings)?;
+    found.tell(ui, url.is_some())?;
+    let agents: Vec<Agent> = AGENTS.into_iter().filter(|agent| agent.is_here(&settings)).collect();
+    // Before anything is done: a settings file that is not understood stops it here.
+    let changes = plan(ui, &settings, &agents)?;
+    if args.dry_run {
+        for (_, changes) in changes.iter().filter(|(_, changes)| !changes.is_empty()) {
+            setup::show(ui, &settings, changes)?;
+        }
+        ui.note("This was a dry run: nothing was done.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    match &url {
+        Some(url) => {
+            if meet(ui, &settings, args, url, &found)? == Met::Refused {
+                return Ok(ExitCode::from(1));
+            }
+        }
+        None => bind_all(&settings, &found)?,
+    }
+    for (agent, changes) in &changes {
+        setup::set_up(ui, &settings, *agent, changes)?;
+    }
+    let is_sound = check(ui, &settings, &agents, url.is_some())?;
+    if args.keep_memory_local {
+        ui.note("Memory stays on this machine in this run. To keep it so: keep-memory-local = true in config.toml");
+    }
+    match (&url, is_sound) {
+        (_, false) => return Ok(ExitCode::from(1)),
+        (Some(url), true) => {
+            let typed = args.url.as_deref().unwrap_or(url);
+            ui.line(format!("Done. On your other machine:  haversack init {typed}"))?;
+        }
+        (None, true) => {
+            ui.line("Done, on this machine only. To carry it to others:  haversack init URL")?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the address that is meant: a plain path is a directory.
+pub(crate) fn address(text: &str) -> Result<String, CommandError> {
+    if text.contains("://") {
+        return Ok(text.to_owned());
+    }
+    let path = std::path::absolute(Path::new(text))?;
+    Ok(format!("file://{}", shown(&path)))
+}
+
+fn plan(
+    ui: &mut Ui,
+    settings: &Settings,
+    agents: &[Agent],
+) -> Result<Vec<(Agent, Vec<Change>)>, CommandError> {
+    let mut plans = Vec::new();
+    for agent in agents {
+        let changes = agent::plan_setup(settings, *agent, WithPersona::No).inspect_err(|_| {
+            let hooks = agent.hooks(settings).map(|hooks| crate::claude_code::wiring::to_paste(&hooks));
+            drop(ui.bytes(hooks.unwrap_or_default().as_bytes()));
+        })?;
+        plans.push((*agent, changes));
+    }
+    if agents.is_empty() {
+        ui.note("No agent was found on this machine. When there is one: haversack setup claude-code");
+    }
+    Ok(plans)
+}
+
+/// Whether the user wanted to meet the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Met {
+    Agreed,
+    Refused,
+}
+
+/// Meets the other machines of a store, or begins it.
+fn meet(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &InitArgs,
+    url: &str,
+    found: &Found,
+) -> Result<Met, CommandError> {
+    let named = || NamedArgs {
+        url: url.to_owned(),
+        device: args.device.clone(),
+        no_mirror: false,
+        credential: args.credential.clone(),
+    };
+    let is_ours = Remote::recorded(settings)?.is_some_and(|remote| remote.url == url);
+    let before = (mounts::of(settings)?, Book::of(settings)?);
+    if is_ours {
+        bind_all(settings, found)?;
+        send(ui, settings)?;
+        return Ok(Met::Agreed);
+    }
+    if there_is_a_store(settings, url, args)? {
+        // What is bound is in the preview of what would be merged; until the answer nothing of it has left.
+        bind_all(settings, found)?;
+        let join = JoinArgs { named: named(), yes: args.yes, json: false };
+        let joined = cmd_join(ui, settings, &join).map_err(incomplete);
+        if !matches!(&joined, Ok(code) if *code == ExitCode::SUCCESS) {
+            mounts::save(settings, &before.0)?;
+            before.1.save(settings)?;
+            return joined.map(|_| Met::Refused);
+        }
+        return Ok(Met::Agreed);
+    }
+    let question = format!(
+        "Start a new store at {url} and copy {} there? Not encrypted: who can read it there can read them.",
+        counted(found.to_carry(), "file")
+    );
+    if !args.yes && ui.ask(&question)? == Answer::No {
+        ui.note("Nothing was changed.");
+        return Ok(Met::Refused);
+    }
+    add(ui, settings, &AddArgs { named: named() })?;
+    bind_all(settings, found)?;
+    send(ui, settings)?;
+    Ok(Met::Agreed)
+}
+
+/// Tells whether somebody began a store at an address; a place that is not there yet has none.
+fn there_is_a_store(settings: &Settings, url: &str, args: &InitArgs) -> Result<bool, CommandError> {
+    if haversack::store::directory_of(url).is_ok_and(|directory: PathBuf| !directory.exists()) {
+        return Ok(false);
+    }
+    let mut remote = Remote::at(settings, url)?;
+    if let Some(cloud) = crate::credential::Cloud::of(url) {
+        remote.settings = cloud.place(&settings.cloud);
+        if let Some(source) = &args.credential {
+            remote.credential = Some(crate::credential::Source::choose(settings, cloud, Some(source))?);
+        }
+    }
+    let backend = remote::make(settings, &remote)?;
+    Ok(block_on(store_at(backend, &Timed::for_at_most(None)))?.is_some())
+}
+
+fn bind_all(settings: &Settings, found: &Found) -> Result<(), CommandError> {
+    let claude = claude_code(settings)?;
+    for project in found.carried() {
+        bind::bind(settings, &claude, project)?;
+    }
+    Ok(())
+}
+
+fn send(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
+    let remote = Remote::expected(settings)?;
+    let manner = Manner { what: Work::Sync, deletions: Deletions::Cautious, time: None, cause: "init" };
+    let bar = ui.progress();
+    let summary = home::sync(settings, &remote, &manner, &bar);
+    bar.end();
+    sync::tell(ui, &summary.map_err(incomplete)?)
+}
+
+/// Says that not everything is there, and that it can be gone on with.
+fn incomplete(error: CommandError) -> CommandError {
+    let again = "Nothing is lost; run the same command again, and it goes on";
+    CommandError {
+        message: format!("INCOMPLETE: {}", error.message),
+        hint: error.hint.or(Some(again.to_owned())),
+        ..error
+    }
+}
+
+/// Proves that hooks fire, and that what was sent comes back.
+fn check(ui: &mut Ui, settings: &Settings, agents: &[Agent], has_remote: bool) -> Result<bool, CommandError> {
+    let mut parts = Vec::new();
+    for agent in agents {
+        match try_hooks(settings, *agent)? {
+            Canary::Fired(count) => {
+                parts.push(format!("{} of {} fired", counted(count, "hook"), agent.title()))
+            }
+            Canary::SwitchedOff => {
+                parts.push(format!("the hooks of {} are switched off in its settings", agent.title()))
+            }
+            Canary::NotWired => parts.push(format!("{} has no hook of ours", agent.title())),
+            Canary::Silent { event, why } => {
+                ui.line(format!("INCOMPLETE: the hook {event} of {} did not fire: {why}", agent.title()))?;
+                return Ok(false);
+            }
+        }
+    }
+    if has_remote {
+        match proof::read_back(settings)? {
+            proof::ReadBack { missing, files } if missing.is_empty() => {
+                parts.push(format!("{} read back from the store", counted(files, "file")));
+            }
+            proof::ReadBack { missing, .. } => {
+                let names: Vec<String> = missing.iter().take(5).map(ToString::to_string).collect();
+                ui.line(format!(
+                    "INCOMPLETE: {} not as here in the store: {}",
+                    counted(missing.len(), "file"),
+                    names.join(", ")
+                ))?;
+                ui.note("Hint: Nothing is lost; run the same command again, and it goes on");
+                return Ok(false);
+            }
+        }
+    }
+    if !parts.is_empty() {
+        ui.note(format!("self-check: {}", parts.join(", ")));
+    }
+    Ok(true)
+}

@@ -1,0 +1,373 @@
+//! `haversack project`: the projects on this machine, and whether their memory is carried.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use haversack::store::{BackendExt, Locator, block_on};
+use serde_json::{Value, json};
+
+use crate::claude_code::ClaudeCode;
+use crate::claude_code::discover::{self, Found};
+use crate::error::CommandError;
+use crate::moments::counted;
+use crate::mounts;
+use crate::projects::bind::{self, Bound};
+use crate::projects::book::{self, Book};
+use crate::projects::{Project, claude_code, id_of_prefix, identity, tilde};
+use crate::remote::Remote;
+use crate::settings::{Settings, shown};
+use crate::store::open_to_look;
+use crate::ui::Ui;
+
+/// Manage projects: which memory belongs together, and what of it is carried
+#[derive(Debug, Args)]
+pub(crate) struct ProjectArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show the projects on this machine, and those that are only on others
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a project a name, because it has no repository or shares its memory with another
+    Name {
+        /// Its directory
+        directory: PathBuf,
+        /// The name, the same on every machine
+        name: String,
+    },
+    /// Carry the memory of a project from now on, without waiting for a session in it
+    Bind {
+        /// Its directory; the current one if left out
+        directory: Option<PathBuf>,
+        /// Take in a memory directory that was left over from elsewhere
+        #[arg(long, value_name = "MEMORY")]
+        from: Option<PathBuf>,
+    },
+    /// Keep the memory of some projects on this machine: a directory, a repository as github.com/acme, or a name
+    Exclude {
+        /// Which
+        what: String,
+        /// Carry them again
+        #[arg(long)]
+        undo: bool,
+    },
+}
+
+pub(crate) fn cmd_project(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &ProjectArgs,
+) -> Result<ExitCode, CommandError> {
+    match &args.action {
+        Action::List { json } => list(ui, settings, *json)?,
+        Action::Name { directory, name } => give_name(ui, settings, directory, name)?,
+        Action::Bind { directory, from } => {
+            let directory = directory.clone().unwrap_or(PathBuf::from("."));
+            bind(ui, settings, &directory, from.as_deref())?;
+        }
+        Action::Exclude { what, undo: false } => exclude(ui, settings, what)?,
+        Action::Exclude { what, undo: true } => include(ui, settings, what)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A project, or a memory directory whose project is not known.
+pub(crate) struct Listed {
+    /// What people call it.
+    pub(crate) label: String,
+    pub(crate) files: usize,
+    pub(crate) bytes: u64,
+    /// Where it is, or why it is not carried.
+    pub(crate) remark: String,
+    pub(crate) is_carried: bool,
+    /// The project; `None` if its directory is gone or unknown.
+    pub(crate) project: Option<Project>,
+    pub(crate) memory: PathBuf,
+}
+
+/// Returns every project with memory on this machine.
+pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, book: &Book) -> Vec<Listed> {
+    let mut listed = Vec::new();
+    let mut memories = BTreeSet::new();
+    let found = discover::discover(claude);
+    let bound: BTreeSet<PathBuf> =
+        mounts::of(settings).unwrap_or_default().into_iter().map(|mount| mount.directory).collect();
+    for Found { memory, root, files, bytes } in found {
+        let real = memory.canonicalize().unwrap_or_else(|_| memory.clone());
+        let seen = book.seen.iter().find(|seen| seen.memory == real).map(|seen| seen.root.clone());
+        memories.insert(real);
+        match root.filter(|root| root.is_dir()).or(seen).filter(|root| root.is_dir()) {
+            Some(root) => {
+                listed.push(of_project(settings, Project::of(settings, claude, book, &root), (files, bytes)))
+            }
+            None => {
+                let name = memory.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+                let is_carried = memory.canonicalize().is_ok_and(|memory| bound.contains(&memory));
+                let remark = format!(
+                    "its project is not there any more: haversack project bind DIRECTORY --from {}",
+                    tilde(settings, &memory)
+                );
+                listed.push(Listed {
+                    label: name.into_owned(),
+                    files,
+                    bytes,
+                    remark: if is_carried {
+                        "its project is not there any more; carried".to_owned()
+                    } else {
+                        remark
+                    },
+                    is_carried,
+                    project: None,
+                    memory,
+                });
+            }
+        }
+    }
+    for seen in book.seen.iter().filter(|seen| !memories.contains(&seen.memory) && seen.root.is_dir()) {
+        let project = Project::of(settings, claude, book, &seen.root);
+        let is_new = listed.iter().all(|other| other.memory != project.memory.path);
+        if is_new && project.memory.path.is_dir() {
+            let size = discover::count(&project.memory.path);
+            listed.push(of_project(settings, project, size));
+        }
+    }
+    listed
+}
+
+fn of_project(settings: &Settings, project: Project, (files, bytes): (usize, u64)) -> Listed {
+    let why_not = project.why_not(settings);
+    Listed {
+        label: project.label(settings),
+        files,
+        bytes,
+        is_carried: why_not.is_none(),
+        remark: why_not
+            .unwrap_or_else(|| project.address.clone().unwrap_or_else(|| tilde(settings, &project.root))),
+        memory: project.memory.path.clone(),
+        project: Some(project),
+    }
+}
+
+fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandError> {
+    let claude = claude_code(settings)?;
+    let book = Book::of(settings)?;
+    let listed = listed(settings, &claude, &book);
+    let elsewhere = elsewhere(settings, &listed)?;
+    if as_json {
+        let each = listed.iter().map(to_json);
+        let elsewhere = elsewhere.iter().map(|(id, files)| json!({ "id": id, "files": files }));
+        return ui.json(&json!({
+            "projects": each.collect::<Vec<_>>(),
+            "only_elsewhere": elsewhere.collect::<Vec<_>>(),
+            "excluded": book.exclude,
+        }));
+    }
+    let mut rows = vec![["project", "memories", ""].map(str::to_owned).to_vec()];
+    rows.extend(
+        listed
+            .iter()
+            .map(|listed| vec![listed.label.clone(), listed.files.to_string(), listed.remark.clone()]),
+    );
+    rows.extend(elsewhere.iter().map(|(id, files)| {
+        let remark = "not on this machine yet: its memory arrives when you first open Claude Code in it";
+        vec![id.clone(), files.to_string(), remark.to_owned()]
+    }));
+    if rows.len() == 1 {
+        ui.note("No project has memory here yet. It is found when you open Claude Code in one.");
+        return Ok(());
+    }
+    ui.table(&rows)
+}
+
+/// Returns the projects of the store that are not bound here, and how many files they have.
+pub(crate) fn elsewhere(
+    settings: &Settings,
+    listed: &[Listed],
+) -> Result<Vec<(String, usize)>, CommandError> {
+    let here: BTreeSet<&str> =
+        listed.iter().filter_map(|listed| listed.project.as_ref()?.id.as_deref()).collect();
+    let bound = mounts::of(settings)?;
+    let mut ids: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
+    let place = Locator::parse("claude_memory").expect("a plain name");
+    let memory = open_to_look(settings)?;
+    for locator in block_on(memory.files().list_all(&place))? {
+        let id = locator.as_str().split('/').nth(1).unwrap_or_default();
+        let is_bound = bound.iter().any(|mount| id_of_prefix(&mount.prefix) == Some(id));
+        if !is_bound && !here.contains(id) && !id.ends_with(".agents") && !id.ends_with(".agents-local") {
+            *ids.entry(id.to_owned()).or_default() += 1;
+        }
+    }
+    Ok(ids.into_iter().collect())
+}
+
+fn to_json(listed: &Listed) -> Value {
+    let project = listed.project.as_ref();
+    json!({
+        "id": project.and_then(|project| project.id.as_ref()),
+        "label": listed.label,
+        "address": project.and_then(|project| project.address.as_ref()),
+        "directory": project.map(|project| shown(&project.root)),
+        "memory": shown(&listed.memory),
+        "files": listed.files,
+        "bytes": listed.bytes,
+        "carried": listed.is_carried,
+    })
+}
+
+fn give_name(ui: &mut Ui, settings: &Settings, directory: &Path, name: &str) -> Result<(), CommandError> {
+    let claude = claude_code(settings)?;
+    let directory = existing(directory)?;
+    let Some(id) =
+        identity::id_of_name(name).filter(|id| !id.ends_with(".agents") && !id.ends_with(".agents-local"))
+    else {
+        return Err(CommandError::user(
+            format!("\"{name}\" is no name for a project"),
+            "Take a word of letters and digits",
+        ));
+    };
+    let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    let before = project.id.clone();
+    match &project.address {
+        Some(address) => book::name_everywhere(settings, address, &id)?,
+        None => {
+            let _turn = book::turn(settings)?;
+            let mut book = Book::of(settings)?;
+            book.name(&project.root, &id);
+            book.save(settings)?;
+        }
+    }
+    ui.note(match &project.address {
+        Some(address) => format!("{address} is {id} from now on, on all your machines"),
+        None => format!(
+            "{} is {id} from now on. On another machine: haversack project name DIRECTORY {id}",
+            tilde(settings, &project.root)
+        ),
+    });
+    if let Some(before) = before.filter(|before| *before != id) {
+        ui.note(format!("What was carried as {before} stays there too, until: haversack delete --recursive claude_memory/{before}"));
+    }
+    bind(ui, settings, &directory, None)
+}
+
+fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>) -> Result<(), CommandError> {
+    let claude = claude_code(settings)?;
+    let directory = existing(directory)?;
+    let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    let label = project.label(settings);
+    let bound = bind::bind(settings, &claude, &project)?;
+    match &bound {
+        Bound::Local => {
+            let why = project.why_not(settings).unwrap_or_default();
+            return Err(CommandError::user(
+                format!("{label} stays on this machine"),
+                if project.is_excluded {
+                    "It was excluded: haversack project exclude --undo".to_owned()
+                } else {
+                    why
+                },
+            ));
+        }
+        Bound::Unclear { before } => {
+            let root = tilde(settings, &project.root);
+            return Err(CommandError::user(
+                format!("the directory of {label} held another project until now: {before}"),
+                format!(
+                    "If it is the same under a new address: haversack project name {root} {before}. If not, name it: haversack project name {root} NAME"
+                ),
+            ));
+        }
+        Bound::Already => ui.note(format!("{label} is carried already")),
+        Bound::New => ui.note(format!("{label} is carried from now on")),
+        Bound::Moved { files } => {
+            ui.note(format!("{label} is carried from here now; its {} came along", counted(*files, "file")));
+        }
+    }
+    if let (Some(from), Some(id)) = (from, &project.id) {
+        bind::bind_left_over(settings, from, id)?;
+        ui.note(format!("What is in {} belongs to {label} now", shown(from)));
+    }
+    if Remote::for_looking(settings)?.is_some() {
+        ui.note("Carry it: haversack sync");
+    }
+    Ok(())
+}
+
+fn exclude(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandError> {
+    let what = named(what);
+    {
+        let _turn = book::turn(settings)?;
+        let mut book = Book::of(settings)?;
+        if !book.exclude.contains(&what) {
+            book.exclude.push(what.clone());
+        }
+        book.save(settings)?;
+    }
+    let let_go = rebind(settings)?;
+    ui.note(format!("{what} stays on this machine from now on; what was sent before stays where it is"));
+    for label in let_go {
+        ui.note(format!("{label} is not carried any more"));
+    }
+    Ok(())
+}
+
+fn include(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandError> {
+    let what = named(what);
+    let is_known = {
+        let _turn = book::turn(settings)?;
+        let mut book = Book::of(settings)?;
+        let before = book.exclude.len();
+        book.exclude.retain(|other| *other != what);
+        book.save(settings)?;
+        book.exclude.len() < before
+    };
+    if !is_known {
+        return Err(CommandError::user(
+            format!("{what} was not excluded by this command"),
+            "See what is: haversack project list --json; settings may exclude it too: haversack config list",
+        ));
+    }
+    rebind(settings)?;
+    ui.note(format!("{what} is carried again"));
+    Ok(())
+}
+
+/// Binds or lets go every project that was seen here; returns what those are called that were let go.
+fn rebind(settings: &Settings) -> Result<Vec<String>, CommandError> {
+    let claude = claude_code(settings)?;
+    let book = Book::of(settings)?;
+    let mut let_go = Vec::new();
+    for seen in book.seen.iter().filter(|seen| seen.root.is_dir()) {
+        let project = Project::of(settings, &claude, &book, &seen.root);
+        let before = mounts::of(settings)?.len();
+        bind::bind(settings, &claude, &project)?;
+        if mounts::of(settings)?.len() < before {
+            let_go.push(project.label(settings));
+        }
+    }
+    Ok(let_go)
+}
+
+/// Returns a directory by its full path; anything else as it was said.
+fn named(what: &str) -> String {
+    match Path::new(what).canonicalize() {
+        Ok(directory) => shown(&directory),
+        Err(_) => what.to_owned(),
+    }
+}
+
+fn existing(directory: &Path) -> Result<PathBuf, CommandError> {
+    directory.canonicalize().ok().filter(|directory| directory.is_dir()).ok_or_else(|| {
+        CommandError::user(
+            format!("there is no directory {}", shown(directory)),
+            "Name the directory of the project",
+        )
+    })
+}

@@ -1,0 +1,146 @@
+//! `haversack setup`: an agent's hooks run us from now on, or not any more.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use similar::TextDiff;
+
+use crate::agent::{self, AGENTS, Agent, Change, WithPersona};
+use crate::claude_code::wiring;
+use crate::error::CommandError;
+use crate::moments::counted;
+use crate::projects::tilde;
+use crate::settings::Settings;
+use crate::ui::Ui;
+
+/// How many lines of a file are shown around a change.
+const AROUND: usize = 3;
+
+/// Let an agent's hooks carry its memory: claude-code or codex; any other gets something to paste
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// The agent
+    agent: String,
+
+    /// Also put a marked passage into your instructions that says when the persona's files are read and written
+    #[arg(long)]
+    persona: bool,
+
+    /// Show what would be changed, or what was, and change nothing
+    #[arg(long, conflicts_with_all = ["remove", "print"])]
+    diff: bool,
+
+    /// Take it out again; memory stays where it is
+    #[arg(long, conflicts_with = "print")]
+    remove: bool,
+
+    /// Print the hooks, for those who put them in by hand
+    #[arg(long)]
+    print: bool,
+}
+
+pub(crate) fn cmd_setup(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &SetupArgs,
+) -> Result<ExitCode, CommandError> {
+    let Some(agent) = Agent::of(&args.agent) else { return paste(ui, settings, &args.agent) };
+    if args.print {
+        ui.bytes(wiring::to_paste(&agent.hooks(settings)?).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.remove {
+        remove(ui, settings, agent)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let with_persona = if args.persona { WithPersona::Yes } else { WithPersona::No };
+    let changes = match agent::plan_setup(settings, agent, with_persona) {
+        Ok(changes) => changes,
+        Err(error) => {
+            // Whoever mends the file by hand needs to know what belongs into it.
+            ui.bytes(wiring::to_paste(&agent.hooks(settings)?).as_bytes())?;
+            return Err(error);
+        }
+    };
+    if args.diff {
+        let shown = if changes.is_empty() { agent::changed(settings, agent)? } else { changes };
+        show(ui, settings, &shown)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    set_up(ui, settings, agent, &changes)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the changes of a setup, and says which.
+pub(crate) fn set_up(
+    ui: &mut Ui,
+    settings: &Settings,
+    agent: Agent,
+    changes: &[Change],
+) -> Result<(), CommandError> {
+    if changes.is_empty() {
+        ui.note(format!("{} is set up already", agent.title()));
+        return Ok(());
+    }
+    agent::set_up(settings, agent, changes)?;
+    let hooks = counted(agent.hooks(settings)?.len(), "hook");
+    for change in changes {
+        let what = match change.file == agent.settings_file(settings)? {
+            true => hooks.clone(),
+            false => "a marked passage".to_owned(),
+        };
+        ui.note(format!(
+            "changed {} ({what}; see it: haversack setup {} --diff)",
+            tilde(settings, &change.file),
+            agent.name()
+        ));
+    }
+    if agent == Agent::Codex {
+        ui.note("Codex asks once whether it may run them: type /hooks in it");
+    }
+    Ok(())
+}
+
+/// Takes our hooks out of an agent, and says so.
+pub(crate) fn remove(ui: &mut Ui, settings: &Settings, agent: Agent) -> Result<(), CommandError> {
+    let changes = agent::plan_removal(settings, agent)?;
+    agent::remove(settings, agent, &changes)?;
+    for change in &changes {
+        ui.note(match &change.after {
+            Some(_) => format!("{} is without us again", tilde(settings, &change.file)),
+            None => format!("{} is gone again: it was not there before", tilde(settings, &change.file)),
+        });
+    }
+    if changes.is_empty() {
+        ui.note(format!("Nothing of ours was in the settings of {}", agent.title()));
+    }
+    Ok(())
+}
+
+/// Prints changes of files as a diff.
+pub(crate) fn show(ui: &mut Ui, settings: &Settings, changes: &[Change]) -> Result<(), CommandError> {
+    for Change { file, before, after } in changes {
+        let name = tilde(settings, file);
+        let [old, new] = [before, after].map(|text| text.clone().unwrap_or_default());
+        let headers = [(before, "a"), (after, "b")];
+        let [from, to] = headers.map(|(text, side)| match text {
+            Some(_) => format!("{side}/{name}"),
+            None => "/dev/null".to_owned(),
+        });
+        let diff = TextDiff::from_lines(&old, &new);
+        ui.bytes(diff.unified_diff().context_radius(AROUND).header(&from, &to).to_string().as_bytes())?;
+    }
+    if changes.is_empty() {
+        ui.note("Nothing is to be changed");
+    }
+    Ok(())
+}
+
+fn paste(ui: &mut Ui, settings: &Settings, name: &str) -> Result<ExitCode, CommandError> {
+    let known = AGENTS.map(Agent::name).join(" and ");
+    ui.note(format!(
+        "{name} is not one of those that set up themselves ({known}). If its hooks are commands with JSON on stdin, these are what to paste:"
+    ));
+    ui.bytes(wiring::to_paste(&Agent::Codex.hooks(settings)?).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,44 @@
+//! `haversack uninstall`: leaves every agent as it was; memory stays.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::setup;
+use crate::agent::{self, AGENTS};
+use crate::error::CommandError;
+use crate::projects::tilde;
+use crate::remote::Remote;
+use crate::settings::Settings;
+use crate::ui::Ui;
+
+/// Leave: take our hooks out of every agent; your files stay
+#[derive(Debug, Args)]
+pub(crate) struct UninstallArgs {
+    /// Show what would be changed, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn cmd_uninstall(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &UninstallArgs,
+) -> Result<ExitCode, CommandError> {
+    let here = AGENTS.into_iter().filter(|agent| agent.is_here(settings));
+    for agent in here {
+        match args.dry_run {
+            true => setup::show(ui, settings, &agent::plan_removal(settings, agent)?)?,
+            false => setup::remove(ui, settings, agent)?,
+        }
+    }
+    ui.note("Memory is where your agents have it, and they go on with it by themselves.");
+    if let Some(remote) = Remote::recorded(settings)? {
+        ui.note(format!("What was sent stays in {}", remote.url));
+    }
+    ui.note(format!(
+        "What else is ours is in {}; delete it if you want nothing back",
+        tilde(settings, &settings.home)
+    ));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,126 @@
+//! `haversack why`: what sessions were given, from which file and machine, and what it cost.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::clock::Clock;
+use serde_json::json;
+
+use crate::error::CommandError;
+use crate::hooks::context::{self, Portion};
+use crate::hooks::news::News;
+use crate::hooks::{given, start, summaries_of};
+use crate::moments::{counted, local};
+use crate::projects::book::Book;
+use crate::projects::{Project, claude_code};
+use crate::settings::Settings;
+use crate::system::SystemClock;
+use crate::ui::Ui;
+
+/// Show what the last sessions were given, and its cost
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    /// Show what the next session in this directory would be given, word for word
+    #[arg(long, conflicts_with = "compacted")]
+    next: bool,
+
+    /// Show the summaries of compacted conversations that are kept of this project, the newest last
+    #[arg(long)]
+    compacted: bool,
+
+    /// How many sessions
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 5)]
+    limit: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn cmd_why(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<ExitCode, CommandError> {
+    if args.next || args.compacted {
+        let claude = claude_code(settings)?;
+        let here = std::env::current_dir()?;
+        let project = Project::of(settings, &claude, &Book::of(settings)?, &here);
+        match args.next {
+            true => next(ui, settings, args, &project)?,
+            false => compacted(ui, settings, &project)?,
+        }
+    } else {
+        last(ui, settings, args)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn last(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<(), CommandError> {
+    let given: Vec<given::Given> = given::all(settings).into_iter().take(args.limit).collect();
+    if args.json {
+        return ui.json(&json!({ "sessions": given }));
+    }
+    if given.is_empty() {
+        ui.note("No session was given anything yet. What the next would get: haversack why --next");
+    }
+    for given in given {
+        let session = given.session.as_deref().unwrap_or("-");
+        ui.line(format!(
+            "{}  {}  session {session} ({}), about {}",
+            local(given.time),
+            given.project,
+            given.source,
+            counted(given.tokens, "token")
+        ))?;
+        tell_portions(ui, &given.portions)?;
+        if let Some(message) = &given.message {
+            ui.line(format!("    you saw: {message}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn tell_portions(ui: &mut Ui, portions: &[Portion]) -> Result<(), CommandError> {
+    for Portion { file, from, tokens, left_out } in portions {
+        let from = if from.is_empty() { String::new() } else { format!("  {from}") };
+        let left_out = match left_out {
+            0 => String::new(),
+            lines => format!("  ({} left out)", counted(*lines, "line")),
+        };
+        ui.line(format!("    {tokens:>5}  {file}{from}{left_out}"))?;
+    }
+    Ok(())
+}
+
+fn next(ui: &mut Ui, settings: &Settings, args: &WhyArgs, project: &Project) -> Result<(), CommandError> {
+    let news = project.prefix().and_then(|prefix| News::of(settings, &prefix).ok()).unwrap_or_default();
+    let parts = start::parts(&project.memory.path, &news, SystemClock.now(), false);
+    let assembled = context::assemble(&project.label(settings), &parts);
+    if args.json {
+        let portions = assembled.as_ref().map(|assembled| &assembled.portions);
+        let text = assembled.as_ref().map(|assembled| &assembled.text);
+        return ui.json(&json!({ "project": project.id, "portions": portions, "text": text }));
+    }
+    match assembled {
+        Some(assembled) => {
+            ui.bytes(assembled.text.as_bytes())?;
+            ui.note(format!(
+                "About {}; Claude Code reads MEMORY.md by itself.",
+                counted(context::tokens(&assembled.text), "token")
+            ));
+        }
+        None => ui.note("Nothing but what Claude Code reads by itself: MEMORY.md."),
+    }
+    Ok(())
+}
+
+fn compacted(ui: &mut Ui, settings: &Settings, project: &Project) -> Result<(), CommandError> {
+    let directory = summaries_of(settings, project);
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    if files.is_empty() {
+        ui.note("No conversation of this project was compacted yet.");
+    }
+    for file in files {
+        ui.bytes(&std::fs::read(file)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! The start of a session: the project is bound, other machines' memory is here if it came in time, and the agent is told what it should know.
+
+use std::path::Path;
+
+use haversack::clock::Clock;
+use haversack::document::Document;
+use haversack::ids::{ContentHash, Timestamp};
+use serde_json::{Value, json};
+
+use super::context::{self, Assembled, Part};
+use super::given::Given;
+use super::input::Input;
+use super::news::{self, News};
+use super::{Outcome, PULL_WAIT, told};
+use crate::background::wishes::Wish;
+use crate::background::{self, Answer};
+use crate::claude_code::ClaudeCode;
+use crate::error::CommandError;
+use crate::moments::{ago, local};
+use crate::projects::bind::{self, Bound};
+use crate::projects::book::Book;
+use crate::projects::{Project, tilde};
+use crate::settings::Settings;
+use crate::system::SystemClock;
+
+/// The index of a project's memory.
+pub(crate) const INDEX: &str = "MEMORY.md";
+
+/// What every session begins with besides the latest digest, in this order.
+const ALWAYS: [&str; 2] = ["carry_forward.md", "self_observations.md"];
+
+/// What the name of a digest begins with; the day follows.
+const DIGEST: &str = "session_digest_";
+
+/// The longest file that is looked at for the start of a session.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
+    let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
+    let Some((claude, directory)) = claude.zip(input.directory()) else {
+        return Ok(Outcome::quiet("no home directory, and nobody says where Claude Code is"));
+    };
+    let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    let label = project.label(settings);
+    let memory = &project.memory.path;
+    let index = || std::fs::read(memory.join(INDEX)).ok().map(|bytes| ContentHash::of(&bytes));
+    let before = index();
+    let mut notes = vec![label.clone()];
+    // A directory that cannot be bound is still read.
+    let bound = bind::bind(settings, &claude, &project).unwrap_or_else(|error| {
+        notes.push(error.message);
+        Bound::Local
+    });
+    let prefix = project.prefix().filter(|_| !matches!(bound, Bound::Local | Bound::Unclear { .. }));
+    if let Some(prefix) = &prefix {
+        let wish =
+            Wish { prefix: Some(prefix.clone()), session: input.session_id.clone(), files: Vec::new() };
+        let answer = background::ask(settings, &wish, PULL_WAIT).unwrap_or_else(|error| {
+            notes.push(error.message);
+            Answer::NotAsked
+        });
+        notes.push(told(answer).to_owned());
+    }
+    let news = match &prefix {
+        Some(prefix) => News::of(settings, prefix).unwrap_or_default(),
+        None => News::default(),
+    };
+    let now = SystemClock.now();
+    let source = input.source.as_deref().unwrap_or("startup");
+    let is_index_wanted = settings.surroundings.is_headless && index() != before;
+    let assembled = match source {
+        "resume" | "fork" => context::assemble(&label, &changed(&news)),
+        _ => context::assemble(&label, &parts(memory, &news, now, is_index_wanted)),
+    };
+    let message = message(settings, &project, &bound, &news, now);
+    if let Some(prefix) = &prefix {
+        drop(news.remember(settings, prefix));
+    }
+    if assembled.is_some() || message.is_some() {
+        let portions = assembled.iter().flat_map(|assembled| assembled.portions.clone()).collect();
+        let tokens = assembled.as_ref().map_or(0, |assembled| context::tokens(&assembled.text));
+        let session = input.session_id.clone();
+        let (source, project) = (source.to_owned(), label);
+        Given { time: now, session, source, project, portions, tokens, message: message.clone() }
+            .note(settings);
+    }
+    notes.push(format!("{} tokens", assembled.as_ref().map_or(0, |given| context::tokens(&given.text))));
+    let watched = prefix.as_ref().map(|_| memory.as_path());
+    Ok(Outcome { output: output(assembled, watched, message), note: notes.join("; ") })
+}
+
+fn output(assembled: Option<Assembled>, watched: Option<&Path>, message: Option<String>) -> Option<Value> {
+    if assembled.is_none() && watched.is_none() && message.is_none() {
+        return None;
+    }
+    let mut specific = json!({ "hookEventName": "SessionStart" });
+    if let Some(assembled) = assembled {
+        specific["additionalContext"] = assembled.text.into();
+    }
+    if let Some(watched) = watched {
+        specific["watchPaths"] = json!([watched]);
+    }
+    let mut output = json!({ "hookSpecificOutput": specific });
+    if let Some(message) = message {
+        output["systemMessage"] = message.into();
+    }
+    Some(output)
+}
+
+/// Returns the one line that the user sees: what needs them, else what arrived.
+fn message(
+    settings: &Settings,
+    project: &Project,
+    bound: &Bound,
+    news: &News,
+    now: Timestamp,
+) -> Option<String> {
+    let label = project.label(settings);
+    let root = tilde(settings, &project.root);
+    let prefix = project.prefix()?;
+    match bound {
+        Bound::Unclear { before } => Some(format!(
+            "haversack: the directory of {label} held {before} until now, so its memory stays here. If it is the same: haversack project name {root} {before}"
+        )),
+        Bound::Moved { files } => {
+            Some(format!("haversack: {label} moved to {root}, its {} memories are here", files))
+        }
+        Bound::Local => None,
+        Bound::Already | Bound::New => {
+            let problem = news::problem(settings, &prefix).ok().flatten();
+            problem.or_else(|| news.line(now))
+        }
+    }
+}
+
+/// Returns the memory that a session begins with.
+pub(crate) fn parts(memory: &Path, news: &News, now: Timestamp, is_index_wanted: bool) -> Vec<Part> {
+    let mut names: Vec<String> = latest_digest(memory, now).into_iter().collect();
+    names.extend(ALWAYS.map(str::to_owned));
+    if is_index_wanted {
+        names.push(INDEX.to_owned());
+    }
+    let parts = names.into_iter().filter_map(|name| {
+        let path = memory.join(&name);
+        let metadata = path.symlink_metadata().ok()?;
+        let text = if metadata.is_file() && metadata.len() <= MAX_FILE_BYTES {
+            std::fs::read(&path).ok()?
+        } else {
+            return None;
+        };
+        let text = String::from_utf8_lossy(&text);
+        let author = news.authors.iter().find(|(locator, _)| locator.as_str().ends_with(&format!("/{name}")));
+        let from =
+            author.map(|(_, (device, time))| format!("{device}, {}", ago(now, *time))).unwrap_or_default();
+        Some(Part { text: Document::read(&text).body.to_owned(), name, from })
+    });
+    parts.collect()
+}
+
+/// Returns what a session that goes on should read again.
+fn changed(news: &News) -> Vec<Part> {
+    let names = news.files.iter().map(|locator| format!("- {}\n", locator.name()));
+    let text: String = names.collect();
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let from = news.last.as_ref().map(|(device, _)| device.clone()).unwrap_or_default();
+    let text =
+        format!("These memory files changed on another machine since this session last saw them:\n{text}");
+    vec![Part { name: "what changed".to_owned(), text, from }]
+}
+
+/// Returns the name of today's digest, or else of the latest.
+fn latest_digest(memory: &Path, now: Timestamp) -> Option<String> {
+    let entries = std::fs::read_dir(memory).ok()?.flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let digests: Vec<String> =
+        names.filter(|name| name.starts_with(DIGEST) && name.ends_with(".md")).collect();
+    let today = format!("{DIGEST}{}.md", &local(now)[..10]);
+    match digests.contains(&today) {
+        true => Some(today),
+        false => digests.into_iter().max(),
+    }
+}

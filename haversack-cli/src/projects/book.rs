@@ -1,0 +1,140 @@
+//! What is known about projects: on this machine `projects.toml`, on all of them the names in the store.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haversack::store::{Backend, DeviceLocal, Guard, Locator, block_on};
+use serde::{Deserialize, Serialize};
+
+use crate::error::CommandError;
+use crate::records;
+use crate::settings::Settings;
+use crate::store::open;
+
+/// The file of the store that names repositories; it syncs and merges like every set.
+const NAMES: &str = "state/project_names.set";
+
+/// The lock of whoever changes what is known.
+const LOCK: &str = "projects";
+
+/// How long another process that changes it is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// What this machine knows about projects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Book {
+    /// Projects whose memory stays here.
+    #[serde(default)]
+    pub(crate) exclude: Vec<String>,
+    /// Directories that were named.
+    #[serde(default)]
+    pub(crate) named: Vec<Named>,
+    /// Directories that projects were seen in.
+    #[serde(default)]
+    pub(crate) seen: Vec<Seen>,
+    /// The names that the store has for repositories.
+    #[serde(skip)]
+    names: BTreeMap<String, String>,
+}
+
+/// A directory that somebody named, since no repository tells what it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Named {
+    pub(crate) root: PathBuf,
+    pub(crate) name: String,
+}
+
+/// A directory that a project was seen in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Seen {
+    pub(crate) id: String,
+    pub(crate) root: PathBuf,
+    /// Its memory directory, by its real path.
+    pub(crate) memory: PathBuf,
+}
+
+fn place(settings: &Settings) -> PathBuf {
+    settings.home.join("projects.toml")
+}
+
+impl Book {
+    /// Reads what is known.
+    pub(crate) fn of(settings: &Settings) -> Result<Book, CommandError> {
+        let cure = "Mend it, or remove it: projects with a repository are found again by themselves";
+        let book: Book = records::read(&place(settings), cure)?.unwrap_or_default();
+        Ok(Book { names: names(settings), ..book })
+    }
+
+    pub(crate) fn save(&self, settings: &Settings) -> Result<(), CommandError> {
+        records::write(&place(settings), self, records::Weight::Durable)
+    }
+
+    /// Returns the name that somebody gave to a project, by its directory or its repository.
+    pub(crate) fn name_of(&self, root: &Path, address: Option<&str>) -> Option<String> {
+        let here = self.named.iter().find(|named| named.root == root).map(|named| &named.name);
+        here.or_else(|| self.names.get(address?)).cloned()
+    }
+
+    /// Names a directory of this machine.
+    pub(crate) fn name(&mut self, root: &Path, name: &str) {
+        self.named.retain(|named| named.root != root);
+        self.named.push(Named { root: root.to_owned(), name: name.to_owned() });
+    }
+
+    /// Notes that a project is in a directory; tells whether that is new.
+    pub(crate) fn see(&mut self, seen: Seen) -> bool {
+        if self.seen.contains(&seen) {
+            return false;
+        }
+        self.seen.retain(|other| other.memory != seen.memory);
+        self.seen.push(seen);
+        true
+    }
+}
+
+/// Lets one process after the other change what is known.
+pub(crate) fn turn(settings: &Settings) -> Result<Guard, CommandError> {
+    let state = DeviceLocal::open(settings.state(), settings.locks())?;
+    Ok(block_on(Backend::lock(&state, LOCK, LOCK_WAIT))?)
+}
+
+/// Names a repository on every machine.
+pub(crate) fn name_everywhere(settings: &Settings, address: &str, name: &str) -> Result<(), CommandError> {
+    let place = Locator::parse(NAMES).expect("a plain name");
+    let line = format!("{address} = {name}");
+    let memory = open(settings)?;
+    let known = text(settings);
+    let old = known.lines().find(|line| parse(line).is_some_and(|(other, _)| other == address));
+    match old {
+        Some(old) if old == line => {}
+        Some(old) => drop(block_on(memory.str_replace(&place, old, &line))?),
+        None => drop(block_on(memory.append(&place, format!("{line}\n")))?),
+    }
+    Ok(())
+}
+
+/// Returns the names of repositories. What cannot be read names nothing: hooks go on without it.
+fn names(settings: &Settings) -> BTreeMap<String, String> {
+    let text = text(settings);
+    let mut names = BTreeMap::new();
+    let mut lines: Vec<&str> = text.lines().collect();
+    // Two machines may have named one repository: all of them take the same name.
+    lines.sort_unstable();
+    for (address, name) in lines.into_iter().filter_map(parse) {
+        names.entry(address.to_owned()).or_insert(name.to_owned());
+    }
+    names
+}
+
+fn text(settings: &Settings) -> String {
+    std::fs::read_to_string(settings.memory().join(NAMES)).unwrap_or_default()
+}
+
+fn parse(line: &str) -> Option<(&str, &str)> {
+    let (address, name) = line.split_once(" = ")?;
+    Some((address.trim(), name.trim())).filter(|(address, name)| !address.is_empty() && !name.is_empty())
+}

@@ -1,0 +1,215 @@
+//! Where a repository is and what it calls its remotes, read from its files: git itself need not be there, and none is started.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The longest file of git's that is read; a configuration is a few hundred bytes.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// A repository, seen from a directory in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Repository {
+    /// The directory of the main checkout: all worktrees of a repository have it in common.
+    pub(crate) root: PathBuf,
+    /// The directory that this checkout begins in.
+    pub(crate) checkout: PathBuf,
+    /// What git keeps for all worktrees.
+    pub(crate) common: PathBuf,
+}
+
+/// Finds the repository that a directory is in.
+pub(crate) fn find(directory: &Path) -> Option<Repository> {
+    directory.ancestors().find_map(|checkout| at(checkout, &checkout.join(".git")))
+}
+
+fn at(checkout: &Path, dot_git: &Path) -> Option<Repository> {
+    if dot_git.is_dir() {
+        // An empty directory of this name makes no repository.
+        let is_one = dot_git.join("HEAD").is_file() || dot_git.join("config").is_file();
+        let checkout = checkout.to_owned();
+        return is_one.then(|| Repository { root: checkout.clone(), checkout, common: dot_git.to_owned() });
+    }
+    let line = read(dot_git)?;
+    let own = line.strip_prefix("gitdir:")?.trim();
+    let own = real(&checkout.join(own))?;
+    let Some(common) = read(&own.join("commondir")) else {
+        // A submodule, or a repository whose files are elsewhere: it is its own.
+        let checkout = checkout.to_owned();
+        return Some(Repository { root: checkout.clone(), checkout, common: own });
+    };
+    let common = real(&own.join(common.trim()))?;
+    let is_plain = common.file_name().is_some_and(|name| name == ".git");
+    // The worktrees of a bare repository have no main checkout.
+    let root = common.parent().filter(|_| is_plain).unwrap_or(checkout).to_owned();
+    Some(Repository { root, checkout: checkout.to_owned(), common })
+}
+
+impl Repository {
+    /// Returns the address of `origin`, or of the only remote there is.
+    pub(crate) fn remote(&self) -> Option<String> {
+        choose(remotes(&read(&self.common.join("config"))?))
+    }
+}
+
+fn choose(mut remotes: BTreeMap<String, String>) -> Option<String> {
+    match remotes.remove("origin") {
+        Some(url) => Some(url),
+        None if remotes.len() == 1 => remotes.into_values().next(),
+        None => None,
+    }
+}
+
+/// Returns the remotes that a configuration names; the first address of each, as git fetches from it.
+fn remotes(config: &str) -> BTreeMap<String, String> {
+    let mut remotes = BTreeMap::new();
+    let mut remote = None;
+    for line in config.trim_start_matches('\u{feff}').lines().map(str::trim) {
+        let assignment = match line.strip_prefix('[') {
+            Some(heading) => {
+                let (heading, rest) = split_heading(heading);
+                remote = remote_of(heading);
+                rest
+            }
+            None => line,
+        };
+        if let (Some(remote), Some((key, value))) = (&remote, assignment.split_once('='))
+            && key.trim().eq_ignore_ascii_case("url")
+        {
+            let value = plain(value.trim());
+            if !value.is_empty() {
+                remotes.entry(String::clone(remote)).or_insert(value);
+            }
+        }
+    }
+    remotes
+}
+
+/// Splits a line after `[` into the heading and what follows it.
+fn split_heading(line: &str) -> (&str, &str) {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (at, c) in line.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => quoted = !quoted,
+            ']' if !quoted => return (&line[..at], &line[at + 1..]),
+            _ => {}
+        }
+    }
+    (line, "")
+}
+
+/// Returns the name in a heading such as `remote "origin"`.
+fn remote_of(heading: &str) -> Option<String> {
+    let (section, name) = heading.trim().split_once(char::is_whitespace)?;
+    section.eq_ignore_ascii_case("remote").then(|| plain(name.trim()))
+}
+
+/// Takes quotes, escapes and a remark off a value.
+fn plain(value: &str) -> String {
+    let mut text = String::new();
+    let mut quoted = false;
+    let mut characters = value.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '\\' => text.extend(characters.next()),
+            '#' | ';' if !quoted => break,
+            c => text.push(c),
+        }
+    }
+    text.trim().to_owned()
+}
+
+fn read(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let is_file = path.metadata().ok()?.is_file();
+    let file = fs::File::open(path).ok().filter(|_| is_file)?;
+    file.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn real(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes files below a new directory, given by its real path.
+    fn with_files(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().expect("made");
+        let base = real(directory.path()).expect("there");
+        for (name, text) in files {
+            let path = base.join(name);
+            fs::create_dir_all(path.parent().expect("below")).expect("made");
+            fs::write(path, text.replace("BASE", &base.display().to_string())).expect("written");
+        }
+        (directory, base)
+    }
+
+    const CONFIG: &str =
+        "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@github.com:me/lighthouse.git\n";
+
+    #[test]
+    fn worktrees_submodules_and_bare_repositories() {
+        let (_keep, base) = with_files(&[
+            ("repo/.git/HEAD", "ref: refs/heads/main\n"),
+            ("repo/.git/config", CONFIG),
+            ("repo/src/deep/x", ""),
+            ("repo/.git/worktrees/wt/commondir", "../..\n"),
+            ("wt/.git", "gitdir: BASE/repo/.git/worktrees/wt\n"),
+            ("wt/src/x", ""),
+            ("repo/sub/.git", "gitdir: ../.git/modules/sub\n"),
+            ("repo/.git/modules/sub/config", "[remote \"up\"]\nurl=https://example.org/sub\n"),
+            ("bare.git/config", CONFIG),
+            ("bare.git/worktrees/b/commondir", "../..\n"),
+            ("b/.git", "gitdir: ../bare.git/worktrees/b\n"),
+            ("none/x", ""),
+            ("empty/.git/x", ""),
+            ("broken/.git", "gitdir: ../nowhere\n"),
+            ("odd/.git", "what is this\n"),
+        ]);
+        let cases = [
+            ("repo", Some(("repo", "repo", Some("git@github.com:me/lighthouse.git")))),
+            ("repo/src/deep", Some(("repo", "repo", Some("git@github.com:me/lighthouse.git")))),
+            ("wt/src", Some(("repo", "wt", Some("git@github.com:me/lighthouse.git")))),
+            ("repo/sub", Some(("repo/sub", "repo/sub", Some("https://example.org/sub")))),
+            ("b", Some(("b", "b", Some("git@github.com:me/lighthouse.git")))),
+            ("none", None),
+            ("empty", None),
+            ("broken", None),
+            ("odd", None),
+        ];
+        for (directory, expected) in cases {
+            let found = find(&base.join(directory))
+                .map(|found| (found.root.clone(), found.checkout.clone(), found.remote()));
+            let expected = expected
+                .map(|(root, checkout, url)| (base.join(root), base.join(checkout), url.map(str::to_owned)));
+            assert_eq!(found, expected, "{directory}");
+        }
+    }
+
+    #[test]
+    fn configurations() {
+        for (config, expected) in [
+            (CONFIG, Some("git@github.com:me/lighthouse.git")),
+            ("\u{feff}[remote \"origin\"] url = a:b ; remark\n", Some("a:b")),
+            ("[Remote \"origin\"]\nURL=\"a:b#c\" # remark", Some("a:b#c")),
+            ("[remote \"a\"]\nurl = a:1\n[remote \"b\"]\nurl = b:1\n", None),
+            ("[remote \"a\"]\nurl = a:1\n[branch \"x\"]\nurl = b:1\n", Some("a:1")),
+            ("[remote \"a\"]\nurl = a:1\nurl = a:2\n[remote \"origin\"]\nurl = o:1\n", Some("o:1")),
+            ("[remote \"o\\\"]x\"]\nurl = a:1\n", Some("a:1")),
+            ("[remote \"origin\"]\npushurl = a:1\nfetch = +refs\n", None),
+            ("[remote \"origin\"]\nurl =\n", None),
+            ("[remote", None),
+            ("", None),
+        ] {
+            assert_eq!(choose(remotes(config)).as_deref(), expected, "{config}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Memory belongs to a project, wherever its files are.
+
+use std::fs;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::agents::Agents;
+use crate::machines::files_below;
+
+const LIGHTHOUSE: &str = "git@github.com:me/lighthouse.git";
+
+#[test]
+fn a_project_is_found_bound_and_named() {
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.remember("laptop", &root, "MEMORY.md", "- [Lamp](lamp.md) — white\n");
+    agents.remember("laptop", &root, "lamp.md", "white\n");
+    let notes = agents.machines.env.path("notes").join("deep");
+    fs::create_dir_all(&notes).expect("made");
+    agents.remember("laptop", &notes, "a.md", "a\n");
+    let gone = agents.machines.env.path("gone");
+    agents.remember("laptop", &gone, "old.md", "old\n");
+    let transcript = agents.memory("laptop", &root).with_file_name("7f3a.jsonl");
+    fs::write(transcript, format!("{{\"type\":\"summary\"}}\n{{\"cwd\":\"{}\"}}\n", root.display()))
+        .expect("written");
+    let known = serde_json::json!({ "projects": { notes.display().to_string(): {} } });
+    fs::write(agents.claude("laptop").join(".claude.json"), known.to_string()).expect("written");
+    assert_snapshot!(agents.shown("laptop", &["project", "list"]), @r#"
+    exit 0
+    --- stdout
+    project                    memories
+    -BASE-user-gone  1         its project is not there any more: haversack project bind DIRECTORY --from ~/laptop-claude/projects/-BASE-user-gone/memory
+    lighthouse                 2         github.com/me/lighthouse
+    ~/notes/deep               1         no git remote: stays on this machine until you name it (haversack project name ~/notes/deep NAME)
+    --- stderr
+    "#);
+    assert_snapshot!(agents.shown("laptop", &["project", "bind", "notes/deep"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: ~/notes/deep stays on this machine
+    Hint: no git remote: stays on this machine until you name it (haversack project name ~/notes/deep NAME)
+    "#);
+    assert_snapshot!(agents.shown("laptop", &["project", "name", "notes/deep", "My Notes"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    ~/notes/deep is My-Notes from now on. On another machine: haversack project name DIRECTORY My-Notes
+    My-Notes is carried from now on
+    "#);
+    assert_snapshot!(agents.shown("laptop", &["project", "bind", "laptop-code/lighthouse"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    lighthouse is carried from now on
+    "#);
+    assert_snapshot!(agents.shown("laptop", &["project", "bind", "laptop-code/lighthouse"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    lighthouse is carried already
+    "#);
+    assert_snapshot!(agents.shown("laptop", &["project", "name", "notes", "..."]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: "..." is no name for a project
+    Hint: Take a word of letters and digits
+    "#);
+    let list: Value = {
+        let shown = agents.done("laptop", &["project", "list", "--json"]);
+        let json = shown
+            .split("--- stdout\n")
+            .nth(1)
+            .and_then(|rest| rest.split("--- stderr").next())
+            .expect("printed");
+        serde_json::from_str(json).expect("JSON")
+    };
+    let ids: Vec<&Value> =
+        list["projects"].as_array().expect("a list").iter().map(|project| &project["id"]).collect();
+    assert!(ids.contains(&&"lighthouse-d004b9e9".into()) && ids.contains(&&"My-Notes".into()), "{ids:?}");
+    assert_snapshot!(agents.shown("laptop", &["mount", "list"]), @r#"
+    exit 0
+    --- stdout
+    claude_memory/My-Notes  BASE/user/laptop-claude/projects/-BASE-user-notes-deep/memory
+    claude_memory/lighthouse-d004b9e9  BASE/user/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory
+    --- stderr
+    "#);
+}
+
+#[test]
+fn two_projects_through_one_store_never_meet() {
+    let agents = Agents::laptop_and_desktop();
+    let projects = [("lighthouse", LIGHTHOUSE), ("gateway", "https://github.com/acme/lighthouse")];
+    for machine in ["laptop", "desktop"] {
+        for (name, url) in projects {
+            let root = agents.repository(machine, name, url);
+            agents.remember(machine, &root, "fact.md", &format!("{name}\n"));
+            agents.remember(machine, &root, &format!("{name}-{machine}.md"), "own\n");
+            agents.done(machine, &["project", "bind", &root.display().to_string()]);
+        }
+    }
+    agents.machines.settle(&["laptop", "desktop"]);
+    for machine in ["laptop", "desktop"] {
+        for (name, _) in projects {
+            let root =
+                agents.machines.env.path(&format!("{machine}-code/{name}")).canonicalize().expect("there");
+            let files = files_below(&agents.memory(machine, &root));
+            let names: Vec<&str> = files.keys().map(String::as_str).collect();
+            assert_eq!(names, ["fact.md", &format!("{name}-desktop.md"), &format!("{name}-laptop.md")]);
+            assert_eq!(files["fact.md"], format!("{name}\n"));
+        }
+    }
+    assert_eq!(agents.machines.files("laptop").len(), 1);
+}
+
+#[test]
+fn a_worktree_shares_and_a_name_joins_two_repositories() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let worktree = agents.machines.env.path("laptop-code/wt");
+    fs::create_dir_all(root.join(".git/worktrees/wt")).expect("made");
+    fs::create_dir_all(&worktree).expect("made");
+    fs::write(root.join(".git/worktrees/wt/commondir"), "../..\n").expect("written");
+    fs::write(worktree.join(".git"), format!("gitdir: {}\n", root.join(".git/worktrees/wt").display()))
+        .expect("written");
+    agents.remember("laptop", &root, "fact.md", "one\n");
+    agents.start("laptop", &worktree);
+    agents.rest();
+    let told = agents.done("laptop", &["mount", "list"]);
+    let place = "claude_memory/lighthouse-d004b9e9  BASE/user/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory\n";
+    assert!(told.contains(place), "{told}");
+    // A fork is the same project, if somebody says so; the other machine hears of it.
+    let fork = agents.repository("desktop", "fork", "https://github.com/a-teammate/lighthouse");
+    agents.done("desktop", &["project", "name", &fork.display().to_string(), "lighthouse-d004b9e9"]);
+    agents.done("desktop", &["sync"]);
+    assert_eq!(fs::read_to_string(agents.memory("desktop", &fork).join("fact.md")).expect("came"), "one\n");
+    agents.done("laptop", &["sync"]);
+    let other = agents.repository("laptop", "other", "https://github.com/a-teammate/lighthouse");
+    agents.start("laptop", &other);
+    agents.rest();
+    assert_eq!(fs::read_to_string(agents.memory("laptop", &other).join("fact.md")).expect("came"), "one\n");
+}
+
+#[test]
+fn what_is_excluded_stays_here() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "gateway", "https://github.com/acme/gateway");
+    agents.remember("laptop", &root, "a.md", "a\n");
+    agents.start("laptop", &root);
+    agents.rest();
+    assert_eq!(agents.machines.files("desktop").len(), 1);
+    assert_snapshot!(agents.shown("laptop", &["project", "exclude", "github.com/acme"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    github.com/acme stays on this machine from now on; what was sent before stays where it is
+    gateway is not carried any more
+    "#);
+    agents.remember("laptop", &root, "b.md", "b\n");
+    agents.start("laptop", &root);
+    agents.done("laptop", &["sync"]);
+    agents.done("desktop", &["sync"]);
+    let came = agents.machines.files("desktop");
+    assert!(
+        came.keys().any(|name| name.ends_with("/a.md")) && !came.keys().any(|name| name.ends_with("/b.md")),
+        "{came:?}"
+    );
+    assert_snapshot!(agents.shown("laptop", &["project", "exclude", "github.com/acme", "--undo"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    github.com/acme is carried again
+    "#);
+    agents.done("laptop", &["sync"]);
+    agents.done("desktop", &["sync"]);
+    assert_eq!(agents.machines.files("desktop").len(), 3);
+    // The setting says the same.
+    let by_setting = ["--config", "projects.exclude=~/laptop-code", "project", "list"];
+    assert!(agents.done("laptop", &by_setting).contains("not carried (excluded)"));
+}
+
+#[test]
+fn a_directory_that_holds_another_project_now_waits_for_a_word() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.remember("laptop", &root, "fact.md", "one\n");
+    agents.start("laptop", &root);
+    agents.rest();
+    agents.repository("laptop", "lighthouse", "https://example.org/new/address.git");
+    agents.remember("laptop", &root, "new.md", "new\n");
+    let told = agents.start("laptop", &root);
+    let message = told["systemMessage"].as_str().expect("told").to_owned();
+    assert!(
+        message.contains("held lighthouse-d004b9e9 until now")
+            && told["hookSpecificOutput"]["watchPaths"].is_null(),
+        "{told}"
+    );
+    agents.done("laptop", &["sync"]);
+    agents.done("desktop", &["sync"]);
+    assert!(!agents.machines.files("desktop").keys().any(|name| name.ends_with("new.md")));
+    agents.done("laptop", &["project", "name", &root.display().to_string(), "lighthouse-d004b9e9"]);
+    agents.done("laptop", &["sync"]);
+    agents.done("desktop", &["sync"]);
+    assert!(agents.machines.files("desktop").contains_key("claude_memory/lighthouse-d004b9e9/new.md"));
+}
+
+#[test]
+fn subagents_memory_comes_along() {
+    let agents = Agents::laptop_and_desktop();
+    for machine in ["laptop", "desktop"] {
+        let root = agents.repository(machine, "lighthouse", LIGHTHOUSE);
+        for directory in [
+            agents.claude(machine).join("agent-memory/reviewer"),
+            root.join(".claude/agent-memory-local/tester"),
+        ] {
+            fs::create_dir_all(&directory).expect("made");
+            fs::write(directory.join(format!("{machine}.md")), machine).expect("written");
+        }
+        agents.start(machine, &root);
+        agents.rest();
+    }
+    agents.machines.settle(&["laptop", "desktop"]);
+    for machine in ["laptop", "desktop"] {
+        let root = agents.machines.env.path(&format!("{machine}-code/lighthouse"));
+        for directory in [
+            agents.claude(machine).join("agent-memory/reviewer"),
+            root.join(".claude/agent-memory-local/tester"),
+        ] {
+            assert_eq!(files_below(&directory).len(), 2, "{}", directory.display());
+        }
+    }
+}
