@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use haversack::clock::Clock;
 use haversack::store::{Backend, DeviceLocal, ErrorKind, Guard, Locator, block_on};
-use haversack::sync::Deletions;
 
 use self::wishes::{Wish, Wishes};
 use crate::commands::mirror;
@@ -269,8 +268,7 @@ fn sync(
     let mut settings = settings.clone();
     settings.writer.agent = settings.writer.agent.or(session.map(|_| "claude-code".to_owned()));
     settings.writer.session = session.map(str::to_owned);
-    let manner =
-        Manner { what: work, deletions: Deletions::Cautious, time: Some(LONGEST_LIFE), cause: "session" };
+    let manner = Manner { time: Some(LONGEST_LIFE), ..Manner::new(work, "session") };
     drop(fs::write(contacting(&settings), SystemClock.now().0.to_string()));
     is_asking.store(true, Ordering::SeqCst);
     let summary = home::sync(&settings, &remote, &manner, &Bar::silent());

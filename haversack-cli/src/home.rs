@@ -17,15 +17,17 @@ use haversack::store::{
     Backend, BackendExt, Bytes, Condition, DeviceLocal, ErrorKind, Locator, Prefixed, Under, block_on,
 };
 use haversack::sync::{
-    Author, Context, Deletions, Mirror, Outlook, Patience, Progress, Replica, Report, Scope, Trouble, look,
+    Author, Context, Deletions, Mirror, OneLog, Origins, Outlook, Patience, Progress, Replica, Report, Scope,
+    Trouble, look,
 };
+use haversack::vault::{Bridge, Carriage, FolderOrigins, Mine};
 
 use crate::commands;
 use crate::contact::Contact;
 use crate::error::{CommandError, Fault};
 use crate::gate::NothingPrivate;
 use crate::mounts::{self, Mount};
-use crate::remote::{self, Remote};
+use crate::remote::{self, Remote, Vault};
 use crate::settings::{Settings, shown};
 use crate::system::{RandomIds, SystemClock, Timed};
 
@@ -148,6 +150,15 @@ pub(crate) struct Manner<'a> {
     pub(crate) time: Option<Duration>,
     /// Why, for the history.
     pub(crate) cause: &'a str,
+    /// Which plain files in a replicated folder somebody here wrote.
+    pub(crate) mine: Mine,
+}
+
+impl<'a> Manner<'a> {
+    /// Returns how most syncs are done: with all the time it takes, and very many deletions wait.
+    pub(crate) fn new(what: Work<'a>, cause: &'a str) -> Manner<'a> {
+        Manner { what, deletions: Deletions::Cautious, time: None, cause, mine: Mine::Nothing }
+    }
 }
 
 /// What a sync does.
@@ -180,6 +191,8 @@ pub(crate) struct Summary {
     pub(crate) published: Vec<Position>,
     /// Whether the plain copies in the remote are still to be written, by whoever asked for the sync.
     pub(crate) is_mirror_late: bool,
+    /// What was carried to and from a folder that is replicated.
+    pub(crate) carriage: Carriage,
     /// The newest position that this home knew before.
     known: Option<Position>,
 }
@@ -268,51 +281,125 @@ fn sync_home(
         Work::Sync | Work::Pull | Work::Full(_) => true,
     };
     let places: Vec<&Place> = home.places.iter().filter(is_about).collect();
-    let opened = places.iter().map(|place| open_patiently(settings, place, backend.clone()));
-    let opened: Vec<Replica> = opened.collect::<Result<_, _>>()?;
-    // What some replica of this home knew before is no news to a new one.
-    summary.known = opened.iter().filter_map(Replica::position).max();
+    let mut bridge = match remote::vault(settings, remote)? {
+        Some(vault) => Some(bridge_patiently(settings, &vault)?),
+        None => None,
+    };
+    if let Some(bridge) = &mut bridge {
+        summary.carried(block_on(bridge.prepare(context))?);
+    }
     let mut replicas = Vec::new();
-    for (place, mut replica) in places.into_iter().zip(opened) {
+    for place in places {
+        replicas.push((place, open_patiently(settings, place, backend.clone())?));
+    }
+    // What some replica of this home knew before is no news to a new one.
+    summary.known = replicas.iter().filter_map(|(_, replica)| replica.position()).max();
+    let origins = match &mut bridge {
+        None => {
+            run_all(&home, &mut replicas, context, manner.what, &mut summary)?;
+            None
+        }
+        Some(bridge) => {
+            // What was changed here was changed in what was here, and is told before anything else is taken in.
+            let first = match manner.what {
+                Work::Full(_) => Work::Sync,
+                what => what,
+            };
+            if first != Work::Pull {
+                run_all(&home, &mut replicas, context, first, &mut summary)?;
+            }
+            let carried = block_on(bridge.carry(context))?;
+            let is_more = carried.taken > 0 || matches!(manner.what, Work::Full(_) | Work::Pull);
+            summary.carried(carried);
+            let looks = matches!(manner.what, Work::Full(Mirror::On)) || remote.mirror;
+            let origins = match looks && (is_more || summary.report.published > 0) {
+                true => Some(block_on(bridge.origins(context, manner.mine.clone()))?),
+                false => None,
+            };
+            if is_more {
+                let known = Context { origins: origins_of(&origins), ..context };
+                let before = summary.report.published;
+                run_all(&home, &mut replicas, known, manner.what, &mut summary)?;
+                if summary.report.published > before {
+                    summary.carried(block_on(bridge.carry(context))?);
+                }
+            }
+            if let Work::Full(_) = manner.what {
+                block_on(bridge.await_files(context, &summary.report.awaited))?;
+            }
+            origins
+        }
+    };
+    let context = Context { origins: origins_of(&origins), ..context };
+    let mut replicas: Vec<Replica> = replicas.into_iter().map(|(_, replica)| replica).collect();
+    summary.account(&home, &mut replicas)?;
+    let is_new = !summary.published.is_empty() || summary.carriage.taken > 0;
+    let is_mirrored = remote.mirror && is_new && patience.has_time();
+    let files = replicas.last().map_or(0, |replica| replica.log_files().len());
+    if is_mirrored && files <= MAX_MIRRORED_AT_ONCE {
+        for replica in &mut replicas {
+            // It is derived: what could not be written now is written by the next who sends something.
+            drop(block_on(replica.mirror(context)));
+        }
+    } else if is_mirrored && settings.surroundings.is_background {
+        // Whoever syncs in the background sees to it.
+        summary.is_mirror_late = true;
+    } else if is_mirrored {
+        drop((replicas, bridge));
+        commands::mirror::start(settings);
+    }
+    Ok(summary)
+}
+
+/// Returns where plain files come from, as far as it was asked.
+fn origins_of(origins: &Option<FolderOrigins>) -> &dyn Origins {
+    match origins {
+        Some(origins) => origins,
+        None => &OneLog,
+    }
+}
+
+/// Lets every replica do its part; one whose directory is not there is left out from then on.
+fn run_all<'a>(
+    home: &'a Home,
+    replicas: &mut Vec<(&'a Place, Replica)>,
+    context: Context<'_>,
+    what: Work<'_>,
+    summary: &mut Summary,
+) -> Result<(), Stopped> {
+    let mut done: Vec<(&Place, Replica)> = Vec::new();
+    let mut stopped = None;
+    for (place, mut replica) in std::mem::take(replicas) {
+        if stopped.is_some() {
+            done.push((place, replica));
+            continue;
+        }
         let is_memory = std::ptr::eq(place, home.memory());
-        match block_on(run(&mut replica, context, manner.what)) {
+        match block_on(run(&mut replica, context, what)) {
             Ok(report) => add(&mut summary.report, report),
             Err(Trouble::Vanished) if !is_memory => {
                 summary.vanished.push(place.name.clone());
                 continue;
             }
-            Err(trouble) => {
-                // What was done until then is in the history all the same.
-                drop(summary.account(&home, &mut replicas));
-                return Err(match trouble {
-                    Trouble::Local(_) => Stopped::Here(place.explain(trouble)),
-                    trouble => trouble.into(),
-                });
-            }
+            Err(trouble @ Trouble::Local(_)) => stopped = Some(Stopped::Here(place.explain(trouble))),
+            Err(trouble) => stopped = Some(trouble.into()),
         }
-        replicas.push(replica);
+        done.push((place, replica));
+    }
+    *replicas = done;
+    if let Some(stopped) = stopped {
+        // What was done until then is in the history all the same.
+        let mut all: Vec<Replica> =
+            std::mem::take(replicas).into_iter().map(|(_, replica)| replica).collect();
+        drop(summary.account(home, &mut all));
+        return Err(stopped);
     }
     // What one of them sent, those before it have not taken in yet.
-    let newest = replicas.iter().filter_map(Replica::position).max();
-    for replica in replicas.iter_mut().filter(|replica| replica.position() < newest) {
+    let newest = replicas.iter().filter_map(|(_, replica)| replica.position()).max();
+    for (_, replica) in replicas.iter_mut().filter(|(_, replica)| replica.position() < newest) {
         add(&mut summary.report, block_on(replica.pull(context))?);
     }
-    summary.account(&home, &mut replicas)?;
-    let is_mirrored = remote.mirror && !summary.published.is_empty() && patience.has_time();
-    match replicas.last_mut().filter(|_| is_mirrored) {
-        Some(replica) if replica.log_files().len() <= MAX_MIRRORED_AT_ONCE => {
-            // It is derived: what could not be written now is written by the next who sends something.
-            drop(block_on(replica.mirror(context)));
-        }
-        // Whoever syncs in the background sees to it.
-        Some(_) if settings.surroundings.is_background => summary.is_mirror_late = true,
-        Some(_) => {
-            drop(replicas);
-            commands::mirror::start(settings);
-        }
-        None => {}
-    }
-    Ok(summary)
+    Ok(())
 }
 
 async fn run(replica: &mut Replica, context: Context<'_>, what: Work<'_>) -> Result<Report, Trouble> {
@@ -321,6 +408,17 @@ async fn run(replica: &mut Replica, context: Context<'_>, what: Work<'_>) -> Res
         Work::Pull => replica.pull(context).await,
         Work::PushOne(locator) => replica.push_one(context, locator).await,
         Work::Full(mirror) => replica.reconcile(context, mirror).await,
+    }
+}
+
+/// Opens a folder that a sync client replicates, waiting for a process that is at it already.
+pub(crate) fn bridge_patiently(settings: &Settings, vault: &Vault) -> Result<Bridge, CommandError> {
+    let deadline = Instant::now() + settings.lock_wait;
+    loop {
+        match block_on(Bridge::open(vault.folder.clone(), vault.home.clone(), &RandomIds)) {
+            Err(Trouble::Busy) if Instant::now() < deadline => std::thread::sleep(POLL),
+            opened => return Ok(opened?),
+        }
     }
 }
 
@@ -342,6 +440,13 @@ pub(crate) fn open_patiently(
 }
 
 impl Summary {
+    /// Adds what was carried to and from a folder.
+    fn carried(&mut self, carried: Carriage) {
+        self.carriage.taken += carried.taken;
+        self.carriage.sent += carried.sent;
+        (self.carriage.waiting, self.carriage.early) = (carried.waiting, carried.early);
+    }
+
     /// Adds what the commits say about whose files went where, and keeps them for the history.
     fn account(&mut self, home: &Home, replicas: &mut [Replica]) -> Result<(), CommandError> {
         let ours: BTreeSet<ReplicaId> = replicas.iter().map(Replica::id).collect();
@@ -383,6 +488,7 @@ fn add(sum: &mut Report, report: Report) {
     sum.missing.extend(report.missing);
     sum.waiting_deletions.extend(report.waiting_deletions);
     sum.foreign.extend(report.foreign);
+    sum.awaited.extend(report.awaited);
     sum.odd.extend(report.odd);
     sum.out_of_time |= report.out_of_time;
     sum.not_folded = report.not_folded.or(sum.not_folded.take());
@@ -472,6 +578,9 @@ impl From<Trouble> for CommandError {
             }
             Trouble::Vanished => {
                 "Put the files back; if all of them were meant to go: haversack sync --allow-deletes"
+            }
+            Trouble::Emptied => {
+                "Nothing was deleted anywhere. Mount the folder, or let its client bring it back; if it is gone for good: haversack remote remove"
             }
             Trouble::Outrun => "Other machines write at this moment. Run the same command again",
             _ => "Nothing was lost here. Run the same command again",

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haversack::store::{Backend, Capabilities, ErrorKind, OpenOptions, Registry};
+use haversack::store::{
+    Apart, Backend, Capabilities, DeviceLocal, ErrorKind, OpenOptions, Place, Registry, recognise,
+    vault_address,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::credential::{Cloud, Source};
@@ -209,6 +212,74 @@ pub(crate) fn open(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backe
 
 /// Opens a remote, making it if need be.
 pub(crate) fn make(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {
+    match vault(settings, remote)? {
+        Some(vault) => Ok(vault.as_remote()),
+        None => plain(settings, remote),
+    }
+}
+
+/// A folder that a sync client replicates, and what this machine keeps for it.
+pub(crate) struct Vault {
+    pub(crate) folder: Arc<dyn Backend>,
+    pub(crate) home: Arc<dyn Backend>,
+}
+
+impl Vault {
+    /// Returns what the rest of this machine follows instead: its own order of what is in all logs, with the plain files in the folder.
+    pub(crate) fn as_remote(&self) -> Arc<dyn Backend> {
+        Arc::new(Apart::new(self.home.clone(), self.folder.clone()))
+    }
+}
+
+/// Tells whether an address names a folder that a sync client replicates.
+pub(crate) fn is_vault(url: &str) -> bool {
+    url.starts_with("vault://")
+}
+
+/// Opens a remote that is a folder which a sync client replicates; `None` if it is something else.
+pub(crate) fn vault(settings: &Settings, remote: &Remote) -> Result<Option<Vault>, CommandError> {
+    if !is_vault(&remote.url) {
+        return Ok(None);
+    }
+    let folder = plain(settings, remote)?;
+    let home = Arc::new(DeviceLocal::open(settings.vault(), settings.locks())?);
+    Ok(Some(Vault { folder, home }))
+}
+
+/// Forgets what this machine keeps for a folder.
+pub(crate) fn forget_vault(settings: &Settings) -> Result<(), CommandError> {
+    match std::fs::remove_dir_all(settings.vault()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the address of what somebody names, which may be a plain path, and what to say about it.
+pub(crate) fn address(text: &str) -> Result<(String, Option<String>), CommandError> {
+    if text.contains("://") {
+        return Ok((text.to_owned(), None));
+    }
+    let path = std::path::absolute(text)?;
+    let home = std::env::home_dir();
+    let place = recognise(&path, home.as_deref());
+    let shown = crate::settings::shown(&path);
+    if place == Place::Local {
+        let note =
+            format!("{shown} is a directory of this machine, so one machine at a time can use it (file://).");
+        return Ok((format!("file://{shown}"), Some(note)));
+    }
+    let mark = match &place {
+        Place::Synced { mark, .. } => format!(" ({mark})"),
+        _ => String::new(),
+    };
+    let note = format!(
+        "{shown} is {place}{mark}: every machine writes only a log of its own there, and what arrives half or late is waited for (vault://)."
+    );
+    Ok((vault_address(&path)?, Some(note)))
+}
+
+/// Opens the storage that an address names.
+pub(crate) fn plain(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {
     // The only door to any remote: whoever comes here would ask it something.
     refuse_local(settings)?;
     let url = &remote.url;
@@ -219,12 +290,13 @@ pub(crate) fn make(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backe
         ));
     };
     let name = Cloud::of(url).map_or(scheme, |cloud| cloud.backend());
-    let required = Capabilities { create_if_absent: true, ..Capabilities::default() };
+    // In a folder that is replicated every machine writes only what nobody else does.
+    let required = Capabilities { create_if_absent: name != "vault", ..Capabilities::default() };
     let opened = Registry::standard().select(name, &remote.options(settings)?, &required);
     opened.map_err(|error| {
         let hint = match (error.kind(), name) {
             (ErrorKind::Unsupported, "file") => {
-                "Name a directory on a disk of this machine, or one that is carried"
+                "Name the directory by its plain path, and every machine writes only its own log there: haversack remote add PATH"
             }
             (ErrorKind::Unsupported, _) => "See what there is: haversack backends",
             (_, "file") => "Name it as file:///home/me/memory, a directory that you may write to",

@@ -95,6 +95,11 @@ impl Settings {
         self.home.join("state").join("default")
     }
 
+    /// Returns the directory of what this machine keeps for a folder that a sync client replicates.
+    pub(crate) fn vault(&self) -> PathBuf {
+        self.home.join("state").join("vault")
+    }
+
     /// Returns the directory of the lock files, which must be outside of what they lock.
     pub(crate) fn locks(&self) -> PathBuf {
         self.home.join("state").join("locks")

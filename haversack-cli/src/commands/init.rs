@@ -3,12 +3,12 @@
 mod found;
 mod proof;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use haversack::store::block_on;
-use haversack::sync::{Deletions, store_at};
+use haversack::sync::store_at;
 
 use self::found::Found;
 use super::join::{JoinArgs, cmd_join};
@@ -24,7 +24,7 @@ use crate::projects::bind;
 use crate::projects::book::Book;
 use crate::projects::claude_code;
 use crate::remote::{self, Remote};
-use crate::settings::{Settings, shown};
+use crate::settings::Settings;
 use crate::system::Timed;
 use crate::ui::{Answer, Ui};
 
@@ -62,7 +62,7 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
     let mut settings = settings.clone();
     settings.keep_local |= args.keep_memory_local;
     settings.home = std::path::absolute(&settings.home)?;
-    let named = args.url.as_deref().map(address).transpose()?;
+    let named = args.url.as_deref().map(remote::address).transpose()?.map(|(url, _)| url);
     let known = || Remote::recorded(&settings).map(|remote| remote.map(|remote| remote.url));
     let url = match named {
         _ if settings.keep_local => None,
@@ -107,15 +107,6 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the address that is meant: a plain path is a directory.
-pub(crate) fn address(text: &str) -> Result<String, CommandError> {
-    if text.contains("://") {
-        return Ok(text.to_owned());
-    }
-    let path = std::path::absolute(Path::new(text))?;
-    Ok(format!("file://{}", shown(&path)))
 }
 
 fn plan(
@@ -203,7 +194,7 @@ fn there_is_a_store(settings: &Settings, url: &str, args: &InitArgs) -> Result<b
             remote.credential = Some(crate::credential::Source::choose(settings, cloud, Some(source))?);
         }
     }
-    let backend = remote::make(settings, &remote)?;
+    let backend = remote::plain(settings, &remote)?;
     Ok(block_on(store_at(backend, &Timed::for_at_most(None)))?.is_some())
 }
 
@@ -217,7 +208,7 @@ fn bind_all(settings: &Settings, found: &Found) -> Result<(), CommandError> {
 
 fn send(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
     let remote = Remote::expected(settings)?;
-    let manner = Manner { what: Work::Sync, deletions: Deletions::Cautious, time: None, cause: "init" };
+    let manner = Manner::new(Work::Sync, "init");
     let bar = ui.progress();
     let summary = home::sync(settings, &remote, &manner, &bar);
     bar.end();

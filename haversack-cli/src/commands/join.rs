@@ -10,7 +10,8 @@ use haversack::history::History;
 use haversack::ids::{ContentHash, Position, Timestamp};
 use haversack::log::StoreFile;
 use haversack::store::{Backend, Bytes, InMemory, Locator, block_on};
-use haversack::sync::{Author, Context, Deletions, Fetching, Replica, store_at};
+use haversack::sync::{Author, Context, Fetching, Replica, store_at};
+use haversack::vault::Bridge;
 use serde_json::json;
 
 use super::remote::{NamedArgs, admit};
@@ -20,7 +21,7 @@ use crate::error::CommandError;
 use crate::home::{self, Home, Manner, Work};
 use crate::joined::{self, Joined};
 use crate::moments::{ago, counted};
-use crate::remote::{self, Remote};
+use crate::remote::{self, Remote, Vault};
 use crate::settings::Settings;
 use crate::store::open;
 use crate::system::{RandomIds, SystemClock, Timed};
@@ -60,12 +61,13 @@ struct Preview {
 
 pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Result<ExitCode, CommandError> {
     remote::refuse_local(settings)?;
-    if Remote::recorded(settings)?.is_some_and(|remote| remote.url == args.named.url) {
+    let (url, _) = remote::address(&args.named.url)?;
+    if Remote::recorded(settings)?.is_some_and(|remote| remote.url == url) {
         ui.note("This machine has joined already. Bring it up to date: haversack sync");
         return Ok(ExitCode::SUCCESS);
     }
     let mut remote = admit(ui, settings, &args.named)?;
-    let url = &args.named.url;
+    let url = &remote.url.clone();
     let backend = remote::open(settings, &remote).map_err(|error| match Cloud::of(url) {
         Some(_) => error,
         None => {
@@ -76,7 +78,10 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
     let home = Home::open(settings)?;
     let here = block_on(joined::all(open(settings)?.files()))?;
     let bar = ui.progress();
-    let preview = preview(backend, &here, url, &bar);
+    let preview = match remote::vault(settings, &remote)? {
+        Some(vault) => preview_vault(&vault, &here, url, &bar),
+        None => preview(backend, &here, url, &bar),
+    };
     bar.end();
     let preview = preview?;
     if let Some(ours) = home.memory().look()?.store.filter(|ours| *ours != preview.store.store) {
@@ -106,7 +111,7 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
     record.save(settings)?;
     remote.device = device;
     remote.save(settings)?;
-    let manner = Manner { what: Work::Sync, deletions: Deletions::Cautious, time: None, cause: "join" };
+    let manner = Manner::new(Work::Sync, "join");
     let bar = ui.progress();
     let summary = home::sync(settings, &remote, &manner, &bar);
     bar.end();
@@ -120,6 +125,34 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
+/// Looks at a folder that is replicated without leaving anything there or here.
+fn preview_vault(
+    vault: &Vault,
+    here: &BTreeMap<Locator, Bytes>,
+    url: &str,
+    bar: &Bar,
+) -> Result<Preview, CommandError> {
+    let patience = Timed::for_at_most(None);
+    if block_on(store_at(vault.folder.clone(), &patience))?.is_none() {
+        return Err(nothing_at(url));
+    }
+    let author = Author::default();
+    let context =
+        Context { patience: &patience, progress: bar, ..Context::new(&SystemClock, &RandomIds, &author) };
+    let home: Arc<dyn Backend> = Arc::new(InMemory::new());
+    block_on(async {
+        Bridge::open(vault.folder.clone(), home.clone(), &RandomIds).await?.take_in_only(context).await
+    })?;
+    preview(home, here, url, bar)
+}
+
+fn nothing_at(url: &str) -> CommandError {
+    CommandError::user(
+        format!("there is no store at {url}"),
+        format!("Begin one with what is here: haversack remote add {url}, then haversack sync"),
+    )
+}
+
 /// Looks at a store without leaving anything there or here.
 fn preview(
     backend: Arc<dyn Backend>,
@@ -129,10 +162,7 @@ fn preview(
 ) -> Result<Preview, CommandError> {
     let patience = Timed::for_at_most(None);
     let Some(store) = block_on(store_at(backend.clone(), &patience))? else {
-        return Err(CommandError::user(
-            format!("there is no store at {url}"),
-            format!("Begin one with what is here: haversack remote add {url}, then haversack sync"),
-        ));
+        return Err(nothing_at(url));
     };
     let author = Author::default();
     let context = Context {

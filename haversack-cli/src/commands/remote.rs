@@ -43,7 +43,7 @@ enum Action {
 /// How a remote is named, for those commands that do.
 #[derive(Debug, Args)]
 pub(crate) struct NamedArgs {
-    /// Where: file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
+    /// Where: a path like ~/Dropbox/haversack, file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
     /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX
     pub(crate) url: String,
 
@@ -90,9 +90,9 @@ pub(crate) fn cmd_remote(
 }
 
 pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
-    let url = &named.url;
     let remote = admit(ui, settings, named)?;
-    let backend = remote::make(settings, &remote)?;
+    let url = &named.url;
+    let backend = remote::plain(settings, &remote)?;
     let there = block_on(store_at(backend, &Timed::for_at_most(None)))?;
     let home = Home::open(settings)?;
     let ours = home.memory().look()?.store;
@@ -105,6 +105,7 @@ pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs)
     if there.is_none() && ours.is_some() {
         // What was agreed on with another store means nothing to a new one.
         home.forget()?;
+        remote::forget_vault(settings)?;
         ui.note("There is nothing yet: a new store begins there, with everything that is here.");
     }
     remote.save(settings)?;
@@ -116,9 +117,13 @@ pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs)
 /// Returns a remote that may be used: the only one, and one that works for a process without this shell's variables.
 pub(crate) fn admit(ui: &mut Ui, settings: &Settings, named: &NamedArgs) -> Result<Remote, CommandError> {
     remote::refuse_local(settings)?;
-    refuse_second(settings, &named.url)?;
+    let (url, note) = remote::address(&named.url)?;
+    refuse_second(settings, &url)?;
+    if let Some(note) = note {
+        ui.note(note);
+    }
     let device = named.device.clone().unwrap_or_else(remote::device_name);
-    let mut remote = Remote { mirror: !named.no_mirror, ..Remote::new(named.url.clone(), device) };
+    let mut remote = Remote { mirror: !named.no_mirror, ..Remote::new(url, device) };
     let Some(cloud) = Cloud::of(&named.url) else { return Ok(remote) };
     remote.settings = cloud.place(&settings.cloud);
     let before = Kept::of(settings);

@@ -7,6 +7,7 @@ use clap::Args;
 use haversack::clock::Clock;
 use haversack::store::Locator;
 use haversack::sync::{Deletions, Hold, Mirror};
+use haversack::vault::Mine;
 use serde_json::{Value, json};
 
 use crate::contact::Contact;
@@ -28,6 +29,11 @@ pub(crate) struct SyncArgs {
     /// Look at every file and every plain object in the remote again, and take in what somebody changed there by hand
     #[arg(long)]
     full: bool,
+
+    /// In a folder that a sync client replicates: what no machine's log names was written here, by you or your agent; take it in now.
+    /// With paths, only these
+    #[arg(long, value_name = "PATH", num_args = 0..)]
+    mine: Option<Vec<String>>,
 
     /// Very many deletions at once are meant: send them
     #[arg(long)]
@@ -90,8 +96,13 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
         ui.note(format!("The remote failed a moment ago. Next try in {wait}, or now: haversack sync"));
         return Ok(ExitCode::SUCCESS);
     }
+    let mine = match &args.mine {
+        None => Mine::Nothing,
+        Some(paths) if paths.is_empty() => Mine::Everything,
+        Some(paths) => Mine::These(paths.iter().map(|path| locate(path)).collect::<Result<_, _>>()?),
+    };
     let manner = Manner {
-        what: match (args.full, remote.mirror) {
+        what: match (args.full || args.mine.is_some(), remote.mirror) {
             (false, _) => Work::Sync,
             (true, true) => Work::Full(Mirror::On),
             (true, false) => Work::Full(Mirror::Off),
@@ -99,13 +110,14 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
         deletions: if args.allow_deletes { Deletions::Allowed } else { Deletions::Cautious },
         time: args.within.map(|milliseconds| Duration::from_millis(milliseconds.unsigned_abs())),
         cause: &args.message,
+        mine,
     };
     run(ui, settings, &remote, &manner, args.json)
 }
 
 pub(crate) fn cmd_pull(ui: &mut Ui, settings: &Settings, args: &PullArgs) -> Result<ExitCode, CommandError> {
     let remote = Remote::expected(settings)?;
-    let manner = Manner { what: Work::Pull, deletions: Deletions::Cautious, time: None, cause: "pull" };
+    let manner = Manner::new(Work::Pull, "pull");
     run(ui, settings, &remote, &manner, args.json)
 }
 
@@ -113,7 +125,7 @@ pub(crate) fn cmd_push(ui: &mut Ui, settings: &Settings, args: &PushArgs) -> Res
     let remote = Remote::expected(settings)?;
     let locator = args.path.as_deref().map(locate).transpose()?;
     let what = locator.as_ref().map_or(Work::Sync, Work::PushOne);
-    let manner = Manner { what, deletions: Deletions::Cautious, time: None, cause: &args.message };
+    let manner = Manner::new(what, &args.message);
     run(ui, settings, &remote, &manner, args.json)
 }
 
@@ -168,6 +180,19 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
     }
     for (name, why) in &report.odd {
         note(format!("{name}: {why}"), "it is left alone")?;
+    }
+    for (locator, _) in &report.awaited {
+        note(
+            format!("{locator} in the folder differs, and no machine's log says why: it is waited for"),
+            &format!("if it was written on this machine: haversack sync --mine {locator}"),
+        )?;
+    }
+    if !summary.carriage.waiting.is_empty() || summary.carriage.early > 0 {
+        let number = summary.carriage.waiting.len() + summary.carriage.early;
+        note(
+            format!("{} of other machines' logs have not arrived whole", counted(number, "part")),
+            "they are taken in once the folder's client has brought the rest",
+        )?;
     }
     for name in &summary.vanished {
         note(
@@ -229,6 +254,7 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         "missing": names(&report.missing),
         "waiting_deletions": names(&report.waiting_deletions),
         "foreign": names(&report.foreign),
+        "awaited": report.awaited.iter().map(|(locator, _)| locator.to_string()).collect::<Vec<_>>(),
         "vanished": summary.vanished,
         "out_of_time": report.out_of_time,
     })

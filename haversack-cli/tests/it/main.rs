@@ -29,4 +29,6 @@ mod secrets;
 #[cfg(unix)]
 mod setup;
 mod two_machines;
+#[cfg(unix)]
+mod vault;
 mod verbs;

@@ -90,7 +90,7 @@ pub(crate) fn line(file: &str, token: &str) -> String {
     }
 }
 
-fn act(machines: &Machines, oracle: &mut Oracle, chance: &mut Chance, machine: &str) {
+pub(crate) fn act(machines: &Machines, oracle: &mut Oracle, chance: &mut Chance, machine: &str) {
     let file = FILES[chance.below(FILES.len())];
     let there = machines.read(machine, file);
     match chance.below(10) {

@@ -501,8 +501,11 @@ impl Replica {
             Err(error) => return Err(Trouble::Local(error)),
         }
         self.rounds(context, Sending::All, report).await?;
-        let Index { manifest, .. } = self.index(context).await?;
-        let base = manifest.entries.get(original).and_then(|entry| entry.hash);
+        // What it was made from the client does not tell.
+        let base = match self.most_like(context, original, &bytes).await? {
+            Some(base) => Some(self.state.keep(&base).await.map_err(Trouble::Local)?),
+            None => None,
+        };
         let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
             return Ok(());
         };

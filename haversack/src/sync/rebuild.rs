@@ -92,6 +92,42 @@ impl Replica {
         Ok(found)
     }
 
+    /// Returns what a file held in the log that a content is most like, and was made from as far as anybody can tell; `None` if it is more like
+    /// nothing at all.
+    pub(super) async fn most_like(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        content: &Bytes,
+    ) -> Result<Option<Bytes>, Trouble> {
+        let Some(last) = self.position() else { return Ok(None) };
+        let mut trail = Trail::default();
+        let mut nearest = (apart(b"", content), None);
+        let mut next = Position::FIRST.number();
+        while next <= last.number() {
+            let end = last.number().min(next + SEARCHED_AT_ONCE - 1);
+            let positions = (next..=end).filter_map(Position::new).collect();
+            for at in self.read_positions(context, positions).await?.into_iter().flatten() {
+                let Ok(commit) = Commit::decode(&at.bytes) else { continue };
+                let Some(change) = commit.changes.iter().find(|change| change.locator == *locator) else {
+                    continue;
+                };
+                trail.follow(&change.what);
+                if let Some(held) =
+                    self.put_together_from(context, &trail).await?.filter(|held| !held.is_empty())
+                {
+                    // Of equals the newest.
+                    let distance = apart(&held, content);
+                    if distance <= nearest.0 {
+                        nearest = (distance, Some(held));
+                    }
+                }
+            }
+            next = end + 1;
+        }
+        Ok(nearest.1)
+    }
+
     async fn put_together_from(&self, context: Context<'_>, trail: &Trail) -> Result<Option<Bytes>, Trouble> {
         let mut whole = Vec::new();
         for part in &trail.parts {
@@ -100,4 +136,16 @@ impl Replica {
         }
         Ok(Some(whole.into()))
     }
+}
+
+/// Returns how many lines one of two texts has and the other does not.
+fn apart(one: &[u8], other: &[u8]) -> usize {
+    let mut lines: BTreeMap<&[u8], isize> = BTreeMap::new();
+    for line in one.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        *lines.entry(line).or_default() += 1;
+    }
+    for line in other.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        *lines.entry(line).or_default() -= 1;
+    }
+    lines.values().map(|count| count.unsigned_abs()).sum()
 }

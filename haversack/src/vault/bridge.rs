@@ -142,6 +142,17 @@ impl Bridge {
         }
     }
 
+    /// Takes in what is there, and writes nothing to the folder.
+    pub async fn take_in_only(&mut self, context: Context<'_>) -> Result<Carriage, Trouble> {
+        let mut carriage = Carriage::default();
+        let there = self.look().await?;
+        let store = self.meet(context, &there).await?;
+        self.fetch(&there, &mut carriage).await?;
+        self.take_in(context, store, &mut carriage).await?;
+        self.save().await?;
+        Ok(carriage)
+    }
+
     /// Carries what is new both ways.
     pub async fn carry(&mut self, context: Context<'_>) -> Result<Carriage, Trouble> {
         let mut carriage = Carriage::default();

@@ -1,0 +1,238 @@
+//! Machines that meet in a folder which a sync client replicates: each has a copy of it, and a stand-in for the client carries files between
+//! them, one path at a time, in any order, half at first, with conflict copies where two wrote the same name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::machines::Machines;
+use crate::random_machines::{Chance, FILES, NAMES, Oracle, act, line};
+
+/// What a sync client knows.
+#[derive(Default)]
+struct Client {
+    server: BTreeMap<String, Vec<u8>>,
+    /// By machine, what its folder and the server last agreed on.
+    agreed: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    /// By machine, files of which only the beginning has arrived.
+    halves: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+}
+
+/// Returns the folder of a machine.
+fn folder(machines: &Machines, machine: &str) -> PathBuf {
+    machines.env.path(&format!("{machine}-sync")).join("haversack")
+}
+
+/// Makes the folder of a machine, as Syncthing would.
+fn make_folder(machines: &Machines, machine: &str) -> String {
+    let folder = folder(machines, machine);
+    std::fs::create_dir_all(&folder).expect("made");
+    std::fs::create_dir_all(folder.parent().expect("below").join(".stfolder")).expect("made");
+    folder.display().to_string()
+}
+
+/// Returns everything below a directory but working names.
+fn all_below(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if !entry.file_name().to_string_lossy().starts_with(".~haversack")
+                && let Ok(bytes) = std::fs::read(&path)
+            {
+                files.insert(path.strip_prefix(root).expect("below").display().to_string(), bytes);
+            }
+        }
+    }
+    files
+}
+
+fn put(root: &Path, path: &str, bytes: &[u8]) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().expect("below")).expect("made");
+    let draft = path.with_file_name(".~client.tmp");
+    std::fs::write(&draft, bytes).expect("written");
+    std::fs::rename(draft, path).expect("in place");
+}
+
+fn copy_name(path: &str, machine: &str, chance: &mut Chance) -> String {
+    let (directory, name) = path.rsplit_once('/').map_or(("", path), |(directory, name)| (directory, name));
+    let (stem, extension) = name.rsplit_once('.').map_or((name, ""), |(stem, extension)| (stem, extension));
+    let dot = if extension.is_empty() { "" } else { "." };
+    let number = chance.below(90) + 10;
+    let name = match chance.below(3) {
+        0 => format!("{stem} ({machine}'s conflicted copy 2026-11-{number}){dot}{extension}"),
+        1 => format!("{stem}.sync-conflict-20261116-1011{number}-ABCDEFG{dot}{extension}"),
+        _ => format!("{stem} (conflicted copy 2026-11-16 1011{number}){dot}{extension}"),
+    };
+    if directory.is_empty() { name } else { format!("{directory}/{name}") }
+}
+
+impl Client {
+    /// Carries one path to or from a machine's folder; returns whether there was anything to carry.
+    fn step(&mut self, machines: &Machines, machine: &str, is_calm: bool, chance: &mut Chance) -> bool {
+        let root = folder(machines, machine);
+        let here = all_below(&root);
+        let agreed = self.agreed.entry(machine.to_owned()).or_default();
+        let halves = self.halves.entry(machine.to_owned()).or_default();
+        let local = |path: &String| match (here.get(path), halves.get(path)) {
+            (Some(bytes), Some(half)) if bytes == half => agreed.get(path).cloned(),
+            (bytes, _) => bytes.cloned(),
+        };
+        let mut open: Vec<String> = here
+            .keys()
+            .chain(agreed.keys())
+            .chain(self.server.keys())
+            .filter(|path| {
+                local(path).as_ref() != self.server.get(*path)
+                    || agreed.get(*path) != self.server.get(*path)
+                    || halves.contains_key(*path)
+            })
+            .cloned()
+            .collect();
+        open.sort_unstable();
+        open.dedup();
+        if open.is_empty() {
+            return false;
+        }
+        let path = open[chance.below(open.len())].clone();
+        let (mine, theirs, base) =
+            (local(&path), self.server.get(&path).cloned(), agreed.get(&path).cloned());
+        let set = |map: &mut BTreeMap<String, Vec<u8>>, bytes: Option<Vec<u8>>| match bytes {
+            Some(bytes) => drop(map.insert(path.clone(), bytes)),
+            None => drop(map.remove(&path)),
+        };
+        if mine == theirs && !halves.contains_key(&path) {
+            set(agreed, theirs);
+        } else if theirs == base && mine != base {
+            set(&mut self.server, mine.clone());
+            set(agreed, mine);
+            halves.remove(&path);
+        } else if mine == base {
+            match &theirs {
+                Some(bytes) if !is_calm && bytes.len() > 1 && chance.below(6) == 0 => {
+                    let half = bytes[..chance.below(bytes.len())].to_vec();
+                    put(&root, &path, &half);
+                    halves.insert(path.clone(), half);
+                    return true;
+                }
+                Some(bytes) => put(&root, &path, bytes),
+                None => drop(std::fs::remove_file(root.join(&path))),
+            }
+            halves.remove(&path);
+            set(agreed, theirs);
+        } else {
+            halves.remove(&path);
+            match (mine, theirs) {
+                (Some(mine), Some(theirs)) => {
+                    // The server has it, and what was here becomes a copy.
+                    let copy = copy_name(&path, machine, chance);
+                    put(&root, &copy, &mine);
+                    put(&root, &path, &theirs);
+                    set(agreed, Some(theirs));
+                }
+                (Some(mine), None) => {
+                    set(&mut self.server, Some(mine.clone()));
+                    set(agreed, Some(mine));
+                }
+                (None, theirs) => {
+                    if let Some(bytes) = &theirs {
+                        put(&root, &path, bytes);
+                    }
+                    set(agreed, theirs);
+                }
+            }
+        }
+        true
+    }
+
+    fn carry_all(&mut self, machines: &Machines, names: &[&str], chance: &mut Chance) {
+        for _ in 0..100_000 {
+            if !names.iter().any(|name| self.step(machines, name, true, chance)) {
+                return;
+            }
+        }
+        panic!("the client does not come to an end");
+    }
+}
+
+fn run(seed: u64, count: usize, steps: usize) {
+    let machines = Machines::new();
+    let names = &NAMES[..count];
+    let mut client = Client::default();
+    let mut chance = Chance::new(seed);
+    machines.write(names[0], "notes.md", "begin\n\n");
+    let shown =
+        machines.done(names[0], &["remote", "add", &make_folder(&machines, names[0]), "--device", names[0]]);
+    assert!(shown.contains("in a folder that Syncthing replicates"), "{shown}");
+    machines.done(names[0], &["sync"]);
+    for name in &names[1..] {
+        let folder = make_folder(&machines, name);
+        client.carry_all(&machines, names, &mut chance);
+        machines.done(name, &["join", &folder, "--device", name, "--yes"]);
+    }
+    let mut oracle = Oracle::default();
+    for _ in 0..steps {
+        let machine = names[chance.below(count)];
+        match chance.below(4) {
+            0 => {
+                for _ in 0..chance.below(20) {
+                    client.step(&machines, names[chance.below(count)], false, &mut chance);
+                }
+            }
+            1 => drop(machines.done(machine, &["sync"])),
+            // Somebody writes to a plain file in the folder, and says so.
+            2 if chance.below(3) == 0 => {
+                let file = FILES[chance.below(FILES.len())];
+                let path = folder(&machines, machine).join(file);
+                if let Ok(text) = std::fs::read_to_string(&path) {
+                    let token = oracle.token(machine, file);
+                    put(
+                        &folder(&machines, machine),
+                        file,
+                        format!("{text}{}", line(file, &token)).as_bytes(),
+                    );
+                    machines.done(machine, &["sync", "--mine", file]);
+                }
+            }
+            _ => act(&machines, &mut oracle, &mut chance, machine),
+        }
+    }
+    for _ in 0..6 {
+        for name in names {
+            client.carry_all(&machines, names, &mut chance);
+            machines.done(name, &["sync", "--full"]);
+        }
+    }
+    client.carry_all(&machines, names, &mut chance);
+    let files = machines.files(names[0]);
+    for name in names {
+        assert_eq!(machines.files(name), files, "seed {seed}: {name}");
+        let plain = crate::machines::files_below(&folder(&machines, name));
+        assert_eq!(plain, files, "seed {seed}: the folder of {name}");
+    }
+    oracle.check(seed, &files);
+    let before = client.server.clone();
+    for name in names {
+        machines.done(name, &["sync"]);
+    }
+    client.carry_all(&machines, names, &mut chance);
+    assert_eq!(client.server, before, "seed {seed}: a further sync wrote something");
+}
+
+/// Returns how many schedules are run: about 10,000 operations in a soak.
+fn rounds() -> u64 {
+    if std::env::var_os("HAVERSACK_SOAK").is_some() { 60 } else { 2 }
+}
+
+#[test]
+fn two_machines_and_a_client_lose_nothing() {
+    (1..=rounds()).for_each(|seed| run(seed, 2, 80));
+}
+
+#[test]
+fn three_machines_and_a_client_lose_nothing() {
+    (1..=rounds()).for_each(|seed| run(1000 + seed, 3, 90));
+}
