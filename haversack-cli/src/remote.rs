@@ -266,7 +266,7 @@ pub(crate) fn address(text: &str) -> Result<(String, Option<String>), CommandErr
     if place == Place::Local {
         let note =
             format!("{shown} is a directory of this machine, so one machine at a time can use it (file://).");
-        return Ok((format!("file://{shown}"), Some(note)));
+        return Ok((vault_address(&path)?.replacen("vault", "file", 1), Some(note)));
     }
     let mark = match &place {
         Place::Synced { mark, .. } => format!(" ({mark})"),

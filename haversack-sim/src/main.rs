@@ -1,4 +1,4 @@
-//! Runs schedules of the sync simulator: `sim [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`, `sim --shrink SEED`,
+//! Runs schedules of the sync simulator: `sim [--vault] [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`, `sim --shrink SEED`,
 //! `sim --mutants`.
 
 #![expect(
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use haversack::sync::planted::Planted;
 use haversack_sim::sync::{Meeting, Run, Schedule, explain, run, shrink};
 
-const USAGE: &str = "Usage: sim [--from SEED] [--seeds N | --minutes M]
+const USAGE: &str = "Usage: sim [--vault] [--from SEED] [--seeds N | --minutes M]
        sim --explain SEED [--planted NAME]    all that happens in one schedule
        sim --shrink SEED [--planted NAME]     as little of it as breaks the same promise
        sim --mutants [NAME]                   which schedule finds each planted mistake

@@ -33,6 +33,8 @@ pub(crate) fn run() -> Result<(), String> {
     step("soak of the verbs", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
     let tests = ["test", "--release", "--package", "haversack-cli", "--test", "it", "random_machines"];
     step("soak of the machines", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
+    let tests = ["test", "--release", "--package", "haversack-cli", "--test", "it", "--", "vault::"];
+    step("soak of the folders", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
     let tests = [
         "test",
         "--release",

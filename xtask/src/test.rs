@@ -17,6 +17,7 @@ pub(crate) fn run() -> Result<(), String> {
     // A server that is missing now is a failure, not a test to be skipped.
     step("tests", cargo(&["test", "--workspace"]).env("HAVERSACK_TOOLS_REQUIRED", "1"))?;
     crate::sim::run(&["--seeds", "20000"])?;
+    crate::sim::run(&["--vault", "--seeds", "4000"])?;
     step(
         "documentation",
         cargo(&["doc", "--workspace", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"),

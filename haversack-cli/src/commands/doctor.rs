@@ -1,5 +1,7 @@
 //! `haversack doctor`: checks everything that memory depends on.
 
+mod folder;
+
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -152,6 +154,7 @@ fn examine(resolved: &Resolved) -> Vec<Finding> {
             findings.push(Finding::fail("open", format!("{error}{cause}"), cure));
         }
     }
+    findings.extend(folder::examine(settings));
     findings
 }
 
