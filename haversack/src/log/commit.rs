@@ -91,6 +91,20 @@ impl Commit {
         frame::encode(KIND, VERSION, &heading, &contents, MAX_COMMIT_BYTES)
     }
 
+    /// Returns the commit without what it does.
+    pub(crate) fn heading(&self) -> Commit {
+        let (device, agent, session) = (self.device.clone(), self.agent.clone(), self.session.clone());
+        Commit {
+            device,
+            agent,
+            session,
+            cause: self.cause.clone(),
+            changes: Vec::new(),
+            odd: Vec::new(),
+            ..*self
+        }
+    }
+
     /// Reads the bytes of a commit and believes nothing that can be checked.
     ///
     /// A change under a name that is refused is in [`Commit::odd`]; anything else that is wrong refuses the whole commit.

@@ -377,8 +377,9 @@ impl Bridge {
             };
             changes.extend(what.map(|what| FileChange { locator, what }));
         }
-        let entry = self.read().await?.kept.entry(at).await?.and_then(|entry| entry.commit);
-        if let Some(theirs) = entry.filter(|_| !changes.is_empty()) {
+        let entry = self.read().await?.kept.entry(at).await?;
+        let theirs = entry.as_deref().and_then(|entry| entry.commit.as_ref()).map(|commit| commit.heading());
+        if let Some(theirs) = theirs.filter(|_| !changes.is_empty()) {
             if *is_unsaved {
                 // What changes nothing leaves no trace in the order: it is written down before something is built on it.
                 self.save().await?;

@@ -127,9 +127,16 @@ impl Bridge {
 
     /// Returns what an entry does to a file.
     async fn change(&mut self, at: Numbered, locator: &Locator) -> Result<Option<What>, Trouble> {
-        let commit = self.read().await?.kept.entry(at).await?.and_then(|entry| entry.commit);
-        let changes = commit.map(|commit| commit.changes).unwrap_or_default();
-        Ok(changes.into_iter().find(|change| change.locator == *locator).map(|change| change.what))
+        let entry = self.read().await?.kept.entry(at).await?;
+        let changes =
+            entry.as_deref().and_then(|entry| entry.commit.as_ref()).map(|commit| &commit.changes[..]);
+        // They are in the order of their names, as whoever commits looked at them; if not, all are looked at.
+        let changes = changes.unwrap_or_default();
+        let found = match changes.binary_search_by(|change| change.locator.cmp(locator)) {
+            Ok(at) => changes.get(at),
+            Err(_) => changes.iter().find(|change| change.locator == *locator),
+        };
+        Ok(found.map(|change| change.what.clone()))
     }
 
     /// Returns the change that gives a file what an entry wrote, where it holds something now.

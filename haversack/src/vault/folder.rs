@@ -132,7 +132,7 @@ impl Bridge {
         for number in first..=last {
             let Some(entry) = self.read().await?.kept.entry((from, number)).await? else { continue };
             let number = entry.number - (first - 1);
-            let entry = Entry { replica: to, number, seen: seen(&entry.seen), ..entry };
+            let entry = Entry { replica: to, number, seen: seen(&entry.seen), ..Entry::clone(&entry) };
             let bytes = entry
                 .encode()
                 .map_err(|why| Trouble::Unfit { position: Position::FIRST, why: why.to_string() })?;

@@ -23,6 +23,8 @@ pub(super) struct Kept {
     files: BTreeMap<ReplicaId, BTreeSet<Range>>,
     /// The file that was read last: whoever reads one entry of it reads the next one too.
     last: Option<(ReplicaId, Range, Vec<Bytes>)>,
+    /// The entry that was read last: whoever asks for one file of it asks for the next one too.
+    entry: Option<(Numbered, Arc<Entry>)>,
 }
 
 fn directory() -> Locator {
@@ -48,7 +50,7 @@ impl Kept {
             found.extend(page.map_err(Trouble::Local)?.infos.iter().filter_map(|info| at(&info.locator)));
         }
         drop(pages);
-        let mut kept = Kept { home, files: BTreeMap::new(), last: None };
+        let mut kept = Kept { home, files: BTreeMap::new(), last: None, entry: None };
         let mut logs = Logs::default();
         for (replica, range) in found {
             let Some(bytes) = kept.read(replica, range).await? else { continue };
@@ -100,10 +102,16 @@ impl Kept {
     }
 
     /// Returns an entry.
-    pub(super) async fn entry(&mut self, at: Numbered) -> Result<Option<Entry>, Trouble> {
+    pub(super) async fn entry(&mut self, at: Numbered) -> Result<Option<Arc<Entry>>, Trouble> {
+        if let Some((_, entry)) = self.entry.as_ref().filter(|(known, _)| *known == at) {
+            return Ok(Some(entry.clone()));
+        }
         let Some(bytes) = self.bytes(at).await? else { return Ok(None) };
-        let entry = Entry::decode(&bytes);
-        entry.map(Some).map_err(|why| Trouble::Damaged { what: "an entry that is kept here".to_owned(), why })
+        let entry = Entry::decode(&bytes)
+            .map_err(|why| Trouble::Damaged { what: "an entry that is kept here".to_owned(), why })?;
+        let entry = Arc::new(entry);
+        self.entry = Some((at, entry.clone()));
+        Ok(Some(entry))
     }
 
     /// Puts the oldest single entries of a log into one file, if they are many; returns that file, and which entries are in it.
@@ -157,6 +165,7 @@ impl Kept {
             self.home.delete(&place(replica, range), Condition::Any).await.map_err(Trouble::Local)?;
             files.remove(&range);
         }
+        self.entry = None;
         Ok(())
     }
 
