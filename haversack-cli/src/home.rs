@@ -189,6 +189,8 @@ pub(crate) struct Summary {
     pub(crate) vanished: Vec<String>,
     /// The positions that we published.
     pub(crate) published: Vec<Position>,
+    /// Which of our replicas did so.
+    publishers: BTreeSet<ReplicaId>,
     /// Whether the plain copies in the remote are still to be written, by whoever asked for the sync.
     pub(crate) is_mirror_late: bool,
     /// What was carried to and from a folder that is replicated.
@@ -337,7 +339,10 @@ fn sync_home(
     let is_mirrored = remote.mirror && is_new && patience.has_time();
     let files = replicas.last().map_or(0, |replica| replica.log_files().len());
     if is_mirrored && files <= MAX_MIRRORED_AT_ONCE {
-        for replica in &mut replicas {
+        // Each has the contents of its own part only.
+        let last = replicas.last().map(Replica::id);
+        let has_new = |id| summary.carriage.taken > 0 || summary.publishers.contains(&id) || Some(id) == last;
+        for replica in replicas.iter_mut().filter(|replica| has_new(replica.id())) {
             // It is derived: what could not be written now is written by the next who sends something.
             drop(block_on(replica.mirror(context)));
         }
@@ -458,6 +463,7 @@ impl Summary {
             if ours.contains(&commit.replica) {
                 self.sent.extend(files);
                 self.published.push(*position);
+                self.publishers.insert(commit.replica);
             } else {
                 self.received.extend(files);
             }

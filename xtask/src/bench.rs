@@ -9,6 +9,12 @@ pub(crate) fn store(options: &[&str]) -> Result<(), String> {
     step("bench store", cargo(&arguments).args(options))
 }
 
+/// Runs the benchmark of hooks; its tables go to stdout.
+pub(crate) fn hooks(options: &[&str]) -> Result<(), String> {
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "hooks", "--"];
+    step("bench hooks", cargo(&arguments).args(options))
+}
+
 /// Runs the benchmark of two machines; its tables go to stdout.
 pub(crate) fn machines(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "machines", "--"];

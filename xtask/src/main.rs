@@ -15,6 +15,7 @@ Usage: cargo xtask COMMAND
   test          Everything that must be green: format, lints, tests, docs, dependencies
   tools         Installs the servers that the tests talk to into .tools; `tools all`: those of benchmarks too
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
+  bench hooks   What an agent waits for when a hook fires, beside a program that does nothing [--quick]
   bench machines  What a user of two machines waits for, beside git on the same files [--quick]
   bench secrets  How fast contents are looked at for secrets [--quick]
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["tools", options @ ..] => tools::run(options),
         ["bench", "store", options @ ..] => bench::store(options),
+        ["bench", "hooks", options @ ..] => bench::hooks(options),
         ["bench", "machines", options @ ..] => bench::machines(options),
         ["bench", "secrets", options @ ..] => bench::secrets(options),
         ["bench", "sync", options @ ..] => bench::sync(options),

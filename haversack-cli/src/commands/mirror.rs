@@ -3,14 +3,15 @@
 //! A sync of many files starts it in the background and does not wait. There is at most one for a home; it lets every sync go first.
 
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use haversack::store::{ErrorKind, block_on};
+use haversack::store::{Backend, ErrorKind, block_on};
 use haversack::sync::{Author, Context, Replica, Trouble};
 
 use crate::error::CommandError;
-use crate::home::Home;
+use crate::home::{Home, Place};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::system::{RandomIds, SystemClock, Timed};
@@ -64,8 +65,7 @@ pub(crate) fn write_now(settings: &Settings) -> Result<(), CommandError> {
 fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<(), CommandError> {
     let remote = Remote::expected(settings)?;
     let home = Home::open(settings)?;
-    let place = home.memory();
-    let _lock = match block_on(place.state.lock(LOCK, Duration::ZERO)) {
+    let _lock = match block_on(home.memory().state.lock(LOCK, Duration::ZERO)) {
         Ok(lock) => lock,
         // Whoever is at it writes ours too.
         Err(error) if error.kind() == ErrorKind::Busy => return Ok(()),
@@ -77,6 +77,11 @@ fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<(), Command
     let author = Author { device: remote.device, ..Author::default() };
     let context =
         Context { patience: &patience, progress: bar, ..Context::new(&SystemClock, &RandomIds, &author) };
+    // Each has the contents of its own part only.
+    home.places.iter().try_for_each(|place| write_part(place, &backend, context))
+}
+
+fn write_part(place: &Place, backend: &Arc<dyn Backend>, context: Context<'_>) -> Result<(), CommandError> {
     for _ in 0..MAX_TRIES {
         let opened =
             block_on(Replica::open(place.files.clone(), place.state.clone(), backend.clone(), &RandomIds));

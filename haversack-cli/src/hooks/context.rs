@@ -83,6 +83,24 @@ pub(crate) fn assemble(project: &str, parts: &[Part]) -> Option<Assembled> {
     Some(assembled)
 }
 
+/// Adds the line that the user should see, for the model to pass on.
+pub(crate) fn with_line(assembled: Option<Assembled>, line: &str) -> Assembled {
+    let mut assembled = assembled.unwrap_or(Assembled { text: String::new(), portions: Vec::new() });
+    let line = format!(
+        "If a person reads your answer, end it with this note; where only a fixed format is wanted, leave it out: {}\n",
+        attribute(line)
+    );
+    let portion = Portion {
+        file: "a note for you".to_owned(),
+        from: String::new(),
+        tokens: tokens(&line),
+        left_out: 0,
+    };
+    assembled.text.push_str(&line);
+    assembled.portions.push(portion);
+    assembled
+}
+
 /// Returns the largest size that every part may have so that all go into the room: short ones leave theirs to long ones.
 fn share(sizes: &[usize], room: usize) -> usize {
     let mut sizes: Vec<usize> = sizes.to_vec();

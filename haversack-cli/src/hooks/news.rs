@@ -116,6 +116,8 @@ pub(crate) fn problem(settings: &Settings, prefix: &Locator) -> Result<Option<St
     let mut told = told(settings);
     told.problems.retain(|_, time| now.0 - time.0 < TOLD_MILLISECONDS);
     let Some((key, line)) = find_problem(settings, prefix, now)? else { return Ok(None) };
+    // Whoever sits in front of another session has not heard what one without anybody was told.
+    let key = if settings.surroundings.is_headless { format!("{key} (headless)") } else { key };
     if told.problems.contains_key(&key) {
         return Ok(None);
     }

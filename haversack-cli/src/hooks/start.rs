@@ -67,12 +67,18 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     };
     let now = SystemClock.now();
     let source = input.source.as_deref().unwrap_or("startup");
-    let is_index_wanted = settings.surroundings.is_headless && index() != before;
-    let assembled = match source {
+    // The client may have read the old one already: without somebody in front of it always, else if the first prompt came early.
+    let is_index_wanted = index() != before;
+    let mut assembled = match source {
         "resume" | "fork" => context::assemble(&label, &changed(&news)),
         _ => context::assemble(&label, &parts(memory, &news, now, is_index_wanted)),
     };
     let message = message(settings, &project, &bound, &news, now);
+    if let Some(Message::Needed(line)) = message.as_ref().filter(|_| settings.surroundings.is_headless) {
+        // Such a client prints its answer and nothing else.
+        assembled = Some(context::with_line(assembled, line));
+    }
+    let message = message.map(Message::line);
     if let Some(prefix) = &prefix {
         drop(news.remember(settings, prefix));
     }
@@ -107,6 +113,22 @@ fn output(assembled: Option<Assembled>, watched: Option<&Path>, message: Option<
     Some(output)
 }
 
+/// The one line that the user sees.
+enum Message {
+    /// Something that they have to do.
+    Needed(String),
+    /// Something that is good to know.
+    News(String),
+}
+
+impl Message {
+    fn line(self) -> String {
+        match self {
+            Message::Needed(line) | Message::News(line) => line,
+        }
+    }
+}
+
 /// Returns the one line that the user sees: what needs them, else what arrived.
 fn message(
     settings: &Settings,
@@ -114,21 +136,21 @@ fn message(
     bound: &Bound,
     news: &News,
     now: Timestamp,
-) -> Option<String> {
+) -> Option<Message> {
     let label = project.label(settings);
     let root = tilde(settings, &project.root);
     let prefix = project.prefix()?;
     match bound {
-        Bound::Unclear { before } => Some(format!(
+        Bound::Unclear { before } => Some(Message::Needed(format!(
             "haversack: the directory of {label} held {before} until now, so its memory stays here. If it is the same: haversack project name {root} {before}"
-        )),
+        ))),
         Bound::Moved { files } => {
-            Some(format!("haversack: {label} moved to {root}, its {} memories are here", files))
+            Some(Message::News(format!("haversack: {label} moved to {root}, its {files} memories are here")))
         }
         Bound::Local => None,
         Bound::Already | Bound::New => {
             let problem = news::problem(settings, &prefix).ok().flatten();
-            problem.or_else(|| news.line(now))
+            problem.map(Message::Needed).or_else(|| news.line(now).map(Message::News))
         }
     }
 }

@@ -44,6 +44,23 @@ impl Agents {
         root.canonicalize().expect("there")
     }
 
+    /// Makes another checkout of a repository, beside it.
+    pub(crate) fn worktree(&self, root: &Path, name: &str) -> PathBuf {
+        let worktree = root.with_file_name(name);
+        let state = root.join(".git/worktrees").join(name);
+        std::fs::create_dir_all(&state).expect("made");
+        std::fs::create_dir_all(&worktree).expect("made");
+        for (file, text) in [
+            (state.join("commondir"), "../..\n".to_owned()),
+            (state.join("HEAD"), format!("ref: refs/heads/{name}\n")),
+            (state.join("gitdir"), format!("{}\n", worktree.join(".git").display())),
+            (worktree.join(".git"), format!("gitdir: {}\n", state.display())),
+        ] {
+            std::fs::write(file, text).expect("written");
+        }
+        worktree
+    }
+
     /// Returns where Claude Code keeps its things on a machine.
     pub(crate) fn claude(&self, machine: &str) -> PathBuf {
         self.machines.env.path(&format!("{machine}-claude"))

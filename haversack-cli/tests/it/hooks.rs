@@ -64,6 +64,31 @@ fn memory_of_one_machine_is_in_the_next_session_on_another() {
 }
 
 #[test]
+fn plain_copies_of_what_hooks_sent_are_in_the_remote() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let plain = || {
+        let place = agents.machines.env.path("remote/claude_memory/lighthouse-d004b9e9");
+        crate::machines::files_below(&place)
+    };
+    agents.start("laptop", &root);
+    for (session, name) in [("s1", "lamp.md"), ("s2", "tide.md")] {
+        let file = agents.remember("laptop", &root, name, "white\n");
+        let input = json!({ "session_id": session, "tool_input": { "file_path": file } });
+        agents.hook("laptop", "PostToolUse", &root, input);
+    }
+    agents.rest();
+    assert_eq!(plain().into_keys().collect::<Vec<_>>(), ["lamp.md", "tide.md"]);
+    // More than are written while somebody may wait.
+    for number in 0..250 {
+        agents.remember("laptop", &root, &format!("{number:03}.md"), "x\n");
+    }
+    agents.hook("laptop", "SessionEnd", &root, json!({}));
+    agents.rest();
+    assert_eq!(plain().len(), 252);
+}
+
+#[test]
 fn the_index_is_told_where_the_client_has_read_it_already() {
     let agents = Agents::laptop_and_desktop();
     let here = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
@@ -280,7 +305,8 @@ fn one_process_for_many_sessions_and_a_remote_that_hangs() {
     drop(listener);
 }
 
-fn end(pid: u32) {
+/// Ends a process of ours.
+pub(crate) fn end(pid: u32) {
     let ended = std::process::Command::new("kill").arg(pid.to_string()).status().expect("kill");
     assert!(ended.success());
 }
@@ -344,5 +370,15 @@ fn what_needs_the_user_is_one_line() {
     let line = told["systemMessage"].as_str().expect("told").to_owned();
     assert!(!line.contains(&secret), "{line}");
     assert_snapshot!(line, @r#"haversack: claude_memory/lighthouse-d004b9e9/deploy.md is held back: line 1 holds a GitHub token (github-token). Run: haversack status"#);
+    // A client that shows only the answer leaves it to the model, once.
+    let headless = || {
+        let input = json!({ "cwd": root, "source": "startup", "session_id": "s" }).to_string();
+        let mut command = agents.command("laptop", &["hook", "SessionStart"]);
+        let printed = agents.fire(command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"), input.as_bytes());
+        serde_json::from_str::<Value>(&printed).expect("JSON")
+    };
+    let told = headless();
+    assert_snapshot!(context(&told), @"If a person reads your answer, end it with this note; where only a fixed format is wanted, leave it out: haversack: claude_memory/lighthouse-d004b9e9/deploy.md is held back: line 1 holds a GitHub token (github-token). Run: haversack status");
+    assert_eq!(context(&headless()), "");
     agents.rest();
 }

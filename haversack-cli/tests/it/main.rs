@@ -4,6 +4,8 @@
 mod agents;
 mod backends;
 #[cfg(unix)]
+mod claude_code;
+#[cfg(unix)]
 mod clouds;
 mod config;
 mod conflicts;

@@ -46,6 +46,40 @@ fn a_bound_directory_is_carried() {
 }
 
 #[test]
+fn its_plain_copies_are_in_the_remote() {
+    let machines = bound();
+    let at = |name: &str| machines.env.path(&format!("laptop-project/{name}"));
+    let plain = || files_below(&machines.env.path("remote").join(PREFIX));
+    std::fs::write(at("fact.md"), "one\n").expect("written");
+    machines.done("laptop", &["sync"]);
+    assert_eq!(plain(), [("fact.md".to_owned(), "one\n".to_owned())].into());
+    // Beside a file of the memory itself, changed in the same sync.
+    std::fs::write(at("fact.md"), "two\n").expect("written");
+    machines.write("laptop", "root.md", "other root\n");
+    machines.done("laptop", &["sync"]);
+    assert_eq!(plain()["fact.md"], "two\n");
+    let root = machines.env.path("remote/root.md");
+    assert_eq!(std::fs::read_to_string(root).expect("mirrored"), "other root\n");
+    // So many that they are written in the background.
+    for number in 0..260 {
+        std::fs::write(at(&format!("{number:03}.md")), "x\n").expect("written");
+        machines.write("laptop", &format!("{number:03}.md"), "y\n");
+    }
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["mirror", "--now"]);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while plain().len() < 261 {
+        // The sync started one, and there is never a second.
+        assert!(std::time::Instant::now() < deadline, "{}", plain().len());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    // Another machine has nothing to add.
+    machines.done("desktop", &["sync"]);
+    machines.done("desktop", &["sync", "--full"]);
+    assert_eq!(machines.shown("laptop", &["sync"]).lines().nth(2), Some("Nothing new."));
+}
+
+#[test]
 fn two_directories_at_one_place_are_like_two_machines() {
     let machines = bound();
     let second = machines.env.path("second");

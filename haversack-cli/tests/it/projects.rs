@@ -119,12 +119,7 @@ fn two_projects_through_one_store_never_meet() {
 fn a_worktree_shares_and_a_name_joins_two_repositories() {
     let agents = Agents::laptop_and_desktop();
     let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
-    let worktree = agents.machines.env.path("laptop-code/wt");
-    fs::create_dir_all(root.join(".git/worktrees/wt")).expect("made");
-    fs::create_dir_all(&worktree).expect("made");
-    fs::write(root.join(".git/worktrees/wt/commondir"), "../..\n").expect("written");
-    fs::write(worktree.join(".git"), format!("gitdir: {}\n", root.join(".git/worktrees/wt").display()))
-        .expect("written");
+    let worktree = agents.worktree(&root, "wt");
     agents.remember("laptop", &root, "fact.md", "one\n");
     agents.start("laptop", &worktree);
     agents.rest();

@@ -419,3 +419,27 @@ fn a_plugin_does_nothing_where_the_settings_have_the_hooks() {
     agents.done("laptop", &["setup", "claude-code"]);
     assert_eq!(plugin(), "");
 }
+
+#[test]
+fn a_plugin_without_the_program_says_so_once_and_stops_nobody() {
+    let agents = Agents::new();
+    if ["/usr/local/bin", "/opt/homebrew/bin", "/usr/bin", "/bin"]
+        .iter()
+        .any(|directory| std::path::Path::new(directory).join("haversack").exists())
+    {
+        return;
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin/hooks/run.sh");
+    let fire = |event: &str| {
+        let mut command = agents.machines.env.program("/bin/sh");
+        agents.fire(command.args([script, event]).env("PATH", "/usr/bin:/bin"), b"{}")
+    };
+    let told: Value = serde_json::from_str(&fire("SessionStart")).expect("JSON");
+    assert!(told["systemMessage"].as_str().is_some_and(|line| line.contains("is not installed")), "{told}");
+    assert_eq!(fire("PostToolUse"), "");
+    // Where people put programs it is found without a PATH.
+    let bin = agents.machines.env.path(".local/bin");
+    fs::create_dir_all(&bin).expect("made");
+    symlink(env!("CARGO_BIN_EXE_haversack"), bin.join("haversack")).expect("linked");
+    assert!(!fire("SessionStart").contains("is not installed"));
+}

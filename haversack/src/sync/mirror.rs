@@ -159,7 +159,9 @@ impl Replica {
         let is_stale = |locator: &Locator| {
             let now = files.get(locator).map(|content| content.hash);
             let is_written = manifest.entries.get(locator).is_some_and(|entry| entry.hash == now);
-            !is_written || now.is_none() || mend.contains(locator)
+            // What is outside of our part has its content elsewhere: whoever has that writes it.
+            let is_here = now.is_none() || self.scope.contains(locator);
+            is_here && (!is_written || now.is_none() || mend.contains(locator))
         };
         let all: BTreeSet<&Locator> = files.keys().chain(manifest.entries.keys()).chain(mend).collect();
         let mut stale: Vec<&Locator> = all.into_iter().filter(|locator| is_stale(locator)).collect();

@@ -1,0 +1,292 @@
+//! The real Claude Code with our hooks in it, against a scripted model on loopback.
+//!
+//! `claude_code/README.md` says how it works. Where the client is not installed, each test says that it was skipped.
+
+mod api;
+mod client;
+
+use std::fs;
+
+use self::api::{Api, Say, bash, write};
+use self::client::Client;
+
+const LIGHTHOUSE: &str = "git@github.com:me/lighthouse.git";
+
+#[test]
+fn memory_of_a_session_is_in_the_next_on_another_machine() {
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let agents = &client.agents;
+    let here = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let there = agents.repository("desktop", "tower", LIGHTHOUSE);
+    let memory = agents.memory("laptop", &here);
+    let api = Api::start(vec![
+        vec![write(
+            &memory.join("lamp.md"),
+            "---\nname: lamp\ndescription: its colour\n---\n\nThe lamp is white.\n",
+        )],
+        vec![write(&memory.join("MEMORY.md"), "- [Lamp](lamp.md) — the colour of the lamp\n")],
+        vec![write(&memory.join("carry_forward.md"), "- ask about the tide\n")],
+        vec![Say::Text("Kept.")],
+    ]);
+    let printed = client.run("laptop", &here, &api, &["-p", "Remember that the lamp is white."]);
+    assert_eq!(printed.trim(), "Kept.");
+    agents.rest();
+    let api = Api::start(vec![vec![Say::Text("White.")]]);
+    client.run("desktop", &there, &api, &["-p", "What is the colour of the lamp?"]);
+    let told = api.wait_for(1);
+    for part in ["- ask about the tide", "- [Lamp](lamp.md) — the colour of the lamp", "changed=\"laptop, "]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let lamp = fs::read_to_string(agents.memory("desktop", &there).join("lamp.md")).expect("came");
+    assert!(lamp.ends_with("The lamp is white.\n"), "{lamp}");
+}
+
+#[test]
+fn a_session_in_a_terminal_begins_with_what_came() {
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let agents = &client.agents;
+    let here = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let there = agents.repository("desktop", "tower", LIGHTHOUSE);
+    let api = Api::start(vec![
+        vec![write(&agents.memory("laptop", &here).join("MEMORY.md"), "- [Lamp](lamp.md) — white\n")],
+        vec![Say::Text("Kept.")],
+    ]);
+    client.run("laptop", &here, &api, &["-p", "Remember the lamp."]);
+    agents.rest();
+    let api = Api::start(vec![vec![Say::Text("White.")]]);
+    let mut terminal = client.open("desktop", &there, &api);
+    terminal.wait_for("haversack: 1 memory from laptop, just now");
+    terminal.say("What is the colour of the lamp?");
+    let told = api.wait_for(1);
+    assert!(told.contains("- [Lamp](lamp.md) — white"), "{told}");
+    terminal.wait_for("White.");
+    terminal.leave();
+}
+
+#[test]
+fn whoever_types_before_the_hook_has_ended_misses_nothing() {
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let agents = &client.agents;
+    let here = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let there = agents.repository("desktop", "tower", LIGHTHOUSE);
+    let file = agents.remember("laptop", &here, "MEMORY.md", "- [Lamp](lamp.md) — white\n");
+    agents.start("laptop", &here);
+    agents.wrote("laptop", &here, &file);
+    agents.rest();
+    let api = Api::start(vec![vec![Say::Text("White.")]]);
+    let mut terminal = client.open("desktop", &there, &api);
+    terminal.say("What is the colour of the lamp?");
+    let told = api.wait_for(1);
+    assert!(told.contains("- [Lamp](lamp.md) — white"), "{told}");
+    terminal.leave();
+}
+
+#[test]
+fn two_sessions_at_once() {
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let agents = &client.agents;
+    let here = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let there = agents.repository("desktop", "lighthouse", LIGHTHOUSE);
+    let memory = agents.memory("laptop", &here);
+    let apis: Vec<Api> = ["red", "white"]
+        .map(|colour| {
+            let of = |number: usize| memory.join(format!("{colour}-{number}.md"));
+            let mut turns: Vec<_> = (0..4).map(|number| vec![write(&of(number), colour)]).collect();
+            turns.push(vec![Say::Text("Kept.")]);
+            Api::start(turns)
+        })
+        .into();
+    let sessions =
+        apis.iter().map(|api| client.begin("laptop", &here, api, &["-p", "Remember the colours."]));
+    for session in sessions.collect::<Vec<_>>() {
+        session.end();
+    }
+    agents.rest();
+    client.run("desktop", &there, &Api::start(Vec::new()), &["-p", "Which colours?"]);
+    let names = crate::machines::files_below(&agents.memory("desktop", &there)).into_keys();
+    let expected = ["red", "white"].map(|colour| [0, 1, 2, 3].map(|number| format!("{colour}-{number}.md")));
+    assert_eq!(names.collect::<Vec<_>>(), expected.concat());
+    // Each under its own name, so that either can be taken back.
+    agents.rest();
+    let log = agents.done("laptop", &["log"]);
+    let sessions: std::collections::BTreeSet<&str> =
+        log.split("session ").skip(1).filter_map(|rest| rest.get(..36)).collect();
+    assert_eq!(sessions.len(), 2, "{log}");
+}
+
+#[test]
+fn a_command_writes_memory_too() {
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let agents = &client.agents;
+    let here = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let memory = agents.memory("laptop", &here);
+    let file = memory.join("tide.md");
+    let api = Api::start(vec![
+        vec![bash(format!("mkdir -p {} && echo 'twice a day' > {}", memory.display(), file.display()))],
+        vec![Say::Text("Kept.")],
+    ]);
+    // In a terminal: the session goes on, so nothing but the change itself can have told us.
+    let mut terminal = client.open("laptop", &here, &api);
+    terminal.say("Remember the tide.");
+    terminal.wait_for("Kept.");
+    agents.wait_until("the change is told", || agents.journal("laptop").contains("FileChanged"));
+    agents.rest();
+    agents.done("desktop", &["sync"]);
+    let carried = agents.machines.read("desktop", "claude_memory/lighthouse-d004b9e9/tide.md");
+    assert_eq!(carried.as_deref(), Some("twice a day\n"), "{}", agents.journal("laptop"));
+    terminal.leave();
+    agents.rest();
+}
+
+#[test]
+fn a_compaction_is_survived() {
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let agents = &client.agents;
+    let here = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.remember("laptop", &here, "carry_forward.md", "- ask about the tide\n");
+    let api = Api::start(vec![
+        vec![Say::Text("The lamp it is.")],
+        vec![Say::Text("<summary>We painted the lamp.</summary>")],
+        vec![Say::Text("Where we were.")],
+    ]);
+    client.run("laptop", &here, &api, &["-p", "Let us paint the lamp."]);
+    client.run("laptop", &here, &api, &["--continue", "-p", "/compact"]);
+    let kept = crate::machines::files_below(&agents.machines.env.path("laptop/sessions/lighthouse-d004b9e9"));
+    let kept = kept.values().next().expect("kept");
+    assert!(kept.contains("We painted the lamp."), "{kept}");
+    // What the session was given is given to what is left of it.
+    client.run("laptop", &here, &api, &["--continue", "-p", "Go on."]);
+    let told = api.told().pop().expect("asked");
+    for part in ["We painted the lamp.", "- ask about the tide"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let why = agents.done("laptop", &["why"]);
+    assert!(why.contains("(compact)"), "{why}");
+    agents.rest();
+}
+
+#[test]
+fn a_worktree_shares_and_a_moved_repository_keeps_its_memory() {
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let agents = &client.agents;
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let worktree = agents.worktree(&root, "wt");
+    let memory = agents.memory("laptop", &root);
+    let api = Api::start(vec![
+        vec![write(&memory.join("MEMORY.md"), "- [Lamp](lamp.md) — white\n")],
+        vec![Say::Text("Kept.")],
+    ]);
+    client.run("laptop", &worktree, &api, &["-p", "Remember the lamp."]);
+    // The client itself takes the worktree's memory from the main checkout.
+    assert!(api.told()[0].contains(&memory.display().to_string()), "{}", api.told()[0]);
+    agents.rest();
+    agents.done("desktop", &["sync"]);
+    let carried = agents.machines.read("desktop", "claude_memory/lighthouse-d004b9e9/MEMORY.md");
+    assert_eq!(carried.as_deref(), Some("- [Lamp](lamp.md) — white\n"));
+    let moved = root.with_file_name("tower");
+    fs::rename(&root, &moved).expect("moved");
+    let api = Api::start(vec![vec![Say::Text("White.")]]);
+    client.run("laptop", &moved, &api, &["-p", "What is the colour of the lamp?"]);
+    assert!(api.wait_for(1).contains("- [Lamp](lamp.md) — white"), "{}", agents.journal("laptop"));
+    agents.rest();
+}
+
+#[test]
+fn a_plugin_does_the_same_and_never_twice() {
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let agents = &client.agents;
+    let plugin = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin");
+    for place in [plugin, concat!(env!("CARGO_MANIFEST_DIR"), "/..")] {
+        let arguments = ["plugin", "validate", "--strict", place];
+        let printed =
+            client.run("laptop", &agents.machines.env.path(""), &Api::start(Vec::new()), &arguments);
+        assert!(printed.contains("Validation passed"), "{printed}");
+    }
+    let here = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let file = agents.memory("laptop", &here).join("carry_forward.md");
+    let session = |text: &str, calls: &str| {
+        let api = Api::start(vec![vec![write(&file, text)], vec![Say::Text("Kept.")]]);
+        let before = agents.journal("laptop").len();
+        client.run("laptop", &here, &api, &["--plugin-dir", plugin, "-p", calls]);
+        agents.rest();
+        let noted = agents.journal("laptop").split_off(before);
+        let noted = noted.lines().filter(|line| !line.contains(" background "));
+        (noted.map(str::to_owned).collect::<Vec<_>>(), api.told())
+    };
+    let is_idle = |line: &&String| line.contains("the hooks in the settings do it");
+    // With both, every event is told twice, and done once.
+    let (noted, _) = session("- ask about the tide\n", "Remember the tide.");
+    let idle = noted.iter().filter(is_idle).count();
+    assert!(idle >= 3 && noted.len() == 2 * idle, "{noted:#?}");
+    // Without those in the settings, it is the plugin's turn.
+    agents.done("laptop", &["setup", "claude-code", "--remove"]);
+    let (noted, told) = session("- ask about the lamp\n", "Remember the lamp.");
+    assert!(noted.len() >= 3 && !noted.iter().any(|line| is_idle(&line)), "{noted:#?}");
+    assert!(
+        told[0].contains("- ask about the tide") && told[0].contains("haversack:digest-session"),
+        "{}",
+        told[0]
+    );
+    agents.done("desktop", &["sync"]);
+    let carried = agents.machines.read("desktop", "claude_memory/lighthouse-d004b9e9/carry_forward.md");
+    assert_eq!(carried.as_deref(), Some("- ask about the lamp\n"));
+}
+
+/// How many sessions there are in the test of a remote that hangs.
+const SESSIONS: usize = 20;
+
+/// How many files each of them writes.
+const WRITES: usize = 10;
+
+#[test]
+fn many_sessions_and_a_remote_that_hangs() {
+    let Some(client) = Client::on_new_machines() else { return };
+    let agents = &client.agents;
+    // It takes the connection and never answers.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+    let home = agents.machines.env.path("laptop");
+    fs::create_dir_all(&home).expect("made");
+    let remote = format!(
+        "url = \"s3://bucket\"\ndevice = \"laptop\"\nmirror = false\n\n[settings]\nAWS_ENDPOINT_URL = \"http://{}\"\nAWS_ALLOW_HTTP = \"true\"\nAWS_REGION = \"x\"\n",
+        listener.local_addr().expect("bound")
+    );
+    fs::write(home.join("remote.toml"), remote).expect("written");
+    client.prepare("laptop");
+    agents.done("laptop", &["setup", "claude-code"]);
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let memory = agents.memory("laptop", &root);
+    let mut sessions = Vec::new();
+    for number in 0..SESSIONS {
+        let writes = (0..WRITES).map(|file| write(&memory.join(format!("{number}-{file}.md")), "x\n"));
+        let api = Api::start(vec![writes.collect(), vec![Say::Text("Kept.")]]);
+        let mut command = client.session("laptop", &root, &api, &["-p", "Remember."]);
+        command.env("AWS_ACCESS_KEY_ID", "k").env("AWS_SECRET_ACCESS_KEY", "s");
+        sessions.push((client.start(command, &api), api));
+        // The first alone: whoever comes while it waits would wait with it.
+        if number == 0 || sessions.len() == 3 {
+            for (session, _) in sessions.drain(..) {
+                session.end_while(|| assert!(agents.background().len() <= 1, "{:?}", agents.background()));
+            }
+        }
+    }
+    for (session, _) in sessions {
+        session.end();
+    }
+    // The client adds an index by itself where it finds many files and none.
+    let files = crate::machines::files_below(&memory).into_keys().filter(|name| name != "MEMORY.md");
+    assert_eq!(files.count(), SESSIONS * WRITES);
+    let journal = agents.journal("laptop");
+    let waits = journal.lines().filter(|line| line.contains(" SessionStart ")).filter(|line| {
+        let took = line.rsplit(" in ").next().and_then(|end| end.trim_end_matches(" ms").parse::<u64>().ok());
+        took.expect("a time") >= 1500
+    });
+    // Once, and once more whenever it was given up and tried again.
+    let tries =
+        journal.lines().filter(|line| line.contains(" background ") && line.contains("failed")).count();
+    assert!(waits.count() <= 1 + tries, "{journal}");
+    for pid in agents.background() {
+        crate::hooks::end(pid);
+    }
+    drop(listener);
+}
