@@ -1,7 +1,8 @@
 //! The verbs for callers that do not await.
 
 use std::cell::Cell;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,19 @@ thread_local! {
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let _restore = Permission(MAY_BLOCK.replace(true));
     futures_lite::future::block_on(future)
+}
+
+/// Lets a future do its blocking work on threads kept for it, under [`block_on`] too.
+///
+/// For futures of which many are under way at once: on the one thread that waits they would be done one after the other, and a disk
+/// makes many files durable in the time that it takes for one.
+pub async fn aside<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let _restore = Permission(MAY_BLOCK.replace(false));
+        future.as_mut().poll(context)
+    })
+    .await
 }
 
 struct Permission(bool);
@@ -166,5 +180,25 @@ impl Blocking {
     /// See [`BackendExt::list_all`].
     pub fn list_all(&self, prefix: &Locator) -> Result<Vec<Locator>> {
         block_on(self.backend.list_all(prefix))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn one_thing_is_done_here_and_many_are_done_aside() {
+        let me = thread::current().id();
+        let here = || offload(|| thread::current().id());
+        block_on(async {
+            assert_eq!(here().await, me);
+            assert_ne!(aside(here()).await, me);
+            // What is aside ends with it.
+            assert_eq!(here().await, me);
+            assert_eq!(aside(async { block_on(here()) }).await, me, "who waits again waits anyway");
+        });
     }
 }

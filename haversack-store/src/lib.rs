@@ -53,7 +53,7 @@ pub use backend::{
     Appended, Backend, Condition, Displaced, Durability, Entry, EntryKind, Guard, Info, Listing, Object, Odd,
     Page, Pages, Written,
 };
-pub use blocking::{Blocking, block_on};
+pub use blocking::{Blocking, aside, block_on};
 pub use bytes::Bytes;
 pub use cached::Cached;
 pub use capabilities::{Capabilities, ConflictStrategy};

@@ -402,14 +402,14 @@ impl Replica {
     }
 
     async fn run(&mut self, context: Context<'_>, sending: Sending<'_>) -> Result<Report, Trouble> {
-        let before = self.cache.clone();
         let mut report = Report::default();
         self.rounds(context, sending, &mut report).await?;
         if report.published > 0 {
             report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         }
-        if self.cache != before {
+        if self.cache.is_changed() {
             self.state.save_cache(&self.cache).await.map_err(Trouble::Local)?;
+            self.cache.was_written();
         }
         Ok(report)
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use haversack::clock::Clock;
 use haversack::history::History;
+use haversack::history::archive::{self, Bounds};
 use haversack::ids::{ContentHash, Position, Timestamp};
 use haversack::log::StoreFile;
 use haversack::store::{Backend, Bytes, InMemory, Locator, block_on};
@@ -172,12 +173,16 @@ fn preview(
         ..Context::new(&SystemClock, &RandomIds, &author)
     };
     let state = Arc::new(InMemory::new());
-    let (there, head) = block_on(async {
+    let (there, head, read) = block_on(async {
         let files = Arc::new(InMemory::new());
         let mut replica = Replica::open(files, state.clone(), backend.clone(), &RandomIds).await?;
         replica.pull(context).await?;
-        Ok::<_, haversack::sync::Trouble>((replica.log_files().clone(), replica.position()))
+        let read = replica.take_recent();
+        Ok::<_, haversack::sync::Trouble>((replica.log_files().clone(), replica.position(), read))
     })?;
+    // What was read need not be asked for once more, commit by commit.
+    let everything = Bounds { bytes: u64::MAX, oldest: Timestamp(i64::MIN) };
+    block_on(archive::keep(&*state, store.store, read, everything))?;
     let mut preview = Preview {
         machines: machines(backend, state, &store, head, &patience)?,
         store,

@@ -20,8 +20,8 @@ use crate::ui::{Bar, Ui};
 /// The lock of whoever writes plain copies.
 const LOCK: &str = "mirror";
 
-/// How many objects are written at least before a sync may go first.
-const LEAST_PORTION: usize = 256;
+/// How many objects are written at least before a sync may go first: several at a time, that takes seconds far away from the storage.
+const LEAST_PORTION: usize = 1024;
 
 /// How many objects are written at most before a sync may go first.
 const LARGEST_PORTION: usize = 4096;
@@ -35,8 +35,11 @@ const GATHER: Duration = Duration::from_secs(2);
 /// How often it is tried because a sync is at work.
 const MAX_TRIES: usize = 1000;
 
-/// How long each of those tries waits, and every portion for the next one: whoever syncs asks much more often.
+/// How long each of those tries waits.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// How long every portion waits for the next one: whoever syncs asks three times meanwhile.
+const BREATH: Duration = Duration::from_millis(60);
 
 /// Write the plain copies in the remote that a sync left for later
 #[derive(Debug, Args)]
@@ -98,7 +101,7 @@ fn write_part(place: &Place, backend: &Arc<dyn Backend>, context: Context<'_>) -
             break;
         }
         drop(replica);
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(BREATH);
     }
     Ok(())
 }

@@ -80,10 +80,7 @@ pub(crate) fn open_cloud(options: &OpenOptions) -> Result<Cloud> {
         None => Vec::new(),
         Some(file) => certificates(file)?,
     };
-    let wire = Wire::new(signer, silence, trusted).map_err(|error| {
-        let message = "TLS could not be set up";
-        Error::at(ErrorKind::Internal, Operation::Open, &options.address, message).with_source(error)
-    })?;
+    let wire = Wire::new(signer, silence, trusted);
     Ok(Cloud::new(Service { address, base }, wire, &options.locks))
 }
 

@@ -189,6 +189,11 @@ pub(crate) fn refused(operation: Operation, place: &str, address: &Address, answ
 /// Returns the error for a request that nobody answered.
 pub(crate) fn unanswered(operation: Operation, place: &str, address: &Address, none: NoAnswer) -> Error {
     let (kind, message, cure) = match &none {
+        NoAnswer::Setup(_) => (
+            ErrorKind::Internal,
+            "TLS could not be set up".to_owned(),
+            "Check this machine's certificates (ca-certificates)",
+        ),
         NoAnswer::Credential(error) => {
             let kind = own_error(error).map_or(ErrorKind::Denied, Error::kind);
             (
@@ -244,6 +249,7 @@ fn why(none: &NoAnswer) -> String {
         error.to_string()
     };
     match none {
+        NoAnswer::Setup(why) => why.clone(),
         NoAnswer::Credential(error) => match own_error(error) {
             Some(own) => match std::error::Error::source(own) {
                 Some(source) => format!("{own}: {}", deepest(source)),

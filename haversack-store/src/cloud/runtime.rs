@@ -37,6 +37,11 @@ pub(crate) async fn run<T: Send + 'static>(future: impl Future<Output = T> + Sen
     }
 }
 
+/// Does something on the side that takes a while.
+pub(crate) fn soon(work: impl FnOnce() + Send + 'static) {
+    drop(runtime().spawn_blocking(work));
+}
+
 /// Returns a client as every request needs it: no redirects, no compression, one protocol.
 pub(crate) fn client_builder() -> reqwest::ClientBuilder {
     // Building one asks for the cryptography.

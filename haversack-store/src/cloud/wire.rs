@@ -6,8 +6,8 @@
 //! 3. Every answer is bounded in size and in time.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
@@ -97,6 +97,8 @@ impl Answer {
 /// Why there is no answer.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
+    /// There is nothing to ask with: TLS could not be set up.
+    Setup(String),
     /// There are no credentials to ask with.
     Credential(object_store::Error),
     /// The connection failed; whether the request arrived is not known.
@@ -110,6 +112,7 @@ pub(crate) enum NoAnswer {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            NoAnswer::Setup(why) => write!(f, "TLS could not be set up: {why}"),
             NoAnswer::Credential(_) => f.write_str("there is no credential to ask with"),
             NoAnswer::Connection { .. } => f.write_str("the connection failed"),
             NoAnswer::Silence(after) => write!(f, "no answer within {} s", after.as_secs()),
@@ -122,7 +125,7 @@ impl NoAnswer {
     /// Tells whether the request certainly did not arrive.
     pub(crate) fn is_before_sending(&self) -> bool {
         match self {
-            NoAnswer::Credential(_) => true,
+            NoAnswer::Setup(_) | NoAnswer::Credential(_) => true,
             NoAnswer::Connection { kind, .. } => *kind == HttpErrorKind::Connect,
             NoAnswer::Silence(_) | NoAnswer::TooLarge { .. } => false,
         }
@@ -134,7 +137,7 @@ impl std::error::Error for NoAnswer {
         match self {
             NoAnswer::Credential(error) => Some(error),
             NoAnswer::Connection { source, .. } => Some(&**source as &(dyn std::error::Error + 'static)),
-            NoAnswer::Silence(_) | NoAnswer::TooLarge { .. } => None,
+            NoAnswer::Setup(_) | NoAnswer::Silence(_) | NoAnswer::TooLarge { .. } => None,
         }
     }
 }
@@ -142,7 +145,9 @@ impl std::error::Error for NoAnswer {
 /// The way to a storage.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    client: reqwest::Client,
+    /// Made while whoever opened it looks at other things: to read the system's certificates takes longer than many a request.
+    client: Arc<OnceLock<reqwest::Result<reqwest::Client>>>,
+    settings: ClientSettings,
     pub(crate) signer: Signer,
     /// How long the server may be silent.
     silence: Duration,
@@ -151,18 +156,20 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(crate) fn new(
-        signer: Signer,
-        silence: Duration,
-        trusted: Vec<reqwest::Certificate>,
-    ) -> reqwest::Result<Wire> {
-        let connect = CONNECT_WAIT.min(silence);
-        let mut client = super::runtime::client_builder().connect_timeout(connect);
-        if !trusted.is_empty() {
-            client = client.tls_certs_merge(trusted);
-        }
-        let client = client.build()?;
-        Ok(Wire { client, signer, silence, ahead: AtomicI64::new(i64::MIN) })
+    pub(crate) fn new(signer: Signer, silence: Duration, trusted: Vec<reqwest::Certificate>) -> Wire {
+        let client = Arc::new(OnceLock::new());
+        let settings = ClientSettings { connect: CONNECT_WAIT.min(silence), trusted };
+        let (early, those) = (client.clone(), settings.clone());
+        super::runtime::soon(move || {
+            early.get_or_init(|| those.client());
+        });
+        Wire { client, settings, signer, silence, ahead: AtomicI64::new(i64::MIN) }
+    }
+
+    /// Returns the client; whoever comes while it is made waits until it is.
+    fn client(&self) -> Result<&reqwest::Client, NoAnswer> {
+        let made = self.client.get_or_init(|| self.settings.client());
+        made.as_ref().map_err(|error| NoAnswer::Setup(error.to_string()))
     }
 
     /// Returns how far the server's clock is ahead of ours, if it has answered.
@@ -198,7 +205,12 @@ impl Wire {
                 Err(NoAnswer::Connection { kind, source }) => {
                     !matches!(kind, HttpErrorKind::Decode) && !is_about_trust(&**source)
                 }
-                Err(NoAnswer::Credential(_) | NoAnswer::Silence(_) | NoAnswer::TooLarge { .. }) => false,
+                Err(
+                    NoAnswer::Setup(_)
+                    | NoAnswer::Credential(_)
+                    | NoAnswer::Silence(_)
+                    | NoAnswer::TooLarge { .. },
+                ) => false,
             };
             if !is_worth_it || ask.repeat == Repeat::Never || tries == MAX_TRIES {
                 return answer;
@@ -227,7 +239,7 @@ impl Wire {
         self.signer.sign(&mut request).await.map_err(NoAnswer::Credential)?;
         let sending = Duration::from_secs(ask.body.len() as u64 / SLOWEST_BYTES_PER_SECOND);
         let patience = self.silence + sending;
-        let Ok(answered) = tokio::time::timeout(patience, self.client.call(request)).await else {
+        let Ok(answered) = tokio::time::timeout(patience, self.client()?.call(request)).await else {
             return Err(NoAnswer::Silence(patience));
         };
         let failed = |error: object_store::client::HttpError| NoAnswer::Connection {
@@ -269,6 +281,24 @@ impl Wire {
             i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
         };
         self.ahead.store(seconds(theirs).saturating_sub(seconds(SystemTime::now())), Ordering::Relaxed);
+    }
+}
+
+/// What a client is made of.
+#[derive(Clone, Debug)]
+struct ClientSettings {
+    connect: Duration,
+    /// Certificates that are trusted besides the system's.
+    trusted: Vec<reqwest::Certificate>,
+}
+
+impl ClientSettings {
+    fn client(&self) -> reqwest::Result<reqwest::Client> {
+        let mut client = super::runtime::client_builder().connect_timeout(self.connect);
+        if !self.trusted.is_empty() {
+            client = client.tls_certs_merge(self.trusted.clone());
+        }
+        client.build()
     }
 }
 

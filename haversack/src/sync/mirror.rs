@@ -13,10 +13,12 @@
 //! - That an object is not there is no deletion (`sync::mirror::what_is_gone_from_the_mirror_comes_back`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_lite::StreamExt;
 use haversack_store::{Bytes, Condition, Error as StoreError, ErrorKind, Info, Locator, Version};
 
+use super::many::{self, MAX_AT_ONCE, many};
 use super::plan::{Elsewhere, Reach};
 use super::planted::{Planted, has};
 use super::progress::Stage;
@@ -167,23 +169,14 @@ impl Replica {
         let mut stale: Vec<&Locator> = all.into_iter().filter(|locator| is_stale(locator)).collect();
         mirrored.left = stale.len().saturating_sub(context.mirrored_at_once);
         stale.truncate(context.mirrored_at_once);
-        for (number, locator) in stale.iter().enumerate() {
-            context.progress.at(Stage::Mirroring, number, Some(stale.len()));
-            let entry = manifest.entries.get(*locator);
-            let outcome = match files.get(*locator) {
-                Some(content) => {
-                    let Some(bytes) = self.state.kept(&content.hash).await.map_err(Trouble::Local)? else {
-                        // Not fetched here: whoever has it writes it.
-                        continue;
-                    };
-                    self.put_plain(context, locator, &bytes, entry, manifest.position).await
-                }
-                None => self.remove_plain(context, locator, entry, manifest.position).await,
-            };
-            let outcome = match outcome {
-                Err(Trouble::Remote(error)) if error.kind() == ErrorKind::Invalid => Outcome::Refused,
-                outcome => outcome?,
-            };
+        // What goes before what comes: a new object may need its name. Otherwise they have nothing to do with one another.
+        let (goes, comes): (Vec<&Locator>, Vec<&Locator>) =
+            stale.iter().partition(|locator| !files.contains_key(**locator));
+        let mut outcomes = self.mirror_some(context, &goes, &manifest).await?;
+        outcomes.extend(self.mirror_some(context, &comes, &manifest).await?);
+        for (locator, outcome) in goes.iter().chain(&comes).zip(outcomes) {
+            // Not fetched here: whoever has it writes it.
+            let Some(outcome) = outcome else { continue };
             match outcome {
                 Outcome::Done(Some(entry)) => {
                     mirrored.written += 1;
@@ -214,6 +207,49 @@ impl Replica {
             Ok(_) => Ok(true),
             Err(error) if says_nothing(&error) => Ok(false),
             Err(error) => Err(Trouble::Remote(error)),
+        }
+    }
+
+    /// Brings objects up to date, several at a time.
+    async fn mirror_some(
+        &self,
+        context: Context<'_>,
+        locators: &[&Locator],
+        manifest: &Manifest,
+    ) -> Result<Vec<Option<Outcome>>, Trouble> {
+        let done = &AtomicUsize::new(0);
+        let mut work: Vec<many::Work<'_, Option<Outcome>, Trouble>> = Vec::with_capacity(locators.len());
+        for locator in locators {
+            work.push(Box::pin(async move {
+                let outcome = self.mirror_one(context, locator, manifest).await;
+                let number = done.fetch_add(1, Ordering::Relaxed) + 1;
+                context.progress.at(Stage::Mirroring, number, Some(locators.len()));
+                outcome
+            }));
+        }
+        many(MAX_AT_ONCE, work).await
+    }
+
+    /// Brings one object up to date; `None` if its content is not here.
+    async fn mirror_one(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        manifest: &Manifest,
+    ) -> Result<Option<Outcome>, Trouble> {
+        let (entry, since) = (manifest.entries.get(locator), manifest.position);
+        let outcome = match self.state.known.log.files().get(locator) {
+            Some(content) => {
+                let Some(bytes) = self.state.kept(&content.hash).await.map_err(Trouble::Local)? else {
+                    return Ok(None);
+                };
+                self.put_plain(context, locator, &bytes, entry, since).await
+            }
+            None => self.remove_plain(context, locator, entry, since).await,
+        };
+        match outcome {
+            Err(Trouble::Remote(error)) if error.kind() == ErrorKind::Invalid => Ok(Some(Outcome::Refused)),
+            outcome => outcome.map(Some),
         }
     }
 

@@ -16,6 +16,8 @@ use crate::ids::ContentHash;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StatCache {
     entries: BTreeMap<Locator, (String, ContentHash)>,
+    /// Whether it is not what was written any more.
+    is_changed: bool,
 }
 
 /// An entry as it is written.
@@ -34,7 +36,17 @@ impl StatCache {
 
     /// Forgets a file that we changed ourselves.
     pub(crate) fn forget(&mut self, at: &str) {
-        self.entries.remove(at);
+        self.is_changed |= self.entries.remove(at).is_some();
+    }
+
+    /// Tells whether it is not what was written any more.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    /// Notes that it was written.
+    pub(crate) fn was_written(&mut self) {
+        self.is_changed = false;
     }
 
     /// Returns the cache that was written as `lines`; a line that makes no sense is left out.
@@ -42,7 +54,7 @@ impl StatCache {
         let entries = lines
             .into_iter()
             .filter_map(|line| Some((Locator::parse(&line.at).ok()?, (line.outside, line.hash))));
-        StatCache { entries: entries.collect() }
+        StatCache { entries: entries.collect(), is_changed: false }
     }
 
     /// Returns the cache as it is written.
@@ -95,6 +107,7 @@ pub(crate) async fn scan(files: &dyn Backend, cache: &mut StatCache) -> StoreRes
             found.contents.insert(info.locator, hash);
         }
     }
+    cache.is_changed |= cache.entries != entries;
     cache.entries = entries;
     Ok(found)
 }

@@ -59,6 +59,27 @@ fn files_are_there_as_plain_objects() {
     assert_eq!(world.mirror("laptop"), Mirrored::default(), "who is behind leaves it alone");
 }
 
+/// Objects are written several at a time; a name must be free before something comes below it.
+#[test]
+fn what_goes_makes_way_for_what_comes() {
+    let world = World::new();
+    for number in 0..8 {
+        world.put("laptop", &format!("topic{number}"), "a file\n");
+    }
+    world.sync("laptop");
+    assert_eq!(world.mirror("laptop").written, 8);
+    for number in 0..8 {
+        world.delete("laptop", &format!("topic{number}"));
+        world.put("laptop", &format!("topic{number}/one.md"), "in a directory\n");
+    }
+    world.sync("laptop");
+    let mirrored = world.mirror("laptop");
+    assert_eq!((mirrored.written, mirrored.removed, mirrored.refused), (8, 8, vec![]));
+    for number in 0..8 {
+        assert_eq!(world.plain(&format!("topic{number}/one.md")).as_deref(), Some("in a directory\n"));
+    }
+}
+
 #[test]
 fn a_manifest_that_cannot_be_read_is_written_anew() {
     let world = World::new();
