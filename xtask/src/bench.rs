@@ -15,6 +15,14 @@ pub(crate) fn hooks(options: &[&str]) -> Result<(), String> {
     step("bench hooks", cargo(&arguments).args(options))
 }
 
+/// Runs the benchmark of buckets; its tables go to stdout.
+pub(crate) fn clouds(options: &[&str]) -> Result<(), String> {
+    tools::for_tests()?;
+    tools::for_benches()?;
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "clouds", "--"];
+    step("bench clouds", cargo(&arguments).args(options))
+}
+
 /// Runs the benchmark of two machines; its tables go to stdout.
 pub(crate) fn machines(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "machines", "--"];

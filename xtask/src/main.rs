@@ -16,6 +16,7 @@ Usage: cargo xtask COMMAND
   tools         Installs the servers that the tests talk to into .tools; `tools all`: those of benchmarks too
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
   bench hooks   What an agent waits for when a hook fires, beside a program that does nothing [--quick]
+  bench clouds  What a user of two machines waits for who meets at a bucket, beside rclone on the same server [--quick]
   bench machines  What a user of two machines waits for, beside git on the same files [--quick]
   bench secrets  How fast contents are looked at for secrets [--quick]
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         ["tools", options @ ..] => tools::run(options),
         ["bench", "store", options @ ..] => bench::store(options),
         ["bench", "hooks", options @ ..] => bench::hooks(options),
+        ["bench", "clouds", options @ ..] => bench::clouds(options),
         ["bench", "machines", options @ ..] => bench::machines(options),
         ["bench", "secrets", options @ ..] => bench::secrets(options),
         ["bench", "sync", options @ ..] => bench::sync(options),
