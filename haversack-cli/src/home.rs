@@ -271,6 +271,7 @@ fn sync_home(
         progress,
         deletions: manner.deletions,
         cause: manner.cause,
+        signed: Some(&*home.memory().state),
         ..Context::new(&SystemClock, &RandomIds, &author)
     };
     let mut summary = Summary {

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::AppStrategy;
+use haversack::Writer;
 
 use self::declarations::{DECLARATIONS, Declaration, Value};
 use self::files::SettingsFile;
@@ -59,15 +60,6 @@ pub(crate) struct Blob {
     pub(crate) endpoint: String,
     /// The container; empty if not set.
     pub(crate) container: String,
-}
-
-/// Who is at work.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Writer {
-    /// The agent, if it is one.
-    pub(crate) agent: Option<String>,
-    /// Its session.
-    pub(crate) session: Option<String>,
 }
 
 /// The settings of the memory tool.

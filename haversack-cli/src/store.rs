@@ -14,7 +14,7 @@ use crate::settings::Settings;
 pub(crate) fn open(settings: &Settings) -> Result<Memory, CommandError> {
     let files = files(settings)?;
     let state = Arc::new(DeviceLocal::open(settings.state(), settings.locks())?);
-    Ok(Memory::new(files, state).with_lock_wait(settings.lock_wait))
+    Ok(Memory::new(files, state).with_lock_wait(settings.lock_wait).with_writer(settings.writer.clone()))
 }
 
 /// Opens the files of the home, making their directory if need be, with the bound directories in their places.

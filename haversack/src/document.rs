@@ -83,6 +83,17 @@ impl fmt::Display for Document<'_> {
     }
 }
 
+/// Returns a text in one line as a value of the frontmatter, quoted where YAML would take it for something else.
+pub fn scalar(text: &str) -> String {
+    let is_word = ["true", "false", "null", "yes", "no", "on", "off"]
+        .iter()
+        .any(|word| text.eq_ignore_ascii_case(word));
+    let is_plain = !is_word
+        && text.starts_with(|c: char| c.is_alphabetic())
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-'));
+    if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "''")) }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -23,7 +23,9 @@ mod memory;
 pub mod memory_tool;
 pub mod merge;
 pub mod migrate;
+pub mod remember;
 pub mod secrets;
+mod signed;
 pub mod sync;
 mod text;
 pub mod vault;
@@ -32,6 +34,7 @@ pub use haversack_store as store;
 
 pub use self::error::{Error, Reason, Result, Verb};
 pub use self::memory::{BatchReport, Change, Depth, Edited, MAX_TEXT_BYTES, Memory, Resolved, View};
+pub use self::signed::Writer;
 pub use self::text::{Ending, Occurrences};
 
 /// The README's example is compiled with the documentation's, and the guide's are run.

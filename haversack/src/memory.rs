@@ -27,6 +27,7 @@ use haversack_store::{
 pub use self::batch::{BatchReport, Change};
 pub use self::conflicts::Resolved;
 use crate::error::{Error, Reason, Result, Verb};
+use crate::signed::{self, Left, Writer};
 use crate::text::{Ending, NewText, insert_lines, replace_once};
 
 /// The lock that everything holds which reads and then writes.
@@ -47,6 +48,7 @@ pub struct Memory {
     files: Arc<dyn Backend>,
     state: Arc<dyn Backend>,
     lock_wait: Duration,
+    writer: Writer,
 }
 
 /// What a look at a place found.
@@ -95,12 +97,18 @@ impl Memory {
     ///
     /// A batch that a process left unfinished is completed by the first verb that writes.
     pub fn new(files: Arc<dyn Backend>, state: Arc<dyn Backend>) -> Memory {
-        Memory { files, state, lock_wait: LOCK_WAIT }
+        Memory { files, state, lock_wait: LOCK_WAIT, writer: Writer::default() }
     }
 
     /// Sets how long a verb waits for another process before it gives up with [`ErrorKind::Busy`].
     pub fn with_lock_wait(mut self, lock_wait: Duration) -> Memory {
         self.lock_wait = lock_wait;
+        self
+    }
+
+    /// Sets who writes: what is written from now on is in the history under this name, whoever sends it.
+    pub fn with_writer(mut self, writer: Writer) -> Memory {
+        self.writer = writer;
         self
     }
 
@@ -125,9 +133,13 @@ impl Memory {
     /// Makes a new file; one that is there already is not touched.
     pub async fn create(&self, locator: &Locator, bytes: impl Into<Bytes>) -> Result<Version> {
         let bytes = bytes.into();
+        let left = Left::content(&bytes);
         let _turn = self.turn(Verb::Create, locator).await?;
         match self.files.write(locator, bytes, Condition::Absent).await {
-            Ok(written) => Ok(written.version),
+            Ok(written) => {
+                self.sign([(locator, left)]).await;
+                Ok(written.version)
+            }
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 Err(Error::new(Verb::Create, locator, Reason::Exists))
             }
@@ -168,12 +180,15 @@ impl Memory {
             Err(error) => return Err(self.explain(Verb::Append, locator, error).await),
         };
         let Some(displaced) = appended.displaced else {
+            let size = appended.offset + bytes.len() as u64;
+            self.sign([(locator, Left::Size(size))]).await;
             return Ok(appended.offset);
         };
         // The file was replaced, and an editor saved in that moment: its text came first.
         let now = self.read(Verb::Append, locator).await?;
         let offset = displaced.bytes.len() as u64;
         let whole = Bytes::from([&displaced.bytes[..], &bytes[..]].concat());
+        self.sign([(locator, Left::content(&whole))]).await;
         let again = self.files.write(locator, whole, Condition::Matches(now.version)).await;
         let again = again.map_err(|error| Error::storage(Verb::Append, locator, error))?;
         if again.displaced.is_none() {
@@ -185,7 +200,9 @@ impl Memory {
     /// Removes a file or a directory.
     pub async fn delete(&self, locator: &Locator, depth: Depth) -> Result<()> {
         let _turn = self.turn(Verb::Delete, locator).await?;
-        self.delete_in_turn(locator, depth).await
+        self.delete_in_turn(locator, depth).await?;
+        self.sign([(locator, Left::Nothing)]).await;
+        Ok(())
     }
 
     async fn delete_in_turn(&self, locator: &Locator, depth: Depth) -> Result<()> {
@@ -239,7 +256,9 @@ impl Memory {
             ErrorKind::NotFound => Error::new(Verb::Rename, from, Reason::NotFound),
             ErrorKind::Conflict => Error::new(Verb::Rename, to, Reason::Exists),
             _ => Error::storage(Verb::Rename, from, error),
-        })
+        })?;
+        self.sign([(from, Left::Nothing), (to, Left::Moved)]).await;
+        Ok(())
     }
 
     /// Applies several changes, all or nothing, each seeing those before it.
@@ -293,6 +312,7 @@ impl Memory {
                         self.release(verb, locator, merged).await?;
                     }
                     let Some(in_between) = written.displaced else {
+                        self.sign([(locator, Left::content(&content))]).await;
                         return Ok(Edited { line: new.line, version: written.version, content });
                     };
                     seen = Object { bytes: in_between.bytes.clone(), version: written.version };
@@ -308,6 +328,14 @@ impl Memory {
             }
         }
         Err(Error::new(verb, locator, Reason::Restless))
+    }
+
+    /// Signs what was just written, if whoever writes has a name. It is for readers of the history: that it cannot be written is no reason
+    /// to fail a write that is done.
+    async fn sign(&self, left: impl IntoIterator<Item = (&Locator, Left)>) {
+        if !self.writer.is_nobody() {
+            drop(signed::sign(&*self.state, &self.writer, left).await);
+        }
     }
 
     /// Puts an editor's text back in the place of ours, which does not apply to it.

@@ -88,6 +88,9 @@ const SYNC_LOCK: &str = "sync";
 /// How often a sync starts over because another device was faster.
 const MAX_ROUNDS: usize = 64;
 
+/// How many commits one sync publishes: what is left is sent by the next.
+const MAX_COMMITS: usize = 1024;
+
 /// Says which files stay on this device.
 ///
 /// It is asked about every content before any byte of it goes to a remote, and about nothing that is there already.
@@ -152,7 +155,7 @@ pub struct Context<'a> {
     pub clock: &'a dyn Clock,
     /// Where new ids come from.
     pub ids: &'a dyn Ids,
-    /// Who is syncing.
+    /// Who is syncing; what somebody else signed is told under that name.
     pub author: &'a Author,
     /// What stays on this device.
     pub gate: &'a dyn Gate,
@@ -170,6 +173,8 @@ pub struct Context<'a> {
     pub cause: &'a str,
     /// Where plain objects come from that are not what the log says.
     pub origins: &'a dyn Origins,
+    /// The state in which it was noted who wrote what; without it, everything is the work of whoever syncs.
+    pub signed: Option<&'a dyn Backend>,
     /// How many plain objects are brought up to date before the manifest is written.
     pub mirrored_at_once: usize,
 }
@@ -189,6 +194,7 @@ impl<'a> Context<'a> {
             intervals: Intervals::default(),
             cause: "sync",
             origins: &OneLog,
+            signed: None,
             mirrored_at_once: usize::MAX,
         }
     }
@@ -433,8 +439,9 @@ impl Replica {
         }
         // Whether nothing was there, a moment ago, after the last position that was taken in or created.
         let mut is_newest = false;
-        for _ in 0..MAX_ROUNDS {
-            if !context.patience.has_time() {
+        let mut rounds = 0;
+        while rounds < MAX_ROUNDS {
+            if !context.patience.has_time() || report.published >= MAX_COMMITS {
                 report.out_of_time = true;
                 return Ok(());
             }
@@ -448,6 +455,7 @@ impl Replica {
                 None if is_newest => return Ok(()),
                 Some(Settled::Theirs) | None => {}
             }
+            rounds += 1;
             is_newest = self.take_in(context, store, report).await?;
             if !is_newest && published.is_none() {
                 return Ok(());

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use haversack::document::scalar;
 use haversack::kind::{Kind, Pattern};
 use haversack::store::block_on;
 use serde_json::json;
@@ -37,7 +38,7 @@ pub(crate) fn cmd_new(ui: &mut Ui, settings: &Settings, args: &NewArgs) -> Resul
     let locator = locate(&path(kind, args.name.as_deref())?)?;
     let stem = locator.name().rsplit_once('.').map_or(locator.name(), |(stem, _)| stem);
     let title = args.name.as_deref().filter(|name| !is_path(name)).unwrap_or(stem);
-    let field = format!("name: {}", as_value(title));
+    let field = format!("name: {}", scalar(title));
     let text = template.trim_start_matches('\n').replace("name: {name}", &field).replace("{name}", title);
     let version = block_on(open(settings)?.create(&locator, text))?;
     if args.json {
@@ -46,13 +47,6 @@ pub(crate) fn cmd_new(ui: &mut Ui, settings: &Settings, args: &NewArgs) -> Resul
         ui.note(format!("Created {locator}"));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns a name as a value of the frontmatter.
-fn as_value(name: &str) -> String {
-    let is_plain = name.starts_with(|c: char| c.is_alphabetic())
-        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-'));
-    if is_plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "''")) }
 }
 
 fn is_path(name: &str) -> bool {

@@ -12,6 +12,7 @@ use haversack_store::{
 use super::redo::{self, Step};
 use super::{Depth, Memory, Turn, as_text};
 use crate::error::{Error, Reason, Result, Verb};
+use crate::signed::Left;
 use crate::text::{Ending, NewText, insert_lines, replace_once};
 
 /// One change of a [batch](Memory::batch); each means what the verb of that name does.
@@ -91,7 +92,11 @@ pub(super) async fn apply(memory: &Memory, turn: &Turn, changes: &[Change]) -> R
     for (number, change) in changes.iter().enumerate() {
         draft.change(change).await.map_err(|error| error.in_batch(number))?;
     }
-    redo::commit(memory, turn, draft.steps()).await
+    let steps = draft.steps();
+    let left: Vec<(Locator, Left)> = steps.iter().map(Step::left).collect();
+    let report = redo::commit(memory, turn, steps).await?;
+    memory.sign(left.iter().map(|(locator, left)| (locator, left.clone()))).await;
+    Ok(report)
 }
 
 /// The files as they would be.

@@ -19,6 +19,7 @@ use super::batch::BatchReport;
 use super::{MAX_TRIES, Memory, Turn};
 use crate::error::{Error, Reason, Result, Verb};
 use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
+use crate::signed::Left;
 
 /// Where the record is.
 static RECORD: LazyLock<Locator> = LazyLock::new(|| Locator::parse("batch").expect("a plain name"));
@@ -38,6 +39,16 @@ pub(super) enum Step {
     Sweep { locator: Locator },
     /// Writes the file: in place of what it was, or as a new one.
     Put { locator: Locator, expected: Option<Version>, bytes: Bytes },
+}
+
+impl Step {
+    /// Returns what it leaves where.
+    pub(super) fn left(&self) -> (Locator, Left) {
+        match self {
+            Step::Remove { locator, .. } | Step::Sweep { locator } => (locator.clone(), Left::Nothing),
+            Step::Put { locator, bytes, .. } => (locator.clone(), Left::content(bytes)),
+        }
+    }
 }
 
 /// Whether the steps follow from what was just read, or were recorded some time ago.

@@ -8,10 +8,11 @@ use super::planted::{Planted, has};
 use super::progress::Stage;
 use super::remote::Attempt;
 use super::state::{Advance, BaseLine, Head, Publishing};
-use super::{Context, Hold, Replica, Report, Sending, Trouble};
+use super::{Author, Context, Hold, Replica, Report, Sending, Trouble};
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Carried, Commit, Content, FileChange, MAX_CHANGES, MAX_INLINE_BYTES, What};
+use crate::signed::{Signatures, Writer};
 
 /// How often a position is tried before the sync is left for later.
 const MAX_ATTEMPTS: usize = 3;
@@ -54,6 +55,24 @@ pub(super) enum Standing {
     Behind,
 }
 
+/// Whose turn it is: the first change decides who makes the commit.
+struct Turns<'a> {
+    signatures: Signatures,
+    author: &'a Author,
+    writer: Option<Writer>,
+}
+
+impl Turns<'_> {
+    /// Tells whether a change is the work of whoever makes this commit.
+    fn is_on(&mut self, locator: &Locator, content: Option<(ContentHash, u64)>) -> bool {
+        let writer = self.signatures.writer(locator, content).cloned().unwrap_or_else(|| Writer {
+            agent: self.author.agent.clone(),
+            session: self.author.session.clone(),
+        });
+        *self.writer.get_or_insert_with(|| writer.clone()) == writer
+    }
+}
+
 impl Replica {
     /// Finds out what became of a commit whose publishing was not finished.
     pub(super) async fn finish_publishing(
@@ -85,10 +104,9 @@ impl Replica {
             ToSend::These(pending) => pending,
         };
         pending.changed.retain(|locator| !report.held.iter().any(|(held, _)| held == locator));
-        let (changes, bases) = self.changes(context, &pending, report).await?;
-        if changes.is_empty() {
+        let Some((writer, changes, bases)) = self.changes(context, &pending, report).await? else {
             return Ok(None);
-        }
+        };
         if self.standing(context).await? == Standing::Behind {
             return Ok(Some(Settled::Theirs));
         }
@@ -102,8 +120,8 @@ impl Replica {
             previous,
             replica: self.id(),
             device: context.author.device.clone(),
-            agent: context.author.agent.clone(),
-            session: context.author.session.clone(),
+            agent: writer.agent,
+            session: writer.session,
             time: context.clock.now(),
             cause: context.cause.to_owned(),
             state: mark,
@@ -199,13 +217,20 @@ impl Replica {
         Ok(Standing::AtTheEnd)
     }
 
-    /// Returns what a commit says about the files that differ, as many as fit into one, and the bases that come of it.
+    /// Returns what a commit says about the files that differ, as many as fit into one, who wrote them, and the bases that come of it.
+    ///
+    /// A commit is the work of one writer: what somebody else signed is left for the next.
     async fn changes(
         &self,
         context: Context<'_>,
         pending: &Pending,
         report: &mut Report,
-    ) -> Result<(Vec<FileChange>, Vec<BaseLine>), Trouble> {
+    ) -> Result<Option<(Writer, Vec<FileChange>, Vec<BaseLine>)>, Trouble> {
+        let signatures = match context.signed {
+            Some(state) => Signatures::read(state).await.map_err(Trouble::Local)?,
+            None => Signatures::default(),
+        };
+        let mut turns = Turns { signatures, author: context.author, writer: None };
         let mut changes = Vec::new();
         let mut contents = Vec::new();
         let mut inline = 0;
@@ -224,8 +249,11 @@ impl Replica {
                 report.held.push((locator.clone(), hold));
                 continue;
             }
-            contents.push(bytes.clone());
             let size = bytes.len() as u64;
+            if !turns.is_on(locator, Some((hash, size))) {
+                continue;
+            }
+            contents.push(bytes.clone());
             let extends = |base: &Content| {
                 let start = usize::try_from(base.size).ok().and_then(|length| bytes.get(..length));
                 base.size > 0 && base.size < size && start.map(ContentHash::of) == Some(base.hash)
@@ -253,7 +281,7 @@ impl Replica {
             changes.push(FileChange { locator: locator.clone(), what });
         }
         let room = MAX_CHANGES - changes.len();
-        let deleted = pending.deleted.iter().take(room);
+        let deleted = pending.deleted.iter().filter(|locator| turns.is_on(locator, None)).take(room);
         changes.extend(deleted.map(|locator| FileChange { locator: locator.clone(), what: What::Delete }));
         let packed = self.state.keep_all(&contents).await.map_err(Trouble::Local)?;
         let base = |change: &FileChange| {
@@ -262,7 +290,7 @@ impl Replica {
             BaseLine { pack, ..BaseLine::new(change.locator.as_str(), after) }
         };
         let bases = changes.iter().map(base).collect();
-        Ok((changes, bases))
+        Ok(turns.writer.map(|writer| (writer, changes, bases)))
     }
 
     /// Returns why a content may not be sent; that the remote has the file does not let a new secret pass.

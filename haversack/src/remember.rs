@@ -1,0 +1,288 @@
+//! Keeping one fact: a memory of a kind, begun from its template, in the index, and never twice.
+//!
+//! [`draft`] decides where it goes and what is written, [`keep`] writes the memory and its line of the index, both or neither. A fact that is
+//! there already in other white space or other capitals has the same [`fingerprint`].
+
+use haversack_store::{Bytes, ErrorKind, Locator};
+
+use crate::document::scalar;
+use crate::error::{Error, Reason, Result};
+use crate::ids::ContentHash;
+use crate::kind::{Kind, Kinds, Pattern};
+use crate::memory::{Change, Memory, View};
+
+/// What the index of a directory is called.
+const INDEX: &str = "MEMORY.md";
+
+/// What a new index begins with.
+const INDEX_TITLE: &str = "# Memory\n\n";
+
+/// The longest line of the index, in characters: clients show no more.
+const MAX_LINE_CHARACTERS: usize = 200;
+
+/// How often the index is read again because somebody else wrote it.
+const MAX_TRIES: usize = 8;
+
+/// A fact that is to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish<'a> {
+    /// The name of its kind.
+    pub kind: &'a str,
+    /// What it is called.
+    pub name: &'a str,
+    /// By what it is found again, in one line.
+    pub description: &'a str,
+    /// The fact itself.
+    pub content: &'a str,
+}
+
+/// What is to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// Where the memory goes.
+    pub locator: Locator,
+    /// The memory.
+    pub text: String,
+    /// Its line in the index of the same directory.
+    pub entry: String,
+}
+
+/// What became of a draft.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It was written.
+    New,
+    /// It was there already, word for word.
+    Same,
+    /// There is something else of that name, which was left alone.
+    Taken,
+}
+
+/// Returns what is to be written for a fact below `place`; the error says what is wrong with it.
+pub fn draft(kinds: &Kinds, place: &Locator, wish: &Wish<'_>) -> std::result::Result<Draft, String> {
+    let known = || {
+        let known: Vec<&str> =
+            kinds.iter().filter(|kind| form(kind).is_some()).map(|kind| &*kind.name).collect();
+        known.join(", ")
+    };
+    let form = match kinds.get(wish.kind).map(|kind| (kind, form(kind))) {
+        Some((_, Some(form))) => form,
+        Some((kind, None)) => {
+            let only = kind.names.first().map(|name| format!(" ({name})")).unwrap_or_default();
+            return Err(format!(
+                "A memory of kind {} has one file{only}: view it and edit it. Kinds to remember: {}",
+                kind.name,
+                known()
+            ));
+        }
+        None => return Err(format!("There is no kind \"{}\". Kinds to remember: {}", wish.kind, known())),
+    };
+    let name = one_line(wish.name);
+    let slug = slug(&name, wish.kind);
+    if slug.is_empty() {
+        return Err("The name needs letters or digits: it becomes the name of the file".to_owned());
+    }
+    if wish.content.trim().is_empty() {
+        return Err("There is nothing to remember: the content is empty".to_owned());
+    }
+    let description = match one_line(wish.description) {
+        empty if empty.is_empty() => one_line(wish.content.trim().lines().next().unwrap_or_default()),
+        description => description,
+    };
+    let file = form.pattern.filled(&slug).unwrap_or_else(|| format!("{slug}.md"));
+    let locator = place.child(&file).map_err(|error| error.to_string())?;
+    let fields = form.fields.lines().map(|line| match line.split_once(':') {
+        Some(("name", _)) => format!("name: {}\n", scalar(&name)),
+        Some(("description", _)) => format!("description: {}\n", scalar(&description)),
+        _ => format!("{line}\n"),
+    });
+    let text = format!("---\n{}---\n\n{}\n", fields.collect::<String>(), wish.content.trim());
+    let title = name.replace(['[', ']'], "");
+    let entry: String = format!("- [{title}]({}) — {description}", locator.name());
+    let entry = entry.chars().take(MAX_LINE_CHARACTERS).collect();
+    Ok(Draft { locator, text, entry })
+}
+
+/// The frontmatter of a kind's template, and how its files are called.
+struct Form<'a> {
+    pattern: &'a Pattern,
+    fields: &'a str,
+}
+
+/// Returns what facts of a kind look like; `None` if it has one file for all of them.
+fn form(kind: &Kind) -> Option<Form<'_>> {
+    let template = kind.template.as_deref()?.trim_start_matches('\n');
+    let (fields, _) = template.strip_prefix("---\n")?.split_once("---\n")?;
+    let pattern = kind.names.iter().find(|pattern| pattern.filled("x").is_some())?;
+    Some(Form { pattern, fields })
+}
+
+/// Writes a memory and its line of the index, both or neither.
+pub async fn keep(memory: &Memory, draft: &Draft) -> Result<Kept> {
+    let Draft { locator, text, entry } = draft;
+    let index =
+        locator.parent().and_then(|parent| parent.child(INDEX).ok()).expect("a name fits beside a name");
+    let mut tries = 0;
+    loop {
+        let there = read(memory, &index).await?;
+        let mut changes =
+            vec![Change::Create { locator: locator.clone(), bytes: Bytes::copy_from_slice(text.as_bytes()) }];
+        let link = format!("]({})", locator.name());
+        let indexed = there.as_ref().map_or(Some(INDEX_TITLE), |bytes| std::str::from_utf8(bytes).ok());
+        if let Some(before) = indexed.filter(|before| !before.contains(&link)) {
+            let newline = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+            let bytes = Some(Bytes::from(format!("{before}{newline}{entry}\n")));
+            changes.push(Change::Put { locator: index.clone(), expected: there.clone(), bytes });
+        }
+        let error = match memory.batch(&changes).await {
+            Ok(_) => return Ok(Kept::New),
+            Err(error) => error,
+        };
+        tries += 1;
+        if *error.reason() == Reason::Exists && error.change() == Some(0) {
+            let now = read(memory, locator).await?;
+            let is_same = now.is_some_and(|now| {
+                std::str::from_utf8(&now).is_ok_and(|now| fingerprint(now) == fingerprint(text))
+            });
+            return Ok(if is_same { Kept::Same } else { Kept::Taken });
+        }
+        // Somebody wrote the index in between.
+        if error.change() != Some(1) || tries >= MAX_TRIES {
+            return Err(error);
+        }
+    }
+}
+
+async fn read(memory: &Memory, locator: &Locator) -> Result<Option<Bytes>> {
+    match memory.view(locator).await {
+        Ok(View::File(object)) => Ok(Some(object.bytes)),
+        Ok(View::Directory(_)) => Err(Error::new(crate::Verb::View, locator, Reason::IsDirectory)),
+        Err(error) if *error.reason() == Reason::NotFound || error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns what two texts have in common that say the same: their words below the frontmatter, whatever is between them and however large they
+/// are written.
+pub fn fingerprint(text: &str) -> ContentHash {
+    let body = match text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---")) {
+        Some((_, body)) => body.split_once('\n').map_or("", |(_, body)| body),
+        None => text,
+    };
+    let mut plain = String::with_capacity(body.len());
+    for word in body.split_whitespace() {
+        plain.extend(word.chars().flat_map(char::to_lowercase));
+        plain.push(' ');
+    }
+    ContentHash::of(plain.as_bytes())
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a name as part of a file's, without the kind that comes before it.
+fn slug(name: &str, kind: &str) -> String {
+    let mut slug = String::new();
+    for c in name.to_lowercase().chars() {
+        match c.is_alphanumeric() {
+            true => slug.push(c),
+            false if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
+            false => {}
+        }
+        if slug.len() >= 80 {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    let below = slug.strip_prefix(kind).and_then(|rest| rest.strip_prefix('-'));
+    below.filter(|rest| !rest.is_empty()).unwrap_or(slug).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use haversack_store::{Backend, BackendExt, Condition, InMemory, block_on};
+
+    use super::*;
+
+    const WISH: Wish<'static> = Wish {
+        kind: "feedback",
+        name: "Feedback: short answers",
+        description: "The user wants\n answers in five lines",
+        content: "Answer in five lines: at most.\n\n**Why:** phones.\n",
+    };
+
+    fn place() -> Locator {
+        Locator::parse("behavioral").expect("valid")
+    }
+
+    fn drafted(wish: &Wish<'_>) -> std::result::Result<Draft, String> {
+        draft(Kinds::built_in(), &place(), wish)
+    }
+
+    #[test]
+    fn a_fact_becomes_a_file_of_its_kind() {
+        let draft = drafted(&WISH).expect("fits");
+        assert_eq!(draft.locator.as_str(), "behavioral/feedback_short-answers.md");
+        assert_eq!(
+            draft.text,
+            "---\nname: 'Feedback: short answers'\ndescription: The user wants answers in five lines\ntype: feedback\n---\n\n\
+             Answer in five lines: at most.\n\n**Why:** phones.\n"
+        );
+        assert_eq!(
+            draft.entry,
+            "- [Feedback: short answers](feedback_short-answers.md) — The user wants answers in five lines"
+        );
+        assert_eq!(Kinds::built_in().of(&draft.locator, draft.text.as_bytes()).name, "feedback");
+        for kind in ["user", "project", "reference", "relationship", "session_digest"] {
+            let draft = drafted(&Wish { kind, ..WISH }).expect(kind);
+            assert_eq!(Kinds::built_in().of(&draft.locator, draft.text.as_bytes()).name, kind);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let refused = |wish: Wish<'_>| drafted(&wish).expect_err("unfit");
+        assert!(refused(Wish { kind: "opinion", ..WISH }).starts_with("There is no kind \"opinion\". Kinds"));
+        assert!(refused(Wish { kind: "carry_forward", ..WISH }).starts_with(
+            "A memory of kind carry_forward has one file (carry_forward.md): view it and edit it."
+        ),);
+        assert!(refused(Wish { name: " -- ", ..WISH }).starts_with("The name needs letters"));
+        assert!(refused(Wish { content: " \n", ..WISH }).starts_with("There is nothing to remember"));
+        let odd = drafted(&Wish { name: "../../etc: passwd", ..WISH }).expect("it is only a name");
+        assert_eq!(odd.locator.as_str(), "behavioral/feedback_etc-passwd.md");
+    }
+
+    #[test]
+    fn it_is_kept_once_with_its_line_of_the_index() {
+        let files = Arc::new(InMemory::new());
+        let memory = Memory::new(files.clone(), Arc::new(InMemory::new()));
+        let draft = drafted(&WISH).expect("fits");
+        let index = Locator::parse("behavioral/MEMORY.md").expect("valid");
+        assert_eq!(block_on(keep(&memory, &draft)).expect("kept"), Kept::New);
+        let first = format!("# Memory\n\n{}\n", draft.entry);
+        assert_eq!(block_on(files.read_text(&index)).expect("read"), Some(first.clone()));
+        let again = drafted(&Wish { content: "ANSWER in five   lines: at most.\n**Why:** phones.", ..WISH });
+        assert_eq!(block_on(keep(&memory, &again.expect("fits"))).expect("kept"), Kept::Same);
+        let other = drafted(&Wish { content: "Answer in ten lines.", ..WISH }).expect("fits");
+        assert_eq!(block_on(keep(&memory, &other)).expect("kept"), Kept::Taken);
+        assert_eq!(block_on(files.read_text(&draft.locator)).expect("read"), Some(draft.text));
+        assert_eq!(block_on(files.read_text(&index)).expect("read"), Some(first.clone()));
+        // What the user took out of the index and put in by hand stays as it is.
+        let theirs = "# Mine\n- [Lamp](feedback_lamp.md) by hand";
+        let _ = block_on(files.write(&index, Bytes::from_static(theirs.as_bytes()), Condition::Any))
+            .expect("written");
+        let lamp = drafted(&Wish { name: "lamp", ..WISH }).expect("fits");
+        assert_eq!(block_on(keep(&memory, &lamp)).expect("kept"), Kept::New);
+        assert_eq!(block_on(files.read_text(&index)).expect("read").as_deref(), Some(theirs));
+    }
+
+    #[test]
+    fn the_same_words_have_the_same_fingerprint() {
+        let plain = fingerprint("Answer in five lines.\nAlways.");
+        assert_eq!(fingerprint("---\nname: x\n---\n\n  answer in FIVE lines.\r\n\r\nAlways.\n"), plain);
+        assert_ne!(fingerprint("Answer in six lines.\nAlways."), plain);
+    }
+}

@@ -1,0 +1,186 @@
+//! Who wrote what waits to be sent.
+//!
+//! The process that syncs is often not the one that wrote. So whoever writes through [`Memory`](crate::Memory) under a name leaves a line in the
+//! state: where, what is there now, and who. When a commit is made, the newest line that fits what is there tells whose change it is; what nobody
+//! signed is the syncing process's.
+//!
+//! The lines are for readers of the history only. They are not made durable by themselves, and one that is lost or damaged costs a name, never a
+//! content.
+
+use std::sync::LazyLock;
+
+use haversack_store::{Backend, Bytes, Condition, Durability, ErrorKind, Locator, Result as StoreResult};
+use serde::{Deserialize, Serialize};
+
+use crate::ids::ContentHash;
+
+/// Where the lines are.
+static LINES: LazyLock<Locator> = LazyLock::new(|| Locator::parse("signed").expect("a plain name"));
+
+/// How long the file grows before its older half goes.
+const MAX_BYTES: u64 = 512 * 1024;
+
+/// Who writes: what the history shows beside the device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Writer {
+    /// Which agent it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Which of its sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+impl Writer {
+    /// Tells whether it has no name.
+    pub fn is_nobody(&self) -> bool {
+        self.agent.is_none() && self.session.is_none()
+    }
+}
+
+/// What a write left at a place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Left {
+    /// This content.
+    Content(String),
+    /// A file that is so long now.
+    Size(u64),
+    /// Whatever was moved there, with everything below it.
+    Moved,
+    /// Nothing, there and below it.
+    Nothing,
+}
+
+impl Left {
+    /// Returns what is left by writing a content.
+    pub(crate) fn content(bytes: &[u8]) -> Left {
+        Left::Content(ContentHash::of(bytes).to_string())
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    path: String,
+    left: Left,
+    #[serde(flatten)]
+    writer: Writer,
+}
+
+/// Writes down who left what; the caller holds the store's lock.
+pub(crate) async fn sign(
+    state: &dyn Backend,
+    writer: &Writer,
+    left: impl IntoIterator<Item = (&Locator, Left)>,
+) -> StoreResult<()> {
+    let mut text = Vec::new();
+    for (locator, left) in left {
+        let line = Line { path: locator.to_string(), left, writer: writer.clone() };
+        serde_json::to_writer(&mut text, &line).expect("texts and numbers print");
+        text.push(b'\n');
+    }
+    let appended = state.append(&LINES, Bytes::from(text), Durability::AtBarrier).await?;
+    if appended.offset > MAX_BYTES {
+        let all = state.read(&LINES).await?;
+        let half = all.bytes.len() / 2;
+        let newer = memchr::memchr(b'\n', &all.bytes[half..]).map_or(half, |end| half + end + 1);
+        let _ = state.write(&LINES, all.bytes.slice(newer..), Condition::Matches(all.version)).await?;
+    }
+    Ok(())
+}
+
+/// What was signed.
+#[derive(Debug, Default)]
+pub(crate) struct Signatures {
+    lines: Vec<(Locator, Left, Writer)>,
+}
+
+impl Signatures {
+    /// Reads what was signed; lines that make no sense are nobody's.
+    pub(crate) async fn read(state: &dyn Backend) -> StoreResult<Signatures> {
+        let bytes = match state.read(&LINES).await {
+            Ok(object) => object.bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Signatures::default()),
+            Err(error) => return Err(error),
+        };
+        let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
+            let Line { path, left, writer } = serde_json::from_slice(line).ok()?;
+            Some((Locator::parse(&path).ok()?, left, writer))
+        });
+        Ok(Signatures { lines: lines.collect() })
+    }
+
+    /// Returns who left a place as it is: with a content of a size, or with nothing.
+    pub(crate) fn writer(&self, locator: &Locator, content: Option<(ContentHash, u64)>) -> Option<&Writer> {
+        let fits = |(path, left, _): &&(Locator, Left, Writer)| match (left, content) {
+            (Left::Content(hash), Some((now, _))) => path == locator && *hash == now.to_string(),
+            (Left::Size(size), Some((_, now))) => path == locator && *size == now,
+            (Left::Moved, Some(_)) | (Left::Nothing, None) => locator.is_within(path),
+            (Left::Content(_) | Left::Size(_) | Left::Moved, None) | (Left::Nothing, Some(_)) => false,
+        };
+        self.lines.iter().rev().find(fits).map(|(_, _, writer)| writer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haversack_store::{InMemory, block_on};
+
+    use super::*;
+
+    fn locator(name: &str) -> Locator {
+        Locator::parse(name).expect("valid")
+    }
+
+    fn writer(agent: &str) -> Writer {
+        Writer { agent: Some(agent.to_owned()), session: Some("7f3a".to_owned()) }
+    }
+
+    #[test]
+    fn the_newest_line_that_fits_tells_whose_it_is() {
+        let state = InMemory::new();
+        let (note, logs, moved) = (locator("note.md"), locator("events.jsonl"), locator("lighthouse"));
+        let signed = [
+            ("one", &note, Left::content(b"first")),
+            ("two", &note, Left::content(b"second")),
+            ("one", &logs, Left::Size(12)),
+            ("two", &moved, Left::Moved),
+            ("one", &moved, Left::Nothing),
+        ];
+        for (agent, locator, left) in signed {
+            block_on(sign(&state, &writer(agent), [(locator, left)])).expect("signed");
+        }
+        let _ = block_on(state.append(&LINES, Bytes::from_static(b"{half a li"), Durability::AtBarrier))
+            .expect("there");
+        let signatures = block_on(Signatures::read(&state)).expect("read");
+        let who = |locator: &Locator, content: Option<&[u8]>| {
+            let content = content.map(|bytes| (ContentHash::of(bytes), bytes.len() as u64));
+            signatures.writer(locator, content).and_then(|writer| writer.agent.clone()).unwrap_or_default()
+        };
+        assert_eq!(who(&note, Some(b"first")), "one");
+        assert_eq!(who(&note, Some(b"second")), "two");
+        assert_eq!(who(&note, Some(b"the user's")), "");
+        assert_eq!(who(&note, None), "");
+        assert_eq!(who(&logs, Some(b"twelve bytes")), "one");
+        assert_eq!(who(&locator("lighthouse/lamp.md"), Some(b"lamp")), "two");
+        assert_eq!(who(&locator("lighthouse/lamp.md"), None), "one");
+        assert_eq!(who(&locator("lighthouses.md"), None), "");
+    }
+
+    #[test]
+    fn only_the_newer_half_of_a_long_file_is_kept() {
+        let state = InMemory::new();
+        let note = locator("note.md");
+        for number in 0..6000_u32 {
+            let left = Left::content(&number.to_le_bytes());
+            block_on(sign(&state, &writer("one"), [(&note, left)])).expect("signed");
+        }
+        let length = block_on(state.read(&LINES)).expect("there").bytes.len() as u64;
+        assert!(length < MAX_BYTES + 1000, "{length}");
+        let signatures = block_on(Signatures::read(&state)).expect("read");
+        let knows = |number: u32| {
+            signatures.writer(&note, Some((ContentHash::of(&number.to_le_bytes()), 4))).is_some()
+        };
+        assert!(knows(5999) && !knows(0));
+    }
+}
