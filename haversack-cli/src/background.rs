@@ -133,7 +133,10 @@ fn start(settings: &Settings) -> Result<(), CommandError> {
     // Not the project's directory: its settings are none of ours, and it may be deleted.
     command.current_dir(home);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().map(drop).map_err(CommandError::from)
+    let mut child = command.spawn().map_err(CommandError::from)?;
+    // A server outlives it, and nobody else would know that it ended.
+    drop(std::thread::Builder::new().spawn(move || child.wait()));
+    Ok(())
 }
 
 fn lock(settings: &Settings) -> Result<Option<Guard>, CommandError> {

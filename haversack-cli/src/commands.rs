@@ -15,30 +15,34 @@ mod demo;
 mod devices;
 mod diff;
 mod doctor;
+mod event;
 pub(crate) mod help;
 pub(crate) mod hook;
 mod init;
 mod insert;
 mod join;
-mod kinds;
-mod log;
+pub(crate) mod kinds;
+pub(crate) mod log;
 mod ls;
-mod memory_tool;
+mod mcp;
+pub(crate) mod memory_tool;
 mod migrate;
 pub(crate) mod mirror;
 mod mount;
 mod new;
 pub(crate) mod project;
 mod provision;
+mod recall;
 mod remote;
 mod rename;
 mod resolve;
 mod restore;
+mod serve;
 mod setup;
-mod status;
+pub(crate) mod status;
 mod str_replace;
 mod sync;
-mod undo;
+pub(crate) mod undo;
 mod uninstall;
 mod view;
 mod why;
@@ -71,6 +75,8 @@ pub(crate) enum Command {
     Append(append::AppendArgs),
     Delete(delete::DeleteArgs),
     Rename(rename::RenameArgs),
+    Recall(recall::RecallArgs),
+    Event(event::EventArgs),
     Kinds(kinds::KindsArgs),
     New(new::NewArgs),
     Check(check::CheckArgs),
@@ -104,6 +110,8 @@ pub(crate) enum Command {
     Resolve(resolve::ResolveArgs),
     Config(config::ConfigArgs),
     MemoryTool(memory_tool::MemoryToolArgs),
+    Mcp(mcp::McpArgs),
+    Serve(serve::ServeArgs),
     Help(help::HelpArgs),
     #[command(hide = true)]
     Debug(debug::DebugArgs),
@@ -177,6 +185,10 @@ pub(crate) fn run(
         Command::Resolve(args) => resolve::cmd_resolve(ui, settings, args),
         Command::Config(args) => config::cmd_config(ui, &resolved, args),
         Command::MemoryTool(args) => memory_tool::cmd_memory_tool(ui, settings, args),
+        Command::Mcp(args) => mcp::cmd_mcp(settings, args),
+        Command::Serve(args) => serve::cmd_serve(ui, settings, args),
+        Command::Recall(args) => recall::cmd_recall(ui, settings, args),
+        Command::Event(args) => event::cmd_event(ui, settings, args),
         Command::Help(args) => help::cmd_help(ui, args),
         Command::Debug(args) => debug::cmd_debug(ui, settings, args),
     }

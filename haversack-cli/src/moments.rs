@@ -31,6 +31,11 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Returns the day of a moment where this machine is, as `2026-11-16`.
+pub(crate) fn day(then: Timestamp) -> String {
+    local(then).chars().take(10).collect()
+}
+
 /// Returns a moment on this machine's clock.
 pub(crate) fn local(then: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(then.0) {

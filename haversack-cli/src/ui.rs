@@ -2,7 +2,9 @@
 
 mod progress;
 
+use std::cell::RefCell;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::rc::Rc;
 
 use haversack::check::{Finding, Verdict};
 
@@ -24,10 +26,39 @@ pub(crate) enum Answer {
     No,
 }
 
+/// What a command printed for somebody who is not at a terminal.
+#[derive(Clone, Default)]
+pub(crate) struct Captured {
+    bytes: Rc<RefCell<Vec<u8>>>,
+}
+
+impl Captured {
+    /// Returns it as text.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.borrow()).into_owned()
+    }
+}
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Ui {
     /// Returns the process's own streams.
     pub(crate) fn terminal() -> Ui {
         Ui { out: Box::new(io::stdout().lock()), err: Box::new(io::stderr()) }
+    }
+
+    /// Returns streams that go nowhere, and what was written to both of them.
+    pub(crate) fn captured() -> (Ui, Captured) {
+        let captured = Captured::default();
+        (Ui { out: Box::new(captured.clone()), err: Box::new(captured.clone()) }, captured)
     }
 
     /// Prints a line of data.

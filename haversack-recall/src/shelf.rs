@@ -163,8 +163,8 @@ impl Shelf {
     ) {
         let says = text.map(fingerprint);
         let is_room = self.kept_bytes + text.map_or(0, str::len) <= MAX_KEPT_BYTES;
-        let text = text.filter(|_| is_room).map(Box::from);
-        self.kept_bytes += text.as_ref().map_or(0, |text: &Box<str>| text.len());
+        let text: Option<Box<str>> = text.filter(|_| is_room).map(Box::from);
+        self.kept_bytes += text.as_deref().map_or(0, str::len);
         self.texts.insert(locator, Kept { settled, text, says, modified, seen: true });
     }
 }

@@ -12,6 +12,7 @@ pub mod clock;
 pub mod conflict;
 pub mod document;
 mod error;
+pub mod event;
 pub mod file_storage;
 pub mod frame;
 pub mod history;

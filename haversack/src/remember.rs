@@ -10,6 +10,7 @@ use crate::error::{Error, Reason, Result};
 use crate::ids::ContentHash;
 use crate::kind::{Kind, Kinds, Pattern};
 use crate::memory::{Change, Memory, View};
+use crate::secrets;
 
 /// What the index of a directory is called.
 const INDEX: &str = "MEMORY.md";
@@ -86,9 +87,16 @@ pub fn draft(kinds: &Kinds, place: &Locator, wish: &Wish<'_>) -> std::result::Re
         return Err("There is nothing to remember: the content is empty".to_owned());
     }
     let description = match one_line(wish.description) {
-        empty if empty.is_empty() => one_line(wish.content.trim().lines().next().unwrap_or_default()),
+        empty if empty.is_empty() => match one_line(wish.content.trim().lines().next().unwrap_or_default()) {
+            secret if !secrets::find(secret.as_bytes()).is_empty() => name.clone(),
+            first => first,
+        },
         description => description,
     };
+    if let Some(found) = secrets::find(format!("{name}\n{description}").as_bytes()).first() {
+        // It would be in the index, and the index would not leave this machine any more.
+        return Err(format!("The name or description looks like {}: say it without", found.rule.name));
+    }
     let file = form.pattern.filled(&slug).unwrap_or_else(|| format!("{slug}.md"));
     let locator = place.child(&file).map_err(|error| error.to_string())?;
     let fields = form.fields.lines().map(|line| match line.split_once(':') {
@@ -251,6 +259,14 @@ mod tests {
         ),);
         assert!(refused(Wish { name: " -- ", ..WISH }).starts_with("The name needs letters"));
         assert!(refused(Wish { content: " \n", ..WISH }).starts_with("There is nothing to remember"));
+        let key = concat!("AKIA", "Z7QK3XN5PLVT2RWD");
+        assert!(
+            refused(Wish { description: key, ..WISH })
+                .starts_with("The name or description looks like an AWS")
+        );
+        let held =
+            drafted(&Wish { description: "", content: key, ..WISH }).expect("only its own file is held back");
+        assert!(!held.entry.contains(key) && held.text.contains(key), "{}", held.entry);
         let odd = drafted(&Wish { name: "../../etc: passwd", ..WISH }).expect("it is only a name");
         assert_eq!(odd.locator.as_str(), "behavioral/feedback_etc-passwd.md");
     }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs haversack for a hook. Whatever happens, the answer is a success: an agent is never stopped by its memory.
+# Runs haversack for a hook, or as MCP server (mcp). Whatever happens, the answer is a success: an agent is never stopped by its memory.
 # Where the settings have haversack's hooks too, they do it alone, and this does nothing (--plugin).
 event=$1
 found=$(command -v haversack 2>/dev/null)
@@ -8,6 +8,11 @@ for directory in "$HOME/.local/bin" "${CARGO_HOME:-$HOME/.cargo}/bin" /usr/local
     [ -n "$found" ] && break
     [ -x "$directory/haversack" ] && found=$directory/haversack
 done
+if [ "$event" = mcp ]; then
+    [ -n "$found" ] && exec "$found" mcp
+    echo 'haversack: the program is not installed. The README of the plugin says how' >&2
+    exit 1
+fi
 if [ -z "$found" ]; then
     cat >/dev/null
     if [ "$event" = SessionStart ]; then

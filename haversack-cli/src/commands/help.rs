@@ -18,6 +18,7 @@ Start    demo          See it work, in a sandbox
          init          Carry this machine's memory (the same line on every machine)
          status        Is all well? If not, what to do
 Look     ls, view      What the agent knows here
+         recall        Find it by what it says
          log, diff     Who wrote it, where, when
          why           What the last sessions were given, and its cost
 Fix      undo          Take a change, a session or a join back
@@ -30,7 +31,7 @@ Manage   sync          Now, instead of by itself
          doctor        Check everything
          uninstall     Leave; your files stay
 
-For agents and scripts (create, str-replace, append, memory-tool, …): haversack help --all
+For agents and scripts (mcp, serve, memory-tool, create, append, …): haversack help --all
 ";
 
 /// Show what there is

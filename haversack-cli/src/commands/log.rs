@@ -32,6 +32,13 @@ pub(crate) struct LogArgs {
     json: bool,
 }
 
+impl LogArgs {
+    /// Asks for the last changes of a file or directory.
+    pub(crate) fn new(path: String, count: usize) -> LogArgs {
+        LogArgs { path, count, json: false }
+    }
+}
+
 pub(crate) fn cmd_log(ui: &mut Ui, settings: &Settings, args: &LogArgs) -> Result<ExitCode, CommandError> {
     let below = locate(&args.path)?;
     let patience = Timed::for_at_most(None);

@@ -3,7 +3,7 @@
 //! One command as JSON per line comes in, one answer as JSON per line goes out at once, until the input ends. Every line gets
 //! exactly one answer, whatever is in it; nothing that comes in ends the process.
 
-mod input;
+pub(crate) mod input;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 use similar::TextDiff;
 
 use crate::agent::{self, AGENTS, Agent, Change, WithPersona};
@@ -13,10 +14,13 @@ use crate::projects::tilde;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
+/// What stands for any client of the Model Context Protocol.
+const GENERIC_MCP: &str = "generic-mcp";
+
 /// How many lines of a file are shown around a change.
 const AROUND: usize = 3;
 
-/// Let an agent's hooks carry its memory: claude-code or codex; any other gets something to paste
+/// Let an agent's hooks carry its memory: claude-code or codex; generic-mcp and any other get something to paste
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
     /// The agent
@@ -44,6 +48,9 @@ pub(crate) fn cmd_setup(
     settings: &Settings,
     args: &SetupArgs,
 ) -> Result<ExitCode, CommandError> {
+    if args.agent == GENERIC_MCP {
+        return paste_mcp(ui, settings);
+    }
     let Some(agent) = Agent::of(&args.agent) else { return paste(ui, settings, &args.agent) };
     if args.print {
         ui.bytes(wiring::to_paste(&agent.hooks(settings)?).as_bytes())?;
@@ -134,6 +141,17 @@ pub(crate) fn show(ui: &mut Ui, settings: &Settings, changes: &[Change]) -> Resu
         ui.note("Nothing is to be changed");
     }
     Ok(())
+}
+
+/// Prints what makes any client of the Model Context Protocol start us for this home.
+fn paste_mcp(ui: &mut Ui, settings: &Settings) -> Result<ExitCode, CommandError> {
+    let program = std::env::current_exe().map_err(CommandError::from)?;
+    let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
+    let arguments = ["--home", &home.to_string_lossy(), "mcp"].map(str::to_owned);
+    ui.note("Into the file where your client has its MCP servers (mcp.json, .mcp.json, claude_desktop_config.json …):");
+    ui.json(&json!({ "mcpServers": { "haversack": { "command": program.to_string_lossy(), "args": arguments } } }))?;
+    ui.note("Clients that speak HTTP: haversack serve");
+    Ok(ExitCode::SUCCESS)
 }
 
 fn paste(ui: &mut Ui, settings: &Settings, name: &str) -> Result<ExitCode, CommandError> {

@@ -29,7 +29,7 @@ const MAX_SHOWN: usize = 5;
 /// Tell whether all is well, and what to do if not
 ///
 /// Exits with 0 if there is nothing for you to do, with 1 if there is something. Asks the remote nothing.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct StatusArgs {
     /// Print one line, for a status bar
     #[arg(long, conflicts_with = "json")]

@@ -30,7 +30,7 @@ use crate::ui::{Answer, Ui};
 /// Take back the last change, a file's last change, a session, or a join
 ///
 /// What was edited later stays. The result is a new version, which syncs like any edit and can itself be taken back.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct UndoArgs {
     /// Only the last change of this file
     path: Option<String>,
@@ -58,6 +58,13 @@ pub(crate) struct UndoArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+impl UndoArgs {
+    /// Asks for the last change, or the last of a file, to be taken back at once.
+    pub(crate) fn last(path: Option<String>) -> UndoArgs {
+        UndoArgs { path, yes: true, ..UndoArgs::default() }
+    }
 }
 
 /// What a file was before a change, and after it.

@@ -19,6 +19,7 @@ mod guides;
 mod hooks;
 mod kinds;
 mod machines;
+mod mcp;
 mod memory_tool;
 mod migrate;
 mod mounts;

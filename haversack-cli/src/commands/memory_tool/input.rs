@@ -17,8 +17,12 @@ pub(super) fn parse(line: &[u8]) -> Result<Command, String> {
         Some(other) => return Err(format!("Error: `command` must be a string, not {}", kind(&other))),
         None => return Err(format!("Error: `command` is missing; the commands are {COMMANDS}")),
     };
-    let mut given = Given { command: &command, parameters };
-    match command.as_str() {
+    self::command(&mut Given { command: &command, parameters })
+}
+
+/// Returns the command that somebody calls by its name.
+pub(crate) fn command(given: &mut Given<'_>) -> Result<Command, String> {
+    match given.command {
         "view" => Ok(Command::View { path: given.text("path")?, view_range: given.range("view_range")? }),
         "create" => Ok(Command::Create { path: given.text("path")?, file_text: given.text("file_text")? }),
         "str_replace" => Ok(Command::StrReplace {
@@ -43,9 +47,9 @@ pub(super) fn parse(line: &[u8]) -> Result<Command, String> {
 }
 
 /// The parameters of a command.
-struct Given<'a> {
-    command: &'a str,
-    parameters: Map<String, Value>,
+pub(crate) struct Given<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) parameters: Map<String, Value>,
 }
 
 impl Given<'_> {
@@ -54,7 +58,7 @@ impl Given<'_> {
         self.parameters.remove(name).filter(|value| !value.is_null())
     }
 
-    fn optional_text(&mut self, name: &str) -> Result<Option<String>, String> {
+    pub(crate) fn optional_text(&mut self, name: &str) -> Result<Option<String>, String> {
         match self.value(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -62,13 +66,17 @@ impl Given<'_> {
         }
     }
 
-    fn text(&mut self, name: &str) -> Result<String, String> {
+    pub(crate) fn text(&mut self, name: &str) -> Result<String, String> {
         self.optional_text(name)?.ok_or_else(|| self.missing(name))
     }
 
+    pub(crate) fn optional_number(&mut self, name: &str) -> Result<Option<i64>, String> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        value.as_i64().map(Some).ok_or_else(|| self.wrong(name, "a whole number", &value))
+    }
+
     fn number(&mut self, name: &str) -> Result<i64, String> {
-        let value = self.value(name).ok_or_else(|| self.missing(name))?;
-        value.as_i64().ok_or_else(|| self.wrong(name, "a whole number", &value))
+        self.optional_number(name)?.ok_or_else(|| self.missing(name))
     }
 
     /// Returns two line numbers; a list of another length is taken for none, as the reference does.

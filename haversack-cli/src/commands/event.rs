@@ -1,0 +1,59 @@
+//! `haversack event`: notes what was said on a channel.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::event::Event;
+
+use crate::error::CommandError;
+use crate::mcp::desk::note_event;
+use crate::settings::Settings;
+use crate::store::open;
+use crate::ui::Ui;
+
+/// Note one message in or out of a channel in the day's interaction log
+#[derive(Debug, Args)]
+pub(crate) struct EventArgs {
+    /// What was said, in a sentence
+    summary: String,
+
+    /// Who said it
+    #[arg(long)]
+    sender: String,
+
+    /// inbound or outbound
+    #[arg(long)]
+    direction: String,
+
+    /// Where: terminal, email, chat …
+    #[arg(long)]
+    channel: Option<String>,
+
+    /// To whom
+    #[arg(long)]
+    recipient: Option<String>,
+
+    /// What was done about it
+    #[arg(long)]
+    action: Option<String>,
+}
+
+pub(crate) fn cmd_event(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &EventArgs,
+) -> Result<ExitCode, CommandError> {
+    let event = Event {
+        summary: args.summary.clone(),
+        sender: args.sender.clone(),
+        direction: args.direction.clone(),
+        channel: args.channel.clone(),
+        recipient: args.recipient.clone(),
+        action: args.action.clone(),
+    };
+    match note_event(settings, &open(settings)?, &event, settings.writer.clone())? {
+        Ok(log) => ui.note(format!("Noted in {log}")),
+        Err(why) => return Err(CommandError::user(why, "haversack event --help")),
+    }
+    Ok(ExitCode::SUCCESS)
+}

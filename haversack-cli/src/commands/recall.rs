@@ -1,0 +1,59 @@
+//! `haversack recall`: finds memories by what they say.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use haversack::clock::Clock;
+use haversack::store::block_on;
+use haversack_recall::{DEFAULT_LIMIT, Query, Shelf};
+use serde_json::json;
+
+use crate::error::CommandError;
+use crate::mcp::desk::in_lines;
+use crate::settings::Settings;
+use crate::store::{locate, open_to_look};
+use crate::system::SystemClock;
+use crate::ui::Ui;
+
+/// Find memories by what they say
+///
+/// Exits with 1 if nothing is relevant, and fails if it could not look.
+#[derive(Debug, Args)]
+pub(crate) struct RecallArgs {
+    /// Words that the memory would contain
+    #[arg(required = true)]
+    query: Vec<String>,
+
+    /// Only below this directory
+    #[arg(long, value_name = "PATH", default_value = "")]
+    within: String,
+
+    /// How many memories at most
+    #[arg(long, short = 'n', default_value_t = DEFAULT_LIMIT)]
+    count: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn cmd_recall(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &RecallArgs,
+) -> Result<ExitCode, CommandError> {
+    let query = Query { text: args.query.join(" "), within: locate(&args.within)?, limit: args.count };
+    let memory = open_to_look(settings)?;
+    let recalled = block_on(Shelf::new().recall(memory.files(), &query))?;
+    if args.json {
+        let hits = recalled.hits.iter().map(|hit| {
+            let (first, last) = hit.lines;
+            json!({ "path": hit.locator.as_str(), "lines": [first, last], "kind": hit.kind, "passage": hit.passage, "score": hit.score })
+        });
+        let unread: Vec<&str> = recalled.unread.iter().map(|locator| locator.as_str()).collect();
+        ui.json(&json!({ "hits": hits.collect::<Vec<_>>(), "looked_through": recalled.looked_through, "unread": unread }))?;
+    } else {
+        ui.bytes(in_lines(&query, &recalled, SystemClock.now()).as_bytes())?;
+    }
+    Ok(if recalled.hits.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}

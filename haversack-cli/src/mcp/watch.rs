@@ -1,0 +1,133 @@
+//! Tells clients what changed, whoever changed it.
+//!
+//! While somebody listens, the memory is looked at again and again; the cost is a look at every file's date, and nobody pays it who did not ask.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_lite::StreamExt;
+use haversack::store::{EntryKind, Fingerprint, Locator, block_on};
+use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
+use rmcp::service::{Peer, RoleServer, SubscriptionContext};
+
+use super::desk::Desk;
+use super::resources::{locate, uri};
+
+/// How long a change may be unknown to whoever listens.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The most addresses that somebody can listen to.
+const MAX_ADDRESSES: usize = 1000;
+
+type Look = BTreeMap<Locator, Fingerprint>;
+
+/// What changed between two looks.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct News {
+    /// Memories that are new, gone or different.
+    changed: BTreeSet<Locator>,
+    /// Whether there are others than before.
+    is_list_changed: bool,
+}
+
+/// Returns what of it we can tell.
+pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    let mut accepted = SubscriptionFilter::new();
+    accepted.resources_list_changed = requested.resources_list_changed;
+    let addresses = requested.resource_subscriptions.as_ref();
+    accepted.resource_subscriptions = addresses.map(|addresses| {
+        addresses.iter().filter(|uri| locate(uri).is_ok()).take(MAX_ADDRESSES).cloned().collect()
+    });
+    accepted
+}
+
+/// Tells a client what it listens for, until it does no more.
+pub(super) async fn listen(desk: Arc<Desk>, context: &SubscriptionContext) {
+    let filter = context.accepted().clone();
+    let wanted: BTreeSet<String> = filter.resource_subscriptions.into_iter().flatten().collect();
+    let is_list_wanted = filter.resources_list_changed == Some(true);
+    let mut before = look(&desk).await;
+    loop {
+        tokio::select! {
+            () = context.cancelled() => return,
+            () = tokio::time::sleep(EVERY) => {}
+        }
+        let now = look(&desk).await;
+        let news = news(before.as_ref(), now.as_ref());
+        for uri in news.changed.iter().map(uri).filter(|uri| wanted.contains(uri)) {
+            if context.sink().notify_resource_updated(uri).await.is_err() {
+                return;
+            }
+        }
+        if news.is_list_changed
+            && is_list_wanted
+            && context.sink().notify_resource_list_changed().await.is_err()
+        {
+            return;
+        }
+        before = now.or(before);
+    }
+}
+
+/// Tells a client of an older revision what it subscribed to, until it is gone.
+pub(super) async fn tell(
+    desk: Arc<Desk>,
+    subscribed: Weak<Mutex<Option<BTreeSet<String>>>>,
+    peer: Peer<RoleServer>,
+) {
+    let mut before = look(&desk).await;
+    while !peer.is_transport_closed() {
+        tokio::time::sleep(EVERY).await;
+        let Some(subscribed) = subscribed.upgrade() else { return };
+        let now = look(&desk).await;
+        let wanted = subscribed.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default();
+        let news = news(before.as_ref(), now.as_ref());
+        for uri in news.changed.iter().map(uri).filter(|uri| wanted.contains(uri)) {
+            if peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_err() {
+                return;
+            }
+        }
+        if news.is_list_changed && peer.notify_resource_list_changed().await.is_err() {
+            return;
+        }
+        before = now.or(before);
+    }
+}
+
+/// Looks at every file; `None` if that could not be done, which is no news.
+async fn look(desk: &Arc<Desk>) -> Option<Look> {
+    let desk = desk.clone();
+    let looked = tokio::task::spawn_blocking(move || -> Option<Look> {
+        let memory = desk.memory().ok()?;
+        block_on(async {
+            let mut seen = Look::new();
+            let mut pages = memory.files().scan(&Locator::root(), None);
+            while let Some(page) = pages.next().await {
+                let files = page.ok()?.infos.into_iter().filter(|info| info.kind == EntryKind::File);
+                seen.extend(files.map(|info| (info.locator, info.fingerprint)));
+            }
+            Some(seen)
+        })
+    });
+    looked.await.ok().flatten()
+}
+
+fn news(before: Option<&Look>, now: Option<&Look>) -> News {
+    let Some((before, now)) = before.zip(now) else { return News::default() };
+    let mut news = News::default();
+    for (locator, fingerprint) in now {
+        match before.get(locator) {
+            Some(then) if then == fingerprint => {}
+            then => {
+                news.is_list_changed |= then.is_none();
+                news.changed.insert(locator.clone());
+            }
+        }
+    }
+    for locator in before.keys().filter(|locator| !now.contains_key(*locator)) {
+        news.is_list_changed = true;
+        news.changed.insert(locator.clone());
+    }
+    news
+}

@@ -1,0 +1,156 @@
+//! What was said on a channel: one line of the day's interaction log.
+
+use haversack_store::Locator;
+use serde::Serialize;
+
+use crate::ids::Timestamp;
+use crate::signed::Writer;
+
+/// The channel of an event that does not say.
+const DEFAULT_CHANNEL: &str = "terminal";
+
+/// The longest field, in bytes: a log of sentences, not of documents.
+const MAX_FIELD_BYTES: usize = 8 * 1024;
+
+/// Something that was said on a channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// What was said, in a sentence.
+    pub summary: String,
+    /// Who said it.
+    pub sender: String,
+    /// `inbound` or `outbound`.
+    pub direction: String,
+    /// Where.
+    pub channel: Option<String>,
+    /// To whom.
+    pub recipient: Option<String>,
+    /// What was done about it.
+    pub action: Option<String>,
+}
+
+/// When, by whom and on which machine an event is written down: never said by the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// What tells it from all others.
+    pub id: [u8; 16],
+    /// When.
+    pub time: Timestamp,
+    /// On which machine.
+    pub device: String,
+    /// Who writes.
+    pub writer: Writer,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    id: String,
+    ts: String,
+    channel: &'a str,
+    direction: &'a str,
+    sender: &'a str,
+    summary: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recipient: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<&'a str>,
+    device: &'a str,
+    #[serde(flatten)]
+    writer: &'a Writer,
+}
+
+/// Returns the line of an event; the error says what is wrong with it.
+pub fn line(event: &Event, stamp: &Stamp) -> Result<String, String> {
+    let direction = event.direction.trim();
+    if !["inbound", "outbound"].contains(&direction) {
+        return Err(format!("`direction` is inbound or outbound, not \"{direction}\""));
+    }
+    let said = |text: &Option<String>| {
+        text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let must = |name: &str, text: &str| match text.trim() {
+        "" => Err(format!("`{name}` is empty")),
+        text => Ok(text.to_owned()),
+    };
+    let (summary, sender) = (must("summary", &event.summary)?, must("sender", &event.sender)?);
+    let channel = said(&event.channel).unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
+    let (recipient, action) = (said(&event.recipient), said(&event.action));
+    let fields = [Some(&summary), Some(&sender), Some(&channel), recipient.as_ref(), action.as_ref()];
+    if let Some(long) = fields.into_iter().flatten().find(|field| field.len() > MAX_FIELD_BYTES) {
+        return Err(format!(
+            "a field has {} bytes, and an event has at most {MAX_FIELD_BYTES} in each",
+            long.len()
+        ));
+    }
+    let line = Line {
+        id: uuid(stamp.id),
+        ts: stamp.time.to_string(),
+        channel: &channel,
+        direction,
+        sender: &sender,
+        summary: &summary,
+        recipient: recipient.as_deref(),
+        action: action.as_deref(),
+        device: &stamp.device,
+        writer: &stamp.writer,
+    };
+    let mut text = serde_json::to_string(&line).expect("texts print");
+    text.push('\n');
+    Ok(text)
+}
+
+/// Returns the log of a day, named as `2026-11-16`.
+pub fn log_of(day: &str) -> Locator {
+    Locator::parse(&format!("interactions/{day}.jsonl")).expect("a day is a plain name")
+}
+
+/// Returns random bytes as a UUID of version 4.
+fn uuid(mut bytes: [u8; 16]) -> String {
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kinds;
+
+    fn event() -> Event {
+        Event {
+            summary: " Asked when the lamp\nis mended ".to_owned(),
+            sender: "a teammate".to_owned(),
+            direction: "inbound".to_owned(),
+            action: Some(String::new()),
+            ..Event::default()
+        }
+    }
+
+    fn stamp() -> Stamp {
+        let writer = Writer { agent: Some("claude-code".to_owned()), session: None };
+        Stamp { id: [0xff; 16], time: Timestamp(1_763_251_200_000), device: "laptop".to_owned(), writer }
+    }
+
+    #[test]
+    fn an_event_is_one_line_that_says_who_wrote_it() {
+        assert_eq!(
+            line(&event(), &stamp()).expect("fits"),
+            "{\"id\":\"ffffffff-ffff-4fff-bfff-ffffffffffff\",\"ts\":\"2025-11-16T00:00:00Z\",\"channel\":\"terminal\",\
+             \"direction\":\"inbound\",\"sender\":\"a teammate\",\"summary\":\"Asked when the lamp\\nis mended\",\
+             \"device\":\"laptop\",\"agent\":\"claude-code\"}\n"
+        );
+        assert_eq!(Kinds::built_in().of(&log_of("2026-11-16"), b"").name, "interaction");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let refused = |event: Event| line(&event, &stamp()).expect_err("unfit");
+        assert_eq!(
+            refused(Event { direction: "sideways".to_owned(), ..event() }),
+            "`direction` is inbound or outbound, not \"sideways\""
+        );
+        assert_eq!(refused(Event { summary: " ".to_owned(), ..event() }), "`summary` is empty");
+        assert!(refused(Event { sender: "x".repeat(9000), ..event() }).contains("9000 bytes"));
+    }
+}
