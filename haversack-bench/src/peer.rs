@@ -25,6 +25,11 @@ impl Peer {
         Ok(Peer { name, child, commands, answers })
     }
 
+    /// Returns the number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a line, which ends with a newline, and puts the answer in the place of what is in `answer`.
     pub fn ask(&mut self, line: &[u8], answer: &mut Vec<u8>) -> io::Result<()> {
         let commands = self.commands.as_mut().expect("it is only taken away in the end");

@@ -57,6 +57,9 @@ pub(crate) const CLAUDE_CODE_ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
 /// Where Codex keeps its things; Codex's own variable.
 pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
 
+/// Which program the packages for Python and TypeScript start; the binary takes no notice of it.
+pub(crate) const PROGRAM: &str = "HAVERSACK_PROGRAM";
+
 /// Makes the project's own tests run longer; the binary takes no notice of it.
 pub(crate) const SOAK: &str = "HAVERSACK_SOAK";
 
@@ -68,5 +71,9 @@ pub(crate) const NOT_SETTINGS: &[(&str, &str)] = &[
     (AGENT, "Which agent is at work: what a sync sends is in the history under this name"),
     (SESSION, "Which session of the agent is at work: `haversack undo --session` finds it by this name"),
     (SYNC, "`off`: hooks leave the remote alone, and start nothing in the background"),
+    (
+        PROGRAM,
+        "Which `haversack` the packages for Python and TypeScript start; `haversack` itself takes no notice of it",
+    ),
     (SOAK, "Makes the project's own tests run longer; `haversack` itself takes no notice of it"),
 ];

@@ -29,6 +29,18 @@ pub(crate) fn machines(options: &[&str]) -> Result<(), String> {
     step("bench machines", cargo(&arguments).args(options))
 }
 
+/// Runs the benchmark of the MCP server; its tables go to stdout.
+pub(crate) fn mcp(options: &[&str]) -> Result<(), String> {
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "mcp", "--"];
+    let mut command = cargo(&arguments);
+    command.args(options);
+    match tools::server_memory() {
+        Ok(program) => drop(command.arg("--server-memory").arg(program)),
+        Err(why) => say(&format!("{why}\nserver-memory is left out of the comparison.\n")),
+    }
+    step("bench mcp", &mut command)
+}
+
 /// Runs the benchmark of looking for secrets; its tables go to stdout.
 pub(crate) fn secrets(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "secrets", "--"];

@@ -1,6 +1,7 @@
-//! What developers of Haversack run: `cargo xtask test`, `tools`, `bench NAME`, `sim`, `soak`.
+//! What developers of Haversack run: `cargo xtask test`, `tools`, `packages`, `bench NAME`, `sim`, `soak`.
 
 mod bench;
+mod packages;
 mod run;
 mod sim;
 mod soak;
@@ -14,10 +15,12 @@ Usage: cargo xtask COMMAND
 
   test          Everything that must be green: format, lints, tests, docs, dependencies
   tools         Installs the servers that the tests talk to into .tools; `tools all`: those of benchmarks too
+  packages      The packages for Python and TypeScript: types, builds, tests with the real SDKs
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
   bench hooks   What an agent waits for when a hook fires, beside a program that does nothing [--quick]
   bench clouds  What a user of two machines waits for who meets at a bucket, beside rclone on the same server [--quick]
   bench machines  What a user of two machines waits for, beside git on the same files [--quick]
+  bench mcp     What an agent waits for at the MCP server, beside server-memory on the same memories [--quick]
   bench secrets  How fast contents are looked at for secrets [--quick]
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
   bench verbs   How fast the verbs are, beside the Anthropic SDK's memory tool and bare C loops [--quick]
@@ -31,10 +34,12 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["test"] => test::run(),
         ["tools", options @ ..] => tools::run(options),
+        ["packages"] => packages::run(),
         ["bench", "store", options @ ..] => bench::store(options),
         ["bench", "hooks", options @ ..] => bench::hooks(options),
         ["bench", "clouds", options @ ..] => bench::clouds(options),
         ["bench", "machines", options @ ..] => bench::machines(options),
+        ["bench", "mcp", options @ ..] => bench::mcp(options),
         ["bench", "secrets", options @ ..] => bench::secrets(options),
         ["bench", "sync", options @ ..] => bench::sync(options),
         ["bench", "verbs", options @ ..] => bench::verbs(options),

