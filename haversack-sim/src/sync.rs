@@ -21,6 +21,10 @@
 //! - In one of sixteen schedules files and state are on the real `device-local` backend over the crashing disk of this crate: a process
 //!   dies in the middle of a call, the machine stops and forgets what was not synced, programs save between two calls of one effect.
 //!
+//! - Or no remote: a folder that a sync client replicates, each device with a copy of it. Paths arrive one by one, half at first; where two
+//!   wrote one, the client keeps either and makes a copy of the other. In one of four the memory lies there as plain files, and people write
+//!   into them. Now and then an hour goes by in which everything arrives.
+//!
 //! # How the oracle reads what happened
 //! It counts *units*: words that are in whatever a user adds, and nowhere else. A unit that a user added must be there at the end, unless
 //! some device removed it that had it, or deleted the file with it in it. One that a device removed must not be there at the end. Whoever
@@ -37,6 +41,7 @@
 //!   what was added or removed so is judged neither lost nor come back, and a file that was deleted so may be there. If a sync was
 //!   under way when the backup was made, it may have told later what the user had undone by then; the restored device cannot know.
 //! - *The mirror*: what a text carries that somebody put there by hand is there anew, for every device that takes it in.
+//! - *Copies of a sync client* that nobody can tell from files of that name are files of that name: they count for what is there.
 //! - *Both kept*: if two devices say something about the same thing (reword an entry, an item or a field) and neither knows of the other,
 //!   both sayings are there; one of them may be in a note, and stays there whatever becomes of the thing. Of a value in data that both
 //!   changed one is in the file, the other in a copy beside it; a copy counts for what is there, not for what came back.

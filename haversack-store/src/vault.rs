@@ -11,7 +11,8 @@
 //!    | client | leaves alone |
 //!    |---|---|
 //!    | Dropbox | what begins with `.~` |
-//!    | OneDrive, Google Drive | what ends in `.tmp` |
+//!    | OneDrive | what ends in `.tmp` |
+//!    | Google Drive | nothing that was verified: that it leaves out what ends in `.tmp` is only said |
 //!    | iCloud Drive | both |
 //!    | Nextcloud, ownCloud | what contains `.~` |
 //!    | Obsidian Sync | what begins with a dot, **all of `.haversack/` too** |

@@ -9,15 +9,15 @@
 //! what others' entries come to, one commit for each, and makes an entry of each commit that is new in it.
 //!
 //! # Invariants
-//! 1. Two devices that have read the same entries see the same files, in whatever order they came (`vault::arrival`).
+//! 1. Two devices that have read the same entries see the same files, in whatever order they came (`haversack-sim: vault`).
 //! 2. What an entry added is there, unless an entry whose author had seen it took it away; what was taken away so does not come back
-//!    (`vault::arrival`).
+//!    (`haversack-sim: vault`).
 //! 3. The common start of two entries is what both of their authors had read; it is at hand wherever both are, since the logs hold their
 //!    contents. Nobody's own past decides anything.
 //! 4. A merge in which nobody changed anything is no commit: it would stand against a deletion that knows nothing of it.
 //! 5. A device's own log at a position is what the entries come to that it had read then. Its commits go out on those heads, unchanged,
 //!    before anything else is taken in; so all merging is done by [`weave()`] (`haversack-sim: vault`).
-//! 6. What was read once is kept at home: a folder that loses it, or goes back, changes nothing (`haversack-sim: vault`).
+//! 6. What was read once is kept at home: a folder that loses it, or goes back, changes nothing (`vault::a_folder_that_loses_logs_changes_nothing`).
 
 mod bridge;
 mod contents;
@@ -37,5 +37,5 @@ mod weave;
 pub use self::bridge::{Bridge, Carriage};
 pub use self::entry::{Entry, MAX_ENTRY_BYTES, MAX_REPLICAS, MAX_SHOWN};
 pub use self::heads::Heads;
-pub use self::origins::{FolderOrigins, Mine, PATIENCE};
+pub use self::origins::{ALONE_PATIENCE, FolderOrigins, Mine, PATIENCE};
 pub use self::weave::{Logs, Made, Numbered, available, ingredients, weave};

@@ -36,13 +36,22 @@ fn copy_name(locator: &Locator, device: usize, random: &mut Random) -> Option<Lo
         0 => format!("{stem} (device {device}'s conflicted copy 2026-11-16){extension}"),
         1 => format!("{stem}.sync-conflict-20261116-10111{device}-ABCDEF{device}{extension}"),
         2 => format!("{stem} (conflicted copy 2026-11-16 10111{device}){extension}"),
-        3 => format!("{stem} [Conflict {device}]{extension}"),
+        3 => format!("{stem} [Conflict {}]{extension}", device + 1),
         4 => format!("{stem} {}{extension}", device + 2),
         _ => format!("{stem}-DESKTOP-{device}AB12CD{extension}"),
     };
     let copy = if directory.is_empty() { copy } else { format!("{directory}/{copy}") };
     let parse = if locator.is_reserved() { Locator::reserved } else { Locator::parse };
     parse(&copy).ok()
+}
+
+/// How a client names a further copy of a plain file.
+fn another_copy_name(locator: &Locator, number: usize) -> Option<Locator> {
+    let (stem, extension) = match locator.as_str().rsplit_once('.') {
+        Some((stem, extension)) => (stem, format!(".{extension}")),
+        None => (locator.as_str(), String::new()),
+    };
+    Locator::parse(&format!("{stem}.sync-conflict-20261116-{number:06}-ABCDEFG{extension}")).ok()
 }
 
 impl Client {
@@ -57,6 +66,11 @@ impl Client {
     /// Returns what everybody is to have.
     pub(crate) fn server(&self) -> &BTreeMap<Locator, Bytes> {
         &self.server
+    }
+
+    /// Tells whether only the beginning of a file has arrived in a device's folder.
+    pub(crate) fn has_half(&self, device: usize, locator: &Locator) -> bool {
+        self.halves.get(&device).is_some_and(|halves| halves.contains_key(locator))
     }
 
     /// Carries one path to or from a device's folder; returns what it did, if there was anything to do.
@@ -136,8 +150,11 @@ impl Client {
             }
             (Some(mine), Some(theirs)) => {
                 let (kept, lost) = if random.coin() { (mine, theirs) } else { (theirs, mine) };
-                if let Some(copy) = copy_name(locator, device, random).filter(|copy| !here.contains_key(copy))
-                {
+                let is_free = |copy: &Locator| !here.contains_key(copy);
+                let copy = copy_name(locator, device, random).filter(is_free);
+                // Of what people wrote no client loses a word.
+                let another = || (0..).find_map(|number| another_copy_name(locator, number).filter(is_free));
+                if let Some(copy) = copy.or_else(|| if locator.is_reserved() { None } else { another() }) {
                     folder.save(&copy, lost, Saving::Replacing);
                 }
                 folder.save(locator, kept.clone(), Saving::Replacing);

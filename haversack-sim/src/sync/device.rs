@@ -10,15 +10,15 @@ use std::time::Duration;
 use haversack::clock::Clock;
 use haversack::ids::{Ids, Timestamp};
 use haversack::sync::{Author, Context, Deletions, Intervals, Mirror, Replica, Report, Trouble};
-use haversack::vault::Bridge;
-use haversack_store::{Apart, Backend, Locator};
+use haversack::vault::{self, Bridge, Mine};
+use haversack_store::{Apart, Backend, Bytes, Locator};
 
 use super::crashing::Crashing;
 use super::link::{Connection, Link, Wire};
 use super::memory::Numbers;
 use super::oracle::Remembered;
 use super::schedule::{Ground, Meeting, Stream, Task, stream};
-use super::storage::{Hands, Storage};
+use super::storage::{Hands, Saving, Storage};
 use super::unit::units_of;
 use crate::disk::Crash;
 use crate::random::Random;
@@ -31,6 +31,12 @@ const MAX_SYNCS: usize = 12;
 
 /// After how many commits the log is folded at most.
 const MAX_INTERVAL: usize = 6;
+
+/// An hour, in milliseconds.
+const HOUR: u64 = 60 * 60 * 1_000;
+
+/// How long a file that no log names is waited for at least, in milliseconds.
+const PATIENCE: u64 = vault::ALONE_PATIENCE.as_secs() * 1_000;
 
 /// A sync under way.
 pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Report, Trouble>> + Send>>;
@@ -45,6 +51,8 @@ pub(crate) struct Device {
     vault: Option<Vault>,
     connection: Arc<Mutex<Connection>>,
     is_full: Arc<AtomicBool>,
+    /// What its user wrote into the folder by hand, last at each place.
+    mine: BTreeMap<Locator, Bytes>,
     pub(crate) processes: Vec<Option<Process>>,
     backup: Option<Backup>,
     /// The working directory while it is not there.
@@ -68,6 +76,15 @@ pub(crate) struct Process {
     /// There was no space left at some time since.
     pub(crate) met_full: bool,
     hands: [Hands; 4],
+}
+
+/// When a process starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// As the oracle counts.
+    pub(crate) started: usize,
+    /// As those do who wait in a folder.
+    pub(crate) hours: u64,
 }
 
 /// A copy of a device that was put aside.
@@ -96,7 +113,7 @@ impl Device {
         let (files, state) = (storage(0), storage(1));
         let vault = match meeting {
             Meeting::Log => None,
-            Meeting::Vault => Some(Vault { home: storage(2), folder: storage(3) }),
+            Meeting::Vault => Some(Vault { home: storage(2), folder: storage(3).versioned_by_content() }),
         };
         Device::with(number, actor, processes, files, state, vault, is_full)
     }
@@ -104,6 +121,21 @@ impl Device {
     /// Returns its copy of the folder in which devices meet.
     pub(crate) fn folder(&self) -> Option<&Storage> {
         self.vault.as_ref().map(|vault| &vault.folder)
+    }
+
+    /// Lets its user write a plain file into the folder.
+    pub(crate) fn write_by_hand(&mut self, locator: &Locator, text: Bytes, how: Saving) {
+        if let Some(vault) = &self.vault {
+            vault.folder.save(locator, text.clone(), how);
+            self.mine.insert(locator.clone(), text);
+        }
+    }
+
+    /// Returns the files in the folder that are what its user wrote there.
+    fn mine(&self) -> BTreeSet<Locator> {
+        let there = self.folder().map(Storage::all).unwrap_or_default();
+        let is_mine = |(locator, text): &(&Locator, &Bytes)| there.get(*locator) == Some(*text);
+        self.mine.iter().filter(is_mine).map(|(locator, _)| locator.clone()).collect()
     }
 
     fn with(
@@ -125,6 +157,7 @@ impl Device {
             vault,
             connection,
             is_full,
+            mine: BTreeMap::new(),
             processes,
             backup: None,
             away: None,
@@ -291,10 +324,11 @@ impl Device {
         process: usize,
         seed: u64,
         wire: &Arc<Wire>,
-        started: usize,
+        now: Now,
         task: Task,
         deletions: Deletions,
     ) {
+        let Now { started, hours } = now;
         let number = self.number;
         let hands: [Hands; 4] = Default::default();
         let opened = (self.files.open(&hands[0]), self.state.open(&hands[1]));
@@ -304,7 +338,9 @@ impl Device {
         let vault =
             self.vault.as_ref().map(|vault| (vault.home.open(&hands[2]), vault.folder.open(&hands[3])));
         let ids = SeededIds { random: Mutex::new(stream(seed, Stream::Ids)) };
-        let clock = Jumping { random: AtomicU64::new(stream(seed, Stream::Clock).number()) };
+        let mine = Mine::These(self.mine());
+        let random = AtomicU64::new(stream(seed, Stream::Clock).number());
+        let clock = Jumping { random, hours: vault.as_ref().map(|_| hours) };
         let mut folding = stream(seed, Stream::Folding);
         let mut commits = || folding.between(1, MAX_INTERVAL) as u64;
         let (checkpoint_commits, segment_commits) = (commits(), commits());
@@ -321,18 +357,28 @@ impl Device {
             let mut bridge = Bridge::open(folder.clone(), home.clone(), &ids).await?;
             bridge.prepare(context).await?;
             let mut replica = Replica::open(files, state, Arc::new(Apart::new(home, folder)), &ids).await?;
-            let mut report = sync(&mut replica, context, Task::Sync).await?;
+            let mut report = replica.sync(context).await?;
             let carried = bridge.carry(context).await?;
-            if carried.taken > 0 || task != Task::Sync {
-                let second = sync(&mut replica, context, task).await?;
-                report.published += second.published;
-                report.taken += second.taken;
-                report.held = second.held;
-                report.waiting_deletions = second.waiting_deletions;
-                if second.published > 0 {
-                    bridge.carry(context).await?;
-                }
+            if carried.taken == 0 && task == Task::Sync {
+                return Ok(report);
             }
+            let origins = bridge.origins(context, mine).await?;
+            let known = Context { origins: &origins, ..context };
+            let first = if task == Task::Mirror { Task::Sync } else { task };
+            let second = sync(&mut replica, known, first).await?;
+            if second.published > 0 {
+                bridge.carry(context).await?;
+            }
+            if task == Task::Reconcile {
+                bridge.await_files(context, &second.awaited).await?;
+            }
+            if matches!(task, Task::Mirror | Task::Reconcile) {
+                replica.mirror(known).await?;
+            }
+            report.published += second.published;
+            report.taken += second.taken;
+            report.held = second.held;
+            report.waiting_deletions = second.waiting_deletions;
             Ok(report)
         };
         let met_full = self.is_full();
@@ -376,14 +422,20 @@ impl Ids for SeededIds {
     }
 }
 
-/// A clock that jumps: nothing may depend on it.
+/// A clock that jumps: nothing may depend on it, but for how long is waited in a folder, where it jumps within minutes.
 struct Jumping {
     random: AtomicU64,
+    /// What time it is in a folder.
+    hours: Option<u64>,
 }
 
 impl Clock for Jumping {
     fn now(&self) -> Timestamp {
         let number = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-        Timestamp(i64::try_from(number % 4_000_000_000_000).unwrap_or(0))
+        let milliseconds = match self.hours {
+            None => number % 4_000_000_000_000,
+            Some(hours) => hours * HOUR + number % (PATIENCE / 2),
+        };
+        Timestamp(i64::try_from(milliseconds).unwrap_or(0))
     }
 }

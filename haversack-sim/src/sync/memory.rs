@@ -68,6 +68,14 @@ pub(crate) struct Memory {
     locks: Arc<Mutex<BTreeSet<String>>>,
     /// Shared by all storages of a device.
     is_full: Arc<AtomicBool>,
+    versions: Versions,
+}
+
+/// What a version is told by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Versions {
+    Write,
+    Content,
 }
 
 impl Memory {
@@ -78,17 +86,31 @@ impl Memory {
             stamps: Mutex::default(),
             locks: Arc::default(),
             is_full,
+            versions: Versions::Write,
         })
+    }
+
+    /// Returns another storage with nothing in it, where a version is told by the content.
+    pub(crate) fn versioned_by_content(&self) -> Arc<Memory> {
+        let Memory { numbers, is_full, .. } = self;
+        let contents = InMemory::new();
+        let (numbers, is_full, versions) = (numbers.clone(), is_full.clone(), Versions::Content);
+        let (stamps, locks) = (Mutex::default(), Arc::default());
+        Arc::new(Memory { contents, numbers, stamps, locks, is_full, versions })
     }
 
     /// Returns another storage with nothing in it.
     pub(crate) fn empty(&self, is_full: Arc<AtomicBool>) -> Arc<Memory> {
-        Memory::new(self.numbers.clone(), is_full)
+        let empty = Memory::new(self.numbers.clone(), is_full);
+        match self.versions {
+            Versions::Write => empty,
+            Versions::Content => empty.versioned_by_content(),
+        }
     }
 
     /// Returns another storage with the same content, on which nobody holds a lock.
     pub(crate) fn copy(&self, is_full: Arc<AtomicBool>) -> Arc<Memory> {
-        let copy = Memory::new(self.numbers.clone(), is_full);
+        let copy = self.empty(is_full);
         for (locator, bytes) in self.all() {
             let _ = block_on(copy.write(&locator, bytes, Condition::Any)).expect("a copy of what was there");
         }
@@ -150,9 +172,33 @@ impl Memory {
     }
 
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
-        let written = self.contents.write(locator, bytes, condition).await?;
+        let version = Version::of_content(&bytes);
+        let condition = self.condition(locator, condition).await;
+        let mut written = self.contents.write(locator, bytes, condition).await?;
         self.stamp(written.version.clone(), None);
+        if self.versions == Versions::Content {
+            written.version = version;
+        }
         Ok(written)
+    }
+
+    async fn read(&self, locator: &Locator) -> Result<Object> {
+        let mut object = self.contents.read(locator).await?;
+        if self.versions == Versions::Content {
+            object.version = Version::of_content(&object.bytes);
+        }
+        Ok(object)
+    }
+
+    /// Returns the condition as the contents know it.
+    async fn condition(&self, locator: &Locator, condition: Condition) -> Condition {
+        match (condition, self.contents.read(locator).await) {
+            (Condition::Matches(version), Ok(there)) if self.versions == Versions::Content => {
+                let holds = version == Version::of_content(&there.bytes);
+                Condition::Matches(if holds { there.version } else { version })
+            }
+            (condition, _) => condition,
+        }
     }
 
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
@@ -169,7 +215,8 @@ impl Memory {
         let Some(Stamp { inode, tick }) = stamp else { return info };
         match self.numbers.outside {
             Outside::Versions => {
-                info.version = Some(Version::new(inode.to_string()));
+                // In a folder nobody knows the version without reading the content.
+                info.version = (self.versions == Versions::Write).then(|| Version::new(inode.to_string()));
                 info.fingerprint = Fingerprint::new(&[inode], i64::MIN);
             }
             Outside::Ticks => {
@@ -236,7 +283,7 @@ macro_rules! effect {
 impl Backend for Stepped {
     async fn read(&self, locator: &Locator) -> Result<Object> {
         moment().await;
-        self.storage.contents.read(locator).await
+        self.storage.read(locator).await
     }
 
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
@@ -294,7 +341,10 @@ impl Backend for Stepped {
     }
 
     async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
-        effect!(self.storage.contents.delete(locator, condition))
+        effect!(async {
+            let condition = self.storage.condition(locator, condition).await;
+            self.storage.contents.delete(locator, condition).await
+        })
     }
 
     async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {

@@ -277,7 +277,7 @@ impl Schedule {
             // A machine that is copied with its disk, inode by inode, writes as the same device.
             Meeting::Vault => {
                 let copies = swarm.copies && ground == Ground::Memory;
-                Swarm { forgery: false, mirror: false, copies, ..swarm }
+                Swarm { forgery: false, copies, ..swarm }
             }
         };
         let planned = |begins, random: &mut Random| Planned { begins, processes: random.between(1, 2) };
@@ -324,7 +324,9 @@ impl Schedule {
     pub fn may_show(&self, planted: Planted) -> bool {
         match planted {
             Planted::StaleStatTrusted => self.outside == Outside::Ticks && self.ground == Ground::Memory,
-            Planted::ForeignOverwritten => self.mirror == Mirror::On,
+            Planted::ForeignOverwritten | Planted::MergesAreNotAnnounced | Planted::StrangeIsAnEdit => {
+                self.mirror == Mirror::On
+            }
             _ => true,
         }
     }

@@ -39,6 +39,15 @@ impl Storage {
         Storage::Crashing(Crashing::new(seed, is_full))
     }
 
+    /// Lets a version be told by the content, as in a folder.
+    pub(crate) fn versioned_by_content(self) -> Storage {
+        match self {
+            Storage::Memory(memory) => Storage::Memory(memory.versioned_by_content()),
+            // It is so anyway.
+            Storage::Crashing(crashing) => Storage::Crashing(crashing),
+        }
+    }
+
     /// Returns another storage of the same sort with nothing in it.
     pub(crate) fn empty(&self, is_full: Arc<AtomicBool>) -> Storage {
         match self {

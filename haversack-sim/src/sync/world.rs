@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use haversack::sync::{Deletions, Report, Trouble};
+use haversack::sync::{Deletions, Mirror, Report, Trouble};
 use haversack_store::ErrorKind;
 
 use super::client::{Client, Whole};
 use super::crashing;
-use super::device::{Device, MAX_CALLS};
+use super::device::{Device, MAX_CALLS, Now};
 use super::failure::{Broken, Failure};
 use super::link::Wire;
 use super::memory::Numbers;
@@ -30,6 +30,9 @@ const MAX_LAST_EFFECTS: usize = 60;
 
 /// The most paths that a client carries at a time.
 const MAX_CARRIED: usize = 12;
+
+/// One in how many times that a client carries something it carries everything, and then there is time.
+const QUIET_HOURS: usize = 4;
 
 /// How a schedule ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +63,8 @@ pub(crate) struct World<'a> {
     done: Arc<Mutex<Vec<(usize, Edit)>>>,
     /// At the end somebody looks after every device and says that what is gone was meant to go.
     deletions: Deletions,
+    /// How long all of it has taken, for those who wait in a folder.
+    hours: u64,
 }
 
 impl<'a> World<'a> {
@@ -89,6 +94,7 @@ impl<'a> World<'a> {
             log,
             done: Arc::default(),
             deletions: Deletions::Cautious,
+            hours: 0,
         }
     }
 
@@ -149,6 +155,11 @@ impl<'a> World<'a> {
                 for _ in 0..random.between(1, MAX_CARRIED) {
                     self.carry_one(Whole::Sometimes, &mut random);
                 }
+                if self.schedule.mirror == Mirror::On && random.between(1, QUIET_HOURS) == 1 {
+                    self.carry_all(&mut random)?;
+                    self.hours += 1;
+                    self.note("an hour goes by in which everything arrives");
+                }
             }
             What::Arrive => {
                 if let Some(at) = self.wire.deliver_late(&mut stream(action.seed, Stream::Store)) {
@@ -196,7 +207,8 @@ impl<'a> World<'a> {
         if device.processes.get(process).is_none_or(Option::is_some) {
             return;
         }
-        device.start(process, seed, &self.wire, self.oracle.now(), task, self.deletions);
+        let now = Now { started: self.oracle.now(), hours: self.hours };
+        device.start(process, seed, &self.wire, now, task, self.deletions);
         let does = match task {
             Task::Sync => "syncs",
             Task::Compact => "syncs and compacts",

@@ -10,6 +10,8 @@
 //!   (`sync::mirror::an_old_object_is_no_edit`).
 //! - Nor is one that the log has had since this device read it: who is behind takes nothing in.
 //! - An edit is taken in once, whatever happens in between (`sync::mirror::an_edit_is_taken_in_once`).
+//! - What an edit lacks was taken out only if it is known what it was made from: what a sync client put in the place of a file, or made a copy
+//!   of, adds and takes nothing away (`vault::a_copy_takes_nothing_away`, `vault::what_took_the_place_of_a_file_takes_nothing_away`).
 //! - That an object is not there is no deletion (`sync::mirror::what_is_gone_from_the_mirror_comes_back`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +32,7 @@ use crate::frame::shown;
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::{self, Commit, layout};
 use crate::manifest::{Entry, Manifest};
+use crate::merge::{Rule, Side, merge};
 
 /// How often an object or the manifest is tried because another device writes it too.
 const MAX_TRIES: usize = 4;
@@ -39,6 +42,9 @@ const MAX_FOREIGN_BYTES: u64 = 256 * 1024 * 1024;
 
 /// How many positions are read at a time when the log is searched.
 pub(super) const SEARCHED_AT_ONCE: u64 = 64;
+
+/// What whoever changes the mirror is called.
+const THE_MIRROR: &str = "the mirror";
 
 /// What bringing the mirror up to date came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,7 +71,16 @@ struct Index {
 struct Edit {
     locator: Locator,
     bytes: Bytes,
-    base: Option<ContentHash>,
+    base: Base,
+}
+
+/// What an edit was made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Base {
+    /// This: what the edit lacks of it was taken out.
+    Known(Option<ContentHash>),
+    /// Something like this, as far as anybody can tell: what the edit lacks of it may never have been there.
+    Guessed(Option<Bytes>),
 }
 
 /// What became of one object.
@@ -392,7 +407,7 @@ impl Replica {
     ) -> Result<BTreeSet<Locator>, Trouble> {
         let mut mend = BTreeSet::new();
         let Index { manifest, .. } = self.index(context).await?;
-        let changed = self.changed_objects(context, &manifest, &mut mend, report).await?;
+        let (changed, copied) = self.changed_objects(context, &manifest, &mut mend, report).await?;
         if !changed.is_empty() && self.remote.at(context.patience, self.next().0).await?.is_some() {
             // Whoever committed that may have mirrored it: only once it was taken in can it be told from an edit.
             return Ok(mend);
@@ -400,6 +415,11 @@ impl Replica {
         let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
             // Nobody has committed anything yet: what lies there is simply new here.
             for (locator, bytes) in changed {
+                let hash = ContentHash::of(&bytes);
+                if context.origins.of(&locator, &hash) == Origin::Unclear {
+                    report.awaited.push((locator, hash));
+                    continue;
+                }
                 match self.files.write(&locator, bytes, Condition::Absent).await {
                     Ok(_) => report.foreign.push(locator),
                     Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => {}
@@ -420,9 +440,14 @@ impl Replica {
             }
             match context.origins.of(&locator, &hash) {
                 Origin::Ours => {}
+                // Where a sync client made a copy, it may have put something else here than what was here when the copy was made.
+                Origin::Edit if copied.contains(&locator) => {
+                    let base = Base::Guessed(self.most_like(context, &locator, &bytes).await?);
+                    edits.push(Edit { locator, bytes, base });
+                }
                 Origin::Edit => {
                     let base = manifest.entries.get(&locator).and_then(|entry| entry.hash);
-                    edits.push(Edit { locator, bytes, base });
+                    edits.push(Edit { locator, bytes, base: Base::Known(base) });
                 }
                 Origin::Unclear => report.awaited.push((locator, hash)),
             }
@@ -444,19 +469,30 @@ impl Replica {
         let mut bases = Vec::new();
         for Edit { locator, bytes, base } in edits {
             let hash = ContentHash::of(&bytes);
+            let (base, bytes) = match base {
+                Base::Known(base) => (base, bytes),
+                Base::Guessed(None) => (None, bytes),
+                Base::Guessed(Some(base)) => match with_all_of(&locator, &base, &bytes) {
+                    Some(all) if self.local(&locator).await?.is_some() => {
+                        (Some(self.state.keep(&base).await.map_err(Trouble::Local)?), all)
+                    }
+                    Some(_) | None => (None, bytes),
+                },
+            };
+            let theirs = ContentHash::of(&bytes);
             let brought = Brought {
                 log: log::State::empty(),
                 head: head.clone(),
                 touched: BTreeSet::new(),
                 odd: BTreeMap::new(),
-                contents: [(hash, bytes)].into(),
+                contents: [(theirs, bytes)].into(),
                 last: BTreeMap::new(),
-                devices: [(locator.clone(), "the mirror".to_owned())].into(),
+                devices: [(locator.clone(), THE_MIRROR.to_owned())].into(),
                 without_content: Elsewhere::Missing,
                 reach: Reach::End,
                 joined: None,
             };
-            self.mix(context, &locator, base, &hash, &brought, &mut work, report).await?;
+            self.mix(context, &locator, base, &theirs, &brought, &mut work, report).await?;
             let content = self.state.known.log.files().get(&locator).copied();
             bases.push(BaseLine {
                 elsewhere: self.state.known.elsewhere.get(&locator).copied(),
@@ -505,8 +541,15 @@ impl Replica {
             let hash = ContentHash::of(&bytes);
             let suspects = [(original.clone(), hash), (copy.clone(), hash)].into();
             let is_known = !self.known_to_log(context, suspects, Position::FIRST).await?.is_empty();
-            let origin = if is_known { Origin::Ours } else { context.origins.of(&original, &hash) };
+            let origin = match context.origins.of(&original, &hash) {
+                _ if is_known => Origin::Ours,
+                // It was waited for under its own name.
+                Origin::Unclear => context.origins.of(&copy, &hash),
+                origin => origin,
+            };
             match origin {
+                // As long as it is not known what took its place, it shows that this was not made from it.
+                Origin::Ours if report.awaited.iter().any(|(awaited, _)| *awaited == original) => continue,
                 Origin::Ours => {}
                 Origin::Unclear => {
                     report.awaited.push((copy, hash));
@@ -540,10 +583,7 @@ impl Replica {
         }
         self.rounds(context, Sending::All, report).await?;
         // What it was made from the client does not tell.
-        let base = match self.most_like(context, original, &bytes).await? {
-            Some(base) => Some(self.state.keep(&base).await.map_err(Trouble::Local)?),
-            None => None,
-        };
+        let base = Base::Guessed(self.most_like(context, original, &bytes).await?);
         let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
             return Ok(());
         };
@@ -553,14 +593,15 @@ impl Replica {
         self.rounds(context, Sending::All, report).await
     }
 
-    /// Returns the objects that hold something else than the manifest and the log say, and notes those that are not there.
+    /// Returns the objects that hold something else than the manifest and the log say, and those of which a sync client made copies; notes
+    /// those that are not there.
     async fn changed_objects(
         &self,
         context: Context<'_>,
         manifest: &Manifest,
         mend: &mut BTreeSet<Locator>,
         report: &mut Report,
-    ) -> Result<Vec<(Locator, Bytes)>, Trouble> {
+    ) -> Result<(Vec<(Locator, Bytes)>, BTreeSet<Locator>), Trouble> {
         let list = || async {
             let mut infos = Vec::new();
             let mut odd = Vec::new();
@@ -577,8 +618,8 @@ impl Replica {
         report.odd.extend(odd.into_iter().map(|odd| (odd.shown, odd.why)));
         let there: BTreeSet<&Locator> = infos.iter().map(|info| &info.locator).collect();
         let names: Vec<Locator> = infos.iter().map(|info| info.locator.clone()).collect();
-        let copies: BTreeSet<Locator> =
-            context.origins.copies(&names).into_iter().map(|(copy, _)| copy).collect();
+        let (copies, copied): (BTreeSet<Locator>, BTreeSet<Locator>) =
+            context.origins.copies(&names).into_iter().unzip();
         mend.extend(manifest.entries.keys().filter(|locator| !there.contains(locator)).cloned());
         let mut changed = Vec::new();
         for info in infos {
@@ -603,8 +644,15 @@ impl Replica {
                 changed.push((info.locator, at.bytes));
             }
         }
-        Ok(changed)
+        Ok((changed, copied))
     }
+}
+
+/// Returns an edit with everything that something had which it may not have been made from; `None` if there is no such text.
+fn with_all_of(locator: &Locator, base: &Bytes, edit: &Bytes) -> Option<Bytes> {
+    let side = |bytes| Side { bytes, device: THE_MIRROR };
+    let merged = merge(Rule::of(locator, [&base[..], &edit[..]]), None, side(base), side(edit));
+    merged.copy.is_none().then_some(merged.bytes)
 }
 
 /// Tells whether what became of a write can only be seen by looking.

@@ -69,7 +69,7 @@ pub enum Planted {
     MergesAreCommits,
     /// In a vault: half an entry is taken for one that changes nothing.
     HalfIsRead,
-    /// In a vault: what merges came to is put into the folder without a word.
+    /// In a vault: what merges came to is put into the folder without a word: a test of its own finds it, schedules hardly do.
     MergesAreNotAnnounced,
     /// In a vault: a plain file that no log names is taken for an edit at once.
     StrangeIsAnEdit,
@@ -107,13 +107,12 @@ impl Planted {
     ];
 
     /// Every mistake that schedules over a vault are to find.
-    pub const IN_A_VAULT: [Planted; 7] = [
+    pub const IN_A_VAULT: [Planted; 6] = [
         Planted::SeenIsEverything,
         Planted::GapsAreRead,
         Planted::NoCommonStart,
         Planted::MergesAreCommits,
         Planted::HalfIsRead,
-        Planted::MergesAreNotAnnounced,
         Planted::StrangeIsAnEdit,
     ];
 }

@@ -2,8 +2,9 @@
 //!
 //! A file that arrives looks like one that somebody edits. What a device puts into the folder is in its log, or announced there; but the
 //! file may arrive before the log does. So a content that no log names is waited for: until a log names it, until somebody says that it is
-//! theirs, or until it has lain there for a while in which everything else arrived ([`PATIENCE`]). If there is only one device, there is nobody
-//! to wait for. Time decides only how long is waited, never which of two contents is the newer one.
+//! theirs, or until it has lain there for a while in which everything else arrived ([`PATIENCE`]). If there is only one device, the wait is
+//! short ([`ALONE_PATIENCE`]): another one may just be arriving, its files before its log. Time decides only how long is waited, never which of
+//! two contents is the newer one.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
@@ -21,6 +22,9 @@ use crate::sync::{Context, Origin, Origins, Trouble};
 
 /// How long a file that no log names is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
+/// How long it is waited for where nobody else has a log.
+pub const ALONE_PATIENCE: Duration = Duration::from_secs(60);
 
 const KIND: &str = "awaited";
 const VERSION: u32 = 1;
@@ -43,8 +47,6 @@ pub enum Mine {
 pub struct FolderOrigins {
     named: HashSet<(Locator, ContentHash)>,
     mine: Mine,
-    /// Nobody else has a log here.
-    is_alone: bool,
     /// What was waited for before, and since when.
     awaited: BTreeMap<(Locator, ContentHash), Timestamp>,
     /// What came before this was waited for long enough.
@@ -65,7 +67,7 @@ impl Origins for FolderOrigins {
         };
         if self.named.contains(&(locator.clone(), *hash)) {
             Origin::Ours
-        } else if self.is_alone || is_mine() || waited() || has(Planted::StrangeIsAnEdit) {
+        } else if is_mine() || waited() || has(Planted::StrangeIsAnEdit) {
             Origin::Edit
         } else {
             Origin::Unclear
@@ -87,11 +89,11 @@ impl Bridge {
         let awaited = load(&*self.home).await?;
         let logs = &self.read().await?.logs;
         let is_all_read = available(logs) == heads;
-        let patience = i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX);
+        let patience = if logs.replicas().is_subset(&own) { ALONE_PATIENCE } else { PATIENCE };
+        let patience = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX);
         Ok(FolderOrigins {
             named: logs.contents(&heads).collect(),
             mine,
-            is_alone: logs.replicas().is_subset(&own),
             awaited,
             long_ago: is_all_read.then(|| Timestamp(context.clock.now().0.saturating_sub(patience))),
             machines: logs.devices().map(str::to_owned).collect(),

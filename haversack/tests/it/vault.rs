@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use futures_lite::future::block_on;
 use haversack::clock::Clock;
-use haversack::ids::{Ids, Timestamp};
+use haversack::ids::{ContentHash, Ids, Timestamp};
 use haversack::store::{Apart, Backend, BackendExt, Bytes, Condition, InMemory, Locator};
-use haversack::sync::{Author, Context, Replica, Trouble};
-use haversack::vault::{Bridge, Carriage, Entry};
+use haversack::sync::{Author, Context, Mirror, Replica, Report, Trouble};
+use haversack::vault::{Bridge, Carriage, Entry, Mine};
 
 /// Ids that nobody gets twice.
 struct Counting(std::sync::atomic::AtomicU64);
@@ -21,11 +21,12 @@ impl Ids for Counting {
     }
 }
 
-struct Stopped;
+/// A clock that stands still, so many minutes after the beginning.
+struct Stopped(i64);
 
 impl Clock for Stopped {
     fn now(&self) -> Timestamp {
-        Timestamp(1_789_000_000_000)
+        Timestamp(1_789_000_000_000 + self.0 * 60_000)
     }
 }
 
@@ -69,7 +70,7 @@ impl Device {
     /// Syncs; returns what was carried.
     fn sync(&self) -> Result<Carriage, Trouble> {
         let author = Author { device: self.name.to_owned(), agent: None, session: None };
-        let context = Context::new(&Stopped, &self.ids, &author);
+        let context = Context::new(&Stopped(0), &self.ids, &author);
         block_on(async {
             let mut bridge = Bridge::open(self.folder.clone(), self.home.clone(), &self.ids).await?;
             bridge.prepare(context).await?;
@@ -82,6 +83,41 @@ impl Device {
             bridge.carry(context).await?;
             Ok(carried)
         })
+    }
+
+    /// Looks at every plain file in the folder too, some minutes after the beginning.
+    fn look(&self, mine: Mine, minutes: i64) -> Report {
+        let author = Author { device: self.name.to_owned(), agent: None, session: None };
+        let clock = Stopped(minutes);
+        let context = Context::new(&clock, &self.ids, &author);
+        let looked = block_on(async {
+            let mut bridge = Bridge::open(self.folder.clone(), self.home.clone(), &self.ids).await?;
+            bridge.prepare(context).await?;
+            let remote = Arc::new(Apart::new(self.home.clone(), self.folder.clone()));
+            let mut replica =
+                Replica::open(self.files.clone(), self.state.clone(), remote, &self.ids).await?;
+            replica.sync(context).await?;
+            bridge.carry(context).await?;
+            let origins = bridge.origins(context, mine).await?;
+            let known = Context { origins: &origins, ..context };
+            let report = replica.reconcile(known, Mirror::On).await?;
+            bridge.carry(context).await?;
+            bridge.await_files(context, &report.awaited).await?;
+            Ok::<Report, Trouble>(report)
+        });
+        looked.expect("looked at")
+    }
+
+    /// Lets a plain file lie in the folder.
+    fn put(&self, key: &str, text: &str) {
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        let _ = block_on(self.folder.write(&at(key), bytes, Condition::Any)).expect("written");
+    }
+
+    /// Returns the plain files in the folder.
+    fn plain(&self) -> Vec<String> {
+        let all = block_on(self.folder.list_all(&Locator::root())).expect("listed").into_iter();
+        all.filter(|locator| !locator.is_reserved()).map(|locator| locator.to_string()).collect()
     }
 
     fn in_folder(&self) -> Vec<Locator> {
@@ -212,4 +248,125 @@ fn another_store_is_not_written_to() {
     let before = stranger.in_folder();
     assert!(matches!(swapped.sync(), Err(Trouble::OtherStore { .. })));
     assert_eq!(stranger.in_folder(), before);
+}
+
+/// What was read once is kept at home: what the folder loses is no deletion, and what is ours is written there again.
+#[test]
+fn a_folder_that_loses_logs_changes_nothing() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    for round in 0..3 {
+        laptop.write("notes/lamp.md", &format!("- lit {round} times\n"));
+        desk.write("notes/oil.md", &format!("- {round} barrels\n"));
+        for device in [&laptop, &desk] {
+            device.sync().expect("synced");
+            both_ways(&laptop, &desk);
+        }
+    }
+    laptop.sync().expect("synced");
+    let is_log = |locator: &&Locator| locator.as_str().contains("/log/");
+    let texts = || [laptop.text("notes/lamp.md"), laptop.text("notes/oil.md")];
+    let (before, logs) = (texts(), laptop.in_folder());
+    let logs: Vec<Locator> = logs.iter().filter(is_log).cloned().collect();
+    let by_laptop = |locator: &&Locator| {
+        let bytes = block_on(desk.folder.read(locator)).expect("read").bytes;
+        Entry::decode(&bytes).expect("an entry").commit.is_some_and(|commit| commit.device == "laptop")
+    };
+    let own: Vec<Locator> = logs.iter().filter(by_laptop).cloned().collect();
+    assert!(!own.is_empty() && own.len() < logs.len());
+    // First it goes back by one entry of each, then all of them are gone.
+    for lost in [vec![&own[own.len() - 1], &logs[0]], logs.iter().collect()] {
+        for locator in lost {
+            drop(block_on(laptop.folder.delete(locator, Condition::Any)));
+        }
+        let carried = laptop.sync().expect("synced");
+        assert_eq!((texts(), carried.taken), (before.clone(), 0));
+        let there = laptop.in_folder();
+        assert!(own.iter().all(|locator| there.contains(locator)), "{there:?}");
+    }
+    both_ways(&laptop, &desk);
+    assert_eq!(laptop.sync().expect("synced").taken, 0);
+    assert_eq!(texts(), before);
+}
+
+/// A conflict copy need not have been made from anything that is known: it adds, and takes nothing away.
+#[test]
+fn a_copy_takes_nothing_away() {
+    let laptop = Device::new("laptop", 0);
+    laptop.write("notes.md", "# Lighthouse\n- from the laptop\n");
+    laptop.look(Mine::Nothing, 0);
+    laptop.put("notes (a teammate's conflicted copy 2026-11-16).md", "# Lighthouse\n- from the desk\n");
+    laptop.look(Mine::Everything, 0);
+    let text = laptop.text("notes.md").expect("there");
+    assert!(text.contains("- from the laptop\n") && text.contains("- from the desk\n"), "{text}");
+    assert_eq!(laptop.plain(), ["notes.md"]);
+}
+
+/// Where a client made a copy of our file and put another one in its place, that one was not made from ours.
+#[test]
+fn what_took_the_place_of_a_file_takes_nothing_away() {
+    let laptop = Device::new("laptop", 0);
+    laptop.write("notes.md", "# Lighthouse\n- from the laptop\n");
+    laptop.look(Mine::Nothing, 0);
+    laptop.put("notes 2.md", "# Lighthouse\n- from the laptop\n");
+    laptop.put("notes.md", "# Lighthouse\n- from the desk\n");
+    // Nobody can tell yet what it is: as long as that is so, the copy stays.
+    assert_eq!(laptop.look(Mine::Nothing, 0).awaited.len(), 1);
+    assert_eq!(laptop.plain(), ["notes 2.md", "notes.md"]);
+    laptop.look(Mine::Nothing, 2);
+    let text = laptop.text("notes.md").expect("there");
+    assert!(text.contains("- from the laptop\n") && text.contains("- from the desk\n"), "{text}");
+    assert_eq!(laptop.plain(), ["notes.md"]);
+    // Without a copy it was made from what was there.
+    laptop.put("notes.md", "# Lighthouse\n- from the desk\n");
+    laptop.look(Mine::These([at("notes.md")].into()), 2);
+    assert_eq!(laptop.text("notes.md").as_deref(), Some("# Lighthouse\n- from the desk\n"));
+}
+
+/// A strange file is waited for, a copy too: a quarter of an hour, or a minute where nobody else was seen.
+#[test]
+fn what_is_waited_for_is_taken_in_at_last() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    laptop.write("notes.md", "- from the laptop\n");
+    laptop.look(Mine::Nothing, 0);
+    laptop.put("new.md", "- from somewhere\n");
+    assert_eq!(laptop.look(Mine::Nothing, 0).awaited.len(), 1);
+    assert_eq!(laptop.text("new.md"), None);
+    laptop.look(Mine::Nothing, 1);
+    assert_eq!(laptop.text("new.md").as_deref(), Some("- from somewhere\n"));
+    carry(&laptop, &desk);
+    desk.write("oil.md", "- low\n");
+    desk.sync().expect("synced");
+    carry(&desk, &laptop);
+    let copy = "notes.sync-conflict-20261116-101112-ABCDEFG.md";
+    laptop.put(copy, "- from a copy\n");
+    for (minutes, is_awaited) in [(2, true), (16, true), (17, false)] {
+        let report = laptop.look(Mine::Nothing, minutes);
+        assert_eq!(!report.awaited.is_empty(), is_awaited, "{minutes}");
+        assert_eq!(laptop.plain().contains(&copy.to_owned()), is_awaited, "{minutes}");
+    }
+    assert!(laptop.text("notes.md").expect("there").contains("- from a copy\n"));
+}
+
+/// What merges come to is in the log before it is in the folder: nobody takes it for an edit.
+#[test]
+fn what_merges_come_to_is_announced() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    laptop.write("notes.md", "- the lamp is lit\n");
+    laptop.sync().expect("synced");
+    carry(&laptop, &desk);
+    desk.sync().expect("synced");
+    carry(&desk, &laptop);
+    laptop.write("notes.md", "- the lamp is lit\n- from the laptop\n");
+    desk.write("notes.md", "- from the desk\n- the lamp is lit\n");
+    laptop.sync().expect("synced");
+    carry(&laptop, &desk);
+    desk.sync().expect("synced");
+    let text = desk.text("notes.md").expect("there");
+    let merged = (at("notes.md"), ContentHash::of(text.as_bytes()));
+    let shown =
+        desk.in_folder().into_iter().filter(|locator| locator.as_str().contains("/log/")).any(|locator| {
+            let bytes = block_on(desk.folder.read(&locator)).expect("read").bytes;
+            Entry::decode(&bytes).expect("an entry").shown.contains(&merged)
+        });
+    assert!(shown, "{text}");
 }

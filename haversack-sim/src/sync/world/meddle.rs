@@ -8,8 +8,10 @@ use haversack::log::{Checkpoint, Commit, FileState, Place, StateMark};
 use haversack_store::{Bytes, Locator};
 
 use super::World;
-use crate::sync::schedule::{Action, Stream, stream};
+use crate::sync::device::Device;
+use crate::sync::schedule::{Action, Meeting, Stream, stream};
 use crate::sync::sheet::Wish;
+use crate::sync::storage::Saving;
 use crate::sync::unit::{MEDDLER, unit, units};
 
 impl World<'_> {
@@ -18,7 +20,15 @@ impl World<'_> {
         let mut random = stream(action.seed, Stream::Users);
         let sheet = self.schedule.sheets.pick(&mut random);
         let locator = Locator::parse(sheet.path).expect("a plain name");
-        let there = self.wire.all(&locator).into_iter().find(|(other, _)| *other == locator);
+        let writer = self.writer(&locator, action);
+        let there = match (self.schedule.meeting, &writer) {
+            (Meeting::Log, _) => self.wire.all(&locator).into_iter().find(|(other, _)| *other == locator),
+            (Meeting::Vault, None) => return,
+            (Meeting::Vault, Some(number)) => {
+                let folder = self.devices.get(number).and_then(Device::folder);
+                folder.and_then(|folder| folder.all().remove_entry(&locator))
+            }
+        };
         let text = there.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         let unit = unit(action.number, MEDDLER);
         let Some(draft) = sheet.edit(Wish::Add, Some(&text), &unit, &mut random) else { return };
@@ -27,8 +37,32 @@ impl World<'_> {
             self.oracle.said_about(sheet.path, about, &unit, &draft.removed);
         }
         self.oracle.carried(sheet.path, units(&draft.text));
-        self.note(format!("somebody adds {unit} to {} in the mirror", sheet.path));
-        self.wire.put(&locator, Bytes::from(draft.text), &mut random);
+        let text = Bytes::from(draft.text);
+        match writer {
+            None => {
+                self.note(format!("somebody adds {unit} to {} in the mirror", sheet.path));
+                self.wire.put(&locator, text, &mut random);
+            }
+            Some(number) => {
+                self.note(format!("{number}: adds {unit} to {} in the folder", sheet.path));
+                let how = if random.coin() { Saving::InPlace } else { Saving::Replacing };
+                if let Some(device) = self.devices.get_mut(&number) {
+                    device.write_by_hand(&locator, text, how);
+                }
+            }
+        }
+    }
+
+    /// Returns the device whose user writes a plain file into its copy of the folder: if there is room, and the file is there whole or not
+    /// at all.
+    fn writer(&self, locator: &Locator, action: Action) -> Option<usize> {
+        if self.schedule.meeting == Meeting::Log {
+            return None;
+        }
+        let last = self.schedule.devices.len().checked_sub(1)?;
+        let number = stream(action.seed, Stream::Store).between(0, last);
+        let device = self.devices.get(&number)?;
+        (!device.is_full() && !self.client.has_half(number, locator)).then_some(number)
     }
 
     /// Puts a checkpoint there that is whole, but not the state after its commit.

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use haversack::log::{Carried, Commit, What as Change};
 use haversack::sync::{Deletions, Mirror};
 use haversack::vault::Entry;
+use haversack::vault::copies::conflict_copy;
 use haversack_store::Locator;
 
 use super::{Ended, Whole, World};
 use crate::random::Random;
 use crate::sync::failure::{Broken, Failure};
 use crate::sync::oracle::There;
-use crate::sync::schedule::{Stream, Task, stream};
+use crate::sync::schedule::{Meeting, Stream, Task, stream};
 use crate::sync::unit::units_of;
 
 /// More effects than a sync makes.
@@ -19,6 +20,9 @@ const MAX_EFFECTS: usize = 100_000;
 
 /// How many rounds of syncs all devices need at most when nothing goes wrong any more.
 const MAX_ROUNDS: usize = 3;
+
+/// How many rounds all devices need at most in a folder until every file in it is theirs or was waited for.
+const MAX_FOLDER_ROUNDS: usize = 4;
 
 impl World<'_> {
     /// Lets everything calm down and looks at what there is.
@@ -87,7 +91,7 @@ impl World<'_> {
     }
 
     /// Lets the client carry everything.
-    fn carry_all(&mut self, random: &mut Random) -> Result<(), Failure> {
+    pub(super) fn carry_all(&mut self, random: &mut Random) -> Result<(), Failure> {
         for _ in 0..MAX_EFFECTS {
             if !self.carry_one(Whole::Always, random) {
                 return Ok(());
@@ -108,12 +112,22 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Lets one device look at everything, if there is a mirror.
+    /// Lets one device look at everything, if there is a mirror; in a folder all of them, hour by hour.
     fn reconcile(&mut self, numbers: &[usize], random: &mut Random) -> Result<(), Failure> {
-        match (self.schedule.mirror, numbers.first()) {
-            (Mirror::On, Some(first)) => self.run(*first, Task::Reconcile, random),
-            _ => Ok(()),
+        if self.schedule.mirror == Mirror::Off {
+            return Ok(());
         }
+        if self.schedule.meeting == Meeting::Log {
+            return numbers.first().map_or(Ok(()), |first| self.run(*first, Task::Reconcile, random));
+        }
+        for _ in 0..MAX_FOLDER_ROUNDS {
+            self.hours += 1;
+            for number in numbers {
+                self.carry_all(random)?;
+                self.run(*number, Task::Reconcile, random)?;
+            }
+        }
+        self.carry_all(random)
     }
 
     /// Makes sure that the plain objects are what the devices have.
@@ -121,17 +135,26 @@ impl World<'_> {
         if self.schedule.mirror == Mirror::Off || self.devices.is_empty() {
             return Ok(());
         }
-        let all = self.wire.all(&Locator::root()).into_iter();
-        let plain: BTreeMap<String, String> = all
-            .filter(|(locator, _)| !locator.is_reserved())
-            .map(|(locator, bytes)| (locator.to_string(), String::from_utf8_lossy(&bytes).into_owned()))
-            .collect();
-        match plain == *files {
-            true => Ok(()),
-            false => {
-                Err(Broken::NotConverged.because(format!("the mirror has {plain:?}, devices have {files:?}")))
+        let folders =
+            self.devices.values().filter_map(|device| Some((device.number, device.folder()?.all())));
+        let shown = match self.schedule.meeting {
+            Meeting::Log => vec![("the mirror".to_owned(), self.wire.all(&Locator::root()))],
+            Meeting::Vault => folders
+                .map(|(number, all)| (format!("the folder of device {number}"), all.into_iter().collect()))
+                .collect(),
+        };
+        for (name, all) in shown {
+            let plain: BTreeMap<String, String> = all
+                .into_iter()
+                .filter(|(locator, _)| !locator.is_reserved())
+                .map(|(locator, bytes)| (locator.to_string(), String::from_utf8_lossy(&bytes).into_owned()))
+                .collect();
+            if plain != *files {
+                let why = format!("{name} has {plain:?}, devices have {files:?}");
+                return Err(Broken::NotConverged.because(why));
             }
         }
+        Ok(())
     }
 
     /// Returns what is in the log, to be read.
@@ -172,10 +195,15 @@ fn there(files: &BTreeMap<String, String>) -> There {
     there
 }
 
-/// Returns the file beside which a copy lies: `sketch.bin` for `sketch.conflict-1a2b3c4d.bin`.
+/// Returns the file beside which a copy lies: `sketch.bin` for `sketch.conflict-1a2b3c4d.bin`, or for what a sync client calls a copy of it
+/// and nobody could tell from a file of that name.
 fn original(path: &str) -> Option<String> {
-    let (stem, rest) = path.split_once(".conflict-")?;
-    Some(format!("{stem}{}", rest.get(8..)?))
+    if let Some((stem, rest)) = path.split_once(".conflict-") {
+        return Some(format!("{stem}{}", rest.get(8..)?));
+    }
+    let at = path.rfind('/').map_or(0, |slash| slash + 1);
+    let copy = conflict_copy(&path[at..])?;
+    Some(format!("{}{}", &path[..at], original(&copy.original).unwrap_or(copy.original)))
 }
 
 fn log() -> Locator {
