@@ -7,7 +7,7 @@ use futures_lite::StreamExt;
 use haversack::ids::ContentHash;
 use haversack::kind::Kinds;
 use haversack::remember::fingerprint;
-use haversack::store::{Backend, EntryKind, ErrorKind, Fingerprint, Locator, Result};
+use haversack::store::{Backend, EntryKind, ErrorKind, Fingerprint, Info, Locator, Object, Result, block_on};
 
 use crate::search::{Words, rank};
 use crate::{Hit, Query, Recalled};
@@ -20,6 +20,10 @@ const MAX_TOTAL_BYTES: u64 = 64 * 1024 * 1024;
 
 /// How much is kept between two looks; the rest is read again.
 const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
+
+/// How many threads read at once, and how many files are worth one.
+const MAX_READERS: usize = 4;
+const WORTH_A_READER: usize = 32;
 
 /// The texts of a memory as they were last seen.
 #[derive(Debug, Default)]
@@ -40,12 +44,45 @@ struct Kept {
     seen: bool,
 }
 
+impl Kept {
+    /// Returns what it says, whatever the white space.
+    fn says(&mut self) -> Option<ContentHash> {
+        if self.says.is_none() {
+            self.says = self.text.as_deref().map(fingerprint);
+        }
+        self.says
+    }
+}
+
 /// What is not in a look.
 #[derive(Debug, Default)]
 struct LeftOut {
     unread: Vec<Locator>,
     looked_through: usize,
     total_bytes: u64,
+}
+
+impl LeftOut {
+    fn count(&mut self, text: &str) {
+        self.looked_through += 1;
+        self.total_bytes += text.len() as u64;
+    }
+}
+
+/// Reads files, several at a time if they are many.
+fn read_all(files: &dyn Backend, infos: &[Info]) -> Vec<Result<Object>> {
+    let read = |infos: &[Info]| -> Vec<Result<Object>> {
+        infos.iter().map(|info| block_on(files.read(&info.locator))).collect()
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_READERS);
+    let share = infos.len().div_ceil(threads);
+    if share < WORTH_A_READER {
+        return read(infos);
+    }
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = infos.chunks(share).map(|infos| scope.spawn(move || read(infos))).collect();
+        readers.into_iter().flat_map(|reader| reader.join().expect("reading does not panic")).collect()
+    })
 }
 
 impl Shelf {
@@ -95,8 +132,8 @@ impl Shelf {
     ) -> Result<Option<Locator>> {
         let wanted = fingerprint(text);
         let _ = self.each(files, within, |_, _| {}).await?;
-        let mut below = self.texts.iter().filter(|(locator, _)| locator.is_within(within));
-        Ok(below.find(|(_, kept)| kept.says == Some(wanted)).map(|(locator, _)| locator.clone()))
+        let mut below = self.texts.iter_mut().filter(|(locator, _)| locator.is_within(within));
+        Ok(below.find_map(|(locator, kept)| (kept.says() == Some(wanted)).then(|| locator.clone())))
     }
 
     /// Looks at every text below `within`, reading only what may have changed.
@@ -111,40 +148,39 @@ impl Shelf {
         let mut pages = files.scan(within, None);
         self.texts.values_mut().for_each(|kept| kept.seen = false);
         while let Some(page) = pages.next().await {
-            let page = page?;
-            for info in page.infos.into_iter().filter(|info| info.kind == EntryKind::File) {
-                let settled = info.fingerprint.is_settled(&mark).then_some(info.fingerprint);
+            let mut unknown = Vec::new();
+            for info in page?.infos.into_iter().filter(|info| info.kind == EntryKind::File) {
                 if let Some(kept) = self.texts.get_mut(&info.locator)
                     && kept.settled == Some(info.fingerprint)
                     && (kept.text.is_some() || kept.says.is_none())
                 {
                     kept.seen = true;
                     if let Some(text) = &kept.text {
-                        left_out.looked_through += 1;
-                        left_out.total_bytes += text.len() as u64;
+                        left_out.count(text);
                         look(&info.locator, text);
                     }
-                    continue;
-                }
-                if info.size_bytes > MAX_FILE_BYTES || left_out.total_bytes > MAX_TOTAL_BYTES {
+                } else if info.size_bytes > MAX_FILE_BYTES || left_out.total_bytes > MAX_TOTAL_BYTES {
                     left_out.unread.push(info.locator);
-                    continue;
+                } else {
+                    unknown.push(info);
                 }
-                let bytes = match files.read(&info.locator).await {
+            }
+            for (info, read) in unknown.iter().zip(read_all(files, &unknown)) {
+                let bytes = match read {
                     Ok(object) => object.bytes,
                     Err(error) if error.kind() == ErrorKind::NotFound => continue,
                     Err(_) => {
-                        left_out.unread.push(info.locator);
+                        left_out.unread.push(info.locator.clone());
                         continue;
                     }
                 };
                 let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0'));
                 if let Some(text) = text {
-                    left_out.looked_through += 1;
-                    left_out.total_bytes += text.len() as u64;
+                    left_out.count(text);
                     look(&info.locator, text);
                 }
-                self.keep(info.locator, settled, text, info.modified);
+                let settled = info.fingerprint.is_settled(&mark).then_some(info.fingerprint);
+                self.keep(info.locator.clone(), settled, text, info.modified);
             }
         }
         let is_gone = |locator: &Locator, kept: &Kept| !kept.seen && locator.is_within(within);
@@ -161,8 +197,9 @@ impl Shelf {
         text: Option<&str>,
         modified: Option<SystemTime>,
     ) {
-        let says = text.map(fingerprint);
         let is_room = self.kept_bytes + text.map_or(0, str::len) <= MAX_KEPT_BYTES;
+        // What is kept can be asked later.
+        let says = text.filter(|_| !is_room).map(fingerprint);
         let text: Option<Box<str>> = text.filter(|_| is_room).map(Box::from);
         self.kept_bytes += text.as_deref().map_or(0, str::len);
         self.texts.insert(locator, Kept { settled, text, says, modified, seen: true });
