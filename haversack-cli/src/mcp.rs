@@ -207,8 +207,8 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompts::get(&request.name, request.arguments.as_ref(), self.desk.place())
-            .map(GetPromptResponse::from)
+        let got = move |desk: &Desk| prompts::get(&request.name, request.arguments.as_ref(), &desk.place());
+        self.aside(got).await?.map(GetPromptResponse::from)
     }
 
     async fn list_resources(
@@ -251,11 +251,17 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         resources::locate(&request.uri)?;
-        let mut subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = subscribed.is_none();
-        subscribed.get_or_insert_default().insert(request.uri);
+        let is_first = {
+            let mut subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_first = subscribed.is_none();
+            subscribed.get_or_insert_default().insert(request.uri);
+            is_first
+        };
         if is_first {
-            tokio::spawn(watch::tell(self.desk.clone(), Arc::downgrade(&self.subscribed), context.peer));
+            // Before the answer: what changes after it is told.
+            let before = watch::look(&self.desk).await;
+            let subscribed = Arc::downgrade(&self.subscribed);
+            tokio::spawn(watch::tell(self.desk.clone(), before, subscribed, context.peer));
         }
         Ok(())
     }

@@ -52,7 +52,8 @@ impl Write for Captured {
 impl Ui {
     /// Returns the process's own streams.
     pub(crate) fn terminal() -> Ui {
-        Ui { out: Box::new(io::stdout().lock()), err: Box::new(io::stderr()) }
+        // Not locked: a server answers from another thread while this one waits.
+        Ui { out: Box::new(io::stdout()), err: Box::new(io::stderr()) }
     }
 
     /// Returns streams that go nowhere, and what was written to both of them.

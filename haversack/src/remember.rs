@@ -211,7 +211,8 @@ fn slug(name: &str, kind: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use haversack_store::{Backend, BackendExt, Condition, InMemory, block_on};
+    use futures_lite::future::block_on;
+    use haversack_store::{Backend, BackendExt, Condition, InMemory};
 
     use super::*;
 

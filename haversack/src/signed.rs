@@ -124,7 +124,8 @@ impl Signatures {
 
 #[cfg(test)]
 mod tests {
-    use haversack_store::{InMemory, block_on};
+    use futures_lite::future::block_on;
+    use haversack_store::InMemory;
 
     use super::*;
 

@@ -25,10 +25,16 @@ enum Source {
     PythonModule { package: &'static str, module: &'static str },
     /// A package for Python that brings a program along.
     PythonProgram { package: &'static str },
-    /// A package for Node, and the script in it that is run.
+    /// A package for Node, in a directory of its own, and the script in it that is run.
     Node { package: &'static str, script: &'static str },
     /// A package for Node that brings a program along, in a package of its own for each system.
     NodeProgram { package: &'static str, program: &'static str },
+    /// A package for Python that scripts of ours use: what is started is Python itself.
+    PythonLibrary { package: &'static str },
+    /// A package for a young Node that scripts of ours use: what is started is Node itself.
+    NodeLibrary { package: &'static str },
+    /// The same for a young Node.
+    YoungNode { package: &'static str, script: &'static str },
 }
 
 /// A program, pinned.
@@ -39,7 +45,7 @@ struct Tool {
 }
 
 /// What the tests need.
-const FOR_TESTS: [Tool; 2] = [
+const FOR_TESTS: [Tool; 7] = [
     Tool {
         name: "moto_server",
         version: "5.2.5",
@@ -49,6 +55,30 @@ const FOR_TESTS: [Tool; 2] = [
         name: "azurite",
         version: "3.35.0",
         source: Source::Node { package: "azurite", script: "dist/src/blob/main.js" },
+    },
+    Tool { name: "mcp_python", version: "2.3.0", source: Source::PythonLibrary { package: "mcp" } },
+    Tool {
+        name: "mcp_typescript",
+        version: "2.4.0",
+        source: Source::NodeLibrary { package: "@modelcontextprotocol/client" },
+    },
+    Tool {
+        name: "mcp_typescript_1",
+        version: "1.32.2",
+        source: Source::NodeLibrary { package: "@modelcontextprotocol/sdk" },
+    },
+    Tool {
+        name: "mcp_inspector",
+        version: "2.12.0",
+        source: Source::YoungNode {
+            package: "@modelcontextprotocol/inspector",
+            script: "clients/launcher/build/index.js",
+        },
+    },
+    Tool {
+        name: "mcp_conformance",
+        version: "0.2.0-alpha.12",
+        source: Source::YoungNode { package: "@modelcontextprotocol/conformance", script: "dist/index.js" },
     },
 ];
 
@@ -155,13 +185,27 @@ fn install_one(python: &Python, tool: &Tool) -> Result<(), String> {
         }
         Source::Node { package, script } => {
             let node = node::ready(python)?;
-            node::install(&node, name, &[&format!("{package}@{version}")], "node")?;
-            node.script(name, version, &format!("node/node_modules/{package}/{script}"))
+            node::install(&node, name, &[&format!("{package}@{version}")], name)?;
+            node.script(name, version, &format!("{name}/node_modules/{package}/{script}"))
         }
         Source::NodeProgram { package, program } => {
             let node = node::ready(python)?;
             node::install(&node, name, &[&format!("{package}@{version}")], name)?;
             script(name, version, &format!("exec \"$tools/{}\" \"$@\"", inside(name, package, program)))
+        }
+        Source::PythonLibrary { package } => {
+            python.install(name, &format!("{package}=={version}"))?;
+            python.script(name, version, "")
+        }
+        Source::NodeLibrary { package } => {
+            let node = node::young(python)?;
+            node::install(&node, name, &[&format!("{package}@{version}")], name)?;
+            node.script_with(name, version)
+        }
+        Source::YoungNode { package, script } => {
+            let node = node::young(python)?;
+            node::install(&node, name, &[&format!("{package}@{version}")], name)?;
+            node.script(name, version, &format!("{name}/node_modules/{package}/{script}"))
         }
     };
     write(name, &script)
@@ -191,13 +235,17 @@ fn bin(name: &str) -> PathBuf {
 fn is_installed(tool: &Tool) -> bool {
     let Ok(text) = fs::read_to_string(bin(tool.name)) else { return false };
     let there = match tool.source {
-        Source::PythonModule { .. } => tools().join("python/bin/python").exists(),
-        Source::PythonProgram { .. } => tools().join("python/bin").join(tool.name).exists(),
-        Source::Node { package, script } => {
-            tools().join("node/node_modules").join(package).join(script).exists()
+        Source::PythonModule { .. } | Source::PythonLibrary { .. } => {
+            tools().join("python/bin/python").exists()
         }
+        Source::PythonProgram { .. } => tools().join("python/bin").join(tool.name).exists(),
         Source::NodeProgram { package, program } => {
             tools().join(inside(tool.name, package, program)).exists()
+        }
+        Source::Node { package, .. }
+        | Source::NodeLibrary { package }
+        | Source::YoungNode { package, .. } => {
+            tools().join(tool.name).join("node_modules").join(package).exists()
         }
     };
     there

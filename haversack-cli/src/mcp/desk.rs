@@ -3,7 +3,7 @@
 //! Nothing is opened before the first call. A desk serves any number of clients; several desks, hooks and commands on one home take turns by the
 //! store's own locks.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use haversack::clock::Clock;
@@ -54,8 +54,9 @@ const QUERY_CHARACTERS: usize = 80;
 /// Whoever answers calls.
 pub(crate) struct Desk {
     settings: Settings,
-    /// Where facts go.
-    place: Locator,
+    whose: Whose,
+    /// The project's place, once it has one.
+    place: OnceLock<Locator>,
     /// The memory, with the bound directories that were there when it was opened.
     memory: Mutex<Option<(Vec<Mount>, Memory)>>,
     shelf: Mutex<Shelf>,
@@ -74,23 +75,29 @@ pub(crate) enum Whose {
 impl Desk {
     /// Returns a desk for a home; opens nothing.
     pub(crate) fn new(settings: &Settings, whose: Whose) -> Arc<Desk> {
-        let place = match whose {
-            Whose::ThisProjects => project_here(settings),
-            Whose::Nobodys => None,
-        };
-        let place = place.unwrap_or_else(|| Locator::parse(NO_PROJECT).expect("a plain name"));
         Arc::new(Desk {
             settings: settings.clone(),
-            place,
+            whose,
+            place: OnceLock::new(),
             memory: Mutex::new(None),
             shelf: Mutex::new(Shelf::new()),
             errands: Errands::new(settings),
         })
     }
 
-    /// Returns where facts go.
-    pub(crate) fn place(&self) -> &Locator {
-        &self.place
+    /// Returns where facts go now: a client starts us beside the hook that gives a new project its place.
+    pub(crate) fn place(&self) -> Locator {
+        if let Some(place) = self.place.get() {
+            return place.clone();
+        }
+        let found = match self.whose {
+            Whose::ThisProjects => project_here(&self.settings),
+            Whose::Nobodys => None,
+        };
+        match found {
+            Some(place) => self.place.get_or_init(|| place).clone(),
+            None => Locator::parse(NO_PROJECT).expect("a plain name"),
+        }
     }
 
     /// Returns who goes to the other machines.
@@ -165,13 +172,14 @@ impl Desk {
 
     fn remember(&self, wish: &Wish<'_>, writer: Writer) -> Result<Answer, CommandError> {
         let table = kinds::load(&self.settings)?;
-        let draft = match remember::draft(&table, &self.place, wish) {
+        let place = self.place();
+        let draft = match remember::draft(&table, &place, wish) {
             Ok(draft) => draft,
             Err(why) => return Ok(Answer::error(format!("Error: {why}"))),
         };
         let memory = self.memory()?.with_writer(writer);
         let shown = |locator: &Locator| format!("/memories/{locator}");
-        if let Some(same) = block_on(lock(&self.shelf).same(memory.files(), &self.place, &draft.text))? {
+        if let Some(same) = block_on(lock(&self.shelf).same(memory.files(), &place, &draft.text))? {
             return Ok(text(format!(
                 "That is remembered already, in {}. Nothing was written.",
                 shown(&same)

@@ -140,8 +140,14 @@ impl Door {
             Ok(Err(_)) => return plain(StatusCode::BAD_REQUEST, "the body broke off"),
             Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
         };
+        let is_goodbye = parts.method == Method::DELETE;
         let request = Request::from_parts(parts, Full::new(body));
         match tokio::time::timeout(ANSWER_WAIT, self.service.handle(request)).await {
+            // A session that was ended is over; clients take an answer that leaves it open for a failure.
+            Ok(mut response) if is_goodbye && response.status() == StatusCode::ACCEPTED => {
+                *response.status_mut() = StatusCode::NO_CONTENT;
+                response
+            }
             Ok(response) => response,
             Err(_) => plain(StatusCode::GATEWAY_TIMEOUT, "the answer did not come in time"),
         }

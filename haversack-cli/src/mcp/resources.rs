@@ -9,6 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use rmcp::model::{
     ErrorData, ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
+use serde_json::json;
 
 use super::desk::Desk;
 use crate::error::CommandError;
@@ -31,7 +32,12 @@ pub(super) fn uri(locator: &Locator) -> String {
 pub(super) fn locate(uri: &str) -> Result<Locator, ErrorData> {
     let path = uri.strip_prefix(ROOT).and_then(|path| percent_decode_str(path).decode_utf8().ok());
     let locator = path.and_then(|path| Locator::parse(&path).ok());
-    locator.ok_or_else(|| ErrorData::resource_not_found(format!("there is no resource {uri:?}"), None))
+    locator.ok_or_else(|| not_found(uri, format!("there is no resource {uri:?}")))
+}
+
+/// Returns the error for an address that has no memory; clients look for the address in its data.
+fn not_found(uri: &str, why: String) -> ErrorData {
+    ErrorData::resource_not_found(why, Some(json!({ "uri": uri })))
 }
 
 /// Returns a page of all memories, after a place.
@@ -76,13 +82,10 @@ pub(super) fn read(desk: &Desk, uri: &str) -> Result<ReadResourceResult, ErrorDa
     let object = match block_on(memory.view(&locator)) {
         Ok(View::File(object)) => object,
         Ok(View::Directory(_)) => {
-            return Err(ErrorData::resource_not_found(
-                format!("{uri} is a directory: use the tool view"),
-                None,
-            ));
+            return Err(not_found(uri, format!("{uri} is a directory: use the tool view")));
         }
         Err(error) if *error.reason() == Reason::NotFound => {
-            return Err(ErrorData::resource_not_found(format!("there is no resource {uri:?}"), None));
+            return Err(not_found(uri, format!("there is no resource {uri:?}")));
         }
         Err(error) => return Err(failed(&error.into())),
     };

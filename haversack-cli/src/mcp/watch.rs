@@ -20,7 +20,8 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The most addresses that somebody can listen to.
 const MAX_ADDRESSES: usize = 1000;
 
-type Look = BTreeMap<Locator, Fingerprint>;
+/// What there is, as a look at all files shows it.
+pub(super) type Look = BTreeMap<Locator, Fingerprint>;
 
 /// What changed between two looks.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -70,13 +71,13 @@ pub(super) async fn listen(desk: Arc<Desk>, context: &SubscriptionContext) {
     }
 }
 
-/// Tells a client of an older revision what it subscribed to, until it is gone.
+/// Tells a client of an older revision what it subscribed to, since a look, until it is gone.
 pub(super) async fn tell(
     desk: Arc<Desk>,
+    mut before: Option<Look>,
     subscribed: Weak<Mutex<Option<BTreeSet<String>>>>,
     peer: Peer<RoleServer>,
 ) {
-    let mut before = look(&desk).await;
     while !peer.is_transport_closed() {
         tokio::time::sleep(EVERY).await;
         let Some(subscribed) = subscribed.upgrade() else { return };
@@ -96,7 +97,7 @@ pub(super) async fn tell(
 }
 
 /// Looks at every file; `None` if that could not be done, which is no news.
-async fn look(desk: &Arc<Desk>) -> Option<Look> {
+pub(super) async fn look(desk: &Arc<Desk>) -> Option<Look> {
     let desk = desk.clone();
     let looked = tokio::task::spawn_blocking(move || -> Option<Look> {
         let memory = desk.memory().ok()?;

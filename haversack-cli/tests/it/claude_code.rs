@@ -4,6 +4,7 @@
 
 mod api;
 mod client;
+mod mcp;
 
 use std::fs;
 

@@ -1,7 +1,11 @@
 //! The memory for clients of the Model Context Protocol, spoken by hand: every byte of it is ours to bend.
 //!
-//! `mcp/clients.rs` has the real clients.
+//! `mcp/clients.rs` has the real clients, `mcp/conformance.rs` the protocol's own suite; `mcp/README.md` says how both work.
 
+#[cfg(unix)]
+mod clients;
+#[cfg(unix)]
+mod conformance;
 mod http;
 mod stdio;
 

