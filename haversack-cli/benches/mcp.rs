@@ -70,6 +70,13 @@ enum Kind {
     Theirs,
 }
 
+/// What is asked first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum First {
+    Hello,
+    Search,
+}
+
 /// A server with memories, running or not.
 struct Server<'a> {
     kind: Kind,
@@ -90,8 +97,8 @@ fn run(rounds: usize, theirs: Option<&Path>) -> Outcome<()> {
     let mut report = Report::start();
     let mut tables = Tables {
         start: Table::new(
-            "Start to the first answer of a search",
-            &["memories", "ours ms", "server-memory ms", "ratio"],
+            "Start to an answer",
+            &["memories", "first answer", "ours ms", "server-memory ms", "ratio"],
         ),
         write: Table::new(
             "One new memory",
@@ -138,14 +145,15 @@ fn theirs(race: &Race, contender: usize, contenders: usize) -> String {
 }
 
 fn start(rounds: usize, size: usize, servers: &[Server<'_>], table: &mut Table) -> Outcome<()> {
-    let race = Race::run(rounds, servers.iter().map(Server::starts).collect())?;
-    let (goal, ratio) = match servers.len() {
-        3 => (Goal::AtMost(START_BESIDE_THEIRS), race.ratio(0, 2)),
-        _ => (Goal::Reported, f64::NAN),
-    };
-    let cells =
-        vec![grouped(size), milliseconds(race.nanoseconds(0)), theirs(&race, 2, servers.len()), times(ratio)];
-    table.row(cells, goal, ratio);
+    for (what, answer) in [("who it is", First::Hello), ("a search, cold", First::Search)] {
+        let race = Race::run(rounds, servers.iter().map(|server| server.starts(answer)).collect())?;
+        let (goal, ratio) = match servers.len() {
+            3 => (Goal::AtMost(START_BESIDE_THEIRS), race.ratio(0, 2)),
+            _ => (Goal::Reported, f64::NAN),
+        };
+        let (ours, theirs) = (milliseconds(race.nanoseconds(0)), theirs(&race, 2, servers.len()));
+        table.row(vec![grouped(size), what.to_owned(), ours, theirs, times(ratio)], goal, ratio);
+    }
     Ok(())
 }
 
@@ -303,12 +311,14 @@ impl<'a> Server<'a> {
     }
 
     /// Starts it again and again until it has answered something.
-    fn starts(&self) -> Contender<'_> {
-        Box::new(|_| {
+    fn starts(&self, first: First) -> Contender<'_> {
+        Box::new(move |_| {
             let mut samples = Vec::new();
             let started = timed(&mut samples, || -> Outcome<Running> {
                 let mut running = self.run()?;
-                running.search("beacon7")?;
+                if first == First::Search {
+                    running.search("beacon7")?;
+                }
                 Ok(running)
             });
             drop(started?);
