@@ -47,20 +47,30 @@ pub fn say(text: &str) {
 
 /// Runs a benchmark that grows with the number of files: up to 100,000, or 10,000 with `--quick`.
 pub fn sized(run: fn(usize) -> Outcome<()>) -> ExitCode {
-    let mut most_files = 100_000;
+    either(100_000, 10_000, run)
+}
+
+/// Runs a benchmark in 15 rounds, or 3 with `--quick`.
+pub fn in_rounds(run: fn(usize) -> Outcome<()>) -> ExitCode {
+    either(15, 3, run)
+}
+
+/// Runs a benchmark with one number, or with another if it is to be quick.
+fn either(usual: usize, quick: usize, run: fn(usize) -> Outcome<()>) -> ExitCode {
+    let mut number = usual;
     let mut asked = false;
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             // Cargo says so when it benchmarks; when it tests every target there is nothing to do.
             "--bench" => asked = true,
-            "--quick" => most_files = 10_000,
+            "--quick" => number = quick,
             other => {
                 say(&format!("unknown argument {other}; there is --quick\n"));
                 return ExitCode::from(2);
             }
         }
     }
-    if asked { exit_code(run(most_files)) } else { ExitCode::SUCCESS }
+    if asked { exit_code(run(number)) } else { ExitCode::SUCCESS }
 }
 
 /// Returns how a benchmark ends, having said why if it failed.

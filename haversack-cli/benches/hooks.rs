@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use haversack_bench::Outcome;
 use haversack_bench::measure::{Contender, Nanoseconds, Race, timed};
-use haversack_bench::report::{Report, exit_code, say};
+use haversack_bench::report::{Report, in_rounds, say};
 use haversack_bench::scratch::Scratch;
 use haversack_bench::table::{Goal, Table};
 use serde_json::{Value, json};
@@ -31,20 +31,7 @@ const TIMES: usize = 5;
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
-    let mut rounds = 15;
-    let mut asked = false;
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            // Cargo says so when it benchmarks; when it tests every target there is nothing to do here.
-            "--bench" => asked = true,
-            "--quick" => rounds = 3,
-            other => {
-                say(&format!("unknown argument {other}; there is --quick\n"));
-                return ExitCode::from(2);
-            }
-        }
-    }
-    if asked { exit_code(run(rounds)) } else { ExitCode::SUCCESS }
+    in_rounds(run)
 }
 
 fn run(rounds: usize) -> Outcome<()> {

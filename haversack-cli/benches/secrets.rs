@@ -9,7 +9,7 @@ use haversack::ids::ContentHash;
 use haversack::secrets::find;
 use haversack_bench::Outcome;
 use haversack_bench::measure::{Contender, Picks, Race, timed};
-use haversack_bench::report::{Report, exit_code, say};
+use haversack_bench::report::{Report, in_rounds, say};
 use haversack_bench::table::{Goal, Table};
 
 /// How many bytes each text has.
@@ -19,20 +19,7 @@ const BYTES: usize = 10_000_000;
 const ORDINARY: f64 = 50.0;
 
 fn main() -> ExitCode {
-    let mut rounds = 15;
-    let mut asked = false;
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            // Cargo says so when it benchmarks; when it tests every target there is nothing to do here.
-            "--bench" => asked = true,
-            "--quick" => rounds = 3,
-            other => {
-                say(&format!("unknown argument {other}; there is --quick\n"));
-                return ExitCode::from(2);
-            }
-        }
-    }
-    if asked { exit_code(run(rounds)) } else { ExitCode::SUCCESS }
+    in_rounds(run)
 }
 
 fn run(rounds: usize) -> Outcome<()> {

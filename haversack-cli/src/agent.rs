@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use haversack::ids::ContentHash;
 use serde::{Deserialize, Serialize};
 
-use crate::claude_code::wiring::{self, Hook};
+use crate::claude_code::servers;
+use crate::claude_code::wiring::{self, Hook, Unfit};
 use crate::commands::hook::CODEX;
 use crate::error::CommandError;
 use crate::projects::claude_code;
@@ -106,6 +107,25 @@ impl Agent {
         Ok(self.directory(settings)?.join(name))
     }
 
+    /// Returns the file with the MCP servers that it starts, if we know how to write it.
+    pub(crate) fn servers_file(self, settings: &Settings) -> Option<PathBuf> {
+        match self {
+            Agent::ClaudeCode => claude_code(settings).ok().map(|claude| claude.notes),
+            Agent::Codex => None,
+        }
+    }
+
+    /// Returns a file of it without what is ours.
+    fn without_ours(self, settings: &Settings, file: &Path, text: &str) -> Result<String, Unfit> {
+        if self.settings_file(settings).is_ok_and(|settings| settings == file) {
+            return wiring::without_hooks(text);
+        }
+        match self.servers_file(settings).is_some_and(|servers| servers == file) {
+            true => servers::without_server(text),
+            false => Ok(persona::without_block(text)),
+        }
+    }
+
     /// Returns the file with what the user always tells it.
     pub(crate) fn instructions(self, settings: &Settings) -> Result<PathBuf, CommandError> {
         let name = match self {
@@ -165,6 +185,14 @@ pub(crate) fn plan_setup(
     let after = wiring::with_hooks(before.as_deref().unwrap_or_default(), &hooks)
         .map_err(|why| unfit(&file, agent, &why.to_string()))?;
     let mut changes = vec![Change { file, before, after: Some(after) }];
+    if let Some(file) = agent.servers_file(settings) {
+        let before = read(&file)?;
+        let program = std::env::current_exe().map_err(CommandError::from)?;
+        let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
+        let after = servers::with_server(before.as_deref().unwrap_or_default(), &program, &home)
+            .map_err(|why| unfit(&file, agent, &why.to_string()))?;
+        changes.push(Change { file, before, after: Some(after) });
+    }
     if with_persona == WithPersona::Yes {
         let file = agent.instructions(settings)?;
         let before = read(&file)?;
@@ -173,6 +201,13 @@ pub(crate) fn plan_setup(
     }
     changes.retain(|change| change.before != change.after);
     Ok(changes)
+}
+
+/// Tells whether Claude Code starts a server of ours because its settings say so.
+pub(crate) fn has_server(settings: &Settings) -> bool {
+    let file = Agent::ClaudeCode.servers_file(settings);
+    let text = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+    servers::is_in(&text)
 }
 
 /// Whether the user's instructions say how the persona's files are read and written.
@@ -186,16 +221,21 @@ pub(crate) enum WithPersona {
 pub(crate) fn plan_removal(settings: &Settings, agent: Agent) -> Result<Vec<Change>, CommandError> {
     let record = agent.record(settings);
     let mut changes = Vec::new();
-    for file in [agent.settings_file(settings)?, agent.instructions(settings)?] {
+    let files = [
+        Some(agent.settings_file(settings)?),
+        agent.servers_file(settings),
+        Some(agent.instructions(settings)?),
+    ];
+    for file in files.into_iter().flatten() {
         let Some(now) = read(&file)? else { continue };
         let changed = record.file.iter().find(|changed| changed.path == file && changed.after == hash(&now));
         let after = match changed {
             // Nobody touched it since.
             Some(changed) => changed.before.clone(),
-            None if file == agent.settings_file(settings)? => {
-                Some(wiring::without_hooks(&now).map_err(|why| unfit(&file, agent, &why.to_string()))?)
+            None => {
+                let without = agent.without_ours(settings, &file, &now);
+                Some(without.map_err(|why| unfit(&file, agent, &why.to_string()))?)
             }
-            None => Some(persona::without_block(&now)),
         };
         changes.push(Change { file, before: Some(now), after });
     }
@@ -224,10 +264,10 @@ pub(crate) fn set_up(settings: &Settings, agent: Agent, changes: &[Change]) -> R
         let before = match (earlier, before) {
             (Some(earlier), _) => earlier.before.clone(),
             // Ours were in it already, from a setup that nobody remembers: without them it is what was there.
-            (None, Some(before)) if *file == agent.settings_file(settings)? => {
-                Some(wiring::without_hooks(before).unwrap_or_else(|_| before.clone()))
+            (None, Some(before)) => {
+                Some(agent.without_ours(settings, file, before).unwrap_or_else(|_| before.clone()))
             }
-            (None, before) => before.as_deref().map(persona::without_block),
+            (None, None) => None,
         };
         record.file.retain(|changed| changed.path != *file);
         record.file.push(Changed {

@@ -1,6 +1,7 @@
 //! Claude Code as it is on this machine: where it keeps settings, projects and their memory.
 
 pub(crate) mod discover;
+pub(crate) mod servers;
 pub(crate) mod slug;
 pub(crate) mod wiring;
 
@@ -16,7 +17,7 @@ pub(crate) struct ClaudeCode {
     /// Its directory, `~/.claude` unless somebody says otherwise.
     pub(crate) directory: PathBuf,
     /// The file in which it notes the projects that it was in.
-    notes: PathBuf,
+    pub(crate) notes: PathBuf,
     /// What it calls the project's directory, if not by its path.
     project_name: Option<String>,
     /// The user's own directory.

@@ -53,6 +53,14 @@ when an outside place turns out to be the one to look at (reference). One fact, 
 
 Others write at the same time; nothing is overwritten, and everything can be undone. Only when the user asks: undo, delete.";
 
+/// What a server offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Everything,
+    /// Another server of ours serves the same client.
+    Nothing,
+}
+
 /// The longest name of a client that goes into the history.
 const MAX_NAME_CHARACTERS: usize = 60;
 
@@ -62,6 +70,7 @@ pub(crate) struct Server {
     desk: Arc<Desk>,
     /// Who the process that started us says is at work.
     named: Writer,
+    offer: Offer,
     /// The session of this connection.
     session: String,
     /// Calls of one connection are done in the order in which they were made: a model may make several at once, the second about the first.
@@ -73,7 +82,14 @@ pub(crate) struct Server {
 impl Server {
     /// Returns the server of a connection, in a session.
     pub(crate) fn new(desk: Arc<Desk>, named: Writer, session: String) -> Server {
-        Server { desk, named, session, turns: Arc::default(), subscribed: Arc::default() }
+        Server {
+            desk,
+            named,
+            offer: Offer::Everything,
+            session,
+            turns: Arc::default(),
+            subscribed: Arc::default(),
+        }
     }
 
     /// Returns who makes a request: never what a model says.
@@ -97,9 +113,9 @@ impl Server {
 }
 
 /// Serves one client over stdin and stdout, until the input ends.
-pub(crate) fn serve_stdio(settings: &Settings) -> Result<(), CommandError> {
+pub(crate) fn serve_stdio(settings: &Settings, offer: Offer) -> Result<(), CommandError> {
     let desk = Desk::new(settings, Whose::ThisProjects);
-    let server = Server::new(desk.clone(), settings.writer.clone(), new_session());
+    let server = Server { offer, ..Server::new(desk.clone(), settings.writer.clone(), new_session()) };
     let served = runtime()?.block_on(async {
         match server.serve(rmcp::transport::io::stdio_pipes()).await {
             Ok(service) => service.waiting().await.map(drop).map_err(|error| error.to_string()),
@@ -153,6 +169,11 @@ fn described(tool: &tools::Tool) -> Tool {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
+        let implementation =
+            Implementation::new("haversack", env!("CARGO_PKG_VERSION")).with_title("Haversack");
+        if self.offer == Offer::Nothing {
+            return ServerConfig::new(ServerCapabilities::default()).with_server_info(implementation);
+        }
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_prompts()
@@ -160,8 +181,6 @@ impl ServerHandler for Server {
             .enable_resources_subscribe()
             .enable_resources_list_changed()
             .build();
-        let implementation =
-            Implementation::new("haversack", env!("CARGO_PKG_VERSION")).with_title("Haversack");
         ServerConfig::new(capabilities).with_server_info(implementation).with_instructions(INSTRUCTIONS)
     }
 
@@ -170,7 +189,8 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(TOOLS.iter().map(described).collect()))
+        let tools = TOOLS.iter().filter(|_| self.offer == Offer::Everything);
+        Ok(ListToolsResult::with_all_items(tools.map(described).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

@@ -9,7 +9,7 @@ for directory in "$HOME/.local/bin" "${CARGO_HOME:-$HOME/.cargo}/bin" /usr/local
     [ -x "$directory/haversack" ] && found=$directory/haversack
 done
 if [ "$event" = mcp ]; then
-    [ -n "$found" ] && exec "$found" mcp
+    [ -n "$found" ] && exec "$found" mcp --plugin
     echo 'haversack: the program is not installed. The README of the plugin says how' >&2
     exit 1
 fi

@@ -5,51 +5,46 @@ use crate::run::{cargo, step};
 /// How many texts every law of merging is tried on.
 const MERGE_CASES: &str = "1000000";
 
+/// Tests with a long version.
+struct Soak {
+    what: &'static str,
+    package: &'static str,
+    tests: &'static [&'static str],
+    /// The variable that makes them long.
+    by: (&'static str, &'static str),
+}
+
+const LONG: (&str, &str) = ("HAVERSACK_SOAK", "1");
+
+const SOAKS: [Soak; 6] = [
+    Soak { what: "the store", package: "haversack-store", tests: &["hostile", "clouds::answers"], by: LONG },
+    Soak { what: "the verbs", package: "haversack-cli", tests: &["thirty_two"], by: LONG },
+    Soak { what: "the machines", package: "haversack-cli", tests: &["random_machines"], by: LONG },
+    Soak { what: "the folders", package: "haversack-cli", tests: &["vault::"], by: LONG },
+    Soak {
+        what: "the clouds",
+        package: "haversack-cli",
+        tests: &[
+            "clouds::bad_line::every_change_is_in_the_log_once::gcs",
+            "clouds::crowd",
+            "clouds::five",
+            "clouds::killed",
+        ],
+        by: LONG,
+    },
+    Soak {
+        what: "the merges",
+        package: "haversack",
+        tests: &["merge::laws"],
+        by: ("PROPTEST_CASES", MERGE_CASES),
+    },
+];
+
 pub(crate) fn run() -> Result<(), String> {
-    let tests = [
-        "test",
-        "--release",
-        "--package",
-        "haversack-store",
-        "--test",
-        "it",
-        "--",
-        "hostile",
-        "clouds::answers",
-        "--nocapture",
-    ];
-    step("soak of the store", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
-    let tests = [
-        "test",
-        "--release",
-        "--package",
-        "haversack-cli",
-        "--test",
-        "it",
-        "thirty_two",
-        "--",
-        "--nocapture",
-    ];
-    step("soak of the verbs", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
-    let tests = ["test", "--release", "--package", "haversack-cli", "--test", "it", "random_machines"];
-    step("soak of the machines", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
-    let tests = ["test", "--release", "--package", "haversack-cli", "--test", "it", "--", "vault::"];
-    step("soak of the folders", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
-    let tests = [
-        "test",
-        "--release",
-        "--package",
-        "haversack-cli",
-        "--test",
-        "it",
-        "--",
-        "clouds::bad_line::every_change_is_in_the_log_once::gcs",
-        "clouds::crowd",
-        "clouds::five",
-        "clouds::killed",
-        "--nocapture",
-    ];
-    step("soak of the clouds", cargo(&tests).env("HAVERSACK_SOAK", "1"))?;
-    let tests = ["test", "--release", "--package", "haversack", "--test", "it", "merge::laws"];
-    step("soak of the merges", cargo(&tests).env("PROPTEST_CASES", MERGE_CASES))
+    for Soak { what, package, tests, by: (variable, value) } in SOAKS {
+        let mut command = cargo(&["test", "--release", "--package", package, "--test", "it", "--"]);
+        command.args(tests).arg("--nocapture").env(variable, value);
+        step(&format!("soak of {what}"), &mut command)?;
+    }
+    Ok(())
 }

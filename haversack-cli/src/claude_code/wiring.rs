@@ -37,7 +37,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-fn unfit<T>(why: impl Into<String>) -> Result<T, Unfit> {
+pub(super) fn unfit<T>(why: impl Into<String>) -> Result<T, Unfit> {
     Err(Unfit { why: why.into() })
 }
 
@@ -190,7 +190,7 @@ fn command_of(handler: &CstNode) -> Option<String> {
     handler.as_object()?.get("command")?.value()?.as_string_lit()?.decoded_value().ok()
 }
 
-fn count(object: &CstObject, name: &str) -> usize {
+pub(super) fn count(object: &CstObject, name: &str) -> usize {
     object.properties().iter().filter(|property| property.decoded_name().as_deref() == Some(name)).count()
 }
 
@@ -210,7 +210,7 @@ fn entry(hook: &Hook) -> CstInputValue {
 }
 
 /// Comments and a comma too many are in many such files; everything else that is not JSON is a mistake, and not ours to mend.
-fn parse(text: &str) -> Result<CstRootNode, Unfit> {
+pub(super) fn parse(text: &str) -> Result<CstRootNode, Unfit> {
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -226,11 +226,11 @@ fn parse(text: &str) -> Result<CstRootNode, Unfit> {
     CstRootNode::parse(text, &options).or_else(|error| unfit(format!("it is not JSON: {error}")))
 }
 
-fn no_object() -> Unfit {
+pub(super) fn no_object() -> Unfit {
     Unfit { why: "what is in it is no object".to_owned() }
 }
 
-fn split_mark(text: &str) -> (&str, &str) {
+pub(super) fn split_mark(text: &str) -> (&str, &str) {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     (&text[..text.len() - body.len()], body)
 }

@@ -4,15 +4,21 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::agent;
 use crate::error::CommandError;
-use crate::mcp;
+use crate::mcp::{self, Offer};
 use crate::settings::Settings;
 
 /// Serve the memory over the Model Context Protocol on stdin and stdout, until the input ends
 #[derive(Debug, Args)]
-pub(crate) struct McpArgs {}
+pub(crate) struct McpArgs {
+    /// Do nothing where the user's settings have a server of ours already: a plugin starts this one
+    #[arg(long, hide = true)]
+    plugin: bool,
+}
 
-pub(crate) fn cmd_mcp(settings: &Settings, _args: &McpArgs) -> Result<ExitCode, CommandError> {
-    mcp::serve_stdio(settings)?;
+pub(crate) fn cmd_mcp(settings: &Settings, args: &McpArgs) -> Result<ExitCode, CommandError> {
+    let offer = if args.plugin && agent::has_server(settings) { Offer::Nothing } else { Offer::Everything };
+    mcp::serve_stdio(settings, offer)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -92,9 +92,10 @@ pub(crate) fn set_up(
     agent::set_up(settings, agent, changes)?;
     let hooks = counted(agent.hooks(settings)?.len(), "hook");
     for change in changes {
-        let what = match change.file == agent.settings_file(settings)? {
-            true => hooks.clone(),
-            false => "a marked passage".to_owned(),
+        let what = match &change.file {
+            file if *file == agent.settings_file(settings)? => hooks.clone(),
+            file if Some(file) == agent.servers_file(settings).as_ref() => "an MCP server".to_owned(),
+            _ => "a marked passage".to_owned(),
         };
         ui.note(format!(
             "changed {} ({what}; see it: haversack setup {} --diff)",

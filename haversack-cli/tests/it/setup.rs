@@ -61,6 +61,7 @@ fn what_somebody_changed_since_stays() {
     --- stdout
     --- stderr
     ~/laptop-claude/settings.json is without us again
+    ~/laptop-claude/.claude.json is gone again: it was not there before
     ~/laptop-claude/CLAUDE.md is without us again
     Memory is where your agents have it, and they go on with it by themselves.
     What else is ours is in ~/laptop; delete it if you want nothing back
@@ -156,6 +157,18 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     +    ]
        }
      }
+    --- /dev/null
+    +++ b/~/laptop-claude/.claude.json
+    @@ -0,0 +1,9 @@
+    +{
+    +  "mcpServers": {
+    +    "haversack": {
+    +      "type": "stdio",
+    +      "command": "/PROGRAM/haversack",
+    +      "args": ["--home", "BASE/user/laptop", "mcp"]
+    +    }
+    +  }
+    +}
     --- stderr
     "#);
     assert_snapshot!(shown(&agents, "laptop", &["setup", "claude-code"]), @r#"
@@ -163,6 +176,7 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     --- stdout
     --- stderr
     changed ~/laptop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
+    changed ~/laptop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
     "#);
     assert_eq!(shown(&agents, "laptop", &["setup", "claude-code", "--diff"]), before);
 }
@@ -304,6 +318,7 @@ fn the_same_line_on_every_machine() {
     --- stderr
     This machine is called "laptop" there. Send what is here: haversack sync
     changed ~/laptop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
+    changed ~/laptop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
     self-check: 6 hooks of Claude Code fired, 2 files read back from the store
     "#);
     assert_snapshot!(shown(&agents, "laptop", &[&init[..], &["--yes"]].concat()), @r#"
@@ -334,6 +349,7 @@ fn the_same_line_on_every_machine() {
     Done. On your other machine:  haversack init remote
     --- stderr
     changed ~/desktop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
+    changed ~/desktop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
     self-check: 6 hooks of Claude Code fired, 3 files read back from the store
     "#);
     let there = agents.machines.env.path("desktop-code/lighthouse").canonicalize().expect("there");
@@ -356,6 +372,7 @@ fn without_an_address_nothing_leaves() {
     Done, on this machine only. To carry it to others:  haversack init URL
     --- stderr
     changed ~/laptop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
+    changed ~/laptop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
     self-check: 6 hooks of Claude Code fired
     "#);
     let told = shown(&agents, "laptop", &["init", "remote", "--keep-memory-local", "--yes"]);

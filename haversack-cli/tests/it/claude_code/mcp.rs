@@ -10,7 +10,9 @@ use super::client::Client;
 fn its_model_remembers_and_recalls_with_our_tools() {
     let server = json!({ "command": env!("CARGO_BIN_EXE_haversack"), "args": ["mcp"] });
     let config = json!({ "mcpServers": { "haversack": server } }).to_string();
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
     remembers(
+        &client,
         &["--mcp-config", &config, "--strict-mcp-config", "--allowedTools", "mcp__haversack"],
         "mcp__haversack__remember",
         "mcp__haversack__recall",
@@ -18,18 +20,34 @@ fn its_model_remembers_and_recalls_with_our_tools() {
 }
 
 #[test]
+fn whoever_is_set_up_has_our_tools_once() {
+    let plugin = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin");
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let told = remembers(
+        &client,
+        &["--plugin-dir", plugin, "--allowedTools", "mcp__haversack"],
+        "mcp__haversack__remember",
+        "mcp__haversack__recall",
+    );
+    assert!(!told.contains("mcp__plugin_haversack"), "the plugin's are the same once more: {told}");
+}
+
+#[test]
 fn the_plugin_brings_our_tools_along() {
     let plugin = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin");
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    client.agents.done("laptop", &["setup", "claude-code", "--remove"]);
     remembers(
+        &client,
         &["--plugin-dir", plugin, "--allowedTools", "mcp__plugin_haversack_haversack"],
         "mcp__plugin_haversack_haversack__remember",
         "mcp__plugin_haversack_haversack__recall",
     );
 }
 
-/// Runs a session in which the model uses our tools, and looks at what it was told, what was written, and under whose name.
-fn remembers(arguments: &[&str], remember: &'static str, recall: &'static str) {
-    let Some(client) = Client::on_laptop_and_desktop() else { return };
+/// Runs a session in which the model uses our tools, and looks at what it was told, what was written, and under whose name; returns what it was told
+/// first.
+fn remembers(client: &Client, arguments: &[&str], remember: &'static str, recall: &'static str) -> String {
     let agents = &client.agents;
     let here = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
     let fact = json!({ "kind": "project", "name": "Lamp", "content": "The lamp is white." });
@@ -65,4 +83,5 @@ fn remembers(arguments: &[&str], remember: &'static str, recall: &'static str) {
     let change = changes.iter().find(has_it).unwrap_or_else(|| panic!("{log:#}"));
     assert_eq!(change["agent"], "claude-code", "{change:#}");
     assert!(change["session"].as_str().is_some_and(|session| !session.is_empty()), "{change:#}");
+    told[0].clone()
 }
