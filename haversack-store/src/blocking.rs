@@ -51,7 +51,12 @@ impl Drop for Permission {
 
 /// Does blocking work: here if this thread waits anyway, else on a thread kept for it.
 pub(crate) async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    if MAY_BLOCK.get() { work() } else { ::blocking::unblock(work).await }
+    if may_block() { work() } else { ::blocking::unblock(work).await }
+}
+
+/// Tells whether this thread waits anyway.
+pub(crate) fn may_block() -> bool {
+    MAY_BLOCK.get()
 }
 
 /// A backend whose verbs return when they are done.

@@ -45,13 +45,13 @@ use self::core::{Core, WRITE_LOCK};
 use self::edit::{Done, Edit, Ended, How};
 use self::fs::Fs;
 pub use self::os::Disk;
-use self::queue::{Queue, Waiting};
+use self::queue::{Batches, Queue, Waiting};
 use self::relocate::Relocation;
 use self::scan::Walk;
 use crate::backend::{
     Appended, Backend, Condition, Durability, Guard, Info, Listing, Object, Pages, Written,
 };
-use crate::blocking::offload;
+use crate::blocking::{may_block, offload};
 use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
@@ -84,6 +84,9 @@ const MAX_BATCH_EDITS: usize = 64;
 
 /// The most bytes that are applied together, unless one edit alone has more.
 const MAX_BATCH_BYTES: usize = 32 * 1024 * 1024;
+
+/// What is hashed where it is handed in, by a thread that may have others to serve: it takes some ten microseconds.
+const MAX_HASHED_HERE_BYTES: usize = 64 * 1024;
 
 /// How often an append is tried again when another program creates the file at the same moment.
 const MAX_APPEND_TRIES: usize = 4;
@@ -159,20 +162,71 @@ struct Inner<F: Fs> {
     movers: Queue<Relocation, Result<()>>,
 }
 
-impl<F: Fs> Inner<F> {
-    fn submit(&self, edit: Edit) -> Result<Done> {
-        let work = |edits: Vec<Edit>| self.core.apply(&edits);
-        let ended = self.writers.submit(edit, take_batch, work, || {
-            Error::at(ErrorKind::Internal, Operation::Write, "the batch", "its writer panicked").into()
-        });
-        ended.result
+impl<F: Fs> Batches<Edit, Ended<F>> for Core<F> {
+    fn choose(&self, waiting: &mut VecDeque<Waiting<Edit>>) -> Vec<Waiting<Edit>> {
+        take_batch(waiting)
     }
 
-    fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
-        let new = self.core.memo.know(bytes);
+    fn work(&self, edits: Vec<Edit>) -> Vec<Ended<F>> {
+        self.apply(&edits)
+    }
+
+    fn lost(&self) -> Ended<F> {
+        Error::at(ErrorKind::Internal, Operation::Write, "the batch", "its writer panicked").into()
+    }
+}
+
+impl<F: Fs> Batches<Relocation, Result<()>> for Core<F> {
+    fn choose(&self, waiting: &mut VecDeque<Waiting<Relocation>>) -> Vec<Waiting<Relocation>> {
+        waiting.drain(..waiting.len().min(MAX_BATCH_EDITS)).collect()
+    }
+
+    fn work(&self, relocations: Vec<Relocation>) -> Vec<Result<()>> {
+        self.relocate(&relocations)
+    }
+
+    fn lost(&self) -> Result<()> {
+        Err(Error::at(ErrorKind::Internal, Operation::Rename, "the batch", "its mover panicked"))
+    }
+}
+
+impl<F: Fs> Inner<F> {
+    async fn submit(self: &Arc<Self>, edit: Edit) -> Result<Done> {
+        if may_block() {
+            return self.writers.submit(edit, &*self.core).result;
+        }
+        let lead = || self.let_lead(|inner| inner.writers.lead_all(&*inner.core));
+        self.writers.submit_aside(edit, lead).await.result
+    }
+
+    async fn relocate(self: &Arc<Self>, relocation: Relocation) -> Result<()> {
+        if may_block() {
+            return self.movers.submit(relocation, &*self.core);
+        }
+        let lead = || self.let_lead(|inner| inner.movers.lead_all(&*inner.core));
+        self.movers.submit_aside(relocation, lead).await
+    }
+
+    fn let_lead(self: &Arc<Self>, lead: impl FnOnce(&Inner<F>) + Send + 'static) {
+        let inner = self.clone();
+        ::blocking::unblock(move || lead(&inner)).detach();
+    }
+
+    async fn write(
+        self: &Arc<Self>,
+        locator: Locator,
+        bytes: Bytes,
+        condition: Condition,
+    ) -> Result<Written> {
+        let new = if bytes.len() <= MAX_HASHED_HERE_BYTES {
+            self.core.memo.know(bytes)
+        } else {
+            let core = self.core.clone();
+            offload(move || core.memo.know(bytes)).await
+        };
         let how = How::Write { wrote: new.digest, version: new.version.clone(), condition };
-        let edit = Edit { locator: locator.clone(), bytes: new.bytes.clone(), how };
-        match self.submit(edit)? {
+        let edit = Edit { locator, bytes: new.bytes.clone(), how };
+        match self.submit(edit).await? {
             Done::Written(written) => {
                 self.core.memo.remember(new);
                 Ok(written)
@@ -181,27 +235,22 @@ impl<F: Fs> Inner<F> {
         }
     }
 
-    fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
-        let edit = Edit { locator: locator.clone(), bytes, how: How::Append(durability) };
+    async fn append(
+        self: &Arc<Self>,
+        locator: Locator,
+        bytes: Bytes,
+        durability: Durability,
+    ) -> Result<Appended> {
+        let edit = Edit { locator, bytes, how: How::Append(durability) };
         let mut tries = 1;
         loop {
-            match self.submit(edit.clone()) {
+            match self.submit(edit.clone()).await {
                 Err(error) if error.kind() == ErrorKind::Conflict && tries < MAX_APPEND_TRIES => tries += 1,
                 Err(error) => return Err(error),
                 Ok(Done::Appended(appended)) => return Ok(appended),
                 Ok(Done::Written(_)) => unreachable!("an append answers as an append"),
             }
         }
-    }
-
-    fn relocate(&self, relocation: Relocation) -> Result<()> {
-        let choose = |waiting: &mut VecDeque<Waiting<Relocation>>| {
-            waiting.drain(..waiting.len().min(MAX_BATCH_EDITS)).collect()
-        };
-        let work = |relocations: Vec<Relocation>| self.core.relocate(&relocations);
-        self.movers.submit(relocation, choose, work, || {
-            Err(Error::at(ErrorKind::Internal, Operation::Rename, "the batch", "its mover panicked"))
-        })
     }
 
     fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
@@ -250,13 +299,11 @@ impl<F: Fs> Backend for DeviceLocal<F> {
     }
 
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
-        let locator = locator.clone();
-        self.run(move |inner| inner.write(&locator, bytes, condition)).await
+        self.inner.write(locator.clone(), bytes, condition).await
     }
 
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
-        let locator = locator.clone();
-        self.run(move |inner| inner.append(&locator, bytes, durability)).await
+        self.inner.append(locator.clone(), bytes, durability).await
     }
 
     async fn barrier(&self) -> Result<()> {
@@ -309,12 +356,12 @@ impl<F: Fs> Backend for DeviceLocal<F> {
 
     async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
         let (from, to) = (from.clone(), to.clone());
-        self.run(move |inner| inner.relocate(Relocation::Move { from, to })).await
+        self.inner.relocate(Relocation::Move { from, to }).await
     }
 
     async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
         let (one, other) = (one.clone(), other.clone());
-        self.run(move |inner| inner.relocate(Relocation::Exchange { one, other })).await
+        self.inner.relocate(Relocation::Exchange { one, other }).await
     }
 
     async fn mkdir(&self, locator: &Locator) -> Result<()> {

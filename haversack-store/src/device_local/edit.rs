@@ -22,7 +22,7 @@ use super::note::{self, UnderWay};
 use super::recover::{Content, Leftover};
 use super::temp::{Digest, TargetMark, Temp, Verdict};
 use super::trust::Owed;
-use super::walk::{self, Place, expect_file};
+use super::walk::{self, Opened, Place, expect_file};
 use crate::backend::{Appended, Condition, Displaced, Durability, Written};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
@@ -176,12 +176,9 @@ impl<F: Fs> Core<F> {
     }
 
     fn apply_locked(&self, edits: &[Edit]) -> Vec<Ended<F>> {
-        let mut owed = Owed::default();
-        let mut slots: Vec<Slot<F>> = edits
-            .iter()
-            .enumerate()
-            .map(|(number, edit)| self.look(edit, number, &mut owed).map_err(Ended::from))
-            .collect();
+        let (mut owed, mut opened) = (Owed::default(), Opened::default());
+        let look = |(number, edit)| self.look(edit, number, &mut owed, &mut opened).map_err(Ended::from);
+        let mut slots: Vec<Slot<F>> = edits.iter().enumerate().map(look).collect();
         let noted = self.announce(&slots, Extends::Announced);
         self.step(&mut slots, |job| match &noted {
             Ok(()) => self.write_draft(job),
@@ -228,17 +225,17 @@ impl<F: Fs> Core<F> {
     }
 
     /// Step 1: decides how the edit can take effect.
-    fn look(&self, edit: &Edit, number: usize, owed: &mut Owed<F>) -> Result<Job<F>> {
+    fn look(&self, edit: &Edit, number: usize, owed: &mut Owed<F>, opened: &mut Opened<F>) -> Result<Job<F>> {
         let operation = edit.operation();
         if edit.locator.is_root() {
             return Err(is_a_directory(operation, &edit.locator));
         }
         let must_exist = matches!(edit.how, How::Write { condition: Condition::Matches(_), .. });
         let mut way = Vec::new();
-        let place = if must_exist {
-            walk::find_with_way(&self.fs, operation, &edit.locator, &mut way)
-        } else {
-            walk::find_or_make(&self.fs, &self.twins, operation, &edit.locator, &mut way)
+        let place = match opened.find(&self.fs, operation, &edit.locator) {
+            Some(place) => place,
+            None if must_exist => walk::find_with_way(&self.fs, operation, &edit.locator, &mut way),
+            None => walk::find_or_make(&self.fs, &self.twins, operation, &edit.locator, &mut way),
         };
         let gone = |error: Error| match &edit.how {
             How::Write { condition: condition @ Condition::Matches(_), .. }
@@ -254,6 +251,7 @@ impl<F: Fs> Core<F> {
             .question(&self.fs, &way, owed)
             .and_then(|last| last.map_or_else(|| self.fs.stat_dir(&place.dir), Ok))
             .map_err(|error| place.failed(&self.fs, operation, error))?;
+        opened.note(&place);
         let mut job = Job {
             operation,
             watched: self.twins.knows(&place.locator, &dir),

@@ -4,7 +4,7 @@ use super::core::Core;
 use super::fs::{Fs, NodeKind, Target};
 use super::note::{self, UnderWay};
 use super::trust::Owed;
-use super::walk::{self, Place, expect_file};
+use super::walk::{self, Opened, Place, expect_file};
 use crate::backend::Condition;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
@@ -37,21 +37,31 @@ impl Relocation {
     }
 }
 
+/// What the changes of one batch have in common.
+struct Batch<F: Fs> {
+    owed: Owed<F>,
+    /// Directories that something is taken from.
+    sources: Opened<F>,
+    /// Directories that something is moved to: they are there to stay.
+    targets: Opened<F>,
+}
+
 impl<F: Fs> Core<F> {
     /// Carries out changes of names one after the other and makes them durable together.
     pub(super) fn relocate(&self, relocations: &[Relocation]) -> Vec<Result<()>> {
         let mut results = Vec::new();
         let locked = self.locked(|| {
-            let mut owed = Owed::default();
+            let (sources, targets) = (Opened::default(), Opened::default());
+            let mut batch = Batch { owed: Owed::default(), sources, targets };
             let names = relocations.iter().flat_map(Relocation::names);
             let under_way: Vec<UnderWay> = names.map(|at| UnderWay::Name { at: at.clone() }).collect();
             let noting = |error| Error::from_io(Operation::Rename, "the note", error);
             self.fs.set_note(&note::encode(&under_way)).map_err(noting)?;
             results.extend(relocations.iter().map(|relocation| match relocation {
-                Relocation::Move { from, to } => self.move_to(from, to, &mut owed),
-                Relocation::Exchange { one, other } => self.exchange_places(one, other, &mut owed),
+                Relocation::Move { from, to } => self.move_to(from, to, &mut batch),
+                Relocation::Exchange { one, other } => self.exchange_places(one, other, &mut batch),
             }));
-            let settled = self.trust.settle(&self.fs, owed);
+            let settled = self.trust.settle(&self.fs, batch.owed);
             settled.map_err(|error| Error::from_io(Operation::Rename, "", error))?;
             self.fs.set_note(&[]).map_err(noting)
         });
@@ -66,17 +76,20 @@ impl<F: Fs> Core<F> {
         answers.collect()
     }
 
-    fn move_to(&self, from: &Locator, to: &Locator, owed: &mut Owed<F>) -> Result<()> {
+    fn move_to(&self, from: &Locator, to: &Locator, batch: &mut Batch<F>) -> Result<()> {
         check_rename(from, to)?;
         let operation = Operation::Rename;
-        let source: Place<F> = walk::find(&self.fs, operation, from)?;
+        let source = self.find(operation, from, &mut batch.sources)?;
         let stat = self.fs.stat(&source.dir, &source.name);
         let stat = stat.map_err(|error| source.failed(&self.fs, operation, error))?;
         if stat.kind != NodeKind::Directory {
             expect_file(operation, from, stat.kind)?;
         }
         let mut way = Vec::new();
-        let target = walk::find_or_make(&self.fs, &self.twins, operation, to, &mut way)?;
+        let target = match batch.targets.find(&self.fs, operation, to) {
+            Some(target) => target?,
+            None => walk::find_or_make(&self.fs, &self.twins, operation, to, &mut way)?,
+        };
         if self.fs.stat(&target.dir, &target.name).is_ok() {
             return Err(condition_failed(operation, to, &Condition::Absent));
         }
@@ -85,23 +98,38 @@ impl<F: Fs> Core<F> {
         self.check_new(operation, &target, &now, moving)?;
         // Before the old name goes, the directories that lead to the new one must be there to stay.
         self.settle(operation, to, &way, None)?;
+        batch.targets.note(&target);
         self.fs
             .rename(&source.dir, &source.name, &target.dir, &target.name, Target::Free)
             .map_err(|error| target.failed(&self.fs, operation, error))?;
-        self.twins.created(to, self.fs.stat_dir(&target.dir).ok().as_ref(), &target.name);
-        for place in [&target, &source] {
-            owed.add(&self.fs, &place.dir).map_err(|error| place.failed(&self.fs, operation, error))?;
+        if stat.kind == NodeKind::Directory {
+            batch.sources.forget();
+            batch.targets.forget();
         }
+        let now = batch.owed.add(&self.fs, &target.dir);
+        self.twins.created(to, now.as_ref().ok(), &target.name);
+        now.map_err(|error| target.failed(&self.fs, operation, error))?;
+        batch.owed.add(&self.fs, &source.dir).map_err(|error| source.failed(&self.fs, operation, error))?;
         Ok(())
     }
 
-    fn exchange_places(&self, one: &Locator, other: &Locator, owed: &mut Owed<F>) -> Result<()> {
+    /// Returns the place of `locator`, opening its directory only once for the batch.
+    fn find(&self, operation: Operation, locator: &Locator, opened: &mut Opened<F>) -> Result<Place<F>> {
+        if let Some(place) = opened.find(&self.fs, operation, locator) {
+            return place;
+        }
+        let place = walk::find(&self.fs, operation, locator)?;
+        opened.note(&place);
+        Ok(place)
+    }
+
+    fn exchange_places(&self, one: &Locator, other: &Locator, batch: &mut Batch<F>) -> Result<()> {
         let operation = Operation::Exchange;
-        let find = |locator: &Locator| -> Result<Place<F>> {
+        let mut find = |locator: &Locator| -> Result<Place<F>> {
             if locator.is_root() {
                 return Err(is_a_directory(operation, locator));
             }
-            let place: Place<F> = walk::find(&self.fs, operation, locator)?;
+            let place = self.find(operation, locator, &mut batch.sources)?;
             let stat = self.fs.stat(&place.dir, &place.name);
             let stat = stat.map_err(|error| place.failed(&self.fs, operation, error))?;
             expect_file(operation, locator, stat.kind)?;
@@ -116,7 +144,7 @@ impl<F: Fs> Core<F> {
             .rename(&first.dir, &first.name, &second.dir, &second.name, Target::Exchanged)
             .map_err(|error| second.failed(&self.fs, operation, error))?;
         for place in [&first, &second] {
-            owed.add(&self.fs, &place.dir).map_err(|error| place.failed(&self.fs, operation, error))?;
+            batch.owed.add(&self.fs, &place.dir).map_err(|error| place.failed(&self.fs, operation, error))?;
         }
         Ok(())
     }

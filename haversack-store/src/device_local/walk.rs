@@ -1,5 +1,6 @@
 //! From a locator to an opened directory and a name in it, one segment at a time, never through a link.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -27,6 +28,42 @@ impl<F: Fs> Place<F> {
 
 /// The directories on the way to a place, each with the one it is in.
 pub(super) type Way<F> = Vec<(Arc<<F as Fs>::Dir>, Arc<<F as Fs>::Dir>)>;
+
+/// Directories that were opened for the places of one batch, each once.
+///
+/// A directory that gets another name must be forgotten.
+pub(super) struct Opened<F: Fs> {
+    dirs: HashMap<Locator, Arc<F::Dir>>,
+}
+
+impl<F: Fs> Default for Opened<F> {
+    fn default() -> Opened<F> {
+        Opened { dirs: HashMap::new() }
+    }
+}
+
+impl<F: Fs> Opened<F> {
+    /// Returns the place of `locator` if its directory was opened before.
+    pub(super) fn find(&self, fs: &F, operation: Operation, locator: &Locator) -> Option<Result<Place<F>>> {
+        let dir = self.dirs.get(locator.parent_key())?;
+        let place = |name| Place { dir: dir.clone(), name, locator: locator.clone() };
+        let explain = |error| explain(fs, operation, locator, dir, locator.name(), error);
+        Some(spelling(fs, dir, locator.name()).map(place).map_err(explain))
+    }
+
+    /// Remembers the directory of a place.
+    pub(super) fn note(&mut self, place: &Place<F>) {
+        if !self.dirs.contains_key(place.locator.parent_key()) {
+            let parent = place.locator.parent().unwrap_or_else(Locator::root);
+            self.dirs.insert(parent, place.dir.clone());
+        }
+    }
+
+    /// Forgets all of them.
+    pub(super) fn forget(&mut self) {
+        self.dirs.clear();
+    }
+}
 
 /// Returns the place of `locator`; every directory above it must be there.
 pub(super) fn find<F: Fs>(fs: &F, operation: Operation, locator: &Locator) -> Result<Place<F>> {
