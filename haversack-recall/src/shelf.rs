@@ -7,7 +7,7 @@ use futures_lite::StreamExt;
 use haversack::ids::ContentHash;
 use haversack::kind::Kinds;
 use haversack::remember::fingerprint;
-use haversack::store::{Backend, EntryKind, ErrorKind, Fingerprint, Info, Locator, Object, Result, block_on};
+use haversack::store::{Backend, EntryKind, ErrorKind, Fingerprint, Locator, Result, block_on};
 
 use crate::search::{Words, rank};
 use crate::{Hit, Query, Recalled};
@@ -21,9 +21,9 @@ const MAX_TOTAL_BYTES: u64 = 64 * 1024 * 1024;
 /// How much is kept between two looks; the rest is read again.
 const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
 
-/// How many threads read at once, and how many files are worth one.
-const MAX_READERS: usize = 4;
-const WORTH_A_READER: usize = 32;
+/// How many threads work at once, and how many files are worth one.
+const MAX_THREADS: usize = 4;
+const WORTH_A_THREAD: usize = 32;
 
 /// The texts of a memory as they were last seen.
 #[derive(Debug, Default)]
@@ -45,6 +45,11 @@ struct Kept {
 }
 
 impl Kept {
+    /// Returns a text with its name, if it is kept.
+    fn with_text<'a>((locator, kept): (&'a Locator, &'a Kept)) -> Option<(&'a Locator, &'a str)> {
+        Some((locator, kept.text.as_deref()?))
+    }
+
     /// Returns what it says, whatever the white space.
     fn says(&mut self) -> Option<ContentHash> {
         if self.says.is_none() {
@@ -69,19 +74,19 @@ impl LeftOut {
     }
 }
 
-/// Reads files, several at a time if they are many.
-fn read_all(files: &dyn Backend, infos: &[Info]) -> Vec<Result<Object>> {
-    let read = |infos: &[Info]| -> Vec<Result<Object>> {
-        infos.iter().map(|info| block_on(files.read(&info.locator))).collect()
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_READERS);
-    let share = infos.len().div_ceil(threads);
-    if share < WORTH_A_READER {
-        return read(infos);
+/// Does the same with every item, in shares on several threads if they are many; the results are in the items' order.
+fn in_shares<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let share = items.len().div_ceil(threads);
+    if share < WORTH_A_THREAD {
+        return items.iter().map(work).collect();
     }
+    let work = &work;
     std::thread::scope(|scope| {
-        let readers: Vec<_> = infos.chunks(share).map(|infos| scope.spawn(move || read(infos))).collect();
-        readers.into_iter().flat_map(|reader| reader.join().expect("reading does not panic")).collect()
+        let shares = items.chunks(share);
+        let threads: Vec<_> =
+            shares.map(|share| scope.spawn(move || share.iter().map(work).collect::<Vec<R>>())).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("the work does not panic")).collect()
     })
 }
 
@@ -96,10 +101,11 @@ impl Shelf {
         let words = Words::of(&query.text);
         let mut counted = Vec::new();
         let left_out = self
-            .each(files, &query.within, |locator, text| {
-                if let Some(counts) = words.count(locator.as_str(), text) {
-                    counted.push((locator.clone(), counts));
-                }
+            .each(files, &query.within, |texts| {
+                let counts = in_shares(texts, |(locator, text)| words.count(locator.as_str(), text));
+                let found = texts.iter().zip(counts);
+                counted
+                    .extend(found.filter_map(|((locator, _), counts)| Some(((*locator).clone(), counts?))));
             })
             .await?;
         let mut ranked = rank(&words, counted, left_out.looked_through);
@@ -131,24 +137,24 @@ impl Shelf {
         text: &str,
     ) -> Result<Option<Locator>> {
         let wanted = fingerprint(text);
-        let _ = self.each(files, within, |_, _| {}).await?;
+        let _ = self.each(files, within, |_| {}).await?;
         let mut below = self.texts.iter_mut().filter(|(locator, _)| locator.is_within(within));
         Ok(below.find_map(|(locator, kept)| (kept.says() == Some(wanted)).then(|| locator.clone())))
     }
 
-    /// Looks at every text below `within`, reading only what may have changed.
+    /// Looks at every text below `within`, many at a time, reading only what may have changed.
     async fn each(
         &mut self,
         files: &dyn Backend,
         within: &Locator,
-        mut look: impl FnMut(&Locator, &str),
+        mut look: impl FnMut(&[(&Locator, &str)]),
     ) -> Result<LeftOut> {
         let mut left_out = LeftOut::default();
         let mark = files.touch_mark().await?;
         let mut pages = files.scan(within, None);
         self.texts.values_mut().for_each(|kept| kept.seen = false);
         while let Some(page) = pages.next().await {
-            let mut unknown = Vec::new();
+            let (mut known, mut unknown) = (Vec::new(), Vec::new());
             for info in page?.infos.into_iter().filter(|info| info.kind == EntryKind::File) {
                 if let Some(kept) = self.texts.get_mut(&info.locator)
                     && kept.settled == Some(info.fingerprint)
@@ -157,7 +163,7 @@ impl Shelf {
                     kept.seen = true;
                     if let Some(text) = &kept.text {
                         left_out.count(text);
-                        look(&info.locator, text);
+                        known.push(info.locator);
                     }
                 } else if info.size_bytes > MAX_FILE_BYTES || left_out.total_bytes > MAX_TOTAL_BYTES {
                     left_out.unread.push(info.locator);
@@ -165,23 +171,28 @@ impl Shelf {
                     unknown.push(info);
                 }
             }
-            for (info, read) in unknown.iter().zip(read_all(files, &unknown)) {
+            let text_of = |locator| self.texts.get_key_value(locator).and_then(Kept::with_text);
+            look(&known.iter().filter_map(text_of).collect::<Vec<_>>());
+            let read = in_shares(&unknown, |info| block_on(files.read(&info.locator)));
+            let mut texts = Vec::new();
+            for (info, read) in unknown.iter().zip(&read) {
                 let bytes = match read {
-                    Ok(object) => object.bytes,
+                    Ok(object) => &object.bytes,
                     Err(error) if error.kind() == ErrorKind::NotFound => continue,
                     Err(_) => {
                         left_out.unread.push(info.locator.clone());
                         continue;
                     }
                 };
-                let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0'));
+                let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
                 if let Some(text) = text {
                     left_out.count(text);
-                    look(&info.locator, text);
+                    texts.push((&info.locator, text));
                 }
                 let settled = info.fingerprint.is_settled(&mark).then_some(info.fingerprint);
                 self.keep(info.locator.clone(), settled, text, info.modified);
             }
+            look(&texts);
         }
         let is_gone = |locator: &Locator, kept: &Kept| !kept.seen && locator.is_within(within);
         self.texts.retain(|locator, kept| !is_gone(locator, kept));
