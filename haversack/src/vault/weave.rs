@@ -41,6 +41,8 @@ pub struct Logs {
     entries: BTreeMap<Numbered, Known>,
     /// The entries that brought a commit: more than one if a device was copied before it had told anybody.
     commits: HashMap<CommitId, Vec<Numbered>>,
+    /// Of those, the ones that are more than one.
+    twins: Vec<Vec<Numbered>>,
     /// The entries by the ids that they have in other devices' orders.
     taken: HashMap<CommitId, Numbered>,
     /// For every file the entries that changed it.
@@ -64,7 +66,12 @@ impl Logs {
         if let Some(commit) = &entry.commit {
             known.device.clone_from(&commit.device);
             known.commit = Some((commit.id, commit.position));
-            self.commits.entry(commit.id).or_default().push(at);
+            let twins = self.commits.entry(commit.id).or_default();
+            twins.push(at);
+            if twins.len() > 1 {
+                self.twins.retain(|others| !others.contains(&twins[0]));
+                self.twins.push(twins.clone());
+            }
             self.taken.insert(taken_id(at), at);
             for change in &commit.changes {
                 let (extends, stood) = match &change.what {
@@ -129,6 +136,26 @@ impl Logs {
     pub fn knows(&self, at: Numbered) -> Heads {
         let seen = self.entries.get(&at).map(|entry| entry.seen.clone()).unwrap_or_default();
         seen.with(at.0, at.1)
+    }
+
+    /// Returns what whoever has read this much knows of, besides in other logs: one commit is in two of them if its device went back.
+    fn with_twins(&self, mut heads: Heads) -> Heads {
+        if self.twins.is_empty() {
+            return heads;
+        }
+        loop {
+            let before = heads.clone();
+            for twins in &self.twins {
+                if twins.iter().any(|(replica, number)| heads.of(*replica) >= *number) {
+                    // A log is known from its start.
+                    let next = twins.iter().filter(|(replica, number)| before.of(*replica) + 1 == *number);
+                    heads = next.fold(heads, |heads, (replica, number)| heads.with(*replica, *number));
+                }
+            }
+            if heads == before {
+                return heads;
+            }
+        }
     }
 
     /// Returns the files that an entry changed.
@@ -226,7 +253,7 @@ impl Logs {
     fn start(&self, locator: &Locator, ours: &[Numbered], theirs: Numbered, both: Heads) -> Heads {
         let gone = self.tips(locator, &both);
         let is_gone = |tip: &Numbered| self.is_deletion(locator, *tip);
-        let stood = |tip: &Numbered| self.stood(locator, *tip);
+        let stood = |tip: &Numbered| self.stood(locator, *tip, &gone);
         if gone.is_empty() || !gone.iter().all(is_gone) || !stood(&theirs) || !ours.iter().any(stood) {
             return both;
         }
@@ -238,8 +265,9 @@ impl Logs {
         self.touch(at, locator).is_some_and(|touch| touch.after.is_none())
     }
 
-    /// Tells whether what an entry made of a file goes back to a change that stood against a deletion.
-    fn stood(&self, locator: &Locator, tip: Numbered) -> bool {
+    /// Tells whether what an entry made of a file goes back to a change that stood against a deletion: its author said so, or had
+    /// one of these deletions before it, and what stood against it.
+    fn stood(&self, locator: &Locator, tip: Numbered, gone: &[Numbered]) -> bool {
         let mut left = vec![tip];
         let mut met = BTreeSet::new();
         while let Some(at) = left.pop() {
@@ -248,7 +276,14 @@ impl Logs {
             }
             match self.touch(at, locator) {
                 Some(touch) if touch.stood => return true,
-                Some(touch) if touch.after.is_some() => left.extend(self.tips(locator, &self.seen(at))),
+                Some(touch) if touch.after.is_some() => {
+                    let before = self.tips(locator, &self.seen(at));
+                    let stands = |tip: &Numbered| !self.is_deletion(locator, *tip);
+                    if before.iter().any(|tip| gone.contains(tip)) && before.iter().any(stands) {
+                        return true;
+                    }
+                    left.extend(before);
+                }
                 Some(_) | None => {}
             }
         }
@@ -265,12 +300,14 @@ impl Logs {
                 Some((*replica, *numbers.get(within.checked_sub(1)?)?))
             })
             .collect();
-        let is_seen = |(replica, number): Numbered| {
-            last.iter()
-                .filter(|other| other.0 != replica)
-                .any(|other| self.entries.get(other).is_some_and(|entry| entry.seen.of(replica) >= number))
+        let knows: Vec<Heads> = last.iter().map(|tip| self.with_twins(self.knows(*tip))).collect();
+        let covers = |one: usize, other: usize| knows[one].of(last[other].0) >= last[other].1;
+        // Of two that bring one commit, the first counts.
+        let is_seen = |tip: usize| {
+            let mut others = (0..last.len()).filter(|other| *other != tip);
+            others.any(|other| covers(other, tip) && (other < tip || !covers(tip, other)))
         };
-        last.iter().copied().filter(|tip| !is_seen(*tip)).collect()
+        (0..last.len()).filter(|tip| !is_seen(*tip)).map(|tip| last[tip]).collect()
     }
 }
 
@@ -326,7 +363,7 @@ pub fn ingredients(logs: &Logs, locator: &Locator, heads: &Heads) -> BTreeSet<Nu
         found.extend(tips.iter().copied());
         let mut known = Heads::default();
         for (index, tip) in tips.iter().enumerate() {
-            let knows = logs.knows(*tip);
+            let knows = logs.with_twins(logs.knows(*tip));
             if logs.is_deletion(locator, *tip) {
                 left.push(logs.tips(locator, &logs.seen(*tip)));
             }
@@ -404,7 +441,7 @@ impl Weaver<'_> {
             let touch = self.logs.touch(*tip, self.locator);
             let theirs = touch.and_then(|touch| self.contents.get(&touch.after?.hash).cloned());
             let device = self.logs.entries.get(tip).map_or("", |entry| entry.device.as_str());
-            let knows = self.logs.knows(*tip);
+            let knows = self.logs.with_twins(self.logs.knows(*tip));
             let before = match self.logs.is_deletion(self.locator, *tip) {
                 true => self.at(&self.logs.seen(*tip)).bytes,
                 false => None,
@@ -467,4 +504,115 @@ fn three_way(
     let theirs = Side { bytes: &theirs, device: their_device };
     let Merged { bytes, copy, .. } = merge(rule, base.map(|base| &base[..]), ours, theirs);
     Woven { bytes: Some(bytes), before: None, copies: copy.into_iter().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{StoreId, Timestamp};
+    use crate::log::{Carried, Commit, FileChange, StateMark};
+
+    /// Logs whose entries change one file, a set of lines.
+    #[derive(Default)]
+    struct Story {
+        logs: Logs,
+        contents: HashMap<ContentHash, Bytes>,
+    }
+
+    fn file() -> Locator {
+        Locator::parse("state/watched_chats").expect("valid")
+    }
+
+    fn heads(read: &[(u8, u64)]) -> Heads {
+        let replica = |number| ReplicaId::from_bytes([number; 16]);
+        read.iter().fold(Heads::default(), |heads, (log, last)| heads.with(replica(*log), *last))
+    }
+
+    impl Story {
+        /// Adds an entry that leaves these lines, or nothing; entries with one id bring one commit.
+        fn entry(&mut self, id: u8, (log, number): (u8, u64), seen: &[(u8, u64)], lines: Option<&str>) {
+            let what = match lines {
+                None => What::Delete,
+                Some(lines) => {
+                    let bytes = Bytes::copy_from_slice(lines.replace(' ', "\n").as_bytes());
+                    let (hash, size) = (ContentHash::of(&bytes), bytes.len() as u64);
+                    self.contents.insert(hash, bytes.clone());
+                    What::Put { hash, size, content: Carried::Inline(bytes), from: None }
+                }
+            };
+            let commit = Commit {
+                store: StoreId::from_bytes([9; 16]),
+                position: Position::FIRST,
+                id: CommitId::from_bytes([id; CommitId::BYTES]),
+                previous: ContentHash::of(b""),
+                replica: ReplicaId::from_bytes([log; 16]),
+                device: format!("device {log}"),
+                agent: None,
+                session: None,
+                time: Timestamp(0),
+                cause: String::new(),
+                state: StateMark::empty(),
+                changes: vec![FileChange { locator: file(), what }],
+                odd: Vec::new(),
+            };
+            let replica = ReplicaId::from_bytes([log; 16]);
+            let seen = heads(seen);
+            self.logs.add(&Entry { replica, number, seen, commit: Some(commit), shown: Vec::new() });
+        }
+
+        /// Returns the lines that all of it comes to.
+        fn comes_to(&self) -> Option<String> {
+            let heads = available(&self.logs);
+            let hash = match weave(&self.logs, &file(), &heads, &self.contents) {
+                Made::Nothing => return None,
+                Made::Merged { bytes, .. } => return Some(shown(&bytes)),
+                Made::Whole { content, .. } => content.hash,
+            };
+            self.contents.get(&hash).map(|bytes| shown(bytes))
+        }
+    }
+
+    fn shown(bytes: &Bytes) -> String {
+        let text = String::from_utf8_lossy(bytes);
+        let mut lines: Vec<&str> = text.split_whitespace().collect();
+        lines.sort_unstable();
+        lines.join(" ")
+    }
+
+    /// Seed 3060048 of the vault's schedules: two devices had made the file too, so that it stood against its deletion with what it had held; one
+    /// of them removed that, and the other's next change brought it back.
+    #[test]
+    fn what_stood_against_a_deletion_can_be_removed() {
+        let mut story = Story::default();
+        story.entry(1, (1, 1), &[], Some("old "));
+        story.entry(2, (1, 2), &[(1, 1)], None);
+        story.entry(3, (2, 1), &[], Some("two "));
+        story.entry(4, (3, 1), &[], Some("three "));
+        story.entry(5, (2, 2), &[(1, 2), (2, 1)], Some("old two more "));
+        story.entry(6, (3, 2), &[(1, 2), (3, 1)], Some("three "));
+        assert_eq!(story.comes_to().as_deref(), Some("more three two"));
+        // What was made anew after the deletion is another matter.
+        let mut story = Story::default();
+        story.entry(1, (1, 1), &[], Some("old "));
+        story.entry(2, (1, 2), &[(1, 1)], None);
+        story.entry(5, (2, 1), &[(1, 2)], Some("old two "));
+        story.entry(6, (3, 1), &[(1, 2)], Some("three "));
+        assert_eq!(story.comes_to().as_deref(), Some("old three two"));
+    }
+
+    /// Seed 3009334 of the vault's schedules: a device went back to before it had told of a commit, told of it again under its new name, and
+    /// deleted the file; under the old name it was nobody's to delete.
+    #[test]
+    fn a_commit_told_twice_is_one() {
+        let mut story = Story::default();
+        story.entry(1, (1, 1), &[], Some("first "));
+        story.entry(2, (1, 2), &[(1, 1)], Some("first second "));
+        story.entry(2, (2, 1), &[(1, 1)], Some("first second "));
+        assert_eq!(story.comes_to().as_deref(), Some("first second"));
+        story.entry(3, (2, 2), &[(1, 1), (2, 1)], None);
+        assert_eq!(story.comes_to(), None);
+        // What the device did under its old name afterwards stands.
+        story.entry(4, (1, 3), &[(1, 2)], Some("first second third "));
+        assert_eq!(story.comes_to().as_deref(), Some("first second third"));
+    }
 }
