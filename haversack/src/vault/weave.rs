@@ -568,7 +568,7 @@ mod tests {
                 Made::Merged { bytes, .. } => return Some(shown(&bytes)),
                 Made::Whole { content, .. } => content.hash,
             };
-            self.contents.get(&hash).map(|bytes| shown(bytes))
+            self.contents.get(&hash).map(shown)
         }
     }
 
