@@ -1,23 +1,23 @@
 //! Agents that run us by hooks, and the files of theirs that say so.
 //!
-//! What we change in them is written down with what was there before: as long as nobody else changed the file, it is put back byte for byte.
+//! What we change in them is written down with what was there before ([`ledger`]).
 
 pub(crate) mod canary;
+pub(crate) mod codex;
+pub(crate) mod ledger;
 pub(crate) mod persona;
 
+pub(crate) use self::ledger::Change;
+
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use haversack::ids::ContentHash;
-use serde::{Deserialize, Serialize};
-
+use self::ledger::{Ledger, read};
 use crate::claude_code::servers;
 use crate::claude_code::wiring::{self, Hook, Unfit};
 use crate::commands::hook::CODEX;
 use crate::error::CommandError;
 use crate::projects::claude_code;
-use crate::records;
 use crate::settings::{Settings, shown};
 
 /// An agent that we know how to set up.
@@ -32,35 +32,6 @@ pub(crate) const AGENTS: [Agent; 2] = [Agent::ClaudeCode, Agent::Codex];
 
 /// The tools of Claude Code that write files.
 const WRITERS: &str = "Write|Edit|MultiEdit|NotebookEdit";
-
-/// What is to become of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
-    pub(crate) file: PathBuf,
-    /// What is in it; `None` if it is not there.
-    pub(crate) before: Option<String>,
-    /// What is to be in it; `None` if it is to go.
-    pub(crate) after: Option<String>,
-}
-
-/// What we changed, so that it can be taken back: `state/agents/NAME.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Record {
-    #[serde(default)]
-    file: Vec<Changed>,
-}
-
-/// A file that we changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Changed {
-    path: PathBuf,
-    /// What was in it; `None` if it was not there.
-    before: Option<String>,
-    /// The hash of what we wrote.
-    after: String,
-}
 
 impl Agent {
     /// Returns its name on the command line.
@@ -107,11 +78,26 @@ impl Agent {
         Ok(self.directory(settings)?.join(name))
     }
 
-    /// Returns the file with the MCP servers that it starts, if we know how to write it.
+    /// Returns the file with the MCP servers that it starts.
     pub(crate) fn servers_file(self, settings: &Settings) -> Option<PathBuf> {
         match self {
             Agent::ClaudeCode => claude_code(settings).ok().map(|claude| claude.notes),
-            Agent::Codex => None,
+            Agent::Codex => self.directory(settings).ok().map(|directory| directory.join("config.toml")),
+        }
+    }
+
+    /// Returns the file of its servers with ours, for this home.
+    fn with_server(self, text: &str, program: &Path, home: &Path) -> Result<String, Unfit> {
+        match self {
+            Agent::ClaudeCode => servers::with_server(text, program, home),
+            Agent::Codex => codex::with_server(text, program, home),
+        }
+    }
+
+    fn without_server(self, text: &str) -> Result<String, Unfit> {
+        match self {
+            Agent::ClaudeCode => servers::without_server(text),
+            Agent::Codex => codex::without_server(text),
         }
     }
 
@@ -121,7 +107,7 @@ impl Agent {
             return wiring::without_hooks(text);
         }
         match self.servers_file(settings).is_some_and(|servers| servers == file) {
-            true => servers::without_server(text),
+            true => self.without_server(text),
             false => Ok(persona::without_block(text)),
         }
     }
@@ -159,12 +145,8 @@ impl Agent {
         Ok(hooks)
     }
 
-    fn record_file(self, settings: &Settings) -> PathBuf {
-        settings.home.join("state").join("agents").join(format!("{}.toml", self.name()))
-    }
-
-    fn record(self, settings: &Settings) -> Record {
-        records::read(&self.record_file(settings), "").ok().flatten().unwrap_or_default()
+    fn ledger(self, settings: &Settings) -> Ledger {
+        Ledger::of(settings, self.name())
     }
 
     /// Tells whether it was ever on this machine.
@@ -189,8 +171,13 @@ pub(crate) fn plan_setup(
         let before = read(&file)?;
         let program = std::env::current_exe().map_err(CommandError::from)?;
         let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
-        let after = servers::with_server(before.as_deref().unwrap_or_default(), &program, &home)
-            .map_err(|why| unfit(&file, agent, &why.to_string()))?;
+        let after =
+            agent.with_server(before.as_deref().unwrap_or_default(), &program, &home).map_err(|why| {
+                CommandError {
+                    hint: Some("Mend it, and run the same command again".to_owned()),
+                    ..unfit(&file, agent, &why.to_string())
+                }
+            })?;
         changes.push(Change { file, before, after: Some(after) });
     }
     if with_persona == WithPersona::Yes {
@@ -219,7 +206,7 @@ pub(crate) enum WithPersona {
 
 /// Returns what taking our hooks out of an agent changes.
 pub(crate) fn plan_removal(settings: &Settings, agent: Agent) -> Result<Vec<Change>, CommandError> {
-    let record = agent.record(settings);
+    let ledger = agent.ledger(settings);
     let mut changes = Vec::new();
     let files = [
         Some(agent.settings_file(settings)?),
@@ -228,15 +215,8 @@ pub(crate) fn plan_removal(settings: &Settings, agent: Agent) -> Result<Vec<Chan
     ];
     for file in files.into_iter().flatten() {
         let Some(now) = read(&file)? else { continue };
-        let changed = record.file.iter().find(|changed| changed.path == file && changed.after == hash(&now));
-        let after = match changed {
-            // Nobody touched it since.
-            Some(changed) => changed.before.clone(),
-            None => {
-                let without = agent.without_ours(settings, &file, &now);
-                Some(without.map_err(|why| unfit(&file, agent, &why.to_string()))?)
-            }
-        };
+        let after = ledger.without(&file, &now, |text| agent.without_ours(settings, &file, text));
+        let after = after.map_err(|why| unfit(&file, agent, &why.to_string()))?;
         changes.push(Change { file, before: Some(now), after });
     }
     changes.retain(|change| change.before != change.after);
@@ -245,97 +225,18 @@ pub(crate) fn plan_removal(settings: &Settings, agent: Agent) -> Result<Vec<Chan
 
 /// Returns what was changed for an agent, if nobody changed it since.
 pub(crate) fn changed(settings: &Settings, agent: Agent) -> Result<Vec<Change>, CommandError> {
-    let mut changes = Vec::new();
-    for Changed { path, before, after } in agent.record(settings).file {
-        if let Some(now) = read(&path)?.filter(|now| hash(now) == after) {
-            changes.push(Change { file: path, before, after: Some(now) });
-        }
-    }
-    Ok(changes)
+    agent.ledger(settings).changed()
 }
 
 /// Makes a setup's changes, and writes down what was there.
 pub(crate) fn set_up(settings: &Settings, agent: Agent, changes: &[Change]) -> Result<(), CommandError> {
-    let mut record = agent.record(settings);
-    for Change { file, before, after } in changes {
-        let now = before.as_deref().map(hash);
-        let earlier =
-            record.file.iter().find(|changed| changed.path == *file && Some(&changed.after) == now.as_ref());
-        let before = match (earlier, before) {
-            (Some(earlier), _) => earlier.before.clone(),
-            // Ours were in it already, from a setup that nobody remembers: without them it is what was there.
-            (None, Some(before)) => {
-                Some(agent.without_ours(settings, file, before).unwrap_or_else(|_| before.clone()))
-            }
-            (None, None) => None,
-        };
-        record.file.retain(|changed| changed.path != *file);
-        record.file.push(Changed {
-            path: file.clone(),
-            before,
-            after: hash(after.as_deref().unwrap_or_default()),
-        });
-    }
-    // First: if what follows is cut short, it is known what was there.
-    write_record(&agent.record_file(settings), &record)?;
-    changes.iter().try_for_each(carry_out)
+    agent.ledger(settings).make(changes, |file, text| agent.without_ours(settings, file, text))
 }
 
 /// Makes a removal's changes, and forgets what was there.
 pub(crate) fn remove(settings: &Settings, agent: Agent, changes: &[Change]) -> Result<(), CommandError> {
-    changes.iter().try_for_each(carry_out)?;
-    records::remove(&agent.record_file(settings))
-}
-
-/// Writes a file whole or not at all; what a link leads to is written, and the link stays.
-fn carry_out(change: &Change) -> Result<(), CommandError> {
-    let file = change.file.canonicalize().unwrap_or_else(|_| change.file.clone());
-    let write = || -> io::Result<()> {
-        let Some(text) = &change.after else { return fs::remove_file(&change.file) };
-        let directory = file.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(directory)?;
-        let draft = file.with_extension(format!("haversack-{}", std::process::id()));
-        let permissions = fs::metadata(&file).map(|metadata| metadata.permissions());
-        let mut out = fs::File::create(&draft)?;
-        let written = out.write_all(text.as_bytes()).and_then(|()| out.sync_all());
-        let written = written.and_then(|()| {
-            permissions.map_or(Ok(()), |permissions| fs::set_permissions(&draft, permissions))
-        });
-        written.and_then(|()| fs::rename(&draft, &file)).inspect_err(|_| drop(fs::remove_file(&draft)))
-    };
-    write().map_err(|error| CommandError {
-        source: Some(error.into()),
-        ..CommandError::user(
-            format!("{} could not be written; it is as it was", shown(&change.file)),
-            "Give this user access to it, and run the same command again",
-        )
-    })
-}
-
-/// Writes the record where only its owner can read it: settings may hold keys.
-fn write_record(file: &Path, record: &Record) -> Result<(), CommandError> {
-    records::write(file, record, records::Weight::Durable)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        drop(fs::set_permissions(file, fs::Permissions::from_mode(0o600)));
-    }
-    Ok(())
-}
-
-fn read(file: &Path) -> Result<Option<String>, CommandError> {
-    match fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(CommandError {
-            source: Some(error.into()),
-            ..CommandError::user(format!("{} could not be read", shown(file)), "Give this user access to it")
-        }),
-    }
-}
-
-fn hash(text: &str) -> String {
-    ContentHash::of(text.as_bytes()).to_string()
+    agent.ledger(settings).take_back(changes)?;
+    agent.ledger(settings).forget()
 }
 
 fn unfit(file: &Path, agent: Agent, why: &str) -> CommandError {

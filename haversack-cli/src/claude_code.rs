@@ -1,6 +1,7 @@
 //! Claude Code as it is on this machine: where it keeps settings, projects and their memory.
 
 pub(crate) mod discover;
+pub(crate) mod private;
 pub(crate) mod servers;
 pub(crate) mod slug;
 pub(crate) mod wiring;
@@ -76,12 +77,19 @@ impl ClaudeCode {
         self.directory.join("projects")
     }
 
-    /// Returns where the memory of a project is: by the main checkout, so that all worktrees share it.
-    pub(crate) fn memory_of(&self, root: &Path, checkout: &Path) -> MemoryDirectory {
-        let of_project =
-            ["settings.local.json", "settings.json"].map(|name| checkout.join(".claude").join(name));
+    /// Returns where the memory of a session is that starts in a directory: by the main checkout, so that all worktrees share it, unless
+    /// settings say otherwise.
+    ///
+    /// As the client does (seen with 2.1.325): the local settings of the main checkout count first, and for every worktree; those of
+    /// the directory itself count too, those between the two do not.
+    pub(crate) fn memory_of(&self, root: &Path, start: &Path) -> MemoryDirectory {
+        let of_project = [
+            root.join(private::LOCAL_SETTINGS),
+            start.join(private::LOCAL_SETTINGS),
+            start.join(".claude/settings.json"),
+        ];
         let chosen = |file: &Path| {
-            let named = wiring::text_in(&fs::read_to_string(file).ok()?, "autoMemoryDirectory")?;
+            let named = wiring::text_in(&fs::read_to_string(file).ok()?, private::SETTING)?;
             match named.strip_prefix("~/") {
                 Some(rest) => Some(self.user.as_ref()?.join(rest)),
                 None => Some(PathBuf::from(named)).filter(|path| path.is_absolute()),

@@ -149,9 +149,14 @@ fn sync_project(settings: &Settings, input: &Input) -> Result<Outcome, CommandEr
     Ok(Outcome::quiet(told(background::hand_over(settings, &wish)?)))
 }
 
+/// Returns the directory that a session started in: the one it is in now may be another.
+fn directory_of(settings: &Settings, input: &Input) -> Option<PathBuf> {
+    settings.surroundings.claude_start.clone().or_else(|| input.directory())
+}
+
 fn project_of(settings: &Settings, input: &Input) -> Result<Option<Project>, CommandError> {
     let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
-    let Some((claude, directory)) = claude.zip(input.directory()) else { return Ok(None) };
+    let Some((claude, directory)) = claude.zip(directory_of(settings, input)) else { return Ok(None) };
     Ok(Some(Project::of(settings, &claude, &Book::of(settings)?, &directory)))
 }
 
@@ -186,7 +191,12 @@ fn keep_summary(settings: &Settings, input: &Input) -> Result<String, CommandErr
 
 /// Returns where the summaries of a project's compactions are.
 pub(crate) fn summaries_of(settings: &Settings, project: &Project) -> PathBuf {
-    let name = project.id.clone().unwrap_or_else(|| slug::slug(&project.root.to_string_lossy()));
+    let by_path = |path: &Path| slug::slug(&path.to_string_lossy());
+    let name = match (&project.id, project.is_private) {
+        (_, true) => format!("{}.private", by_path(&project.checkout)),
+        (Some(id), false) => id.clone(),
+        (None, false) => by_path(&project.root),
+    };
     settings.home.join("sessions").join(name)
 }
 

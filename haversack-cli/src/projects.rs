@@ -7,12 +7,14 @@ pub(crate) mod bind;
 pub(crate) mod book;
 pub(crate) mod git;
 pub(crate) mod identity;
+pub(crate) mod private;
 
 use std::path::{Path, PathBuf};
 
 use haversack::store::Locator;
 
 use self::book::Book;
+use crate::claude_code::private::is_private;
 use crate::claude_code::{ChosenBy, ClaudeCode, MemoryDirectory};
 use crate::error::CommandError;
 use crate::settings::{Settings, shown};
@@ -40,6 +42,8 @@ pub(crate) struct Project {
     pub(crate) known_by: KnownBy,
     /// Whether its memory stays here.
     pub(crate) is_excluded: bool,
+    /// Whether this checkout has memory of its own, which stays here.
+    pub(crate) is_private: bool,
 }
 
 /// What a project is known by.
@@ -54,7 +58,7 @@ pub(crate) enum KnownBy {
 }
 
 impl Project {
-    /// Returns the project that a directory belongs to.
+    /// Returns the project that a directory belongs to, as a session that starts in it would have it.
     pub(crate) fn of(settings: &Settings, claude: &ClaudeCode, book: &Book, directory: &Path) -> Project {
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         let repository = git::find(&directory);
@@ -62,9 +66,10 @@ impl Project {
         let address = address.as_deref().and_then(identity::normalise);
         let (root, checkout) = match repository {
             Some(repository) => (repository.root, repository.checkout),
-            None => (directory.clone(), directory),
+            None => (directory.clone(), directory.clone()),
         };
-        let memory = claude.memory_of(&root, &checkout);
+        let memory = claude.memory_of(&root, &directory);
+        let is_private = memory.by == ChosenBy::Project && is_private(&memory.path);
         let named = match memory.by {
             ChosenBy::User => Some(ALL_PROJECTS.to_owned()),
             ChosenBy::Rule | ChosenBy::Project => book.name_of(&root, address.as_deref()),
@@ -79,27 +84,43 @@ impl Project {
         let is_excluded = excluded
             .map(str::trim)
             .any(|excluded| is_meant(excluded, user, &root, address.as_deref(), id.as_deref()));
-        Project { id, address, root, checkout, memory, known_by, is_excluded }
+        Project { id, address, root, checkout, memory, known_by, is_excluded, is_private }
     }
 
     /// Returns its place in the store, if it has one and may be carried.
     pub(crate) fn prefix(&self) -> Option<Locator> {
-        let id = self.id.as_ref().filter(|_| !self.is_excluded)?;
+        let id = self.id.as_ref().filter(|_| !self.is_excluded && !self.is_private)?;
         prefix_of(id)
     }
 
     /// Returns what people call it.
     pub(crate) fn label(&self, settings: &Settings) -> String {
-        match (&self.id, &self.address, self.known_by) {
+        let label = match (&self.id, &self.address, self.known_by) {
             (Some(id), _, KnownBy::Name) => id.clone(),
             (_, Some(address), _) => address.rsplit('/').next().unwrap_or(address).to_owned(),
             _ => tilde(settings, &self.root),
+        };
+        match self.checkout.file_name().filter(|_| self.is_private) {
+            Some(worktree) => format!("{label} ({})", worktree.to_string_lossy()),
+            None => label,
         }
+    }
+
+    /// Returns by what it is excluded: what it is known by on every machine, or where it is.
+    pub(crate) fn known_as(&self, settings: &Settings) -> String {
+        let id = self.id.as_ref().filter(|_| self.known_by == KnownBy::Name);
+        id.or(self.address.as_ref()).cloned().unwrap_or_else(|| tilde(settings, &self.root))
     }
 
     /// Returns why it is not carried, with what to do about it; `None` if it is.
     pub(crate) fn why_not(&self, settings: &Settings) -> Option<String> {
         let root = tilde(settings, &self.root);
+        if self.is_private {
+            let checkout = tilde(settings, &self.checkout);
+            return Some(format!(
+                "private: stays on this machine (to share again: haversack project private --undo {checkout})"
+            ));
+        }
         if self.is_excluded {
             return Some("not carried (excluded)".to_owned());
         }

@@ -15,6 +15,8 @@ pub(crate) struct Surroundings {
     pub(crate) claude_directory: Option<PathBuf>,
     /// What Claude Code calls the project's directory, if not by its path.
     pub(crate) claude_project: Option<String>,
+    /// The directory that the session of Claude Code started in, whose hook this is.
+    pub(crate) claude_start: Option<PathBuf>,
     /// Where Codex keeps its things, if not where it always does.
     pub(crate) codex_directory: Option<PathBuf>,
     /// Whether the agent runs without somebody in front of it.
@@ -41,6 +43,7 @@ impl Surroundings {
             claude_project: text(variables::CLAUDE_CODE_PROJECT_DIR_NAME)
                 .filter(|_| claude_directory.is_some()),
             claude_directory,
+            claude_start: path(variables::CLAUDE_PROJECT_DIR).filter(|start| start.is_absolute()),
             codex_directory: path(variables::CODEX_HOME),
             is_headless: is(variables::CLAUDE_CODE_ENTRYPOINT, &["sdk-cli", "sdk-ts", "sdk-py"]),
             is_quiet: is(variables::SYNC, &["off", "false", "no", "0"]),

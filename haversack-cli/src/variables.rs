@@ -51,6 +51,9 @@ pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 /// What Claude Code calls the directory of the project; Claude Code's own variable.
 pub(crate) const CLAUDE_CODE_PROJECT_DIR_NAME: &str = "CLAUDE_CODE_PROJECT_DIR_NAME";
 
+/// The directory that a session of Claude Code started in; Claude Code's own variable.
+pub(crate) const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
+
 /// How Claude Code was started; Claude Code's own variable.
 pub(crate) const CLAUDE_CODE_ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
 

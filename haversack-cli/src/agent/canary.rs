@@ -30,7 +30,7 @@ pub(crate) enum Canary {
 /// Runs every hook of ours that an agent has.
 pub(crate) fn try_hooks(settings: &Settings, agent: Agent) -> Result<Canary, CommandError> {
     let file = agent.settings_file(settings)?;
-    let text = super::read(&file)?.unwrap_or_default();
+    let text = super::ledger::read(&file)?.unwrap_or_default();
     let ours = wiring::ours_in(&text).map_err(|why| super::unfit(&file, agent, &why.to_string()))?;
     if wiring::is_on(&text, "disableAllHooks") == Some(true) {
         return Ok(Canary::SwitchedOff);

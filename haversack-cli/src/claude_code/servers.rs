@@ -9,7 +9,7 @@ use jsonc_parser::cst::{CstInputValue, CstObject};
 use super::wiring::{Unfit, count, no_object, parse, split_mark, unfit};
 
 /// What it is called there.
-const NAME: &str = "haversack";
+pub(crate) const NAME: &str = "haversack";
 
 /// Where the servers are.
 const SERVERS: &str = "mcpServers";
@@ -104,7 +104,7 @@ fn command_of(entry: &CstObject) -> Option<(String, Vec<String>)> {
 }
 
 /// Tells whether a command line is what we put there: a home, and the word that serves it.
-fn is_ours(command: &str, arguments: &[String]) -> bool {
+pub(crate) fn is_ours(command: &str, arguments: &[String]) -> bool {
     let is_haversack = Path::new(command).file_stem().is_some_and(|name| name == NAME);
     is_haversack && matches!(arguments, [option, _, verb] if option == "--home" && verb == "mcp")
 }

@@ -37,7 +37,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-pub(super) fn unfit<T>(why: impl Into<String>) -> Result<T, Unfit> {
+pub(crate) fn unfit<T>(why: impl Into<String>) -> Result<T, Unfit> {
     Err(Unfit { why: why.into() })
 }
 
@@ -230,7 +230,7 @@ pub(super) fn no_object() -> Unfit {
     Unfit { why: "what is in it is no object".to_owned() }
 }
 
-pub(super) fn split_mark(text: &str) -> (&str, &str) {
+pub(crate) fn split_mark(text: &str) -> (&str, &str) {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     (&text[..text.len() - body.len()], body)
 }

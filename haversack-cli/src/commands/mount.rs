@@ -11,6 +11,7 @@ use crate::error::CommandError;
 use crate::home::{self, Home};
 use crate::moments::counted;
 use crate::mounts::{self, Mount};
+use crate::projects::private;
 use crate::remote::Remote;
 use crate::settings::{Settings, shown};
 use crate::store::locate;
@@ -82,6 +83,7 @@ fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Resu
             "Bind the directory with the memory files alone",
         ));
     }
+    private::refuse_in_use(settings, &real)?;
     let mut all = mounts::of(settings)?;
     if let Some(other) = all.iter().find(|mount| mount.directory == real) {
         return Err(CommandError::user(

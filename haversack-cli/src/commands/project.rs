@@ -1,5 +1,7 @@
 //! `haversack project`: the projects on this machine, and whether their memory is carried.
 
+mod private;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::claude_code::ClaudeCode;
 use crate::claude_code::discover::{self, Found};
+use crate::claude_code::private::is_private;
 use crate::error::CommandError;
 use crate::moments::counted;
 use crate::mounts;
@@ -59,6 +62,14 @@ enum Action {
         #[arg(long)]
         undo: bool,
     },
+    /// Give one worktree memory of its own, which stays on this machine and is never sent; all others go on sharing theirs
+    Private {
+        /// Its directory; the current one if left out
+        directory: Option<PathBuf>,
+        /// Share the memory of the repository again; what the worktree had of its own stays where it is
+        #[arg(long)]
+        undo: bool,
+    },
 }
 
 pub(crate) fn cmd_project(
@@ -75,6 +86,13 @@ pub(crate) fn cmd_project(
         }
         Action::Exclude { what, undo: false } => exclude(ui, settings, what)?,
         Action::Exclude { what, undo: true } => include(ui, settings, what)?,
+        Action::Private { directory, undo } => {
+            let directory = directory.clone().unwrap_or(PathBuf::from("."));
+            match undo {
+                false => private::begin(ui, settings, &directory)?,
+                true => private::end(ui, settings, &directory)?,
+            }
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -102,6 +120,11 @@ pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, book: &Book) -> V
         mounts::of(settings).unwrap_or_default().into_iter().map(|mount| mount.directory).collect();
     for Found { memory, root, files, bytes } in found {
         let real = memory.canonicalize().unwrap_or_else(|_| memory.clone());
+        if is_private(&memory) {
+            let is_carried = bound.contains(&real);
+            listed.push(of_worktree(settings, claude, book, memory, (files, bytes), is_carried));
+            continue;
+        }
         let seen = book.seen.iter().find(|seen| seen.memory == real).map(|seen| seen.root.clone());
         memories.insert(real);
         match root.filter(|root| root.is_dir()).or(seen).filter(|root| root.is_dir()) {
@@ -139,7 +162,47 @@ pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, book: &Book) -> V
             listed.push(of_project(settings, project, size));
         }
     }
+    // One that has memory of its own and nothing in it yet.
+    for private in &book.private {
+        let project = Project::of(settings, claude, book, &private.checkout);
+        if project.is_private && listed.iter().all(|other| other.memory != project.memory.path) {
+            let size = discover::count(&project.memory.path);
+            listed.push(of_project(settings, project, size));
+        }
+    }
     listed
+}
+
+/// Returns what is listed of a private memory directory: its worktree, unless that is gone or shares again.
+fn of_worktree(
+    settings: &Settings,
+    claude: &ClaudeCode,
+    book: &Book,
+    memory: PathBuf,
+    size: (usize, u64),
+    is_carried: bool,
+) -> Listed {
+    let checkout = book.private.iter().find(|private| private.memory == memory).map(|found| &found.checkout);
+    let project = checkout.map(|checkout| Project::of(settings, claude, book, checkout));
+    if let Some(project) = project.filter(|project| project.is_private && project.memory.path == memory) {
+        return of_project(settings, project, size);
+    }
+    let name = memory.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let from = tilde(settings, &memory);
+    Listed {
+        label: name.into_owned(),
+        files: size.0,
+        bytes: size.1,
+        remark: match is_carried {
+            true => "was private to a worktree; carried".to_owned(),
+            false => format!(
+                "was private to a worktree, stays on this machine: haversack project bind DIRECTORY --from {from}"
+            ),
+        },
+        is_carried,
+        project: None,
+        memory,
+    }
 }
 
 fn of_project(settings: &Settings, project: Project, (files, bytes): (usize, u64)) -> Listed {
@@ -171,11 +234,22 @@ fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandEr
         }));
     }
     let mut rows = vec![["project", "memories", ""].map(str::to_owned).to_vec()];
-    rows.extend(
-        listed
-            .iter()
-            .map(|listed| vec![listed.label.clone(), listed.files.to_string(), listed.remark.clone()]),
-    );
+    let has_remote = Remote::for_looking(settings)?.is_some();
+    let bound = mounts::of(settings)?;
+    for listed in &listed {
+        let project = listed.project.as_ref().filter(|_| has_remote && listed.is_carried);
+        let is_bound =
+            bound.iter().any(|mount| project.and_then(Project::prefix).as_ref() == Some(&mount.prefix));
+        let remark = match project.filter(|_| !is_bound) {
+            Some(project) => format!(
+                "{}: carried from its next session on (to keep it here: haversack project exclude {})",
+                listed.remark,
+                project.known_as(settings)
+            ),
+            None => listed.remark.clone(),
+        };
+        rows.push(vec![listed.label.clone(), listed.files.to_string(), remark]);
+    }
     rows.extend(elsewhere.iter().map(|(id, files)| {
         let remark = "not on this machine yet: its memory arrives when you first open Claude Code in it";
         vec![id.clone(), files.to_string(), remark.to_owned()]
@@ -192,8 +266,9 @@ pub(crate) fn elsewhere(
     settings: &Settings,
     listed: &[Listed],
 ) -> Result<Vec<(String, usize)>, CommandError> {
+    let projects = listed.iter().filter_map(|listed| listed.project.as_ref());
     let here: BTreeSet<&str> =
-        listed.iter().filter_map(|listed| listed.project.as_ref()?.id.as_deref()).collect();
+        projects.filter(|project| !project.is_private).filter_map(|project| project.id.as_deref()).collect();
     let bound = mounts::of(settings)?;
     let mut ids: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
     let place = Locator::parse("claude_memory").expect("a plain name");
@@ -219,6 +294,7 @@ fn to_json(listed: &Listed) -> Value {
         "files": listed.files,
         "bytes": listed.bytes,
         "carried": listed.is_carried,
+        "private": project.is_some_and(|project| project.is_private),
     })
 }
 
@@ -254,7 +330,8 @@ fn give_name(ui: &mut Ui, settings: &Settings, directory: &Path, name: &str) -> 
     if let Some(before) = before.filter(|before| *before != id) {
         ui.note(format!("What was carried as {before} stays there too, until: haversack delete --recursive claude_memory/{before}"));
     }
-    bind(ui, settings, &directory, None)
+    // What is private stays so; the name is the repository's.
+    bind(ui, settings, if project.is_private { &project.root } else { &directory }, None)
 }
 
 fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>) -> Result<(), CommandError> {
@@ -268,7 +345,7 @@ fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>)
             let why = project.why_not(settings).unwrap_or_default();
             return Err(CommandError::user(
                 format!("{label} stays on this machine"),
-                if project.is_excluded {
+                if project.is_excluded && !project.is_private {
                     "It was excluded: haversack project exclude --undo".to_owned()
                 } else {
                     why

@@ -7,6 +7,8 @@ use clap::Args;
 use super::setup;
 use crate::agent::{self, AGENTS};
 use crate::error::CommandError;
+use crate::moments::counted;
+use crate::projects::private::{self, Standing};
 use crate::projects::tilde;
 use crate::remote::Remote;
 use crate::settings::Settings;
@@ -32,6 +34,7 @@ pub(crate) fn cmd_uninstall(
             false => setup::remove(ui, settings, agent)?,
         }
     }
+    leave_worktrees(ui, settings, args)?;
     ui.note("Memory is where your agents have it, and they go on with it by themselves.");
     if let Some(remote) = Remote::recorded(settings)? {
         ui.note(format!("What was sent stays in {}", remote.url));
@@ -41,4 +44,30 @@ pub(crate) fn cmd_uninstall(
         tilde(settings, &settings.home)
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes back the settings of worktrees with nothing of their own. Those with memory keep it: without the setting Claude Code would not find it.
+fn leave_worktrees(ui: &mut Ui, settings: &Settings, args: &UninstallArgs) -> Result<(), CommandError> {
+    for (private, standing, files) in private::all(settings)? {
+        let checkout = tilde(settings, &private.checkout);
+        match (standing, files) {
+            (Standing::InUse, 0) => match args.dry_run {
+                true => {
+                    let change = private::plan_end(settings, &private.checkout)?.map(|(change, _)| change);
+                    setup::show(ui, settings, change.as_slice())?;
+                }
+                false => {
+                    private::end(settings, &private.checkout)?;
+                    ui.note(format!("{checkout} shares the memory of its repository again"));
+                }
+            },
+            (Standing::InUse, files) => ui.note(format!(
+                "{checkout} keeps memory of its own, {} in {}; to take that back: haversack project private --undo {checkout}",
+                counted(files, "file"),
+                tilde(settings, &private.memory)
+            )),
+            (Standing::Unused | Standing::Gone, _) => {}
+        }
+    }
+    Ok(())
 }

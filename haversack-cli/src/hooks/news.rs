@@ -34,9 +34,23 @@ struct Told {
     /// The newest position that each project was told of.
     #[serde(default)]
     positions: BTreeMap<String, u64>,
+    /// Projects of which their owner has not heard yet that they are carried.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    untold: BTreeSet<String>,
     /// When each problem was told.
     #[serde(default)]
     problems: BTreeMap<String, Timestamp>,
+}
+
+/// Whether the owner of a project hears that it is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Telling {
+    /// There is room for it, and somebody to hear it.
+    Now,
+    /// The next session may say it.
+    Later,
+    /// Other machines carry it: that is nothing new.
+    Needless,
 }
 
 /// What is new in a project.
@@ -112,10 +126,17 @@ impl News {
 
 /// Returns the line about what needs the user, if it was not told lately.
 pub(crate) fn problem(settings: &Settings, prefix: &Locator) -> Result<Option<String>, CommandError> {
+    match find_problem(settings, prefix, SystemClock.now())? {
+        Some((key, line)) => once(settings, key, line),
+        None => Ok(None),
+    }
+}
+
+/// Returns a line, if it was not told lately.
+pub(crate) fn once(settings: &Settings, key: String, line: String) -> Result<Option<String>, CommandError> {
     let now = SystemClock.now();
     let mut told = told(settings);
     told.problems.retain(|_, time| now.0 - time.0 < TOLD_MILLISECONDS);
-    let Some((key, line)) = find_problem(settings, prefix, now)? else { return Ok(None) };
     // Whoever sits in front of another session has not heard what one without anybody was told.
     let key = if settings.surroundings.is_headless { format!("{key} (headless)") } else { key };
     if told.problems.contains_key(&key) {
@@ -124,6 +145,23 @@ pub(crate) fn problem(settings: &Settings, prefix: &Locator) -> Result<Option<St
     told.problems.insert(key, now);
     records::write(&place(settings), &told, records::Weight::Light)?;
     Ok(Some(line))
+}
+
+/// Notes that a project is carried for the first time: its owner is to hear so.
+pub(crate) fn is_new(settings: &Settings, prefix: &Locator) -> Result<(), CommandError> {
+    let mut told = told(settings);
+    told.untold.insert(prefix.to_string());
+    records::write(&place(settings), &told, records::Weight::Light)
+}
+
+/// Tells whether the owner of a project is to hear now that it is carried: once, and never again.
+pub(crate) fn is_told(settings: &Settings, prefix: &Locator, telling: Telling) -> Result<bool, CommandError> {
+    let mut told = told(settings);
+    if telling == Telling::Later || !told.untold.remove(prefix.as_str()) {
+        return Ok(false);
+    }
+    records::write(&place(settings), &told, records::Weight::Light)?;
+    Ok(telling == Telling::Now)
 }
 
 fn find_problem(

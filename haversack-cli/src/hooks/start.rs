@@ -5,21 +5,24 @@ use std::path::Path;
 use haversack::clock::Clock;
 use haversack::document::Document;
 use haversack::ids::{ContentHash, Timestamp};
+use haversack::store::Locator;
 use serde_json::{Value, json};
 
 use super::context::{self, Assembled, Part};
 use super::given::Given;
 use super::input::Input;
-use super::news::{self, News};
-use super::{Outcome, PULL_WAIT, told};
+use super::news::{self, News, Telling};
+use super::{Outcome, PULL_WAIT, directory_of, told};
 use crate::background::wishes::Wish;
 use crate::background::{self, Answer};
 use crate::claude_code::ClaudeCode;
 use crate::error::CommandError;
 use crate::moments::{ago, local};
+use crate::mounts;
 use crate::projects::bind::{self, Bound};
 use crate::projects::book::Book;
-use crate::projects::{Project, tilde};
+use crate::projects::{Project, private, tilde};
+use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::system::SystemClock;
 
@@ -37,7 +40,7 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
     let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
-    let Some((claude, directory)) = claude.zip(input.directory()) else {
+    let Some((claude, directory)) = claude.zip(directory_of(settings, input)) else {
         return Ok(Outcome::quiet("no home directory, and nobody says where Claude Code is"));
     };
     let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
@@ -149,10 +152,48 @@ fn message(
         }
         Bound::Local => None,
         Bound::Already | Bound::New => {
-            let problem = news::problem(settings, &prefix).ok().flatten();
-            problem.map(Message::Needed).or_else(|| news.line(now).map(Message::News))
+            if *bound == Bound::New && is_first(settings, &prefix) {
+                drop(news::is_new(settings, &prefix));
+            }
+            let needed = missed(settings, project, &label)
+                .or_else(|| news::problem(settings, &prefix).ok().flatten())
+                .map(Message::Needed);
+            let arrived = news.line(now).map(Message::News);
+            let telling = match (&needed, &arrived) {
+                _ if settings.surroundings.is_headless => Telling::Later,
+                (Some(_), _) => Telling::Later,
+                (None, Some(_)) => Telling::Needless,
+                (None, None) => Telling::Now,
+            };
+            let is_told = news::is_told(settings, &prefix, telling).unwrap_or(false);
+            let carried = is_told.then(|| {
+                let known_as = project.known_as(settings);
+                Message::News(format!(
+                    "haversack: the memory of {label} is carried to your other machines from now on. To keep it here: haversack project exclude {known_as}"
+                ))
+            });
+            needed.or(arrived).or(carried)
         }
     }
+}
+
+/// Tells whether a project that was bound just now is carried for the first time from this machine.
+fn is_first(settings: &Settings, prefix: &Locator) -> bool {
+    let is_sent = matches!(Remote::for_looking(settings), Ok(Some(_)));
+    let places = mounts::of(settings).unwrap_or_default().into_iter().filter(|mount| mount.prefix == *prefix);
+    is_sent && places.count() == 1
+}
+
+/// Returns the line for whoever started below a worktree that has memory of its own: the client does not look for it there.
+fn missed(settings: &Settings, project: &Project, label: &str) -> Option<String> {
+    if !private::is_missed_by(project) {
+        return None;
+    }
+    let checkout = tilde(settings, &project.checkout);
+    let line = format!(
+        "haversack: this session uses the shared memory of {label}: the one that {checkout} has of its own is for sessions that start in {checkout} itself"
+    );
+    news::once(settings, format!("missed {checkout}"), line).ok().flatten()
 }
 
 /// Returns the memory that a session begins with.

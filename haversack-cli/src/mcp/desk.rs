@@ -3,6 +3,7 @@
 //! Nothing is opened before the first call. A desk serves any number of clients; several desks, hooks and commands on one home take turns by the
 //! store's own locks.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::UNIX_EPOCH;
 
@@ -100,6 +101,12 @@ impl Desk {
         }
     }
 
+    /// Returns the memory that the worktree has for itself that the client started us in.
+    fn private_memory(&self) -> Option<PathBuf> {
+        let project = (self.whose == Whose::ThisProjects).then(|| of_here(&self.settings)).flatten()?;
+        project.is_private.then_some(project.memory.path)
+    }
+
     /// Returns who goes to the other machines.
     pub(crate) fn errands(&self) -> &Errands {
         &self.errands
@@ -171,6 +178,12 @@ impl Desk {
     }
 
     fn remember(&self, wish: &Wish<'_>, writer: Writer) -> Result<Answer, CommandError> {
+        if let Some(memory) = self.private_memory() {
+            return Ok(Answer::error(format!(
+                "Error: this worktree has memory of its own, which stays on this machine, and this tool writes what is carried. Write the fact as a file into {} with your own tools, and its line into MEMORY.md there",
+                memory.display()
+            )));
+        }
         let table = kinds::load(&self.settings)?;
         let place = self.place();
         let draft = match remember::draft(&table, &place, wish) {
@@ -274,11 +287,15 @@ fn in_line(hit: &Hit, now: Timestamp) -> String {
 
 /// Returns the place of the project that we were started in, if it is carried.
 fn project_here(settings: &Settings) -> Option<Locator> {
-    let here = std::env::current_dir().ok()?;
-    let claude = ClaudeCode::of(settings, None)?;
-    let prefix = Project::of(settings, &claude, &Book::of(settings).ok()?, &here).prefix()?;
+    let prefix = of_here(settings)?.prefix()?;
     let mounts = mounts::of(settings).ok()?;
     mounts.iter().any(|mount| mount.prefix == prefix && mount.is_there()).then_some(prefix)
+}
+
+fn of_here(settings: &Settings) -> Option<Project> {
+    let here = std::env::current_dir().ok()?;
+    let claude = ClaudeCode::of(settings, None)?;
+    Some(Project::of(settings, &claude, &Book::of(settings).ok()?, &here))
 }
 
 /// Returns what a command tells a person.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use haversack::store::Locator;
 
-use super::book::{self, Book, Seen};
-use super::{KnownBy, Project, id_of_prefix, prefix_of};
+use super::book::{self, Book, Private, Seen};
+use super::{KnownBy, Project, id_of_prefix, prefix_of, private};
 use crate::claude_code::{ChosenBy, ClaudeCode, discover};
 use crate::error::CommandError;
 use crate::home;
@@ -104,24 +104,40 @@ pub(crate) fn bind(
     Ok(bound)
 }
 
-/// Lets go of a project that is not carried any more.
+/// Lets go of a project that is not carried any more, or of a worktree that has memory of its own now.
 fn release(settings: &Settings, project: &Project) -> Result<(), CommandError> {
-    let is_its = |mount: &Mount| {
-        project.memory.path.canonicalize().is_ok_and(|directory| directory == mount.directory)
-    };
-    if !mounts::of(settings)?.iter().any(is_its) {
+    let own = project.checkout.join(".claude");
+    let mut its = vec![project.memory.path.clone()];
+    its.extend(PROJECT_AGENTS.map(|(name, _)| own.join(name)));
+    let its: Vec<PathBuf> = its.into_iter().filter_map(|directory| directory.canonicalize().ok()).collect();
+    let is_its = |mount: &Mount| its.contains(&mount.directory);
+    let private = Private { checkout: project.checkout.clone(), memory: project.memory.path.clone() };
+    let is_new = project.is_private && !Book::of(settings)?.private.contains(&private);
+    if !is_new && !mounts::of(settings)?.iter().any(is_its) {
         return Ok(());
     }
     let _turn = book::turn(settings)?;
     let mut all = mounts::of(settings)?;
+    let before = all.len();
     all.retain(|mount| !is_its(mount));
-    mounts::save(settings, &all)
+    if all.len() < before {
+        mounts::save(settings, &all)?;
+    }
+    if is_new {
+        let mut book = Book::of(settings)?;
+        // A worktree that was moved took its setting along.
+        book.private.retain(|other| other.memory != private.memory);
+        book.private.push(private);
+        book.save(settings)?;
+    }
+    Ok(())
 }
 
 /// Binds a directory whose project is gone to another project: its files are merged into it.
 pub(crate) fn bind_left_over(settings: &Settings, directory: &Path, id: &str) -> Result<(), CommandError> {
     let directory = directory.canonicalize().map_err(|error| cannot(directory, error))?;
     let Some(prefix) = prefix_of(id) else { return Ok(()) };
+    private::refuse_in_use(settings, &directory)?;
     if let Some(why) = mounts::refused(settings, &directory) {
         return Err(refusal(&directory, &why));
     }
@@ -132,6 +148,11 @@ pub(crate) fn bind_left_over(settings: &Settings, directory: &Path, id: &str) ->
             format!("{} is bound already", shown(&directory)),
             "See to what: haversack mount list",
         ));
+    }
+    let mut book = Book::of(settings)?;
+    if book.private.iter().any(|private| private.memory.canonicalize().is_ok_and(|of| of == directory)) {
+        book.private.retain(|private| private.memory.canonicalize().map_or(true, |of| of != directory));
+        book.save(settings)?;
     }
     all.push(Mount { directory, prefix });
     mounts::save(settings, &all)?;

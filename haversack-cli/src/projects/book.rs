@@ -34,6 +34,9 @@ pub(crate) struct Book {
     /// Directories that projects were seen in.
     #[serde(default)]
     pub(crate) seen: Vec<Seen>,
+    /// Worktrees that have memory of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) private: Vec<Private>,
     /// The names that the store has for repositories.
     #[serde(skip)]
     names: BTreeMap<String, String>,
@@ -54,6 +57,14 @@ pub(crate) struct Seen {
     pub(crate) id: String,
     pub(crate) root: PathBuf,
     /// Its memory directory, by its real path.
+    pub(crate) memory: PathBuf,
+}
+
+/// A worktree that has memory of its own. Where it is looked up it is the setting that counts: this only tells where to look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Private {
+    pub(crate) checkout: PathBuf,
     pub(crate) memory: PathBuf,
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct Repository {
     pub(crate) checkout: PathBuf,
     /// What git keeps for all worktrees.
     pub(crate) common: PathBuf,
+    /// Whether this checkout is one of several, and not the main one.
+    pub(crate) is_worktree: bool,
 }
 
 /// Finds the repository that a directory is in.
@@ -29,7 +31,8 @@ fn at(checkout: &Path, dot_git: &Path) -> Option<Repository> {
         // An empty directory of this name makes no repository.
         let is_one = dot_git.join("HEAD").is_file() || dot_git.join("config").is_file();
         let checkout = checkout.to_owned();
-        return is_one.then(|| Repository { root: checkout.clone(), checkout, common: dot_git.to_owned() });
+        let common = dot_git.to_owned();
+        return is_one.then(|| Repository { root: checkout.clone(), checkout, common, is_worktree: false });
     }
     let line = read(dot_git)?;
     let own = line.strip_prefix("gitdir:")?.trim();
@@ -37,13 +40,13 @@ fn at(checkout: &Path, dot_git: &Path) -> Option<Repository> {
     let Some(common) = read(&own.join("commondir")) else {
         // A submodule, or a repository whose files are elsewhere: it is its own.
         let checkout = checkout.to_owned();
-        return Some(Repository { root: checkout.clone(), checkout, common: own });
+        return Some(Repository { root: checkout.clone(), checkout, common: own, is_worktree: false });
     };
     let common = real(&own.join(common.trim()))?;
     let is_plain = common.file_name().is_some_and(|name| name == ".git");
     // The worktrees of a bare repository have no main checkout.
     let root = common.parent().filter(|_| is_plain).unwrap_or(checkout).to_owned();
-    Some(Repository { root, checkout: checkout.to_owned(), common })
+    Some(Repository { root, checkout: checkout.to_owned(), common, is_worktree: true })
 }
 
 impl Repository {
@@ -186,8 +189,10 @@ mod tests {
             ("odd", None),
         ];
         for (directory, expected) in cases {
-            let found = find(&base.join(directory))
-                .map(|found| (found.root.clone(), found.checkout.clone(), found.remote()));
+            let repository = find(&base.join(directory));
+            let is_worktree = repository.as_ref().is_some_and(|repository| repository.is_worktree);
+            assert_eq!(is_worktree, ["wt/src", "b"].contains(&directory), "{directory}");
+            let found = repository.map(|found| (found.root.clone(), found.checkout.clone(), found.remote()));
             let expected = expected
                 .map(|(root, checkout, url)| (base.join(root), base.join(checkout), url.map(str::to_owned)));
             assert_eq!(found, expected, "{directory}");

@@ -194,6 +194,68 @@ fn a_worktree_shares_and_a_moved_repository_keeps_its_memory() {
 }
 
 #[test]
+fn a_private_worktree_has_its_own_memory_and_nobody_else_has_it() {
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let agents = &client.agents;
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let worktree = agents.worktree(&root, "wt");
+    agents.remember("laptop", &root, "MEMORY.md", "- [Lamp](lamp.md) — white\n");
+    agents.remember("laptop", &root, "carry_forward.md", "- ask about the tide\n");
+    agents.done("laptop", &["project", "private", &worktree.display().to_string()]);
+    let shared = agents.memory("laptop", &root);
+    let name = agents.memory("laptop", &worktree);
+    let name = name.parent().and_then(std::path::Path::file_name).expect("below").to_string_lossy();
+    let own = agents.claude("laptop").join(format!("projects/{name}.private/memory"));
+    let of_shared = ["- [Lamp](lamp.md) — white", "- ask about the tide"];
+    let of_own = ["- [Cellar](cellar.md) — dug", "- ask about the spade"];
+    let api = Api::start(vec![
+        vec![write(&own.join("MEMORY.md"), "- [Cellar](cellar.md) — dug\n")],
+        vec![write(&own.join("carry_forward.md"), "- ask about the spade\n")],
+        vec![Say::Text("Kept.")],
+    ]);
+    client.run("laptop", &worktree, &api, &["-p", "Remember the cellar."]);
+    assert!(api.told()[0].contains(&own.display().to_string()), "{}", api.told()[0]);
+    agents.rest();
+    // In each the one and not the other, headless and in a terminal.
+    let sees = |told: &str, seen: [&str; 2], unseen: [&str; 2]| {
+        assert!(seen.iter().all(|part| told.contains(part)), "{seen:?}: {told}");
+        assert!(!unseen.iter().any(|part| told.contains(part)), "{unseen:?}: {told}");
+    };
+    for (directory, seen, unseen) in [(&worktree, of_own, of_shared), (&root, of_shared, of_own)] {
+        let api = Api::start(vec![vec![Say::Text("So it is.")]]);
+        client.run("laptop", directory, &api, &["-p", "What is there?"]);
+        sees(&api.wait_for(1), seen, unseen);
+        let api = Api::start(vec![vec![Say::Text("So it is.")]]);
+        let mut terminal = client.open("laptop", directory, &api);
+        terminal.say("What is there?");
+        sees(&api.wait_for(1), seen, unseen);
+        terminal.leave();
+    }
+    // Below it the client shares, and whoever sits there is told.
+    let below = worktree.join("src");
+    fs::create_dir_all(&below).expect("made");
+    let api = Api::start(vec![vec![Say::Text("So it is.")]]);
+    let mut terminal = client.open("laptop", &below, &api);
+    terminal.wait_for("this session uses the shared memory of lighthouse");
+    terminal.say("What is there?");
+    sees(&api.wait_for(1), of_shared, of_own);
+    terminal.leave();
+    agents.rest();
+    agents.done("laptop", &["sync"]);
+    agents.done("desktop", &["sync"]);
+    let carried = crate::machines::files_below(&agents.machines.env.path("desktop/memory/claude_memory"));
+    assert!(carried.values().any(|text| text.contains("the tide")), "{carried:?}");
+    assert!(!carried.values().any(|text| text.contains("the spade")), "{carried:?}");
+    // Taken back, the worktree shares again, and its files are where they were.
+    agents.done("laptop", &["project", "private", "--undo", &worktree.display().to_string()]);
+    let api = Api::start(vec![vec![Say::Text("White.")]]);
+    client.run("laptop", &worktree, &api, &["-p", "What is the colour of the lamp?"]);
+    sees(&api.wait_for(1), of_shared, of_own);
+    assert!(own.join("MEMORY.md").is_file() && shared.join("MEMORY.md").is_file());
+    agents.rest();
+}
+
+#[test]
 fn a_plugin_does_the_same_and_never_twice() {
     let Some(client) = Client::on_laptop_and_desktop() else { return };
     let agents = &client.agents;

@@ -1,7 +1,7 @@
 //! The guides' examples, run as they are written.
 //!
 //! A block marked `console` has commands after `$ ` and below each what it prints, stdout and stderr together. All blocks of a
-//! guide run in one home, in order. The user's directory is called `/home/me`, and times of day do not matter.
+//! guide run in one home, in order. The user's directory is called `/home/me`, also in names made of it, and times of day do not matter.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -44,6 +44,10 @@ fn run(env: &TestEnv, command: &str) -> String {
     let output = shell.output().expect("a shell");
     let printed = String::from_utf8(output.stdout).expect("text");
     let home = env.path("").display().to_string();
+    // Claude Code names directories after paths.
+    let name: String =
+        home.trim_end_matches('/').chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let printed = printed.replace(&name, "-home-me");
     printed.replace(&home, "/home/me/").replace(home.trim_end_matches('/'), "/home/me").replace("me//", "me/")
 }
 

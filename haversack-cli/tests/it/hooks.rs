@@ -22,7 +22,7 @@ fn memory_of_one_machine_is_in_the_next_session_on_another() {
     let there = agents.repository("desktop", "tower", "https://github.com/me/lighthouse");
     let told = agents.start("laptop", &here);
     assert_eq!(told["hookSpecificOutput"]["watchPaths"], json!([agents.memory("laptop", &here)]));
-    assert_eq!((context(&told), &told["systemMessage"]), ("", &Value::Null), "there is nothing to say");
+    assert_eq!(context(&told), "");
     let file =
         agents.remember("laptop", &here, "carry_forward.md", "---\nname: x\n---\n\n- ask about the lamp\n");
     agents.wrote("laptop", &here, &file);
@@ -358,6 +358,54 @@ fn after_a_failure_the_remote_is_left_alone_for_a_while() {
         "{told}"
     );
     assert_eq!(agents.start("laptop", &root)["systemMessage"], Value::Null);
+}
+
+#[test]
+fn a_project_that_is_new_is_carried_on_purpose() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.remember("laptop", &root, "lamp.md", "white\n");
+    let input = json!({ "cwd": root, "source": "startup" }).to_string();
+    let known = json!({ "projects": { root.display().to_string(): {} } });
+    fs::write(agents.claude("laptop").join(".claude.json"), known.to_string()).expect("written");
+    let listed = agents.done("laptop", &["project", "list"]);
+    assert_snapshot!(listed.lines().find(|line| line.starts_with("lighthouse")).unwrap_or_default(), @r#"lighthouse  1         github.com/me/lighthouse: carried from its next session on (to keep it here: haversack project exclude github.com/me/lighthouse)"#);
+    // Nobody reads the line of a session without anybody: it waits.
+    let mut headless = agents.command("laptop", &["hook", "SessionStart"]);
+    let told = agents.fire(headless.env("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"), input.as_bytes());
+    assert!(!told.contains("exclude"), "{told}");
+    agents.rest();
+    let told = agents.start("laptop", &root);
+    assert_snapshot!(told["systemMessage"].as_str().unwrap_or_default(), @r#"haversack: the memory of lighthouse is carried to your other machines from now on. To keep it here: haversack project exclude github.com/me/lighthouse"#);
+    assert!(agents.start("laptop", &root)["systemMessage"].is_null(), "once");
+    assert!(!agents.done("laptop", &["project", "list"]).contains("exclude"));
+    // Another checkout is no other project, and on another machine it is what came that is new.
+    let other = agents.repository("laptop", "tower", LIGHTHOUSE);
+    assert!(agents.start("laptop", &other)["systemMessage"].is_null());
+    agents.rest();
+    let there = agents.repository("desktop", "lighthouse", LIGHTHOUSE);
+    let told = agents.start("desktop", &there);
+    assert!(
+        told["systemMessage"].as_str().is_some_and(|line| line.contains("1 memory from laptop")),
+        "{told}"
+    );
+    assert!(agents.start("desktop", &there)["systemMessage"].is_null());
+    // The command that the line names does what it says.
+    agents.done("laptop", &["project", "exclude", "github.com/me/lighthouse"]);
+    let file = agents.remember("laptop", &root, "tide.md", "low\n");
+    agents.start("laptop", &root);
+    agents.wrote("laptop", &root, &file);
+    agents.rest();
+    agents.done("desktop", &["sync"]);
+    assert!(!agents.memory("desktop", &there).join("tide.md").exists());
+}
+
+#[test]
+fn without_a_remote_nothing_is_carried_and_nothing_said() {
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    assert!(agents.start("laptop", &root)["systemMessage"].is_null());
+    agents.rest();
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn said(result: &Value) -> (String, bool) {
 }
 
 /// A client that started `haversack mcp`.
-struct Client {
+pub(crate) struct Client {
     process: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -48,7 +48,7 @@ struct Client {
 
 impl Client {
     /// Starts a server and says hello, as clients of the older revisions do.
-    fn start(command: &mut Command, name: &str) -> Client {
+    pub(crate) fn start(command: &mut Command, name: &str) -> Client {
         let mut client = Client::silent(command);
         let hello = json!({
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": name, "version": "1" },
@@ -93,7 +93,7 @@ impl Client {
     }
 
     /// Calls a tool and returns what a model is told, and whether it is an error.
-    fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         said(&answer["result"])
     }
@@ -106,7 +106,7 @@ impl Client {
     }
 
     /// Ends the input and returns the exit code.
-    fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         drop(self.input.take());
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).expect("it ends");

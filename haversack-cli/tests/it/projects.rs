@@ -1,5 +1,7 @@
 //! Memory belongs to a project, wherever its files are.
 
+mod private;
+
 use std::fs;
 
 use insta::assert_snapshot;

@@ -227,6 +227,7 @@ fn codex_and_others() {
     --- stdout
     --- stderr
     changed ~/.codex/hooks.json (5 hooks; see it: haversack setup codex --diff)
+    changed ~/.codex/config.toml (an MCP server; see it: haversack setup codex --diff)
     Codex asks once whether it may run them: type /hooks in it
     "#);
     let text = fs::read_to_string(agents.machines.env.path(".codex/hooks.json")).expect("written");
@@ -241,6 +242,61 @@ fn codex_and_others() {
         agents.fire(&mut agents.command("laptop", &["hook", "--codex", "SessionStart"]), input.as_bytes());
     assert!(!told.contains("watchPaths"), "{told}");
     assert!(shown(&agents, "laptop", &["setup", "gemini"]).contains("these are what to paste"));
+}
+
+#[test]
+fn codex_has_our_server_among_its_own() {
+    let agents = with_claude();
+    let directory = agents.machines.env.path(".codex");
+    fs::create_dir_all(&directory).expect("made");
+    let file = directory.join("config.toml");
+    let mine = "# mine\nmodel = \"gpt\" # the good one\n\n[mcp_servers.other]\ncommand = \"x\"\n";
+    for before in [None, Some(mine), Some(""), Some("model = \"gpt\""), Some("\u{feff}a = 1\r\n")] {
+        match before {
+            Some(text) => fs::write(&file, text).expect("written"),
+            None => drop(fs::remove_file(&file)),
+        }
+        let diff = shown(&agents, "laptop", &["setup", "codex", "--diff"]);
+        assert!(
+            diff.contains("+[mcp_servers.haversack]") && fs::read_to_string(&file).ok().as_deref() == before
+        );
+        agents.done("laptop", &["setup", "codex"]);
+        let once = fs::read_to_string(&file).expect("written");
+        assert_eq!(shown(&agents, "laptop", &["setup", "codex", "--diff"]), diff);
+        agents.done("laptop", &["setup", "codex"]);
+        assert_eq!(fs::read_to_string(&file).expect("there"), once, "again is the same");
+        agents.done("laptop", &["setup", "codex", "--remove"]);
+        assert_eq!(fs::read_to_string(&file).ok().as_deref(), before);
+    }
+    // What somebody changed since stays.
+    fs::write(&file, mine).expect("written");
+    agents.done("laptop", &["setup", "codex"]);
+    let with = fs::read_to_string(&file).expect("there");
+    let program = env!("CARGO_BIN_EXE_haversack");
+    let home = agents.machines.env.path("laptop").display().to_string();
+    assert_snapshot!(with.replace(program, "/PROGRAM/haversack").replace(&home, "/HOME"), @r#"
+    # mine
+    model = "gpt" # the good one
+
+    [mcp_servers.other]
+    command = "x"
+
+    [mcp_servers.haversack]
+    command = "/PROGRAM/haversack"
+    args = ["--home", "/HOME", "mcp"]
+    "#);
+    fs::write(&file, format!("{}\n[tui]\ntheme = \"dark\"\n", with.replace("gpt", "mini"))).expect("written");
+    agents.done("laptop", &["uninstall"]);
+    let left = fs::read_to_string(&file).expect("there");
+    assert_eq!(left, format!("{}\n[tui]\ntheme = \"dark\"\n", mine.replace("gpt", "mini")));
+    // What is not understood is not rewritten, and nothing else is either.
+    for broken in ["model = ", "mcp_servers = 7\n"] {
+        fs::write(&file, broken).expect("written");
+        let told = shown(&agents, "laptop", &["setup", "codex"]);
+        assert!(told.starts_with("exit 1\n") && told.contains("config.toml is not understood"), "{told}");
+        assert_eq!(fs::read_to_string(&file).expect("there"), broken);
+        assert!(!directory.join("hooks.json").exists());
+    }
 }
 
 #[test]

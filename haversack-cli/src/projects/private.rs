@@ -1,0 +1,222 @@
+//! Worktrees that have memory of their own: a setting of Claude Code in the worktree says where it is, and it is never sent.
+//!
+//! Nothing here deletes a memory. Whoever takes the setting back finds the files where they were.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::book::{self, Book, Private};
+use super::{Project, bind, git, tilde};
+use crate::agent::ledger::{Change, Ledger, read};
+use crate::claude_code::private::{
+    LOCAL_SETTINGS, SETTING, directory, named_in, with_setting, without_setting,
+};
+use crate::claude_code::wiring::{Unfit, text_in};
+use crate::claude_code::{ClaudeCode, discover};
+use crate::error::CommandError;
+use crate::settings::{Settings, shown};
+
+/// What the ledger of these settings is called.
+const LEDGER: &str = "worktrees";
+
+/// What giving a worktree memory of its own came to.
+pub(crate) struct Begun {
+    pub(crate) checkout: PathBuf,
+    pub(crate) memory: PathBuf,
+    /// How many files are there already.
+    pub(crate) files: usize,
+    /// The settings that say so.
+    pub(crate) file: PathBuf,
+    pub(crate) is_new: bool,
+}
+
+/// What taking it back came to.
+pub(crate) struct Ended {
+    pub(crate) checkout: PathBuf,
+    pub(crate) memory: PathBuf,
+    /// How many files stay there.
+    pub(crate) files: usize,
+}
+
+/// How a worktree that has, or had, memory of its own stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Its sessions use it.
+    InUse,
+    /// Somebody took the setting out: its sessions use what all share.
+    Unused,
+    /// The worktree is not there any more.
+    Gone,
+}
+
+/// What git says of the settings that were changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InGit {
+    /// It does not show them.
+    Quiet,
+    /// They are a new file to it.
+    New,
+    /// They are committed, and differ.
+    Changed,
+}
+
+/// Gives the worktree that a directory is in memory of its own.
+pub(crate) fn begin(settings: &Settings, claude: &ClaudeCode, place: &Path) -> Result<Begun, CommandError> {
+    let repository = git::find(place).filter(|repository| repository.is_worktree).ok_or_else(|| {
+        let place = tilde(settings, place);
+        CommandError::user(
+            format!("{place} is no worktree: only a worktree can have memory besides that of its repository"),
+            format!("Make one with git worktree add; to keep a whole project on this machine: haversack project exclude {place}"),
+        )
+    })?;
+    let checkout = repository.checkout;
+    let of_all = repository.root.join(LOCAL_SETTINGS);
+    if of_all != checkout.join(LOCAL_SETTINGS)
+        && text_in(&read(&of_all)?.unwrap_or_default(), SETTING).is_some()
+    {
+        return Err(CommandError::user(
+            format!(
+                "{} names a memory directory for all worktrees (\"{SETTING}\")",
+                tilde(settings, &of_all)
+            ),
+            "Take it out there first: Claude Code asks nowhere else as long as it is there",
+        ));
+    }
+    let file = checkout.join(LOCAL_SETTINGS);
+    let real = file.ancestors().find_map(|path| path.canonicalize().ok());
+    if let Some(real) = real.filter(|real| !real.starts_with(&checkout)) {
+        return Err(CommandError::user(
+            format!("{} is not its own: it leads to {}", tilde(settings, &file), tilde(settings, &real)),
+            "Put a file of this worktree in the place of the link: what is written there would count elsewhere too",
+        ));
+    }
+    let before = read(&file)?;
+    let text = before.as_deref().unwrap_or_default();
+    // One that was moved keeps what it has.
+    let memory = named_in(text).unwrap_or_else(|| directory(&claude.projects(), &checkout));
+    let after = with_setting(text, &memory).map_err(|why| not_understood(&file, &why))?;
+    fs::create_dir_all(&memory).map_err(|error| CommandError {
+        source: Some(error.into()),
+        ..CommandError::user(
+            format!("the memory directory {} cannot be made", shown(&memory)),
+            "Give this user access to it",
+        )
+    })?;
+    let is_new = before.as_deref() != Some(&after);
+    if is_new {
+        let change = Change { file: file.clone(), before, after: Some(after) };
+        Ledger::of(settings, LEDGER).make(&[change], |_, text| without_setting(text))?;
+    }
+    let project = Project::of(settings, claude, &Book::of(settings)?, &checkout);
+    bind::bind(settings, claude, &project)?;
+    let (files, _) = discover::count(&memory);
+    Ok(Begun { checkout, memory, files, file, is_new })
+}
+
+/// Returns what taking it back changes in the settings of a worktree, and where its memory is.
+pub(crate) fn plan_end(
+    settings: &Settings,
+    checkout: &Path,
+) -> Result<Option<(Change, PathBuf)>, CommandError> {
+    let file = checkout.join(LOCAL_SETTINGS);
+    let Some(now) = read(&file)? else { return Ok(None) };
+    let Some(memory) = named_in(&now) else { return Ok(None) };
+    let after = Ledger::of(settings, LEDGER).without(&file, &now, without_setting);
+    let after = after.map_err(|why| not_understood(&file, &why))?;
+    Ok(Some((Change { file, before: Some(now), after }, memory)))
+}
+
+/// Lets the worktree that a directory is in share the memory of its repository again. What it has of its own stays where it is.
+pub(crate) fn end(settings: &Settings, place: &Path) -> Result<Ended, CommandError> {
+    let checkout = git::find(place).map_or_else(|| place.to_owned(), |repository| repository.checkout);
+    let Some((change, memory)) = plan_end(settings, &checkout)? else {
+        return Err(CommandError::user(
+            format!("{} has no memory of its own", tilde(settings, &checkout)),
+            "See which do: haversack project list",
+        ));
+    };
+    let is_gone = change.after.is_none();
+    Ledger::of(settings, LEDGER).take_back(&[change])?;
+    if is_gone {
+        // We made the file, and maybe the directory; with anything else in it, it stays.
+        drop(fs::remove_dir(checkout.join(".claude")));
+    }
+    let (files, _) = discover::count(&memory);
+    if files == 0 {
+        drop(fs::remove_dir(&memory));
+        drop(memory.parent().map(fs::remove_dir));
+    }
+    let _turn = book::turn(settings)?;
+    let mut book = Book::of(settings)?;
+    book.private.retain(|private| private.memory != memory);
+    book.save(settings)?;
+    Ok(Ended { checkout, memory, files })
+}
+
+/// Returns every worktree that has memory of its own, or had and left some, and how many files there are.
+pub(crate) fn all(settings: &Settings) -> Result<Vec<(Private, Standing, usize)>, CommandError> {
+    let each = Book::of(settings)?.private.into_iter().map(|private| {
+        let standing = standing(&private);
+        let (files, _) = discover::count(&private.memory);
+        (private, standing, files)
+    });
+    Ok(each.filter(|(_, standing, files)| *standing == Standing::InUse || *files > 0).collect())
+}
+
+/// Refuses a directory, given by its real path, that is the private memory of a worktree: whoever wants to share it says so first.
+pub(crate) fn refuse_in_use(settings: &Settings, directory: &Path) -> Result<(), CommandError> {
+    let is_it = |private: &Private| private.memory.canonicalize().is_ok_and(|memory| memory == directory);
+    let mut all = Book::of(settings)?.private.into_iter();
+    match all.find(|private| is_it(private) && standing(private) == Standing::InUse) {
+        Some(private) => {
+            let worktree = tilde(settings, &private.checkout);
+            Err(CommandError::user(
+                format!("{} is the private memory of {worktree}", shown(directory)),
+                format!("Take that back first: haversack project private --undo {worktree}"),
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Tells whether a worktree has memory of its own that a session in a directory below it does not see.
+pub(crate) fn is_missed_by(project: &Project) -> bool {
+    let text = fs::read_to_string(project.checkout.join(LOCAL_SETTINGS)).unwrap_or_default();
+    !project.is_private && named_in(&text).is_some()
+}
+
+/// Returns what git shows of the settings of a worktree. Where there is no git, nobody is shown anything.
+pub(crate) fn in_git(checkout: &Path) -> InGit {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(checkout).args(["-c", "core.fsmonitor=false", "status", "--porcelain"]);
+    git.args(["--untracked-files=all", "--", LOCAL_SETTINGS]).env("GIT_OPTIONAL_LOCKS", "0");
+    let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let shown = output.map(|output| output.stdout).unwrap_or_default();
+    match shown.get(..2) {
+        Some(b"??") => InGit::New,
+        Some(_) => InGit::Changed,
+        None => InGit::Quiet,
+    }
+}
+
+fn standing(private: &Private) -> Standing {
+    if !private.checkout.is_dir() {
+        return Standing::Gone;
+    }
+    let text = fs::read_to_string(private.checkout.join(LOCAL_SETTINGS)).unwrap_or_default();
+    match named_in(&text).is_some_and(|memory| memory == private.memory) {
+        true => Standing::InUse,
+        false => Standing::Unused,
+    }
+}
+
+fn not_understood(file: &Path, why: &Unfit) -> CommandError {
+    CommandError {
+        source: Some(why.to_string().into()),
+        ..CommandError::user(
+            format!("{} was left as it is", shown(file)),
+            "Mend it, and run the same command again",
+        )
+    }
+}
