@@ -203,7 +203,12 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// Returns the bytes in lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 15));
+    }
+    text
 }
 
 /// Returns the bytes that exactly these lower-case hexadecimal digits spell.
@@ -218,19 +223,28 @@ pub(crate) fn from_hex<const BYTES: usize>(text: &str) -> Result<[u8; BYTES], In
         return Err(invalid);
     }
     let mut bytes = [0; BYTES];
+    let mut seen = 0;
     for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = (nibble(pair[0]).ok_or(invalid)? << 4) | nibble(pair[1]).ok_or(invalid)?;
+        let (high, low) = (NIBBLES[usize::from(pair[0])], NIBBLES[usize::from(pair[1])]);
+        *byte = (high << 4) | (low & 15);
+        seen |= high | low;
     }
-    Ok(bytes)
+    if seen & NO_NIBBLE == 0 { Ok(bytes) } else { Err(invalid) }
 }
 
-fn nibble(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
+/// What is no digit.
+const NO_NIBBLE: u8 = 0x80;
+
+/// What each character is worth as a digit: a state has very many of them.
+const NIBBLES: [u8; 256] = {
+    let mut nibbles = [NO_NIBBLE; 256];
+    let mut value = 0;
+    while value < DIGITS.len() {
+        nibbles[DIGITS[value] as usize] = value as u8;
+        value += 1;
     }
-}
+    nibbles
+};
 
 /// Reads hexadecimal digits without copying them first: a checkpoint has many.
 pub(crate) fn hex_from_json<'de, D: Deserializer<'de>, const BYTES: usize>(

@@ -42,9 +42,8 @@ impl StateMark {
     }
 
     fn combine(&mut self, key: &str, content: &ContentHash, how: fn(u64, u64) -> u64) {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(key.as_bytes()).update(&[0]).update(&content.to_bytes());
-        let file = StateMark::from_bytes(*hasher.finalize().as_bytes());
+        let file = [key.as_bytes(), &[0], &content.to_bytes()].concat();
+        let file = StateMark::from_bytes(*blake3::hash(&file).as_bytes());
         for (lane, number) in self.0.iter_mut().zip(file.0) {
             *lane = how(*lane, number);
         }

@@ -137,10 +137,9 @@ impl State {
 
     /// Says what a file holds, as whoever took the log in wrote it down.
     pub(crate) fn set(&mut self, key: &str, content: Option<Content>) {
-        if let Some(now) = self.files.get(key).or_else(|| self.odd.get(key)) {
-            self.mark.remove_key(key, &now.hash);
+        if let Some(before) = self.forget(key) {
+            self.mark.remove_key(key, &before.hash);
         }
-        self.forget(key);
         if let Some(content) = content {
             self.mark.add_key(key, &content.hash);
             match odd::file(key) {
@@ -150,11 +149,9 @@ impl State {
         }
     }
 
-    /// Takes a name away, which was odd or was not: a checkpoint that somebody else wrote may have decided otherwise.
-    fn forget(&mut self, key: &str) {
-        if self.files.remove(key).is_none() {
-            self.odd.remove(key);
-        }
+    /// Takes a name away, which was odd or was not: a checkpoint that somebody else wrote may have decided otherwise. Returns what it held.
+    fn forget(&mut self, key: &str) -> Option<Content> {
+        self.files.remove(key).or_else(|| self.odd.remove(key))
     }
 }
 

@@ -12,7 +12,7 @@
 //! - `upkeep` how far the log was folded when this replica last looked; losing it costs a request.
 //! - `stat-cache` which fingerprint had which content; losing it costs time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haversack_store::{
@@ -67,7 +67,7 @@ pub(crate) struct Known {
     /// Which attempt at working files moved the bases last.
     attempt: Option<String>,
     /// In which packs of the state contents are.
-    packed: BTreeMap<ContentHash, Packed>,
+    packed: HashMap<ContentHash, Packed>,
 }
 
 /// Where in a pack a content is.
@@ -620,10 +620,12 @@ impl Known {
             }
             match line.before {
                 Some(before) => drop(self.before.insert(locator.clone(), before)),
+                None if self.before.is_empty() => {}
                 None => drop(self.before.remove(&locator)),
             }
             match line.elsewhere {
                 Some(why) => drop(self.elsewhere.insert(locator, why)),
+                None if self.elsewhere.is_empty() => {}
                 None => drop(self.elsewhere.remove(&locator)),
             }
             self.packed.extend(line.packed());
