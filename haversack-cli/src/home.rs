@@ -26,6 +26,7 @@ use crate::commands;
 use crate::contact::Contact;
 use crate::error::{CommandError, Fault};
 use crate::gate::NothingPrivate;
+use crate::lost;
 use crate::mounts::{self, Mount};
 use crate::remote::{self, Remote, Vault};
 use crate::settings::{Settings, shown};
@@ -195,6 +196,8 @@ pub(crate) struct Summary {
     pub(crate) is_mirror_late: bool,
     /// What was carried to and from a folder that is replicated.
     pub(crate) carriage: Carriage,
+    /// Edits that the client of such a folder could not upload and that were taken in: where they are, and of which files.
+    pub(crate) rescued: Vec<(String, Locator)>,
     /// The newest position that this home knew before.
     known: Option<Position>,
 }
@@ -285,10 +288,10 @@ fn sync_home(
     };
     let places: Vec<&Place> = home.places.iter().filter(is_about).collect();
     let mut bridge = match remote::vault(settings, remote)? {
-        Some(vault) => Some(bridge_patiently(settings, &vault)?),
+        Some(vault) => Some((bridge_patiently(settings, &vault)?, vault)),
         None => None,
     };
-    if let Some(bridge) = &mut bridge {
+    if let Some((bridge, _)) = &mut bridge {
         summary.carried(block_on(bridge.prepare(context))?);
     }
     let mut replicas = Vec::new();
@@ -302,7 +305,7 @@ fn sync_home(
             run_all(&home, &mut replicas, context, manner.what, &mut summary)?;
             None
         }
-        Some(bridge) => {
+        Some((bridge, vault)) => {
             // What was changed here was changed in what was here, and is told before anything else is taken in.
             let first = match manner.what {
                 Work::Full(_) => Work::Sync,
@@ -315,8 +318,14 @@ fn sync_home(
             let is_more = carried.taken > 0 || matches!(manner.what, Work::Full(_) | Work::Pull);
             summary.carried(carried);
             let looks = matches!(manner.what, Work::Full(Mirror::On)) || remote.mirror;
+            let mut mine = manner.mine.clone();
+            if let Work::Full(Mirror::On) = manner.what {
+                let lost = lost::look(settings, remote, vault, bridge)?;
+                mine = lost::with_these(&mine, lost::bring_back(vault, &lost)?);
+                summary.rescued.extend(lost.edits.into_iter().map(|edit| (shown(&edit.path), edit.of)));
+            }
             let origins = match looks && (is_more || summary.report.published > 0) {
-                true => Some(block_on(bridge.origins(context, manner.mine.clone()))?),
+                true => Some(block_on(bridge.origins(context, mine))?),
                 false => None,
             };
             if is_more {

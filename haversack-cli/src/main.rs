@@ -13,6 +13,7 @@ mod gate;
 mod home;
 mod hooks;
 mod joined;
+mod lost;
 mod mcp;
 mod moments;
 mod mounts;

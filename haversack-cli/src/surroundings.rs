@@ -11,6 +11,8 @@ use crate::variables;
 pub(crate) struct Surroundings {
     /// The user's own directory.
     pub(crate) user: Option<PathBuf>,
+    /// Where Windows has what programs keep on this machine.
+    pub(crate) local_data: Option<PathBuf>,
     /// Where Claude Code keeps its things, if not where it always does.
     pub(crate) claude_directory: Option<PathBuf>,
     /// What Claude Code calls the project's directory, if not by its path.
@@ -39,6 +41,7 @@ impl Surroundings {
         let claude_directory = path(variables::CLAUDE_CONFIG_DIR);
         Surroundings {
             user: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            local_data: path(variables::LOCALAPPDATA),
             // It counts only together with the directory.
             claude_project: text(variables::CLAUDE_CODE_PROJECT_DIR_NAME)
                 .filter(|_| claude_directory.is_some()),

@@ -66,6 +66,9 @@ pub(crate) const PROGRAM: &str = "HAVERSACK_PROGRAM";
 /// Makes the project's own tests run longer; the binary takes no notice of it.
 pub(crate) const SOAK: &str = "HAVERSACK_SOAK";
 
+/// Where programs keep what stays on this machine; Windows' own variable.
+pub(crate) const LOCALAPPDATA: &str = "LOCALAPPDATA";
+
 /// How wide the terminal is, in characters; asked of the terminal itself if nobody says.
 pub(crate) const COLUMNS: &str = "COLUMNS";
 

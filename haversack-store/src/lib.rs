@@ -65,7 +65,7 @@ pub use faulty::{Fault, Faulty};
 pub use locator::{InvalidLocator, Locator, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Reason};
 pub use memory::InMemory;
 pub use mounted::{Overlay, Under};
-pub use place::{Client, Place, recognise};
+pub use place::{Client, Place, put_aside, recognise};
 pub use prefixed::Prefixed;
 pub use registry::{BadRegistration, Lookup, Open, OpenOptions, Registered, Registry, Settings};
 pub use shared_directory::{directory_of, vault_address};

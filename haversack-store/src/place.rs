@@ -105,6 +105,27 @@ pub fn recognise(directory: &Path, home: Option<&Path>) -> Place {
     }
 }
 
+/// Returns the directories into which a client moves files that it could not upload, as far as they are there.
+///
+/// `user` is the user's home directory, `local` where Windows has what programs keep on this machine.
+pub fn put_aside(client: &Client, user: Option<&Path>, local: Option<&Path>) -> Vec<PathBuf> {
+    if *client != Client::GoogleDrive {
+        return Vec::new();
+    }
+    let of_mac = user.map(|user| user.join("Library").join("Application Support"));
+    let of_windows = local.map(Path::to_owned);
+    let mut found = Vec::new();
+    for drive in of_mac.into_iter().chain(of_windows).map(|above| above.join("Google").join("DriveFS")) {
+        // There is one for all accounts, or one for each.
+        let accounts = fs::read_dir(&drive).into_iter().flatten().flatten().map(|entry| entry.path());
+        let all = std::iter::once(drive.clone()).chain(accounts).map(|above| above.join("lost_and_found"));
+        found.extend(all.filter(|directory| directory.is_dir()));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// A client, the folder it replicates and what it was told by.
 type Found = (Client, PathBuf, String);
 
@@ -332,6 +353,21 @@ mod tests {
         let vault = "home/Notes/.obsidian/";
         assert_eq!(told("home/Notes/memory", &[vault]), "Obsidian home/Notes");
         assert_eq!(told("home/Notes/memory", &[vault, "home/.stfolder/"]), "Syncthing home");
+    }
+
+    #[test]
+    fn where_google_drive_puts_what_it_could_not_upload() {
+        let base = tempfile::tempdir().expect("a temporary directory");
+        let (user, local) = (base.path().join("user"), base.path().join("local"));
+        let of_mac = user.join("Library/Application Support/Google/DriveFS/lost_and_found");
+        let of_account = local.join("Google/DriveFS/1234/lost_and_found");
+        for directory in [&of_mac, &of_account, &local.join("Google/DriveFS/Logs")] {
+            fs::create_dir_all(directory).expect("made");
+        }
+        let found = |client| put_aside(&client, Some(&user), Some(&local));
+        assert_eq!(found(Client::GoogleDrive), [of_account, of_mac]);
+        assert!(found(Client::Dropbox).is_empty());
+        assert!(put_aside(&Client::GoogleDrive, None, None).is_empty());
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod folder;
 mod heads;
 mod kept;
 pub mod layout;
+pub mod lost;
 mod origins;
 mod standing;
 pub mod strays;

@@ -53,6 +53,12 @@ pub(crate) fn sync(options: &[&str]) -> Result<(), String> {
     step("bench sync", cargo(&arguments).args(options))
 }
 
+/// Runs the benchmark of replicated folders; its tables go to stdout.
+pub(crate) fn vault(options: &[&str]) -> Result<(), String> {
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "vault", "--"];
+    step("bench vault", cargo(&arguments).args(options))
+}
+
 /// Runs the benchmark of the verbs; its tables go to stdout.
 pub(crate) fn verbs(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "verbs", "--"];

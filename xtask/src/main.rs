@@ -23,6 +23,7 @@ Usage: cargo xtask COMMAND
   bench mcp     What an agent waits for at the MCP server, beside server-memory on the same memories [--quick]
   bench secrets  How fast contents are looked at for secrets [--quick]
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
+  bench vault   What a folder that a sync client replicates costs, beside one directory as a remote [--quick]
   bench verbs   How fast the verbs are, beside the Anthropic SDK's memory tool and bare C loops [--quick]
   sim           Schedules of devices, crashes and bad links [--vault] [--from SEED] [--seeds N | --minutes M], --explain SEED, --shrink SEED, --mutants
   soak          The long versions of the tests that race, crash and attack
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         ["bench", "mcp", options @ ..] => bench::mcp(options),
         ["bench", "secrets", options @ ..] => bench::secrets(options),
         ["bench", "sync", options @ ..] => bench::sync(options),
+        ["bench", "vault", options @ ..] => bench::vault(options),
         ["bench", "verbs", options @ ..] => bench::verbs(options),
         ["sim", options @ ..] => sim::run(options),
         ["soak"] => soak::run(),

@@ -181,6 +181,12 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
     for (name, why) in &report.odd {
         note(format!("{name}: {why}"), "it is left alone")?;
     }
+    for (place, locator) in &summary.rescued {
+        note(
+            format!("{locator}: an edit that the folder's client could not upload was taken in"),
+            &format!("it is still where the client put it, and is not needed any more: {place}"),
+        )?;
+    }
     for (locator, _) in &report.awaited {
         note(
             format!("{locator} in the folder differs, and no machine's log says why: it is waited for"),
@@ -255,6 +261,7 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         "waiting_deletions": names(&report.waiting_deletions),
         "foreign": names(&report.foreign),
         "awaited": report.awaited.iter().map(|(locator, _)| locator.to_string()).collect::<Vec<_>>(),
+        "rescued": summary.rescued.iter().map(|(_, locator)| locator.to_string()).collect::<Vec<_>>(),
         "vanished": summary.vanished,
         "out_of_time": report.out_of_time,
     })

@@ -18,6 +18,7 @@ mod guides;
 #[cfg(unix)]
 mod hooks;
 mod kinds;
+mod lost;
 mod machines;
 mod mcp;
 mod memory_tool;

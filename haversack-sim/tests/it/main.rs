@@ -2,6 +2,7 @@
 
 mod appends;
 mod cases;
+mod copies;
 mod crash;
 mod durability;
 mod editor;

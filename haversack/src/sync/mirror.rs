@@ -12,6 +12,7 @@
 //! - An edit is taken in once, whatever happens in between (`sync::mirror::an_edit_is_taken_in_once`).
 //! - What an edit lacks was taken out only if it is known what it was made from: what a sync client put in the place of a file, or made a copy
 //!   of, adds and takes nothing away (`vault::a_copy_takes_nothing_away`, `vault::what_took_the_place_of_a_file_takes_nothing_away`).
+//! - A copy is merged once, and goes, wherever whoever takes it in is killed (`haversack-sim: copies`).
 //! - That an object is not there is no deletion (`sync::mirror::what_is_gone_from_the_mirror_comes_back`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +26,7 @@ use super::plan::{Elsewhere, Reach};
 use super::planted::{Planted, has};
 use super::progress::Stage;
 use super::remote::{At, patiently};
-use super::state::{Advance, BaseLine, Head};
+use super::state::{Advance, BaseLine, Head, Passing};
 use super::take_in::{Brought, Work};
 use super::{Context, Origin, Replica, Report, Sending, Trouble};
 use crate::frame::shown;
@@ -72,6 +73,16 @@ struct Edit {
     locator: Locator,
     bytes: Bytes,
     base: Base,
+    lies: Lies,
+}
+
+/// Where an edit lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lies {
+    /// In the place of the file: once it was taken in, it may be replaced.
+    There,
+    /// In a copy beside it.
+    Beside,
 }
 
 /// What an edit was made from.
@@ -81,6 +92,13 @@ enum Base {
     Known(Option<ContentHash>),
     /// Something like this, as far as anybody can tell: what the edit lacks of it may never have been there.
     Guessed(Option<Bytes>),
+}
+
+/// What became of a copy.
+enum Merging {
+    Done,
+    /// It stays where it is, and is looked at again.
+    NotYet,
 }
 
 /// What became of one object.
@@ -443,32 +461,33 @@ impl Replica {
                 // Where a sync client made a copy, it may have put something else here than what was here when the copy was made.
                 Origin::Edit if copied.contains(&locator) => {
                     let base = Base::Guessed(self.most_like(context, &locator, &bytes).await?);
-                    edits.push(Edit { locator, bytes, base });
+                    edits.push(Edit { locator, bytes, base, lies: Lies::There });
                 }
                 Origin::Edit => {
                     let base = manifest.entries.get(&locator).and_then(|entry| entry.hash);
-                    edits.push(Edit { locator, bytes, base: Base::Known(base) });
+                    edits.push(Edit { locator, bytes, base: Base::Known(base), lies: Lies::There });
                 }
                 Origin::Unclear => report.awaited.push((locator, hash)),
             }
         }
-        self.take_in_edits(context, store, head, edits, report).await?;
+        self.take_in_edits(context, store, head, edits, Work::default(), report).await?;
         Ok(mend)
     }
 
-    /// Puts what somebody wrote by hand into the working files.
+    /// Puts what somebody wrote by hand into the working files, together with what is to be done to them anyway.
     async fn take_in_edits(
         &mut self,
         context: Context<'_>,
         store: StoreId,
         head: Head,
         edits: Vec<Edit>,
+        mut work: Work,
         report: &mut Report,
     ) -> Result<(), Trouble> {
-        let mut work = Work::default();
         let mut bases = Vec::new();
-        for Edit { locator, bytes, base } in edits {
-            let hash = ContentHash::of(&bytes);
+        for Edit { locator, bytes, base, lies } in edits {
+            // What somebody put in the file's own place is still known as taken in when a copy is.
+            let foreign = (lies == Lies::There).then(|| ContentHash::of(&bytes));
             let (base, bytes) = match base {
                 Base::Known(base) => (base, bytes),
                 Base::Guessed(None) => (None, bytes),
@@ -497,7 +516,7 @@ impl Replica {
             bases.push(BaseLine {
                 elsewhere: self.state.known.elsewhere.get(&locator).copied(),
                 before: self.state.known.before.get(&locator).copied(),
-                foreign: Some(hash),
+                foreign,
                 ..BaseLine::new(locator.as_str(), content)
             });
             report.foreign.push(locator);
@@ -512,13 +531,14 @@ impl Replica {
 
     /// Takes in the copies that a sync client made of plain files, and removes them.
     ///
-    /// What a copy holds that no device wrote is first in the history under its own name, then in the file it is a copy of. A copy that
-    /// is a file of the store by now is somebody's, and stays.
+    /// What a copy holds that no device wrote is in the history under its own name, and in the file it is a copy of. A copy that is a file
+    /// of the store by now is somebody's, and stays.
     pub(super) async fn take_in_copies(
         &mut self,
         context: Context<'_>,
         report: &mut Report,
     ) -> Result<(), Trouble> {
+        self.finish_passing(context, report).await?;
         let list = || async {
             let mut names = Vec::new();
             let mut pages = self.remote.backend().scan(&Locator::root(), None);
@@ -555,7 +575,10 @@ impl Replica {
                     report.awaited.push((copy, hash));
                     continue;
                 }
-                Origin::Edit => self.merge_copy(context, &copy, &original, bytes, report).await?,
+                Origin::Edit => match self.merge_copy(context, &copy, &original, bytes, report).await? {
+                    Merging::Done => {}
+                    Merging::NotYet => continue,
+                },
             }
             match self.remote.backend().delete(&copy, Condition::Matches(version)).await {
                 Ok(()) => {}
@@ -568,6 +591,9 @@ impl Replica {
     }
 
     /// Puts what a copy holds into the history and into the file it is a copy of.
+    ///
+    /// Both happen to the working files in one step, so that whoever is killed leaves a copy that was merged; that it is still to go is
+    /// written down.
     async fn merge_copy(
         &mut self,
         context: Context<'_>,
@@ -575,22 +601,59 @@ impl Replica {
         original: &Locator,
         bytes: Bytes,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
-        match self.files.write(copy, bytes.clone(), Condition::Absent).await {
-            Ok(_) => {}
-            Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => return Ok(()),
-            Err(error) => return Err(Trouble::Local(error)),
+    ) -> Result<Merging, Trouble> {
+        if self.local(copy).await?.is_some() {
+            // Something of that name is here that does not leave this machine.
+            return Ok(Merging::NotYet);
         }
-        self.rounds(context, Sending::All, report).await?;
+        let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
+            // Nobody has committed anything yet: what it holds is simply new here.
+            return match self.files.write(original, bytes, Condition::Absent).await {
+                Ok(_) => self.rounds(context, Sending::All, report).await.map(|()| Merging::Done),
+                Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => {
+                    Ok(Merging::NotYet)
+                }
+                Err(error) => Err(Trouble::Local(error)),
+            };
+        };
         // What it was made from the client does not tell.
         let base = Base::Guessed(self.most_like(context, original, &bytes).await?);
-        let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
-            return Ok(());
-        };
-        let edit = Edit { locator: original.clone(), bytes, base };
-        self.take_in_edits(context, store, head, vec![edit], report).await?;
-        self.files.delete(copy, Condition::Any).await.map_err(Trouble::Local)?;
-        self.rounds(context, Sending::All, report).await
+        let mut work = Work::default();
+        let hash = self.state.keep(&bytes).await.map_err(Trouble::Local)?;
+        work.add(copy, None, Some(bytes.clone()));
+        let passing = Passing { at: copy.to_string(), hash };
+        self.state.begin_passing(&passing).await.map_err(Trouble::Local)?;
+        let edit = Edit { locator: original.clone(), bytes, base, lies: Lies::Beside };
+        self.take_in_edits(context, store, head, vec![edit], work, report).await?;
+        self.rounds(context, Sending::All, report).await?;
+        if report.refused.contains(original) {
+            // It has a place of its own then.
+            self.state.end_passing().await.map_err(Trouble::Local)?;
+            return Ok(Merging::Done);
+        }
+        self.finish_passing(context, report).await?;
+        Ok(Merging::Done)
+    }
+
+    /// Removes the working file of a copy that was merged; what somebody has made of it since stays.
+    async fn finish_passing(&mut self, context: Context<'_>, report: &mut Report) -> Result<(), Trouble> {
+        let Some(passing) = self.state.passing().await.map_err(Trouble::Local)? else { return Ok(()) };
+        if let Ok(copy) = Locator::parse(&passing.at) {
+            let there = match self.files.read(&copy).await {
+                Ok(there) => Some(there),
+                Err(error) if error.kind() == ErrorKind::NotFound => None,
+                Err(error) => return Err(Trouble::Local(error)),
+            };
+            if let Some(there) = there.filter(|there| ContentHash::of(&there.bytes) == passing.hash) {
+                match self.files.delete(&copy, Condition::Matches(there.version)).await {
+                    Ok(()) => {}
+                    Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound) => {}
+                    Err(error) => return Err(Trouble::Local(error)),
+                }
+                self.rounds(context, Sending::All, report).await?;
+            }
+        }
+        self.state.end_passing().await.map_err(Trouble::Local)
     }
 
     /// Returns the objects that hold something else than the manifest and the log say, and those of which a sync client made copies; notes

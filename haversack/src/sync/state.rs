@@ -8,6 +8,7 @@
 //!   can be read may not be on the disk yet, if its writer was killed: nothing is built on it before it is ([`State::make_durable`]).
 //! - `publishing` the bytes of the commit under way, from before the first attempt until its position is known to be taken.
 //! - `applying` what is being done to working files, from before the first until their bases have moved.
+//! - `passing` a sync client's copy that was put into the file it is a copy of, and is a working file until that is in the history.
 //! - `objects/<hash>` the contents of the bases, one by one or many in one pack.
 //! - `upkeep` how far the log was folded when this replica last looked; losing it costs a request.
 //! - `stat-cache` which fingerprint had which content; losing it costs time.
@@ -180,6 +181,13 @@ pub(crate) struct Applying {
     pub(crate) moves: Vec<Move>,
     /// How the bases move when all of it is done.
     pub(crate) advance: Advance,
+}
+
+/// A sync client's copy that is among the working files only to be in the history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Passing {
+    pub(crate) at: String,
+    pub(crate) hash: ContentHash,
 }
 
 /// What is done to one working file.
@@ -589,6 +597,21 @@ impl State {
         }
     }
 
+    /// Notes that a copy is to go from the working files, before it comes there.
+    pub(crate) async fn begin_passing(&mut self, passing: &Passing) -> StoreResult<()> {
+        write_frame(&*self.backend, "passing", passing, &[]).await
+    }
+
+    /// Returns the copy that is still to go.
+    pub(crate) async fn passing(&self) -> StoreResult<Option<Passing>> {
+        Ok(read_frame::<Passing>(&*self.backend, "passing").await?.map(|(passing, _)| passing))
+    }
+
+    pub(crate) async fn end_passing(&mut self) -> StoreResult<()> {
+        self.make_durable().await?;
+        self.backend.delete(&place("passing"), Condition::Any).await
+    }
+
     pub(crate) async fn end_applying(&mut self) -> StoreResult<()> {
         self.make_durable().await?;
         self.backend.delete(&place("applying"), Condition::Any).await
@@ -664,9 +687,17 @@ pub async fn forget(state: &dyn Backend) -> StoreResult<()> {
     let all = state.list_all(&Locator::root()).await?;
     let is = |name: &'static str| move |locator: &&Locator| locator.as_str().starts_with(name);
     // Whatever is left if this is cut short is an earlier state, and whole.
-    for name in
-        ["publishing", "applying", "journal-", "snapshot", "stat-cache", "upkeep", "objects/", "identity"]
-    {
+    for name in [
+        "publishing",
+        "applying",
+        "passing",
+        "journal-",
+        "snapshot",
+        "stat-cache",
+        "upkeep",
+        "objects/",
+        "identity",
+    ] {
         for locator in all.iter().filter(is(name)) {
             state.delete(locator, Condition::Any).await?;
         }

@@ -152,6 +152,16 @@ pub fn waiting<'a>(names: impl IntoIterator<Item = &'a Locator>, machines: &[&st
     found
 }
 
+/// Returns the name that Google Drive would give to a copy of a file, the first or a further one.
+pub fn copy_name(original: &Locator, number: usize) -> Option<Locator> {
+    let (stem, extension) = match original.as_str().rfind('.') {
+        Some(at) if original.name().rfind('.') > Some(0) => original.as_str().split_at(at),
+        _ => (original.as_str(), ""),
+    };
+    let mark = if number <= 1 { "Conflict".to_owned() } else { format!("Conflict {number}") };
+    Locator::parse(&format!("{stem} [{mark}]{extension}")).ok()
+}
+
 /// What a mark is: what comes before it, who makes it, how much it says.
 type Marked<'a> = (&'a str, Family, Evidence);
 
@@ -510,6 +520,19 @@ mod tests {
                 prop_assert!(!copy.original.is_empty() && copy.original.len() < name.len());
             }
             of_known_machine(&name, &["é", "copy", "1"]);
+        }
+    }
+
+    #[test]
+    fn a_copy_that_we_name_is_one() {
+        for original in ["notes.md", "a/b.c/notes.md", "Makefile", "a.b/Makefile", ".profile", "a.tar.gz"] {
+            for number in [1, 2, 12] {
+                let original = Locator::parse(original).expect("a locator");
+                let copy = copy_name(&original, number).expect("a name");
+                let found = waiting([&copy, &original], &[]).copies;
+                let family = GoogleDrive;
+                assert_eq!(found, [Pair { copy, original, family }]);
+            }
         }
     }
 

@@ -26,9 +26,16 @@ pub(super) struct There {
 impl There {
     /// Returns the numbers up to `last` that no file of a log has.
     fn missing(&self, replica: ReplicaId, last: u64) -> Vec<u64> {
-        let ranges = self.logs.get(&replica).map(Vec::as_slice).unwrap_or_default();
-        let has = |number: &u64| ranges.iter().any(|range| (range.first..=range.last).contains(number));
-        (1..=last).filter(|number| !has(number)).collect()
+        let mut ranges = self.logs.get(&replica).cloned().unwrap_or_default();
+        ranges.sort_unstable();
+        let mut missing = Vec::new();
+        let mut next = 1;
+        for range in ranges {
+            missing.extend(next..range.first.min(last + 1));
+            next = next.max(range.last + 1);
+        }
+        missing.extend(next..=last);
+        missing
     }
 }
 
@@ -302,5 +309,25 @@ fn object_of(what: &What) -> Option<ContentHash> {
         What::Put { content: Carried::Object(hash), .. }
         | What::Append { added: Carried::Object(hash), .. } => Some(*hash),
         What::Put { .. } | What::Append { .. } | What::Delete => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_file_of_a_log_has_is_missing() {
+        let missing = |ranges: &[(u64, u64)], last| {
+            let replica = ReplicaId::from_bytes([7; 16]);
+            let ranges = ranges.iter().map(|(first, last)| Range { first: *first, last: *last }).collect();
+            There { logs: BTreeMap::from([(replica, ranges)]) }.missing(replica, last)
+        };
+        assert_eq!(missing(&[], 3), [1, 2, 3]);
+        assert_eq!(missing(&[(1, 2), (3, 3)], 3), [0; 0]);
+        assert_eq!(missing(&[(5, 5), (2, 3), (3, 3)], 6), [1, 4, 6]);
+        assert_eq!(missing(&[(2, 9), (3, 4)], 5), [1], "what is beyond the last is not asked for");
+        assert_eq!(missing(&[(7, 8), (11, 12)], 4), [1, 2, 3, 4]);
+        assert_eq!(missing(&[(1, 4)], 0), [0; 0]);
     }
 }

@@ -453,6 +453,10 @@ impl Weaver<'_> {
                 let base = self.at(&start).bytes.filter(|_| !has(Planted::NoCommonStart));
                 let ours = Version { bytes: all.bytes.take(), before: all.before.take() };
                 let theirs = Version { bytes: theirs, before };
+                if theirs.bytes.is_none() {
+                    // Whoever deleted it saw what is put beside it, too.
+                    all.copies.retain(|copy| Some(copy) != base.as_ref());
+                }
                 let ours = (ours, &*devices.join(", "));
                 let met = three_way(self.locator, base.as_ref(), ours, (theirs, device));
                 all.copies.extend(met.copies);
@@ -460,6 +464,10 @@ impl Weaver<'_> {
             }
             known = known.join(&knows);
             devices.push(device);
+        }
+        if all.bytes.is_none() && !all.copies.is_empty() {
+            // What was deleted is not what was to lie beside it: that has the place to itself.
+            all = Woven { bytes: Some(all.copies.remove(0)), before: None, copies: all.copies };
         }
         self.woven.insert(tips, all.clone());
         all
@@ -512,16 +520,15 @@ mod tests {
     use crate::ids::{StoreId, Timestamp};
     use crate::log::{Carried, Commit, FileChange, StateMark};
 
-    /// Logs whose entries change one file, a set of lines.
-    #[derive(Default)]
+    /// Logs whose entries change one file.
     struct Story {
+        file: Locator,
         logs: Logs,
         contents: HashMap<ContentHash, Bytes>,
     }
 
-    fn file() -> Locator {
-        Locator::parse("state/watched_chats").expect("valid")
-    }
+    /// A set of lines.
+    const LINES: &str = "state/watched_chats";
 
     fn heads(read: &[(u8, u64)]) -> Heads {
         let replica = |number| ReplicaId::from_bytes([number; 16]);
@@ -529,6 +536,11 @@ mod tests {
     }
 
     impl Story {
+        fn of(file: &str) -> Story {
+            let file = Locator::parse(file).expect("valid");
+            Story { file, logs: Logs::default(), contents: HashMap::new() }
+        }
+
         /// Adds an entry that leaves these lines, or nothing; entries with one id bring one commit.
         fn entry(&mut self, id: u8, (log, number): (u8, u64), seen: &[(u8, u64)], lines: Option<&str>) {
             let what = match lines {
@@ -552,7 +564,7 @@ mod tests {
                 time: Timestamp(0),
                 cause: String::new(),
                 state: StateMark::empty(),
-                changes: vec![FileChange { locator: file(), what }],
+                changes: vec![FileChange { locator: self.file.clone(), what }],
                 odd: Vec::new(),
             };
             let replica = ReplicaId::from_bytes([log; 16]);
@@ -563,9 +575,14 @@ mod tests {
         /// Returns the lines that all of it comes to.
         fn comes_to(&self) -> Option<String> {
             let heads = available(&self.logs);
-            let hash = match weave(&self.logs, &file(), &heads, &self.contents) {
+            let hash = match weave(&self.logs, &self.file, &heads, &self.contents) {
                 Made::Nothing => return None,
-                Made::Merged { bytes, .. } => return Some(shown(&bytes)),
+                Made::Merged { bytes, copies } => {
+                    let copies = copies.iter().map(shown);
+                    return Some(
+                        [shown(&bytes)].into_iter().chain(copies).collect::<Vec<_>>().join(" beside "),
+                    );
+                }
                 Made::Whole { content, .. } => content.hash,
             };
             self.contents.get(&hash).map(shown)
@@ -583,7 +600,7 @@ mod tests {
     /// of them removed that, and the other's next change brought it back.
     #[test]
     fn what_stood_against_a_deletion_can_be_removed() {
-        let mut story = Story::default();
+        let mut story = Story::of(LINES);
         story.entry(1, (1, 1), &[], Some("old "));
         story.entry(2, (1, 2), &[(1, 1)], None);
         story.entry(3, (2, 1), &[], Some("two "));
@@ -592,7 +609,7 @@ mod tests {
         story.entry(6, (3, 2), &[(1, 2), (3, 1)], Some("three "));
         assert_eq!(story.comes_to().as_deref(), Some("more three two"));
         // What was made anew after the deletion is another matter.
-        let mut story = Story::default();
+        let mut story = Story::of(LINES);
         story.entry(1, (1, 1), &[], Some("old "));
         story.entry(2, (1, 2), &[(1, 1)], None);
         story.entry(5, (2, 1), &[(1, 2)], Some("old two "));
@@ -604,7 +621,7 @@ mod tests {
     /// deleted the file; under the old name it was nobody's to delete.
     #[test]
     fn a_commit_told_twice_is_one() {
-        let mut story = Story::default();
+        let mut story = Story::of(LINES);
         story.entry(1, (1, 1), &[], Some("first "));
         story.entry(2, (1, 2), &[(1, 1)], Some("first second "));
         story.entry(2, (2, 1), &[(1, 1)], Some("first second "));
@@ -614,5 +631,21 @@ mod tests {
         // What the device did under its old name afterwards stands.
         story.entry(4, (1, 3), &[(1, 2)], Some("first second third "));
         assert_eq!(story.comes_to().as_deref(), Some("first second third"));
+    }
+
+    /// Seed 3017503 of the vault's schedules: two that cannot be put together lay beside each other, and when one was deleted, both were.
+    #[test]
+    fn what_lies_beside_a_deleted_file_takes_its_place() {
+        // Whichever of the two has the place.
+        for (one, other) in [("one ", "other "), ("other ", "one ")] {
+            let mut story = Story::of("sketch.bin");
+            story.entry(1, (3, 1), &[], Some(&format!("\0 {one}")));
+            story.entry(2, (2, 1), &[], Some(&format!("\0 {other}")));
+            let both = story.comes_to().expect("both");
+            assert!(both.contains(one.trim()) && both.contains(other.trim()), "{both}");
+            story.entry(3, (1, 1), &[(3, 1)], None);
+            story.entry(4, (3, 2), &[(3, 1)], None);
+            assert_eq!(story.comes_to(), Some(format!("\0 {}", other.trim())));
+        }
     }
 }

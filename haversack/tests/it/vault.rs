@@ -322,6 +322,24 @@ fn what_took_the_place_of_a_file_takes_nothing_away() {
     assert_eq!(laptop.text("notes.md").as_deref(), Some("# Lighthouse\n- from the desk\n"));
 }
 
+/// An edit and a copy of one file are taken in together, and the edit is replaced by what they come to: nobody takes it in again.
+#[test]
+fn an_edit_is_replaced_although_a_copy_was_taken_in_after_it() {
+    let laptop = Device::new("laptop", 0);
+    laptop.write("notes.md", "# Lighthouse\n- from the laptop\n");
+    laptop.look(Mine::Nothing, 0);
+    laptop.put("notes.sync-conflict-20261116-101112-ABCDEFG.md", "# Lighthouse\n- from a copy\n");
+    laptop.put("notes.md", "# Lighthouse\n- by hand\n");
+    laptop.look(Mine::Everything, 0);
+    let text = laptop.text("notes.md").expect("there");
+    for line in ["- from the laptop\n", "- from a copy\n", "- by hand\n"] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert_eq!(laptop.plain(), ["notes.md"]);
+    let plain = block_on(laptop.folder.read_text(&at("notes.md"))).expect("read");
+    assert_eq!(plain, Some(text));
+}
+
 /// A strange file is waited for, a copy too: a quarter of an hour, or a minute where nobody else was seen.
 #[test]
 fn what_is_waited_for_is_taken_in_at_last() {

@@ -1,5 +1,7 @@
 //! What is wrong in a folder that a sync client replicates.
 
+use std::path::Path;
+
 use haversack::check::Finding;
 use haversack::store::{BackendExt, Locator, Place, Vault, block_on, directory_of, recognise};
 use haversack::vault::copies::waiting;
@@ -7,6 +9,7 @@ use haversack::vault::strays::strays;
 use haversack::vault::{Bridge, Heads, available, layout};
 
 use crate::error::CommandError;
+use crate::lost::{self, Lost};
 use crate::moments::counted;
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
@@ -50,13 +53,15 @@ fn look(settings: &Settings, remote: &Remote) -> Result<Vec<Finding>, CommandErr
         findings.push(Finding::warn(SUBJECT, detail, "Move them out of the folder"));
     }
     if let Some(vault) = remote::vault(settings, remote)? {
-        findings.extend(logs(&vault, &there)?);
+        let mut bridge = block_on(Bridge::open(vault.folder.clone(), vault.home.clone(), &RandomIds))?;
+        findings.extend(logs(&vault, &mut bridge, &there)?);
+        findings.extend(put_aside(lost::look(settings, remote, &vault, &mut bridge)?));
     }
     Ok(findings)
 }
 
 /// Says who replicates the folder.
-fn provider(settings: &Settings, directory: &std::path::Path) -> Finding {
+fn provider(settings: &Settings, directory: &Path) -> Finding {
     match recognise(directory, settings.surroundings.user.as_deref()) {
         place @ Place::Obsidian { .. } => {
             let cure =
@@ -72,9 +77,8 @@ fn provider(settings: &Settings, directory: &std::path::Path) -> Finding {
 }
 
 /// Looks at conflict copies, and at logs that have not arrived whole.
-fn logs(vault: &remote::Vault, there: &[Locator]) -> Result<Vec<Finding>, CommandError> {
+fn logs(vault: &remote::Vault, bridge: &mut Bridge, there: &[Locator]) -> Result<Vec<Finding>, CommandError> {
     let mut findings = Vec::new();
-    let mut bridge = block_on(Bridge::open(vault.folder.clone(), vault.home.clone(), &RandomIds))?;
     let heads = bridge.heads().clone();
     let logs = block_on(bridge.logs())?;
     let machines: Vec<String> = logs.devices().map(str::to_owned).collect();
@@ -123,6 +127,35 @@ fn logs(vault: &remote::Vault, there: &[Locator]) -> Result<Vec<Finding>, Comman
         findings.push(Finding::ok("logs", detail));
     }
     Ok(findings)
+}
+
+/// Says what the client could not upload.
+fn put_aside(lost: Lost) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut tell = |paths: Vec<&Path>, what: &str, cure: String| {
+        if let Some(first) = paths.first() {
+            let more = paths.len() - 1;
+            let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+            findings.push(Finding::warn("lost", format!("{what}: {}{more}", shown(first)), cure));
+        }
+    };
+    tell(
+        lost.edits.iter().map(|edit| &*edit.path).collect(),
+        "edits that the client could not upload wait",
+        "haversack sync --full".to_owned(),
+    );
+    let like = lost.doubtful.first().map(|(_, locator)| locator.to_string()).unwrap_or_default();
+    tell(
+        lost.doubtful.iter().map(|(path, _)| &**path).collect(),
+        "the client could not upload these, and they may be files of this memory",
+        format!("It is like {like}: put into that what is missing there. Nothing is changed where it is"),
+    );
+    tell(
+        lost.unread.iter().map(|path| &**path).collect(),
+        "what the client could not upload cannot be looked at",
+        "Let yourself read it".to_owned(),
+    );
+    findings
 }
 
 fn names(locators: &[Locator]) -> String {

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use haversack::log::{Carried, Commit, What as Change};
 use haversack::sync::{Deletions, Mirror};
 use haversack::vault::Entry;
-use haversack::vault::copies::conflict_copy;
+use haversack::vault::copies::{Evidence, conflict_copy};
 use haversack_store::Locator;
 
 use super::{Ended, Whole, World};
 use crate::random::Random;
 use crate::sync::failure::{Broken, Failure};
 use crate::sync::oracle::There;
-use crate::sync::schedule::{Meeting, Stream, Task, stream};
+use crate::sync::schedule::{Action, Meeting, Stream, Task, What, stream};
 use crate::sync::unit::units_of;
 
 /// More effects than a sync makes.
@@ -48,6 +48,7 @@ impl World<'_> {
         let files = self.agreed()?;
         self.reconcile(&numbers, &mut random)?;
         self.check_mirror(&files)?;
+        self.check_copies(&files)?;
         self.carry_all(&mut random)?;
         let changes = (self.wire.changes(), self.client.server().clone());
         self.sync_all(&numbers, &mut random)?;
@@ -155,6 +156,22 @@ impl World<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Makes sure that what only a client calls a file was merged, and is gone; a device that was put back may have forgotten that it was at it.
+    fn check_copies(&self, files: &BTreeMap<String, String>) -> Result<(), Failure> {
+        let forgets = |action: &Action| matches!(action.what, What::Restore { .. } | What::Copy { .. });
+        if self.schedule.actions.iter().any(forgets) {
+            return Ok(());
+        }
+        let is_copy = |path: &&String| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            conflict_copy(name).is_some_and(|copy| copy.evidence == Evidence::Name)
+        };
+        match files.keys().find(is_copy) {
+            Some(copy) => Err(Broken::LeftOver.because(format!("{copy} is a file of its own"))),
+            None => Ok(()),
+        }
     }
 
     /// Returns what is in the log, to be read.
