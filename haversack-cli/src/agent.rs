@@ -141,7 +141,9 @@ impl Agent {
         if self == Agent::ClaudeCode {
             hooks.push(hook("FileChanged", "", 5));
         }
-        hooks.extend(["PreCompact", "PostCompact", "SessionEnd"].map(|event| hook(event, "", 5)));
+        hooks.extend(["PreCompact", "PostCompact"].map(|event| hook(event, "", 5)));
+        // Codex gives it three seconds at most, and complains if more are asked for.
+        hooks.push(hook("SessionEnd", "", if self == Agent::Codex { 3 } else { 5 }));
         Ok(hooks)
     }
 

@@ -179,7 +179,7 @@ pub(crate) fn run(
         Command::Why(args) => why::cmd_why(ui, settings, args),
         Command::Project(args) => project::cmd_project(ui, settings, args),
         Command::Remote(args) => remote::cmd_remote(ui, settings, args),
-        Command::Provision(args) => provision::cmd_provision(ui, args),
+        Command::Provision(args) => provision::cmd_provision(ui, settings, args),
         Command::Migrate(args) => migrate::cmd_migrate(ui, settings, args),
         Command::Conflicts(args) => conflicts::cmd_conflicts(ui, settings, args),
         Command::Resolve(args) => resolve::cmd_resolve(ui, settings, args),

@@ -23,6 +23,8 @@ use self::az::Az;
 use self::plan::{CONTAINER, Call, ENDPOINT, For, Options, Source, Step, TENANT, Values};
 use self::role::NotYet;
 use crate::error::CommandError;
+use crate::remote::refuse_local;
+use crate::settings::Settings;
 use crate::system::SystemClock;
 use crate::ui::Ui;
 
@@ -107,7 +109,11 @@ struct AzureArgs {
     az: String,
 }
 
-pub(crate) fn cmd_provision(ui: &mut Ui, args: &ProvisionArgs) -> Result<ExitCode, CommandError> {
+pub(crate) fn cmd_provision(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &ProvisionArgs,
+) -> Result<ExitCode, CommandError> {
     let Cloud::Azure(args) = &args.cloud;
     let options = options(args);
     let steps = plan::plan(&options);
@@ -116,6 +122,7 @@ pub(crate) fn cmd_provision(ui: &mut Ui, args: &ProvisionArgs) -> Result<ExitCod
         ui.note(COST);
         return Ok(ExitCode::SUCCESS);
     }
+    refuse_local(settings)?;
     // What can be seen to be wrong is seen before anything is made.
     drop(identity(args, "organizations")?);
     let az = Az::new(&args.az);

@@ -9,6 +9,7 @@ mod five;
 mod foreign;
 mod kept_local;
 mod killed;
+mod migrated;
 mod refusals;
 mod signed_in;
 

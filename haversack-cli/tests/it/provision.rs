@@ -327,6 +327,19 @@ fn az_is_missing() {
 }
 
 #[test]
+fn nothing_is_made_where_memory_stays_on_this_machine() {
+    let desk = Desk::new();
+    assert_snapshot!(desk.run(&["--config", "keep-memory-local=true"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: memory is kept on this machine (keep-memory-local): nothing was sent, and nothing was asked
+    Hint: If it may leave, unset HAVERSACK_KEEP_MEMORY_LOCAL and keep-memory-local in config.toml
+    "#);
+    assert!(desk.calls().is_empty());
+}
+
+#[test]
 fn az_is_not_signed_in() {
     let desk = Desk::new();
     desk.fails("account show", "ERROR: Please run 'az login' to setup account.");
