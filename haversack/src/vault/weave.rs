@@ -276,7 +276,8 @@ impl Logs {
             }
             match self.touch(at, locator) {
                 Some(touch) if touch.stood => return true,
-                Some(touch) if touch.after.is_some() => {
+                // Whoever deletes what stood had it, too.
+                Some(touch) if touch.after.is_some() || at == tip => {
                     let before = self.tips(locator, &self.seen(at));
                     let stands = |tip: &Numbered| !self.is_deletion(locator, *tip);
                     if before.iter().any(|tip| gone.contains(tip)) && before.iter().any(stands) {
@@ -608,6 +609,15 @@ mod tests {
         story.entry(5, (2, 2), &[(1, 2), (2, 1)], Some("old two more "));
         story.entry(6, (3, 2), &[(1, 2), (3, 1)], Some("three "));
         assert_eq!(story.comes_to().as_deref(), Some("more three two"));
+        // Seed 3064008: one of them removed it, the other the whole file.
+        let mut story = Story::of(LINES);
+        story.entry(1, (1, 1), &[], Some("old "));
+        story.entry(2, (1, 2), &[(1, 1)], None);
+        story.entry(3, (2, 1), &[], Some("two "));
+        story.entry(4, (3, 1), &[], Some("three "));
+        story.entry(5, (2, 2), &[(1, 2), (2, 1)], Some("two "));
+        story.entry(6, (3, 2), &[(1, 2), (3, 1)], None);
+        assert_eq!(story.comes_to().as_deref(), Some("three two"));
         // What was made anew after the deletion is another matter.
         let mut story = Story::of(LINES);
         story.entry(1, (1, 1), &[], Some("old "));
