@@ -2,35 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use haversack::clock::Clock;
-use haversack::ids::{Ids, Timestamp};
 use haversack::store::{Apart, Backend, BackendExt, Condition, DeviceLocal, InMemory, Locator, block_on};
 use haversack::sync::{Author, Context, Mirror, Replica, Trouble};
 use haversack::vault::{Bridge, Mine};
 use haversack_sim::{Crash, SimDisk};
 
+use crate::counting::Counting;
+
 const NOTES: &str = "notes.md";
 const COPY: &str = "notes (a teammate's conflicted copy 2026-11-16).md";
-
-#[derive(Default)]
-struct Counting(AtomicU64);
-
-impl Ids for Counting {
-    fn next(&self) -> [u8; 16] {
-        let number = self.0.fetch_add(1, Ordering::Relaxed);
-        let mut bytes = [7; 16];
-        bytes[..8].copy_from_slice(&number.to_le_bytes());
-        bytes
-    }
-}
-
-impl Clock for Counting {
-    fn now(&self) -> Timestamp {
-        Timestamp(0)
-    }
-}
 
 /// What a process does.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 mod appends;
 mod cases;
 mod copies;
+mod counting;
 mod crash;
 mod durability;
 mod editor;

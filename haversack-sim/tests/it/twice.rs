@@ -1,37 +1,18 @@
 //! A process is killed in the middle of a sync, another one goes on from there, and then the machine stops.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use haversack::clock::Clock;
-use haversack::ids::{Ids, Timestamp};
 use haversack::store::{Backend, Condition, DeviceLocal, InMemory, Locator, block_on};
 use haversack::sync::planted::{self, Planted};
 use haversack::sync::{Author, Context, Replica, Report, Trouble};
 use haversack_sim::{Crash, SimDisk};
 
+use crate::counting::Counting;
+
 const NOTES: &str = "notes.md";
 
 /// How often the machine stops in another way.
 const SEEDS: u64 = 3;
-
-#[derive(Default)]
-struct Counting(AtomicU64);
-
-impl Ids for Counting {
-    fn next(&self) -> [u8; 16] {
-        let number = self.0.fetch_add(1, Ordering::Relaxed);
-        let mut bytes = [7; 16];
-        bytes[..8].copy_from_slice(&number.to_le_bytes());
-        bytes
-    }
-}
-
-impl Clock for Counting {
-    fn now(&self) -> Timestamp {
-        Timestamp(0)
-    }
-}
 
 /// A laptop whose disks work, a desktop whose disks forget, and what they share.
 struct Scene {
