@@ -41,3 +41,14 @@ impl Drop for Scratch {
         drop(fs::remove_dir_all(&self.0));
     }
 }
+
+/// Writes files of 1 KB, a hundredth of them in each directory.
+pub fn fill(directory: &Path, files: usize) -> Outcome<()> {
+    for number in 0..files {
+        let place = directory.join(format!("notes/{:02}", number % 100));
+        fs::create_dir_all(&place)?;
+        let line = format!("note {number}: staging listens on port {}\n", number % 65_536);
+        fs::write(place.join(format!("{number:06}.md")), &line.repeat(1024 / line.len() + 1)[..1024])?;
+    }
+    Ok(())
+}

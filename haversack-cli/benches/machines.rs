@@ -14,11 +14,11 @@ use haversack::store::{DeviceLocal, block_on};
 use haversack::sync::{Open, Scope, look};
 use haversack_bench::measure::{Contender, Race, timed};
 use haversack_bench::report::{Report, say, sized};
-use haversack_bench::scratch::Scratch;
+use haversack_bench::scratch::{Scratch, fill};
 use haversack_bench::table::{Goal, Table, grouped, milliseconds, times};
 use haversack_bench::{Outcome, machine};
 
-use crate::rivals::{Git, Ours, Rival, fill};
+use crate::rivals::{Git, Ours, Rival};
 
 /// Where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");

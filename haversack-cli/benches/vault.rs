@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use haversack_bench::measure::{Contender, Nanoseconds, Race, timed};
 use haversack_bench::report::{Report, say, sized};
-use haversack_bench::scratch::Scratch;
+use haversack_bench::scratch::{Scratch, fill};
 use haversack_bench::table::{Goal, Table, grouped, milliseconds, times};
 use haversack_bench::{Outcome, machine};
 
@@ -191,15 +191,4 @@ fn names_below(logs: &Path) -> Outcome<usize> {
         names += std::fs::read_dir(log?.path())?.count();
     }
     Ok(names)
-}
-
-/// Writes files of 1 KB.
-fn fill(directory: &Path, files: usize) -> Outcome<()> {
-    for number in 0..files {
-        let place = directory.join(format!("notes/{:02}", number % 100));
-        std::fs::create_dir_all(&place)?;
-        let line = format!("note {number}: staging listens on port {}\n", number % 65_536);
-        std::fs::write(place.join(format!("{number:06}.md")), &line.repeat(1024 / line.len() + 1)[..1024])?;
-    }
-    Ok(())
 }

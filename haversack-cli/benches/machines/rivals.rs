@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use haversack_bench::Outcome;
 use haversack_bench::measure::Nanoseconds;
+use haversack_bench::scratch::fill;
 
 /// Something that carries files from one machine to another.
 pub(crate) trait Rival {
@@ -138,15 +139,4 @@ fn timed(command: &mut Command) -> Outcome<Nanoseconds> {
         true => Ok(Nanoseconds::try_from(elapsed)?),
         false => Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)).into()),
     }
-}
-
-/// Writes files of 1 KB.
-pub(crate) fn fill(directory: &Path, files: usize) -> Outcome<()> {
-    for number in 0..files {
-        let place = directory.join(format!("notes/{:02}", number % 100));
-        std::fs::create_dir_all(&place)?;
-        let line = format!("note {number}: staging listens on port {}\n", number % 65_536);
-        std::fs::write(place.join(format!("{number:06}.md")), &line.repeat(1024 / line.len() + 1)[..1024])?;
-    }
-    Ok(())
 }
