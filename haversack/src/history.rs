@@ -108,7 +108,7 @@ impl<'a> History<'a> {
                 continue;
             };
             let carried = match &change.what {
-                What::Delete => return Ok(Held::Nothing),
+                What::Delete { .. } => return Ok(Held::Nothing),
                 What::Put { content: carried, .. } | What::Append { added: carried, .. } => carried,
             };
             let Some(bytes) = self.carried(carried).await? else { return Ok(Held::Unknown) };

@@ -163,7 +163,7 @@ fn of_change(what: &What) -> (&'static str, String) {
     match what {
         What::Put { content, .. } => ("put", bytes(content)),
         What::Append { added, .. } => ("append", bytes(added)),
-        What::Delete => ("delete", String::new()),
+        What::Delete { .. } => ("delete", String::new()),
     }
 }
 

@@ -92,7 +92,7 @@ fn what(what: &What) -> &'static str {
     match what {
         What::Put { .. } => "written",
         What::Append { .. } => "appended",
-        What::Delete => "deleted",
+        What::Delete { .. } => "deleted",
     }
 }
 

@@ -67,7 +67,10 @@ pub enum What {
         added: Carried,
     },
     /// It goes.
-    Delete,
+    Delete {
+        /// The object with what it held when it went, if that is not what it held in the log before: in a vault it can go with a change.
+        before: Option<ContentHash>,
+    },
 }
 
 /// Where bytes are.
@@ -86,7 +89,7 @@ impl What {
             What::Put { hash, size, .. } | What::Append { hash, size, .. } => {
                 Some(Content { hash: *hash, size: *size })
             }
-            What::Delete => None,
+            What::Delete { .. } => None,
         }
     }
 
@@ -97,7 +100,7 @@ impl What {
             | What::Append { added: Carried::Inline(bytes), .. } => Some(bytes),
             What::Put { content: Carried::Object(_), .. }
             | What::Append { added: Carried::Object(_), .. }
-            | What::Delete => None,
+            | What::Delete { .. } => None,
         }
     }
 
@@ -114,7 +117,7 @@ impl What {
                     Carried::Object(_) => Ok(()),
                 }
             }
-            What::Delete => Ok(()),
+            What::Delete { .. } => Ok(()),
         }
     }
 }
@@ -181,7 +184,10 @@ struct AppendLine {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct DeleteLine {}
+struct DeleteLine {
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    before: Option<ContentHash>,
+}
 
 impl Line {
     pub(super) fn of(change: &FileChange) -> Line {
@@ -196,7 +202,7 @@ impl Line {
                 let (base, base_size, hash, size) = (*base, *base_size, *hash, *size);
                 line.append = Some(AppendLine { base, base_size, hash, size, inline, object });
             }
-            What::Delete => line.delete = Some(DeleteLine {}),
+            What::Delete { before } => line.delete = Some(DeleteLine { before: *before }),
         }
         line
     }
@@ -213,7 +219,7 @@ impl Line {
                 let AppendLine { base, base_size, hash, size, .. } = *append;
                 What::Append { base, base_size, hash, size, added }
             }
-            (None, None, Some(DeleteLine {})) => What::Delete,
+            (None, None, Some(DeleteLine { before })) => What::Delete { before: *before },
             (None, None, None) => return Err(BadFrame::NewerPart { what: "a kind of change" }),
             _ => return Err(BadFrame::damaged("one change says two things")),
         };

@@ -282,7 +282,10 @@ impl Replica {
         }
         let room = MAX_CHANGES - changes.len();
         let deleted = pending.deleted.iter().filter(|locator| turns.is_on(locator, None)).take(room);
-        changes.extend(deleted.map(|locator| FileChange { locator: locator.clone(), what: What::Delete }));
+        changes.extend(
+            deleted
+                .map(|locator| FileChange { locator: locator.clone(), what: What::Delete { before: None } }),
+        );
         let packed = self.state.keep_all(&contents).await.map_err(Trouble::Local)?;
         let base = |change: &FileChange| {
             let after = change.what.after();

@@ -24,7 +24,7 @@ impl Trail {
                 content
             }
             What::Append { base, added, .. } if self.now == Some(*base) => added,
-            What::Append { .. } | What::Delete => return *self = Trail::default(),
+            What::Append { .. } | What::Delete { .. } => return *self = Trail::default(),
         };
         self.parts.push(match part {
             // A slice would hold on to the whole commit.

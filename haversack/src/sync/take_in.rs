@@ -109,8 +109,14 @@ impl Replica {
                 brought.touched.insert(locator.clone());
                 brought.devices.insert(locator.clone(), commit.device.clone());
                 let (hash, size, content) = match what {
-                    What::Delete => {
-                        let had = brought.log.files().get(locator).map(|content| content.hash);
+                    What::Delete { before } => {
+                        let mut had = brought.log.files().get(locator).map(|content| content.hash);
+                        if let Some(before) = before
+                            && let Some(bytes) = self.remote.object(context.patience, before).await?
+                        {
+                            brought.contents.insert(*before, bytes);
+                            had = Some(*before);
+                        }
                         let base = self.state.known.log.files().get(locator).map(|content| content.hash);
                         // What another device brought back and deleted again counts as well.
                         if let Some(had) = had.filter(|had| Some(*had) != base) {

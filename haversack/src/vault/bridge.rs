@@ -20,7 +20,7 @@ use super::standing::{self, Name, Standing};
 use super::tail::Tail;
 use super::weave::{Logs, Made, Numbered, available, taken_id};
 use crate::ids::{CommitId, ContentHash, Ids, Position, ReplicaId, StoreId};
-use crate::log::{Commit, FileChange, StoreFile, What};
+use crate::log::{Commit, FileChange, StoreFile};
 use crate::merge::conflict_name;
 use crate::sync::planted::{Planted, has};
 use crate::sync::{Context, Impatient, Remote, Trouble};
@@ -363,7 +363,10 @@ impl Bridge {
             let made = self.made(&locator, &with).await?;
             let now = tail.files.files().get(&locator).copied();
             let what = match made {
-                Made::Nothing => now.map(|_| What::Delete),
+                Made::Nothing { before } => match now {
+                    Some(now) => Some(self.gone(now, before).await?),
+                    None => None,
+                },
                 Made::Whole { content, .. } if now == Some(content) => None,
                 Made::Whole { by, .. } => self.written_now(by, &locator, now, &mut inline).await?,
                 Made::Merged { bytes, .. } => {

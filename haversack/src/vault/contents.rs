@@ -61,6 +61,16 @@ impl Bridge {
         Ok(What::Put { hash, size, content, from: None })
     }
 
+    /// Returns a change that takes a file away, which holds something now; what it held when it was deleted need not be that.
+    pub(super) async fn gone(&self, now: Content, before: Option<Bytes>) -> Result<What, Trouble> {
+        let before = before.filter(|before| !now.is_of(before));
+        let before = match before {
+            Some(before) => Some(self.log.put_object(&Impatient, &before).await.map_err(local)?),
+            None => None,
+        };
+        Ok(What::Delete { before })
+    }
+
     async fn carried(&self, carried: &Carried) -> Result<Option<Bytes>, Trouble> {
         match carried {
             Carried::Inline(bytes) => Ok(Some(bytes.clone())),
@@ -83,7 +93,7 @@ impl Bridge {
     /// Returns the content that a file comes to.
     async fn content(&mut self, locator: &Locator, heads: &Heads) -> Result<Option<Bytes>, Trouble> {
         match self.made(locator, heads).await? {
-            Made::Nothing => Ok(None),
+            Made::Nothing { .. } => Ok(None),
             Made::Whole { by, .. } => self.written(by, locator).await,
             Made::Merged { bytes, .. } => Ok(Some(bytes)),
         }
@@ -102,7 +112,7 @@ impl Bridge {
                 parts.push(known.clone());
             } else {
                 match &what {
-                    What::Delete => return Ok(None),
+                    What::Delete { .. } => return Ok(None),
                     What::Put { content, .. } => parts.extend(self.carried(content).await?),
                     What::Append { base, added, .. } => {
                         parts.extend(self.carried(added).await?);
@@ -150,7 +160,7 @@ impl Bridge {
         let what = self.change(by, locator).await?;
         let extends = match &what {
             Some(What::Append { base, base_size, .. }) => Some(Content { hash: *base, size: *base_size }),
-            Some(What::Put { .. } | What::Delete) | None => None,
+            Some(What::Put { .. } | What::Delete { .. }) | None => None,
         };
         match what {
             Some(What::Append { .. }) if extends != now => {

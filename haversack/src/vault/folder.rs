@@ -308,7 +308,7 @@ fn object_of(what: &What) -> Option<ContentHash> {
     match what {
         What::Put { content: Carried::Object(hash), .. }
         | What::Append { added: Carried::Object(hash), .. } => Some(*hash),
-        What::Put { .. } | What::Append { .. } | What::Delete => None,
+        What::Put { .. } | What::Append { .. } | What::Delete { .. } => None,
     }
 }
 

@@ -77,7 +77,7 @@ impl Logs {
                 let (extends, stood) = match &change.what {
                     What::Append { base, .. } => (Some(*base), false),
                     What::Put { from, .. } => (None, from.is_some()),
-                    What::Delete => (None, false),
+                    What::Delete { .. } => (None, false),
                 };
                 let touch = Touch { after: change.what.after(), extends, stood };
                 known.touched.insert(change.locator.clone(), touch);
@@ -324,7 +324,10 @@ pub(super) fn taken_id((replica, number): Numbered) -> CommitId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
     /// It is not there.
-    Nothing,
+    Nothing {
+        /// What it held before it was deleted, if that was not seen by all.
+        before: Option<Bytes>,
+    },
     /// It holds what one entry wrote.
     Whole {
         /// That entry.
@@ -392,11 +395,11 @@ pub fn weave(logs: &Logs, locator: &Locator, heads: &Heads, contents: &HashMap<C
     let tips = logs.tips(locator, heads);
     if is_plain(logs, locator, &tips) {
         let last = tips.last().and_then(|tip| Some((*tip, logs.touch(*tip, locator)?.after?)));
-        return last.map_or(Made::Nothing, |(by, content)| Made::Whole { by, content });
+        return last.map_or(Made::Nothing { before: None }, |(by, content)| Made::Whole { by, content });
     }
     let woven = Weaver { logs, locator, contents, woven: HashMap::new() }.at(heads);
     match woven.bytes {
-        None => Made::Nothing,
+        None => Made::Nothing { before: woven.before },
         Some(bytes) => {
             let hash = ContentHash::of(&bytes);
             // An edit that stood against a deletion, or a side that had everything, is still what one entry wrote.
@@ -545,7 +548,7 @@ mod tests {
         /// Adds an entry that leaves these lines, or nothing; entries with one id bring one commit.
         fn entry(&mut self, id: u8, (log, number): (u8, u64), seen: &[(u8, u64)], lines: Option<&str>) {
             let what = match lines {
-                None => What::Delete,
+                None => What::Delete { before: None },
                 Some(lines) => {
                     let bytes = Bytes::copy_from_slice(lines.replace(' ', "\n").as_bytes());
                     let (hash, size) = (ContentHash::of(&bytes), bytes.len() as u64);
@@ -577,7 +580,7 @@ mod tests {
         fn comes_to(&self) -> Option<String> {
             let heads = available(&self.logs);
             let hash = match weave(&self.logs, &self.file, &heads, &self.contents) {
-                Made::Nothing => return None,
+                Made::Nothing { .. } => return None,
                 Made::Merged { bytes, copies } => {
                     let copies = copies.iter().map(shown);
                     return Some(
@@ -625,6 +628,21 @@ mod tests {
         story.entry(5, (2, 1), &[(1, 2)], Some("old two "));
         story.entry(6, (3, 1), &[(1, 2)], Some("three "));
         assert_eq!(story.comes_to().as_deref(), Some("old three two"));
+    }
+
+    /// Seed 3075816 of the vault's schedules: a removal leaves nothing that a deletion had not seen. What the file held then is not what it
+    /// held before the removal was known.
+    #[test]
+    fn what_goes_with_a_removal_is_known() {
+        let mut story = Story::of(LINES);
+        story.entry(1, (1, 1), &[], Some("old "));
+        story.entry(2, (1, 2), &[(1, 1)], None);
+        story.entry(3, (2, 1), &[], Some("two "));
+        assert_eq!(story.comes_to().as_deref(), Some("old two"));
+        story.entry(4, (2, 2), &[(1, 1), (2, 1)], Some("old "));
+        let made = weave(&story.logs, &story.file, &available(&story.logs), &story.contents);
+        let Made::Nothing { before } = made else { panic!("{made:?}") };
+        assert_eq!(before.as_ref().map(shown).as_deref(), Some("old"));
     }
 
     /// Seed 3009334 of the vault's schedules: a device went back to before it had told of a commit, told of it again under its new name, and

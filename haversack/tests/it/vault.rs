@@ -85,6 +85,21 @@ impl Device {
         })
     }
 
+    /// Lets what arrived reach this device's own log, and nothing else: whoever syncs was killed then.
+    fn take_in(&self) -> Carriage {
+        let author = Author { device: self.name.to_owned(), agent: None, session: None };
+        let context = Context::new(&Stopped(0), &self.ids, &author);
+        let carried = block_on(async {
+            let mut bridge = Bridge::open(self.folder.clone(), self.home.clone(), &self.ids).await?;
+            bridge.take_in_only(context).await
+        });
+        carried.expect("taken in")
+    }
+
+    fn delete(&self, key: &str) {
+        block_on(self.files.delete(&at(key), Condition::Any)).expect("deleted");
+    }
+
     /// Looks at every plain file in the folder too, some minutes after the beginning.
     fn look(&self, mine: Mine, minutes: i64) -> Report {
         let author = Author { device: self.name.to_owned(), agent: None, session: None };
@@ -286,6 +301,42 @@ fn a_folder_that_loses_logs_changes_nothing() {
     both_ways(&laptop, &desk);
     assert_eq!(laptop.sync().expect("synced").taken, 0);
     assert_eq!(texts(), before);
+}
+
+/// Seed 3075816 of the vault's schedules: the lamp is removed by a device that had not heard of the file's deletion. With that, nothing is
+/// left which the deletion had not seen, so the file goes; what somebody changed in it meanwhile stays, without the lamp.
+#[test]
+fn what_was_removed_does_not_come_back_with_an_edit_of_a_deleted_file() {
+    let key = "state/watched_chats";
+    for (edited, stays) in [("lamp\n", ""), ("oil\nlamp\nrope\n", "oil\nrope\n")] {
+        let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+        laptop.write("other", "first\n");
+        laptop.sync().expect("synced");
+        carry(&laptop, &desk);
+        desk.sync().expect("synced");
+        laptop.write(key, "oil\n");
+        desk.write(key, "lamp\n");
+        laptop.sync().expect("synced");
+        desk.sync().expect("synced");
+        carry(&laptop, &desk);
+        carry(&desk, &laptop);
+        desk.sync().expect("synced");
+        desk.write(key, "oil\n");
+        desk.sync().expect("synced");
+        laptop.delete(key);
+        laptop.sync().expect("synced");
+        assert_eq!(laptop.text(key).as_deref(), Some("lamp\noil\n"), "what nobody saw deleted stood");
+        carry(&desk, &laptop);
+        assert_ne!(laptop.take_in(), Carriage::default(), "the removal arrives");
+        laptop.write(key, edited);
+        for _ in 0..3 {
+            laptop.sync().expect("synced");
+            desk.sync().expect("synced");
+            both_ways(&laptop, &desk);
+        }
+        assert_eq!(laptop.text(key).unwrap_or_default(), stays);
+        assert_eq!(desk.text(key), laptop.text(key));
+    }
 }
 
 /// A conflict copy need not have been made from anything that is known: it adds, and takes nothing away.

@@ -71,7 +71,7 @@ fn every_change_is_in_the_log_once(place: &Place) {
         let carried = match &change.what {
             What::Put { content, .. } => content,
             What::Append { added, .. } => added,
-            What::Delete => panic!("nobody deleted {}", change.locator),
+            What::Delete { .. } => panic!("nobody deleted {}", change.locator),
         };
         let Carried::Inline(bytes) = carried else { panic!("{} is small", change.locator) };
         for line in String::from_utf8_lossy(bytes).lines() {

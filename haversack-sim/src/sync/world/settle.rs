@@ -236,6 +236,6 @@ fn brought(what: Change) -> String {
             format!("+ {:?}", String::from_utf8_lossy(&bytes))
         }
         Change::Put { .. } | Change::Append { .. } => "an object".to_owned(),
-        Change::Delete => "deleted".to_owned(),
+        Change::Delete { .. } => "deleted".to_owned(),
     }
 }

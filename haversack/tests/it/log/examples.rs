@@ -46,7 +46,7 @@ pub(super) fn append(key: &str, base: &str, added: &str) -> FileChange {
 }
 
 pub(super) fn delete(key: &str) -> FileChange {
-    FileChange { locator: at(key), what: What::Delete }
+    FileChange { locator: at(key), what: What::Delete { before: None } }
 }
 
 /// Returns a commit of these changes with the mark that belongs to it.

@@ -55,7 +55,7 @@ fn what() -> impl Strategy<Value = What> {
             size: sizes[0].max(sizes[1]),
             added: Carried::Object(object)
         }),
-        Just(What::Delete),
+        option::of(hash()).prop_map(|before| What::Delete { before }),
     ]
 }
 
@@ -167,7 +167,7 @@ proptest! {
         for batch in batches {
             let changes = batch.into_iter().map(|(name, text)| match text {
                 Some(text) => super::examples::put(&name, &text),
-                None => FileChange { locator: at(&name), what: What::Delete },
+                None => FileChange { locator: at(&name), what: What::Delete { before: None } },
             });
             let commit = super::examples::commit(&state, 1, b"", changes.collect());
             state.apply(&commit).expect("fits");
