@@ -5,7 +5,7 @@
 //! carried, sometimes half of it first. Where both did, one of them keeps the name and the other becomes a conflict copy, under the
 //! name that some client would give it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use haversack_store::{Bytes, Locator};
 
@@ -21,8 +21,6 @@ pub(crate) struct Client {
     agreed: BTreeMap<usize, BTreeMap<Locator, Bytes>>,
     /// By device, files of which only the beginning has arrived.
     halves: BTreeMap<usize, BTreeMap<Locator, Bytes>>,
-    /// How often something was changed anywhere.
-    changes: usize,
 }
 
 /// How a client names the copy of a file that lost.
@@ -76,45 +74,77 @@ impl Client {
     /// Carries one path to or from a device's folder; returns what it did, if there was anything to do.
     pub(crate) fn step(
         &mut self,
+        found: &mut Found,
         device: usize,
         folder: &Storage,
         whole: Whole,
         random: &mut Random,
     ) -> Option<String> {
-        let here = folder.all();
+        let at = found.0.entry(device).or_insert_with(|| {
+            let here = folder.all();
+            let agreed = self.agreed.get(&device).into_iter().flat_map(BTreeMap::keys);
+            let all = here.keys().chain(agreed).chain(self.server.keys());
+            let open = all.filter(|locator| self.is_open(device, &here, locator)).cloned().collect();
+            Folder { here, open }
+        });
+        let last = at.open.len().checked_sub(1)?;
+        let locator = at.open.iter().nth(random.between(0, last))?.clone();
+        let (done, copy) = self.carry(device, folder, &mut at.here, &locator, whole, random);
+        for (device, at) in &mut found.0 {
+            for changed in [Some(&locator), copy.as_ref()].into_iter().flatten() {
+                match self.is_open(*device, &at.here, changed) {
+                    true => drop(at.open.insert(changed.clone())),
+                    false => drop(at.open.remove(changed)),
+                }
+            }
+        }
+        Some(format!("client of {device}: {done}"))
+    }
+
+    /// Returns what a folder has at a path. Half a file is no change: the rest of it follows.
+    fn local<'a>(
+        &'a self,
+        device: usize,
+        here: &'a BTreeMap<Locator, Bytes>,
+        locator: &Locator,
+    ) -> Option<&'a Bytes> {
+        match (here.get(locator), of(&self.halves, device, locator)) {
+            (Some(bytes), Some(half)) if bytes == half => of(&self.agreed, device, locator),
+            (bytes, _) => bytes,
+        }
+    }
+
+    /// Tells whether there is something to carry.
+    fn is_open(&self, device: usize, here: &BTreeMap<Locator, Bytes>, locator: &Locator) -> bool {
+        let (mine, theirs) = (self.local(device, here, locator), self.server.get(locator));
+        let agreed = of(&self.agreed, device, locator);
+        mine != theirs || agreed != theirs || of(&self.halves, device, locator).is_some()
+    }
+
+    /// Carries what is at a path; returns what it did, and the copy that it made.
+    fn carry(
+        &mut self,
+        device: usize,
+        folder: &Storage,
+        here: &mut BTreeMap<Locator, Bytes>,
+        locator: &Locator,
+        whole: Whole,
+        random: &mut Random,
+    ) -> (String, Option<Locator>) {
+        let mine = self.local(device, here, locator).cloned();
+        let theirs = self.server.get(locator).cloned();
         let agreed = self.agreed.entry(device).or_default();
         let halves = self.halves.entry(device).or_default();
-        // Half a file is no change: the rest of it follows.
-        let local = |locator: &Locator| match (here.get(locator), halves.get(locator)) {
-            (Some(bytes), Some(half)) if bytes == half => agreed.get(locator),
-            (bytes, _) => bytes,
-        };
-        let mut open: Vec<Locator> = here
-            .keys()
-            .chain(agreed.keys())
-            .chain(self.server.keys())
-            .filter(|locator| {
-                let (mine, theirs) = (local(locator), self.server.get(*locator));
-                mine != theirs || agreed.get(*locator) != theirs || halves.contains_key(*locator)
-            })
-            .cloned()
-            .collect();
-        open.sort_unstable();
-        open.dedup();
-        let last = open.len().checked_sub(1)?;
-        let locator = &open[random.between(0, last)];
-        let (mine, theirs, base) =
-            (local(locator).cloned(), self.server.get(locator).cloned(), agreed.get(locator).cloned());
-        self.changes += 1;
+        let base = agreed.get(locator).cloned();
         if mine == theirs && !halves.contains_key(locator) {
             set(agreed, locator, theirs);
-            return Some(format!("client of {device}: {locator} is the same"));
+            return (format!("{locator} is the same"), None);
         }
         if theirs == base && mine != base {
             set(&mut self.server, locator, mine.clone());
             set(agreed, locator, mine);
             halves.remove(locator);
-            return Some(format!("client of {device}: sends {locator}"));
+            return (format!("sends {locator}"), None);
         }
         if mine == base {
             if let Some(bytes) = &theirs
@@ -123,47 +153,83 @@ impl Client {
                 && random.between(0, 4) == 0
             {
                 let half = bytes.slice(..random.between(0, bytes.len() - 1));
-                folder.save(locator, half.clone(), Saving::InPlace);
+                save(folder, here, locator, Some(half.clone()), Saving::InPlace);
                 halves.insert(locator.clone(), half);
-                return Some(format!("client of {device}: half of {locator} arrives"));
+                return (format!("half of {locator} arrives"), None);
             }
-            match &theirs {
-                Some(bytes) => folder.save(locator, bytes.clone(), Saving::Replacing),
-                None => folder.remove(locator),
-            }
+            save(folder, here, locator, theirs.clone(), Saving::Replacing);
             halves.remove(locator);
             set(agreed, locator, theirs);
-            return Some(format!("client of {device}: {locator} arrives"));
+            return (format!("{locator} arrives"), None);
         }
         // Both changed it. A deletion never wins.
         halves.remove(locator);
+        let mut made = None;
         match (mine, theirs) {
             (Some(mine), None) => {
                 set(&mut self.server, locator, Some(mine.clone()));
                 set(agreed, locator, Some(mine));
             }
             (None, theirs) => {
-                if let Some(bytes) = &theirs {
-                    folder.save(locator, bytes.clone(), Saving::Replacing);
+                if theirs.is_some() {
+                    save(folder, here, locator, theirs.clone(), Saving::Replacing);
                 }
                 set(agreed, locator, theirs);
             }
             (Some(mine), Some(theirs)) => {
                 let (kept, lost) = if random.coin() { (mine, theirs) } else { (theirs, mine) };
-                let is_free = |copy: &Locator| !here.contains_key(copy);
-                let copy = copy_name(locator, device, random).filter(is_free);
+                let copy = copy_name(locator, device, random).filter(|copy| !here.contains_key(copy));
                 // Of what people wrote no client loses a word.
-                let another = || (0..).find_map(|number| another_copy_name(locator, number).filter(is_free));
-                if let Some(copy) = copy.or_else(|| if locator.is_reserved() { None } else { another() }) {
-                    folder.save(&copy, lost, Saving::Replacing);
+                let mut others = (0..).filter_map(|number| another_copy_name(locator, number));
+                made = match copy {
+                    None if !locator.is_reserved() => others.find(|copy| !here.contains_key(copy)),
+                    copy => copy,
+                };
+                if let Some(copy) = &made {
+                    save(folder, here, copy, Some(lost), Saving::Replacing);
                 }
-                folder.save(locator, kept.clone(), Saving::Replacing);
+                save(folder, here, locator, Some(kept.clone()), Saving::Replacing);
                 set(&mut self.server, locator, Some(kept.clone()));
                 set(agreed, locator, Some(kept));
             }
         }
-        Some(format!("client of {device}: {locator} was changed on both sides"))
+        (format!("{locator} was changed on both sides"), made)
     }
+}
+
+/// The folders that the client has looked into: nobody else acts while it carries.
+#[derive(Debug, Default)]
+pub(crate) struct Found(BTreeMap<usize, Folder>);
+
+#[derive(Debug)]
+struct Folder {
+    here: BTreeMap<Locator, Bytes>,
+    /// Where there is something to carry.
+    open: BTreeSet<Locator>,
+}
+
+/// Returns what is known of a path in a device's folder.
+fn of<'a>(
+    known: &'a BTreeMap<usize, BTreeMap<Locator, Bytes>>,
+    device: usize,
+    locator: &Locator,
+) -> Option<&'a Bytes> {
+    known.get(&device)?.get(locator)
+}
+
+/// Puts something into a folder, or takes it out.
+fn save(
+    folder: &Storage,
+    here: &mut BTreeMap<Locator, Bytes>,
+    locator: &Locator,
+    bytes: Option<Bytes>,
+    how: Saving,
+) {
+    match &bytes {
+        Some(bytes) => folder.save(locator, bytes.clone(), how),
+        None => folder.remove(locator),
+    }
+    set(here, locator, bytes);
 }
 
 /// Whether files arrive whole.

@@ -133,6 +133,9 @@ impl Device {
 
     /// Returns the files in the folder that are what its user wrote there.
     fn mine(&self) -> BTreeSet<Locator> {
+        if self.mine.is_empty() {
+            return BTreeSet::new();
+        }
         let there = self.folder().map(Storage::all).unwrap_or_default();
         let is_mine = |(locator, text): &(&Locator, &Bytes)| there.get(*locator) == Some(*text);
         self.mine.iter().filter(is_mine).map(|(locator, _)| locator.clone()).collect()

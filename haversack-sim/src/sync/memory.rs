@@ -172,11 +172,11 @@ impl Memory {
     }
 
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
-        let version = Version::of_content(&bytes);
+        let by_content = (self.versions == Versions::Content).then(|| Version::of_content(&bytes));
         let condition = self.condition(locator, condition).await;
         let mut written = self.contents.write(locator, bytes, condition).await?;
         self.stamp(written.version.clone(), None);
-        if self.versions == Versions::Content {
+        if let Some(version) = by_content {
             written.version = version;
         }
         Ok(written)

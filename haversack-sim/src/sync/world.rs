@@ -10,7 +10,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use haversack::sync::{Deletions, Mirror, Report, Trouble};
 use haversack_store::ErrorKind;
 
-use super::client::{Client, Whole};
+use super::client::{Client, Found, Whole};
 use super::crashing;
 use super::device::{Device, MAX_CALLS, Now};
 use super::failure::{Broken, Failure};
@@ -152,8 +152,9 @@ impl<'a> World<'a> {
             }
             What::Arrive if self.schedule.meeting == Meeting::Vault => {
                 let mut random = stream(action.seed, Stream::Store);
+                let mut found = Found::default();
                 for _ in 0..random.between(1, MAX_CARRIED) {
-                    self.carry_one(Whole::Sometimes, &mut random);
+                    self.carry_one(&mut found, Whole::Sometimes, &mut random);
                 }
                 if self.schedule.mirror == Mirror::On && random.between(1, QUIET_HOURS) == 1 {
                     self.carry_all(&mut random)?;
@@ -187,13 +188,13 @@ impl<'a> World<'a> {
     }
 
     /// Lets the client carry one path to or from some device; returns whether there was anything to carry.
-    fn carry_one(&mut self, whole: Whole, random: &mut Random) -> bool {
+    fn carry_one(&mut self, found: &mut Found, whole: Whole, random: &mut Random) -> bool {
         let numbers: Vec<usize> = self.devices.keys().copied().collect();
         let Some(last) = numbers.len().checked_sub(1) else { return false };
         let first = random.between(0, last);
         for number in numbers.iter().cycle().skip(first).take(numbers.len()) {
             let Some(folder) = self.devices.get(number).and_then(Device::folder) else { continue };
-            if let Some(carried) = self.client.step(*number, folder, whole, random) {
+            if let Some(carried) = self.client.step(found, *number, folder, whole, random) {
                 self.note(carried);
                 return true;
             }

@@ -8,7 +8,7 @@ use haversack::vault::Entry;
 use haversack::vault::copies::{Evidence, conflict_copy};
 use haversack_store::Locator;
 
-use super::{Ended, Whole, World};
+use super::{Ended, Found, Whole, World};
 use crate::random::Random;
 use crate::sync::failure::{Broken, Failure};
 use crate::sync::oracle::There;
@@ -93,8 +93,9 @@ impl World<'_> {
 
     /// Lets the client carry everything.
     pub(super) fn carry_all(&mut self, random: &mut Random) -> Result<(), Failure> {
+        let mut found = Found::default();
         for _ in 0..MAX_EFFECTS {
-            if !self.carry_one(Whole::Always, random) {
+            if !self.carry_one(&mut found, Whole::Always, random) {
                 return Ok(());
             }
         }
