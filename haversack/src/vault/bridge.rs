@@ -18,7 +18,7 @@ use super::kept::Kept;
 use super::layout::Range;
 use super::standing::{self, Name, Standing};
 use super::tail::Tail;
-use super::weave::{Logs, Made, Numbered, available, taken_id};
+use super::weave::{Logs, Made, Numbered, WovenBefore, available, taken_id};
 use crate::ids::{CommitId, ContentHash, Ids, Position, ReplicaId, StoreId};
 use crate::log::{Commit, FileChange, StoreFile};
 use crate::merge::conflict_name;
@@ -64,6 +64,8 @@ pub struct Bridge {
 pub(super) struct Read {
     pub(super) kept: Kept,
     pub(super) logs: Logs,
+    /// What files came to in this run.
+    pub(super) woven: WovenBefore,
 }
 
 impl Bridge {
@@ -167,6 +169,9 @@ impl Bridge {
         self.fold(&there).await?;
         self.save().await?;
         self.contents.clear();
+        if let Some(read) = &mut self.read {
+            read.woven = WovenBefore::default();
+        }
         Ok(carriage)
     }
 
@@ -223,7 +228,7 @@ impl Bridge {
                 .replicas()
                 .into_iter()
                 .fold(Heads::default(), |heads, replica| heads.with(replica, without_gap(&logs, replica)));
-            self.read = Some(Read { kept, logs });
+            self.read = Some(Read { kept, logs, woven: WovenBefore::default() });
         }
         Ok(self.read.as_mut().expect("it was just read"))
     }

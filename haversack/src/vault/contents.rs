@@ -1,12 +1,10 @@
 //! The contents that entries carry: found, put together, and carried on.
 
-use std::collections::HashMap;
-
 use haversack_store::{Bytes, Locator};
 
 use super::bridge::{Bridge, local};
 use super::heads::Heads;
-use super::weave::{Made, Numbered, ingredients, weave};
+use super::weave::{Made, Numbered, ingredients, weave_again};
 use crate::frame::BadFrame;
 use crate::ids::ContentHash;
 use crate::log::{Carried, Commit, Content, MAX_INLINE_BYTES, What};
@@ -81,13 +79,13 @@ impl Bridge {
     /// Returns what a file comes to.
     pub(super) async fn made(&mut self, locator: &Locator, heads: &Heads) -> Result<Made, Trouble> {
         let needed = ingredients(&self.read().await?.logs, locator, heads);
-        let mut contents = HashMap::new();
         for at in needed {
-            if let Some(bytes) = self.written(at, locator).await? {
-                contents.insert(ContentHash::of(&bytes), bytes);
-            }
+            // It is among the contents then.
+            self.written(at, locator).await?;
         }
-        Ok(weave(&self.read().await?.logs, locator, heads, &contents))
+        self.read().await?;
+        let read = self.read.as_mut().expect("it was just read");
+        Ok(weave_again(&read.logs, locator, heads, &self.contents, &mut read.woven))
     }
 
     /// Returns the content that a file comes to.

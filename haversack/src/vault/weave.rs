@@ -392,12 +392,23 @@ fn is_plain(logs: &Logs, locator: &Locator, tips: &[Numbered]) -> bool {
 ///
 /// `heads` must be [`available`], or what an entry's author had read; `contents` has those of the [`ingredients`].
 pub fn weave(logs: &Logs, locator: &Locator, heads: &Heads, contents: &HashMap<ContentHash, Bytes>) -> Made {
+    weave_again(logs, locator, heads, contents, &mut WovenBefore::default())
+}
+
+/// Does what [`weave()`] does, with what was woven before.
+pub(super) fn weave_again(
+    logs: &Logs,
+    locator: &Locator,
+    heads: &Heads,
+    contents: &HashMap<ContentHash, Bytes>,
+    woven: &mut WovenBefore,
+) -> Made {
     let tips = logs.tips(locator, heads);
     if is_plain(logs, locator, &tips) {
         let last = tips.last().and_then(|tip| Some((*tip, logs.touch(*tip, locator)?.after?)));
         return last.map_or(Made::Nothing { before: None }, |(by, content)| Made::Whole { by, content });
     }
-    let woven = Weaver { logs, locator, contents, woven: HashMap::new() }.at(heads);
+    let woven = Weaver { logs, locator, contents, woven: woven.of(logs, locator) }.at(heads);
     match woven.bytes {
         None => Made::Nothing { before: woven.before },
         Some(bytes) => {
@@ -415,13 +426,34 @@ pub fn weave(logs: &Logs, locator: &Locator, heads: &Heads, contents: &HashMap<C
     }
 }
 
+/// Of how many files at most it is remembered what was woven.
+const MAX_WOVEN_FILES: usize = 1_000;
+
+/// What was woven of the same entries before: what one merge comes to, the next one starts from.
+#[derive(Debug, Default)]
+pub(super) struct WovenBefore {
+    /// How many entries there were; one more may tell that two bring one commit.
+    entries: usize,
+    files: HashMap<Locator, HashMap<Vec<Numbered>, Woven>>,
+}
+
+impl WovenBefore {
+    /// Returns what was woven of a file.
+    fn of(&mut self, logs: &Logs, locator: &Locator) -> &mut HashMap<Vec<Numbered>, Woven> {
+        if self.entries != logs.len() || self.files.len() > MAX_WOVEN_FILES {
+            *self = WovenBefore { entries: logs.len(), files: HashMap::new() };
+        }
+        self.files.entry(locator.clone()).or_default()
+    }
+}
+
 /// Weaves one file; common starts are met again and again.
 struct Weaver<'a> {
     logs: &'a Logs,
     locator: &'a Locator,
     contents: &'a HashMap<ContentHash, Bytes>,
     /// What was woven already, by the entries it was woven of.
-    woven: HashMap<Vec<Numbered>, Woven>,
+    woven: &'a mut HashMap<Vec<Numbered>, Woven>,
 }
 
 #[derive(Clone, Debug, Default)]
