@@ -324,8 +324,8 @@ fn sync_home(
                 mine = lost::with_these(&mine, lost::bring_back(vault, &lost)?);
                 summary.rescued.extend(lost.edits.into_iter().map(|edit| (shown(&edit.path), edit.of)));
             }
-            let origins = match looks && (is_more || summary.report.published > 0) {
-                true => Some(block_on(bridge.origins(context, mine))?),
+            let mut origins = match looks && (is_more || summary.report.published > 0) {
+                true => Some(block_on(bridge.origins(context, mine.clone()))?),
                 false => None,
             };
             if is_more {
@@ -334,6 +334,10 @@ fn sync_home(
                 run_all(&home, &mut replicas, known, manner.what, &mut summary)?;
                 if summary.report.published > before {
                     summary.carried(block_on(bridge.carry(context))?);
+                    // What was told with it may be shown as plain files now.
+                    if origins.is_some() {
+                        origins = Some(block_on(bridge.origins(context, mine))?);
+                    }
                 }
             }
             if let Work::Full(_) = manner.what {

@@ -46,7 +46,7 @@ mod take_in;
 mod trouble;
 mod upkeep;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -273,6 +273,8 @@ pub struct Replica {
     cache: StatCache,
     scope: Scope,
     recent: Vec<(Position, Bytes)>,
+    /// Plain objects that were found to be not what they should be.
+    mend: BTreeSet<Locator>,
     _lock: Guard,
 }
 
@@ -304,7 +306,8 @@ impl Replica {
         let state = State::load(state, ids).await.map_err(Trouble::Local)?;
         let cache = state.cache().await.map_err(Trouble::Local)?;
         let (scope, recent) = (Scope::default(), Vec::new());
-        Ok(Replica { files, state, remote: Remote::new(remote), cache, scope, recent, _lock: lock })
+        let (remote, mend) = (Remote::new(remote), BTreeSet::new());
+        Ok(Replica { files, state, remote, cache, scope, recent, mend, _lock: lock })
     }
 
     /// Restricts the replica to a part of the store.
@@ -378,10 +381,10 @@ impl Replica {
             self.materialise(context, &self.elsewhere(why), Purpose::Asked, &mut report).await?;
         }
         if mirror == Mirror::On {
-            let mend = self.take_in_foreign(context, &mut report).await?;
+            self.mend = self.take_in_foreign(context, &mut report).await?;
             self.take_in_copies(context, &mut report).await?;
             self.rounds(context, Sending::All, &mut report).await?;
-            self.mirror_and_mend(context, &mend).await?;
+            self.mirror(context).await?;
         }
         report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         self.compact(context).await?;

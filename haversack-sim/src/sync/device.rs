@@ -365,18 +365,19 @@ impl Device {
             if carried.taken == 0 && task == Task::Sync {
                 return Ok(report);
             }
-            let origins = bridge.origins(context, mine).await?;
+            let mut origins = bridge.origins(context, mine.clone()).await?;
             let known = Context { origins: &origins, ..context };
             let first = if task == Task::Mirror { Task::Sync } else { task };
             let second = sync(&mut replica, known, first).await?;
             if second.published > 0 {
                 bridge.carry(context).await?;
+                origins = bridge.origins(context, mine).await?;
             }
             if task == Task::Reconcile {
                 bridge.await_files(context, &second.awaited).await?;
             }
             if matches!(task, Task::Mirror | Task::Reconcile) {
-                replica.mirror(known).await?;
+                replica.mirror(Context { origins: &origins, ..context }).await?;
             }
             report.published += second.published;
             report.taken += second.taken;

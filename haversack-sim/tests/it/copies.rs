@@ -64,6 +64,8 @@ impl Scene {
                 let known = Context { origins: &origins, ..context };
                 replica.reconcile(known, Mirror::On).await?;
                 bridge.carry(context).await?;
+                let origins = bridge.origins(context, Mine::Everything).await?;
+                replica.mirror(Context { origins: &origins, ..context }).await?;
             }
             Ok(())
         })

@@ -4,7 +4,7 @@ use haversack::sync::planted::Planted;
 use haversack_sim::sync::{Meeting, Run, Schedule, explain, run};
 
 /// Schedules that broke a promise while the vault was written; some of the first ones do other things by now.
-const REGRESSIONS: [(u64, &str); 19] = [
+const REGRESSIONS: [(u64, &str); 20] = [
     (9, "a device and its copy wrote under one name"),
     (131, "one copy was made twice"),
     (193, "what stood beside a file was not told to others"),
@@ -33,6 +33,10 @@ const REGRESSIONS: [(u64, &str); 19] = [
         3_075_816,
         "a removal left nothing that a deletion had not seen, and came back with what was changed meanwhile",
     ),
+    (
+        3_086_197,
+        "what an edit by hand came to was in the folder before any log named it, and its device was put back",
+    ),
 ];
 
 /// A schedule that finds each planted mistake.
@@ -40,9 +44,9 @@ const BITES: [(Planted, u64); 6] = [
     (Planted::SeenIsEverything, 6),
     (Planted::GapsAreRead, 36),
     (Planted::NoCommonStart, 7),
-    (Planted::MergesAreCommits, 40),
+    (Planted::MergesAreCommits, 29),
     (Planted::HalfIsRead, 32),
-    (Planted::StrangeIsAnEdit, 4727),
+    (Planted::StrangeIsAnEdit, 8350),
 ];
 
 #[test]

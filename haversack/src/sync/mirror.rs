@@ -110,21 +110,19 @@ enum Outcome {
 }
 
 impl Replica {
-    /// Brings the plain objects and the manifest up to date with the position that was taken in.
+    /// Brings the plain objects and the manifest up to date with the position that was taken in, and looks at those that the last
+    /// reconciliation found to be something else than the manifest says.
+    ///
+    /// Does nothing as long as others cannot read in a log what they would see ([`is_told`](super::Origins::is_told)): it is called again then.
     pub async fn mirror(&mut self, context: Context<'_>) -> Result<Mirrored, Trouble> {
-        self.mirror_and_mend(context, &BTreeSet::new()).await
-    }
-
-    /// The same, and looks at objects that are not what the manifest says.
-    pub(super) async fn mirror_and_mend(
-        &mut self,
-        context: Context<'_>,
-        mend: &BTreeSet<Locator>,
-    ) -> Result<Mirrored, Trouble> {
         let mut mirrored = Mirrored::default();
+        if self.state.known.head.as_ref().is_some_and(|head| !context.origins.is_told(head.position)) {
+            return Ok(mirrored);
+        }
         for _ in 0..MAX_TRIES {
             let index = self.index(context).await?;
-            if self.mirror_once(context, index, mend, &mut mirrored).await? {
+            if self.mirror_once(context, index, &self.mend, &mut mirrored).await? {
+                self.mend.clear();
                 self.end_foreign(&mirrored).await?;
                 return Ok(mirrored);
             }

@@ -2,7 +2,7 @@
 
 use haversack_store::Locator;
 
-use crate::ids::ContentHash;
+use crate::ids::{ContentHash, Position};
 
 /// Where a content comes from that this device's log never had for its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,10 @@ pub trait Origins: Send + Sync {
 
     /// Returns which of the files that are there are copies that a sync client made, each with the file it is a copy of.
     fn copies(&self, there: &[Locator]) -> Vec<(Locator, Locator)>;
+
+    /// Tells whether what the log has up to a position can be read by everybody who sees the plain objects; if not, it is no time to write
+    /// those: nobody could tell them from edits.
+    fn is_told(&self, position: Position) -> bool;
 }
 
 /// Everybody who writes plain objects writes to the one log first: whatever it never had is an edit.
@@ -35,5 +39,9 @@ impl Origins for OneLog {
 
     fn copies(&self, _: &[Locator]) -> Vec<(Locator, Locator)> {
         Vec::new()
+    }
+
+    fn is_told(&self, _: Position) -> bool {
+        true
     }
 }

@@ -52,6 +52,8 @@ pub struct FolderOrigins {
     /// What came before this was waited for long enough.
     long_ago: Option<Timestamp>,
     machines: Vec<String>,
+    /// How much of this device's own order is in its log.
+    told: Option<Position>,
 }
 
 impl Origins for FolderOrigins {
@@ -79,11 +81,16 @@ impl Origins for FolderOrigins {
         let found = copies::waiting(there, &machines).copies;
         found.into_iter().map(|pair| (pair.copy, pair.original)).collect()
     }
+
+    fn is_told(&self, position: Position) -> bool {
+        self.told >= Some(position)
+    }
 }
 
 impl Bridge {
-    /// Returns what is known about the plain files of the folder.
+    /// Returns what is known about the plain files of the folder, once everything was carried there.
     pub async fn origins(&mut self, context: Context<'_>, mine: Mine) -> Result<FolderOrigins, Trouble> {
+        let told = self.standing.position;
         let heads = self.standing.heads.clone();
         let own: BTreeSet<_> = self.standing.former.iter().copied().chain([self.replica]).collect();
         let awaited = load(&*self.home).await?;
@@ -97,6 +104,7 @@ impl Bridge {
             awaited,
             long_ago: is_all_read.then(|| Timestamp(context.clock.now().0.saturating_sub(patience))),
             machines: logs.devices().map(str::to_owned).collect(),
+            told,
         })
     }
 

@@ -102,6 +102,11 @@ impl Device {
 
     /// Looks at every plain file in the folder too, some minutes after the beginning.
     fn look(&self, mine: Mine, minutes: i64) -> Report {
+        self.look_and(mine, minutes, || ())
+    }
+
+    /// The same, and does something before what is new here is told.
+    fn look_and(&self, mine: Mine, minutes: i64, before_told: impl FnOnce()) -> Report {
         let author = Author { device: self.name.to_owned(), agent: None, session: None };
         let clock = Stopped(minutes);
         let context = Context::new(&clock, &self.ids, &author);
@@ -113,10 +118,13 @@ impl Device {
                 Replica::open(self.files.clone(), self.state.clone(), remote, &self.ids).await?;
             replica.sync(context).await?;
             bridge.carry(context).await?;
-            let origins = bridge.origins(context, mine).await?;
+            let origins = bridge.origins(context, mine.clone()).await?;
             let known = Context { origins: &origins, ..context };
             let report = replica.reconcile(known, Mirror::On).await?;
+            before_told();
             bridge.carry(context).await?;
+            let origins = bridge.origins(context, mine).await?;
+            replica.mirror(Context { origins: &origins, ..context }).await?;
             bridge.await_files(context, &report.awaited).await?;
             Ok::<Report, Trouble>(report)
         });
@@ -389,6 +397,27 @@ fn an_edit_is_replaced_although_a_copy_was_taken_in_after_it() {
     assert_eq!(laptop.plain(), ["notes.md"]);
     let plain = block_on(laptop.folder.read_text(&at("notes.md"))).expect("read");
     assert_eq!(plain, Some(text));
+}
+
+/// Seed 3086197 of the vault's schedules: a device put an edit together with what it had, and the merge into the folder, and was put back from
+/// a backup before its log was there. Others took the merge for an edit, with a line in it that one of them had removed.
+#[test]
+fn what_is_shown_was_told_before() {
+    let laptop = Device::new("laptop", 0);
+    laptop.write("notes.md", "# Lighthouse\n- from the laptop\n");
+    laptop.look(Mine::Nothing, 0);
+    let plain = || block_on(laptop.folder.read_text(&at("notes.md"))).expect("read");
+    assert_eq!(plain(), laptop.text("notes.md"));
+    laptop.write("notes.md", "# Lighthouse\n- from the laptop\n- and more\n");
+    laptop.sync().expect("synced");
+    let edit = "# Lighthouse\n- by hand\n- from the laptop\n";
+    laptop.put("notes.md", edit);
+    laptop.look_and(Mine::Everything, 0, || {
+        let text = laptop.text("notes.md").unwrap_or_default();
+        assert!(text.contains("by hand") && text.contains("and more"), "{text}");
+        assert_eq!(plain().as_deref(), Some(edit), "nobody can know yet what they come to");
+    });
+    assert_eq!(plain(), laptop.text("notes.md"));
 }
 
 /// A strange file is waited for, a copy too: a quarter of an hour, or a minute where nobody else was seen.
