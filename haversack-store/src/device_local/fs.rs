@@ -66,6 +66,11 @@ pub trait Fs: fmt::Debug + Send + Sync + 'static {
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Self::Dir) -> io::Result<()>;
 
+    /// Makes the names in some directories durable, in their order or all at once.
+    fn sync_dirs(&self, dirs: &[&Self::Dir]) -> io::Result<()> {
+        dirs.iter().try_for_each(|dir| self.sync_dir(dir))
+    }
+
     /// Renames in one step.
     fn rename(
         &self,

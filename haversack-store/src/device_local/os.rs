@@ -25,6 +25,14 @@ use super::fs::{Fs, Name, Stat, Target};
 /// How many files are synced at the same time.
 const MAX_PARALLEL_SYNCS: usize = 4;
 
+/// From how many files on their filesystem is asked to write all that it has: one wait instead of one for each.
+///
+/// That writes what other programs have left to it too, so a few files are not worth it.
+const MANY_FILES: usize = 128;
+
+/// From how many directories on it is asked so for their names.
+const MANY_DIRS: usize = 16;
+
 /// How many lock files are kept open while nobody uses them.
 const MAX_IDLE_LOCKS: usize = 16;
 
@@ -208,11 +216,17 @@ impl Fs for Disk {
         if let [file] = files {
             return vec![file.sync_data()];
         }
+        if files.len() >= MANY_FILES
+            && let Some(synced) = system::sync_together(files)
+        {
+            let again = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
+            return files.iter().map(|_| synced.as_ref().map_err(again).copied()).collect();
+        }
         files.iter().for_each(|file| system::start_writing(file));
         let lanes = files.len().clamp(1, MAX_PARALLEL_SYNCS);
         let mut results: Vec<io::Result<()>> = files.iter().map(|_| Ok(())).collect();
         thread::scope(|scope| {
-            let per_lane = files.len().div_ceil(lanes);
+            let per_lane = files.len().div_ceil(lanes).max(1);
             for (files, results) in files.chunks(per_lane).zip(results.chunks_mut(per_lane)) {
                 scope.spawn(|| {
                     for (file, result) in files.iter().zip(results) {
@@ -226,6 +240,15 @@ impl Fs for Disk {
 
     fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
         system::sync_dir(dir)
+    }
+
+    fn sync_dirs(&self, dirs: &[&Dir]) -> io::Result<()> {
+        if dirs.len() >= MANY_DIRS
+            && let Some(synced) = system::sync_together(dirs)
+        {
+            return synced;
+        }
+        dirs.iter().try_for_each(|dir| self.sync_dir(dir))
     }
 
     fn rename(&self, from_dir: &Dir, from: &str, to_dir: &Dir, to: &str, target: Target) -> io::Result<()> {
@@ -369,6 +392,20 @@ mod tests {
 
     fn take(disk: &Disk, name: &str) -> Option<DiskLock> {
         disk.lock(name, Duration::ZERO).expect("the lock file can be opened")
+    }
+
+    #[test]
+    fn many_files_get_an_answer_each() {
+        let base = tempfile::tempdir().expect("a temporary directory");
+        let disk = disk(base.path());
+        let make = |number| disk.create(&disk.root, &format!("{number}"), 0o600).expect("a new file");
+        let files: Vec<File> = (0..MANY_FILES + 1).map(make).collect();
+        let files: Vec<&File> = files.iter().collect();
+        for count in [0, 1, 2, MANY_FILES, MANY_FILES + 1] {
+            let synced = disk.sync_files(&files[..count]);
+            assert!(synced.len() == count && synced.iter().all(Result::is_ok), "{count}");
+        }
+        assert!(disk.sync_dirs(&[&*disk.root; MANY_DIRS]).is_ok() && disk.sync_dirs(&[]).is_ok());
     }
 
     #[test]

@@ -79,9 +79,8 @@ impl Trust {
 
     /// Syncs what is owed, innermost last as it was added.
     pub(super) fn settle<F: Fs>(&self, fs: &F, owed: Owed<F>) -> io::Result<()> {
-        for (_, dir) in &owed.dirs {
-            fs.sync_dir(dir)?;
-        }
+        let dirs: Vec<&F::Dir> = owed.dirs.iter().map(|(_, dir)| &**dir).collect();
+        fs.sync_dirs(&dirs)?;
         let mut durable = self.durable();
         if durable.len() + owed.then_durable.len() > MAX_TRUSTED {
             durable.clear();

@@ -248,6 +248,10 @@ impl Fs for Folder {
         self.disk.sync_dir(dir)
     }
 
+    fn sync_dirs(&self, dirs: &[&Dir]) -> io::Result<()> {
+        self.disk.sync_dirs(dirs)
+    }
+
     fn rename(&self, from_dir: &Dir, from: &str, to_dir: &Dir, to: &str, target: Target) -> io::Result<()> {
         match target {
             Target::Free if self.stub(to_dir, to).is_some() => {

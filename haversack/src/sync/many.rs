@@ -10,7 +10,7 @@ use haversack_store::aside;
 pub(super) const MAX_AT_ONCE: usize = 16;
 
 /// How many working files are being changed at a time: a disk makes that many durable together.
-pub(super) const MAX_FILES_AT_ONCE: usize = 256;
+pub(super) const MAX_FILES_AT_ONCE: usize = 512;
 
 /// Something that is under way.
 pub(super) type Work<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;

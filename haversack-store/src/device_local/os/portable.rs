@@ -79,6 +79,11 @@ pub(super) fn sync_ambient_dir(_path: &std::path::Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Many handles are synced one by one.
+pub(super) fn sync_together<T>(_handles: &[&T]) -> Option<io::Result<()>> {
+    None
+}
+
 pub(super) fn sync_dir(_dir: &Dir) -> io::Result<()> {
     // A directory has no handle that can be flushed; its names are as durable as the system makes them.
     Ok(())

@@ -148,6 +148,54 @@ pub(super) fn sync_dir(dir: &Dir) -> io::Result<()> {
     Ok(rustix::fs::fsync(dir)?)
 }
 
+/// Makes everything on the filesystem of some handles durable in one call, theirs with it.
+///
+/// `None` where that cannot be relied on: systems that do not report what could not be written, and filesystems that keep their data
+/// elsewhere and answer at once.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn sync_together<T: AsFd>(handles: &[&T]) -> Option<io::Result<()>> {
+    let (first, others) = handles.split_first()?;
+    if !reports_failed_writes() || !is_on_a_disk_of_this_machine(first) {
+        return None;
+    }
+    let device = |handle: &T| rustix::fs::fstat(handle).map(|stat| stat.st_dev);
+    let together = device(first).ok()?;
+    if others.iter().any(|other| device(other) != Ok(together)) {
+        return None;
+    }
+    Some(rustix::fs::syncfs(first).map_err(io::Error::from))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn sync_together<T: AsFd>(_handles: &[&T]) -> Option<io::Result<()>> {
+    None
+}
+
+/// Tells whether syncing a filesystem fails if something of it could not be written, as it does since Linux 5.8.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn reports_failed_writes() -> bool {
+    rustix::system::uname().release().to_str().is_ok_and(|release| version(release) >= Some((5, 8)))
+}
+
+/// Returns the first two numbers of a system's release.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// Tells whether a handle is on a filesystem that is known to write everything when it is told to.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn is_on_a_disk_of_this_machine(handle: impl AsFd) -> bool {
+    const EXT: u64 = 0xEF53;
+    const XFS: u64 = 0x5846_5342;
+    const BTRFS: u64 = 0x9123_683E;
+    const F2FS: u64 = 0xF2F5_2010;
+    const TMPFS: u64 = 0x0102_1994;
+    let found = rustix::fs::fstatfs(handle).map(|filesystem| widen(filesystem.f_type));
+    found.is_ok_and(|found| [EXT, XFS, BTRFS, F2FS, TMPFS].contains(&found))
+}
+
 /// Lets the system begin to write a file that is going to be synced.
 ///
 /// Then the first sync commits what all of them need, and the others find it done.
@@ -223,5 +271,36 @@ pub(super) fn rename_to_free(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str)
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => from_dir.rename(from, to_dir, to),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systems_that_hide_failed_writes_are_told_apart() {
+        let cases = [
+            ("6.18.3-amd64", true),
+            ("5.8.0", true),
+            ("5.7.19", false),
+            ("4.19", false),
+            ("6", false),
+            ("", false),
+        ];
+        for (release, reports) in cases {
+            assert_eq!(version(release) >= Some((5, 8)), reports, "{release}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_on_one_filesystem_is_synced_together() {
+        let base = tempfile::tempdir().expect("a temporary directory");
+        let open = |path: &Path| std::fs::File::open(path).expect("a directory");
+        let (here, elsewhere) = (open(base.path()), open(Path::new("/proc")));
+        assert!(sync_together(&[&here, &elsewhere]).is_none());
+        // What answers at once without writing anything is not believed.
+        assert!(sync_together(&[&elsewhere]).is_none());
+        assert!(sync_together::<std::fs::File>(&[]).is_none());
     }
 }
