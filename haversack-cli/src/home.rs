@@ -17,8 +17,8 @@ use haversack::store::{
     Backend, BackendExt, Bytes, Condition, DeviceLocal, ErrorKind, Locator, Prefixed, Under, block_on,
 };
 use haversack::sync::{
-    Author, Context, Deletions, Mirror, OneLog, Origins, Outlook, Patience, Progress, Replica, Report, Scope,
-    Trouble, look,
+    Author, Context, Deletions, Mirror, OneLog, Origins, Outlook, Patience, Progress, ReadOnce, Replica,
+    Report, Scope, Trouble, look,
 };
 use haversack::vault::{Bridge, Carriage, FolderOrigins, Mine};
 
@@ -209,6 +209,29 @@ pub(crate) fn sync(
     manner: &Manner<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, CommandError> {
+    noting_contact(settings, manner, || {
+        let backend = remote::open(settings, remote).map_err(Stopped::There)?;
+        sync_home(settings, remote, Arc::new(ReadOnce::new(backend)), manner, progress)
+    })
+}
+
+/// Does the same with a remote that is open already.
+pub(crate) fn sync_with(
+    settings: &Settings,
+    remote: &Remote,
+    backend: Arc<dyn Backend>,
+    manner: &Manner<'_>,
+    progress: &dyn Progress,
+) -> Result<Summary, CommandError> {
+    noting_contact(settings, manner, || sync_home(settings, remote, backend, manner, progress))
+}
+
+/// Syncs, and notes whether the remote was reached.
+fn noting_contact(
+    settings: &Settings,
+    manner: &Manner<'_>,
+    sync: impl FnOnce() -> Result<Summary, Stopped>,
+) -> Result<Summary, CommandError> {
     if let Some(finding) = haversack::secrets::find(manner.cause.as_bytes()).first() {
         // Everybody who has the remote reads it in the history.
         return Err(CommandError::user(
@@ -217,7 +240,7 @@ pub(crate) fn sync(
         ));
     }
     let now = SystemClock.now();
-    match sync_home(settings, remote, manner, progress) {
+    match sync() {
         Ok(summary) => {
             Contact::reached(now).save(settings)?;
             Ok(summary)
@@ -254,10 +277,10 @@ impl From<Trouble> for Stopped {
 fn sync_home(
     settings: &Settings,
     remote: &Remote,
+    backend: Arc<dyn Backend>,
     manner: &Manner<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, Stopped> {
-    let backend = remote::open(settings, remote).map_err(Stopped::There)?;
     crate::store::complete(settings)?;
     adopt(settings)?;
     let home = Home::open(settings)?;

@@ -11,7 +11,7 @@ use haversack::history::archive::{self, Bounds};
 use haversack::ids::{ContentHash, Position, Timestamp};
 use haversack::log::StoreFile;
 use haversack::store::{Backend, Bytes, InMemory, Locator, block_on};
-use haversack::sync::{Author, Context, Fetching, Replica, store_at};
+use haversack::sync::{Author, Context, Fetching, ReadOnce, Replica, store_at};
 use haversack::vault::Bridge;
 use serde_json::json;
 
@@ -76,12 +76,14 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
             CommandError { hint: Some(hint.to_owned()), ..error }
         }
     })?;
+    // The sync takes in what the preview looked at.
+    let backend: Arc<dyn Backend> = Arc::new(ReadOnce::new(backend));
     let home = Home::open(settings)?;
     let here = block_on(joined::all(open(settings)?.files()))?;
     let bar = ui.progress();
     let preview = match remote::vault(settings, &remote)? {
         Some(vault) => preview_vault(&vault, &here, url, &bar),
-        None => preview(backend, &here, url, &bar),
+        None => preview(backend.clone(), &here, url, &bar),
     };
     bar.end();
     let preview = preview?;
@@ -114,7 +116,7 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
     remote.save(settings)?;
     let manner = Manner::new(Work::Sync, "join");
     let bar = ui.progress();
-    let summary = home::sync(settings, &remote, &manner, &bar);
+    let summary = home::sync_with(settings, &remote, backend, &manner, &bar);
     bar.end();
     let summary = summary?;
     record.published.clone_from(&summary.published);

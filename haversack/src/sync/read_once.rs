@@ -1,0 +1,188 @@
+//! A remote of which nobody asks twice for what never changes.
+//!
+//! What joins a store looks at its log before it takes it in, and every bound directory of a home follows the same log. What was created once
+//! stays as it is, so whoever reads it a second time in the same run can have what the first one got. What is not there is asked for every
+//! time: somebody may create it in the next moment.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use haversack_store::{
+    Appended, Backend, Bytes, Capabilities, Condition, ConflictStrategy, Durability, Guard, Info, Listing,
+    Locator, Object, Pages, Result, TouchMark, Written,
+};
+
+use crate::log::layout::Item;
+
+/// The most bytes that are remembered; what is beyond is asked for again.
+const MAX_REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
+
+/// A remote whose commits, segments, checkpoints and contents are read once.
+#[derive(Debug)]
+pub struct ReadOnce {
+    inner: Arc<dyn Backend>,
+    remembered: Mutex<Remembered>,
+}
+
+#[derive(Debug, Default)]
+struct Remembered {
+    objects: HashMap<Locator, Object>,
+    bytes: usize,
+}
+
+impl Remembered {
+    fn keep(&mut self, locator: &Locator, object: &Object) {
+        if self.bytes + object.bytes.len() <= MAX_REMEMBERED_BYTES {
+            self.forget(locator);
+            self.bytes += object.bytes.len();
+            self.objects.insert(locator.clone(), object.clone());
+        }
+    }
+
+    fn forget(&mut self, locator: &Locator) {
+        if let Some(object) = self.objects.remove(locator) {
+            self.bytes -= object.bytes.len();
+        }
+    }
+}
+
+impl ReadOnce {
+    /// Returns `inner`, with a memory for as long as this value is there.
+    pub fn new(inner: Arc<dyn Backend>) -> ReadOnce {
+        ReadOnce { inner, remembered: Mutex::default() }
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something to a place, of which nothing is known afterwards.
+    async fn change<T>(&self, locator: &Locator, change: impl Future<Output = T>) -> T {
+        let changed = change.await;
+        self.remembered().forget(locator);
+        changed
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl Backend for ReadOnce {
+    async fn read(&self, locator: &Locator) -> Result<Object> {
+        if Item::at(locator).is_none() {
+            return self.inner.read(locator).await;
+        }
+        if let Some(object) = self.remembered().objects.get(locator) {
+            return Ok(object.clone());
+        }
+        let object = self.inner.read(locator).await?;
+        self.remembered().keep(locator, &object);
+        Ok(object)
+    }
+
+    async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
+        self.change(locator, self.inner.write(locator, bytes, condition)).await
+    }
+
+    async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
+        self.change(locator, self.inner.append(locator, bytes, durability)).await
+    }
+
+    async fn barrier(&self) -> Result<()> {
+        self.inner.barrier().await
+    }
+
+    async fn list(&self, locator: &Locator) -> Result<Listing> {
+        self.inner.list(locator).await
+    }
+
+    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
+        self.inner.scan(prefix, after)
+    }
+
+    async fn info(&self, locator: &Locator) -> Result<Info> {
+        self.inner.info(locator).await
+    }
+
+    async fn touch_mark(&self) -> Result<TouchMark> {
+        self.inner.touch_mark().await
+    }
+
+    async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
+        self.change(locator, self.inner.delete(locator, condition)).await
+    }
+
+    async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
+        self.change(to, self.change(from, self.inner.rename(from, to))).await
+    }
+
+    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
+        self.change(other, self.change(one, self.inner.exchange(one, other))).await
+    }
+
+    async fn mkdir(&self, locator: &Locator) -> Result<()> {
+        self.inner.mkdir(locator).await
+    }
+
+    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
+        self.inner.lock(name, wait).await
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn conflict_strategy(&self) -> ConflictStrategy {
+        self.inner.conflict_strategy()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haversack_store::{ErrorKind, InMemory, block_on};
+
+    use super::*;
+    use crate::ids::Position;
+    use crate::log::layout;
+
+    #[test]
+    fn what_never_changes_is_read_once() {
+        let inner = Arc::new(InMemory::new());
+        let remote = ReadOnce::new(inner.clone());
+        let (first, plain) = (layout::commit(Position::FIRST), Locator::parse("note.md").expect("a name"));
+        let put = |locator: &Locator, bytes: &'static str| {
+            block_on(inner.write(locator, bytes.into(), Condition::Any)).expect("written")
+        };
+        let read = |locator: &Locator| block_on(remote.read(locator)).map(|object| object.bytes);
+        assert_eq!(read(&first).map_err(|error| error.kind()), Err(ErrorKind::NotFound));
+        for locator in [&first, &plain] {
+            put(locator, "one");
+            assert_eq!(read(locator).as_deref().ok(), Some(&b"one"[..]));
+            put(locator, "two");
+        }
+        // It was not there at first, and cannot become another; what people write can.
+        assert_eq!(read(&first).as_deref().ok(), Some(&b"one"[..]));
+        assert_eq!(read(&plain).as_deref().ok(), Some(&b"two"[..]));
+        // Whoever mends it sees what is there now.
+        let _ = block_on(remote.write(&first, "three".into(), Condition::Any)).expect("written");
+        assert_eq!(read(&first).as_deref().ok(), Some(&b"three"[..]));
+        block_on(remote.delete(&first, Condition::Any)).expect("deleted");
+        assert_eq!(read(&first).map_err(|error| error.kind()), Err(ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut remembered = Remembered::default();
+        let object =
+            |size| Object { bytes: vec![0; size].into(), version: haversack_store::Version::new("v") };
+        let at = |number| layout::commit(Position::new(number).expect("a position"));
+        remembered.keep(&at(1), &object(MAX_REMEMBERED_BYTES));
+        remembered.keep(&at(2), &object(1));
+        assert!(remembered.objects.contains_key(&at(1)) && remembered.objects.len() == 1);
+        remembered.forget(&at(1));
+        remembered.keep(&at(2), &object(1));
+        remembered.keep(&at(2), &object(3));
+        assert_eq!(remembered.bytes, 3);
+    }
+}
