@@ -133,11 +133,10 @@ impl Memory {
     /// Makes a new file; one that is there already is not touched.
     pub async fn create(&self, locator: &Locator, bytes: impl Into<Bytes>) -> Result<Version> {
         let bytes = bytes.into();
-        let left = Left::content(&bytes);
         let _turn = self.turn(Verb::Create, locator).await?;
-        match self.files.write(locator, bytes, Condition::Absent).await {
+        match self.files.write(locator, bytes.clone(), Condition::Absent).await {
             Ok(written) => {
-                self.sign([(locator, left)]).await;
+                self.sign(|| [(locator, Left::content(&bytes))]).await;
                 Ok(written.version)
             }
             Err(error) if error.kind() == ErrorKind::Conflict => {
@@ -181,14 +180,14 @@ impl Memory {
         };
         let Some(displaced) = appended.displaced else {
             let size = appended.offset + bytes.len() as u64;
-            self.sign([(locator, Left::Size(size))]).await;
+            self.sign(|| [(locator, Left::Size(size))]).await;
             return Ok(appended.offset);
         };
         // The file was replaced, and an editor saved in that moment: its text came first.
         let now = self.read(Verb::Append, locator).await?;
         let offset = displaced.bytes.len() as u64;
         let whole = Bytes::from([&displaced.bytes[..], &bytes[..]].concat());
-        self.sign([(locator, Left::content(&whole))]).await;
+        self.sign(|| [(locator, Left::content(&whole))]).await;
         let again = self.files.write(locator, whole, Condition::Matches(now.version)).await;
         let again = again.map_err(|error| Error::storage(Verb::Append, locator, error))?;
         if again.displaced.is_none() {
@@ -201,7 +200,7 @@ impl Memory {
     pub async fn delete(&self, locator: &Locator, depth: Depth) -> Result<()> {
         let _turn = self.turn(Verb::Delete, locator).await?;
         self.delete_in_turn(locator, depth).await?;
-        self.sign([(locator, Left::Nothing)]).await;
+        self.sign(|| [(locator, Left::Nothing)]).await;
         Ok(())
     }
 
@@ -257,7 +256,7 @@ impl Memory {
             ErrorKind::Conflict => Error::new(Verb::Rename, to, Reason::Exists),
             _ => Error::storage(Verb::Rename, from, error),
         })?;
-        self.sign([(from, Left::Nothing), (to, Left::Moved)]).await;
+        self.sign(|| [(from, Left::Nothing), (to, Left::Moved)]).await;
         Ok(())
     }
 
@@ -312,7 +311,7 @@ impl Memory {
                         self.release(verb, locator, merged).await?;
                     }
                     let Some(in_between) = written.displaced else {
-                        self.sign([(locator, Left::content(&content))]).await;
+                        self.sign(|| [(locator, Left::content(&content))]).await;
                         return Ok(Edited { line: new.line, version: written.version, content });
                     };
                     seen = Object { bytes: in_between.bytes.clone(), version: written.version };
@@ -331,10 +330,10 @@ impl Memory {
     }
 
     /// Signs what was just written, if whoever writes has a name. It is for readers of the history: that it cannot be written is no reason
-    /// to fail a write that is done.
-    async fn sign(&self, left: impl IntoIterator<Item = (&Locator, Left)>) {
+    /// to fail a write that is done. What is signed by nobody is not hashed either.
+    async fn sign<'a, L: IntoIterator<Item = (&'a Locator, Left)>>(&self, left: impl FnOnce() -> L) {
         if !self.writer.is_nobody() {
-            drop(signed::sign(&*self.state, &self.writer, left).await);
+            drop(signed::sign(&*self.state, &self.writer, left()).await);
         }
     }
 

@@ -95,7 +95,7 @@ pub(super) async fn apply(memory: &Memory, turn: &Turn, changes: &[Change]) -> R
     let steps = draft.steps();
     let left: Vec<(Locator, Left)> = steps.iter().map(Step::left).collect();
     let report = redo::commit(memory, turn, steps).await?;
-    memory.sign(left.iter().map(|(locator, left)| (locator, left.clone()))).await;
+    memory.sign(|| left.iter().map(|(locator, left)| (locator, left.clone()))).await;
     Ok(report)
 }
 
