@@ -44,6 +44,7 @@ use bytes::Bytes;
 use self::core::{Core, WRITE_LOCK};
 use self::edit::{Done, Edit, Ended, How};
 use self::fs::Fs;
+use self::memo::Known;
 pub use self::os::Disk;
 use self::queue::{Batches, Queue, Waiting};
 use self::relocate::Relocation;
@@ -218,11 +219,11 @@ impl<F: Fs> Inner<F> {
         bytes: Bytes,
         condition: Condition,
     ) -> Result<Written> {
+        // What is new is rarely what was there a moment ago: it is hashed without looking.
         let new = if bytes.len() <= MAX_HASHED_HERE_BYTES {
-            self.core.memo.know(bytes)
+            Known::by_hashing(bytes)
         } else {
-            let core = self.core.clone();
-            offload(move || core.memo.know(bytes)).await
+            offload(move || Known::by_hashing(bytes)).await
         };
         let how = How::Write { wrote: new.digest, version: new.version.clone(), condition };
         let edit = Edit { locator, bytes: new.bytes.clone(), how };

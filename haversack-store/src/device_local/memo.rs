@@ -30,7 +30,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    fn by_hashing(bytes: Bytes) -> Known {
+    /// Returns what `bytes` are called.
+    pub(super) fn by_hashing(bytes: Bytes) -> Known {
         let hash = blake3::hash(&bytes);
         Known { bytes, digest: Digest::from_hash(&hash), version: Version::new(hash.to_hex()) }
     }
@@ -79,17 +80,18 @@ impl Memo {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what `bytes` are called, hashing them only if they are not remembered.
+    /// Returns what `bytes` that were read are called, hashing them only if they are not remembered.
+    ///
+    /// Of those that look alike the one used last is compared: most often they are states of one file, and comparing
+    /// with all of them costs more than hashing.
     pub(super) fn know(&self, bytes: Bytes) -> Known {
         let outline = Outline::of(&bytes);
-        // Others must not wait while contents are compared: only references are taken under the lock.
-        let alike: Vec<Known> = {
+        // Others must not wait while contents are compared: only a reference is taken under the lock.
+        let alike = {
             let shelf = self.shelf();
-            let alike = shelf.contents.iter().rev().filter(|(other, _)| *other == outline);
-            alike.map(|(_, known)| known.clone()).collect()
+            shelf.contents.iter().rev().find(|(other, _)| *other == outline).map(|(_, known)| known.clone())
         };
-        let same = alike.into_iter().find(|known| known.bytes == bytes);
-        same.unwrap_or_else(|| Known::by_hashing(bytes))
+        alike.filter(|known| known.bytes == bytes).unwrap_or_else(|| Known::by_hashing(bytes))
     }
 
     /// Returns the content called `version`, if it is remembered.
