@@ -13,8 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, File, OpenOptions};
+use cap_std::fs::{Dir, File};
 
 #[cfg(not(unix))]
 use self::portable as system;
@@ -160,27 +159,15 @@ impl Fs for Disk {
     }
 
     fn open(&self, parent: &Dir, name: &str) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).follow(FollowSymlinks::No);
-        system::without_waiting(&mut options);
-        parent.open_with(name, &options)
+        system::open(parent, name)
     }
 
     fn open_append(&self, parent: &Dir, name: &str) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).follow(FollowSymlinks::No);
-        system::without_waiting(&mut options);
-        parent.open_with(name, &options)
+        system::open_append(parent, name)
     }
 
     fn create(&self, parent: &Dir, name: &str, mode: u32) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create_new(true).follow(FollowSymlinks::No);
-        #[cfg(unix)]
-        cap_std::fs::OpenOptionsExt::mode(&mut options, mode);
-        let file = parent.open_with(name, &options)?;
-        system::fix_file_mode(&file, mode)?;
-        Ok(file)
+        system::create(parent, name, mode)
     }
 
     fn stat(&self, parent: &Dir, name: &str) -> io::Result<Stat> {

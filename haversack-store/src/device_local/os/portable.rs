@@ -3,12 +3,23 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cap_fs_ext::{DirExt, MetadataExt};
+use cap_fs_ext::{DirExt, FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::device_local::fs::{Name, NodeKind, Stat};
 
-pub(super) fn without_waiting(_options: &mut OpenOptions) {}
+pub(super) fn open(parent: &Dir, name: &str) -> io::Result<File> {
+    parent.open_with(name, OpenOptions::new().read(true).follow(FollowSymlinks::No))
+}
+
+pub(super) fn open_append(parent: &Dir, name: &str) -> io::Result<File> {
+    parent.open_with(name, OpenOptions::new().read(true).append(true).follow(FollowSymlinks::No))
+}
+
+pub(super) fn create(parent: &Dir, name: &str, _mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    parent.open_with(name, options.read(true).append(true).create_new(true).follow(FollowSymlinks::No))
+}
 
 pub(super) fn stat(parent: &Dir, name: &str) -> io::Result<Stat> {
     Ok(convert(&parent.symlink_metadata(name)?))
@@ -45,10 +56,6 @@ fn convert(metadata: &Metadata) -> Stat {
 }
 
 pub(super) fn fix_mode(_parent: &Dir, _name: &str, _mode: u32) -> io::Result<()> {
-    Ok(())
-}
-
-pub(super) fn fix_file_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 

@@ -5,16 +5,47 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, File};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::device_local::fs::{Name, NodeKind, Stat};
 
-/// Opens pipes and devices without waiting for their other end; they are refused afterwards.
-pub(super) fn without_waiting(options: &mut OpenOptions) {
-    options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
+/// Opens a file for reading; pipes and devices without waiting for their other end, they are refused afterwards.
+pub(super) fn open(parent: &Dir, name: &str) -> io::Result<File> {
+    open_with(parent, name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())
+}
+
+pub(super) fn open_append(parent: &Dir, name: &str) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY;
+    open_with(parent, name, flags, Mode::empty())
+}
+
+/// Creates a file with exactly `mode`, whatever the umask takes away.
+pub(super) fn create(parent: &Dir, name: &str, mode: u32) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
+    let file = open_with(parent, name, flags, permissions(mode))?;
+    if stat_file(&file)?.mode & 0o777 != mode {
+        rustix::fs::fchmod(&file, permissions(mode))?;
+    }
+    Ok(file)
+}
+
+/// Opens one name of `parent`, no link followed.
+fn open_with(parent: &Dir, name: &str, flags: OFlags, mode: Mode) -> io::Result<File> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle = rustix::fs::openat(parent, single(name)?, flags, mode)?;
+    Ok(File::from_std(handle.into()))
+}
+
+/// Returns `name`, which must lead no further than into its directory.
+fn single(name: &str) -> io::Result<&str> {
+    match name {
+        "" | "." | ".." => Err(io::ErrorKind::InvalidInput.into()),
+        name if name.contains('/') => Err(io::ErrorKind::InvalidInput.into()),
+        name => Ok(name),
+    }
 }
 
 pub(super) fn stat(parent: &Dir, name: &str) -> io::Result<Stat> {
@@ -94,20 +125,17 @@ fn set_dir_mode(parent: &Dir, name: &str, mode: Mode) -> io::Result<()> {
     Ok(rustix::fs::chmodat(parent, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-pub(super) fn fix_file_mode(file: &File, mode: u32) -> io::Result<()> {
-    if stat_file(file)?.mode & 0o777 == mode {
-        return Ok(());
-    }
-    Ok(rustix::fs::fchmod(file, permissions(mode))?)
-}
-
 /// Returns the same directory with a handle that can be read and synced; cap-std's own cannot.
 pub(super) fn readable(dir: Dir) -> io::Result<Dir> {
-    readable_child(&dir, ".")
+    open_dir(&dir, ".")
 }
 
 /// Opens a directory of `parent`; one name, no link followed.
 pub(super) fn readable_child(parent: &Dir, name: &str) -> io::Result<Dir> {
+    open_dir(parent, single(name)?)
+}
+
+fn open_dir(parent: &Dir, name: &str) -> io::Result<Dir> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = rustix::fs::openat(parent, name, flags, Mode::empty())?;
     Ok(Dir::from_std_file(std::fs::File::from(handle)))
@@ -274,11 +302,12 @@ pub(super) fn rename_to_free(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str)
     }
 }
 
-#[cfg(all(test, any(target_os = "linux", target_os = "android")))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     fn systems_that_hide_failed_writes_are_told_apart() {
         let cases = [
             ("6.18.3-amd64", true),
@@ -294,6 +323,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     fn only_what_is_on_one_filesystem_is_synced_together() {
         let base = tempfile::tempdir().expect("a temporary directory");
         let open = |path: &Path| std::fs::File::open(path).expect("a directory");
@@ -302,5 +332,23 @@ mod tests {
         // What answers at once without writing anything is not believed.
         assert!(sync_together(&[&elsewhere]).is_none());
         assert!(sync_together::<std::fs::File>(&[]).is_none());
+    }
+
+    #[test]
+    fn a_name_leads_no_further_than_into_its_directory() {
+        let base = tempfile::tempdir().expect("a temporary directory");
+        std::fs::create_dir(base.path().join("inside")).expect("made");
+        std::fs::write(base.path().join("secret"), "outside").expect("written");
+        let dir = Dir::open_ambient_dir(base.path().join("inside"), cap_std::ambient_authority());
+        let dir = readable(dir.expect("it is there")).expect("it opens");
+        let secret = base.path().join("secret");
+        for name in ["../secret", "..", ".", "", "./../secret", &secret.to_string_lossy()] {
+            for opened in [open(&dir, name), open_append(&dir, name), create(&dir, name, 0o600)] {
+                let refused = opened.expect_err("it leads outside").kind();
+                assert_eq!(refused, io::ErrorKind::InvalidInput, "{name}");
+            }
+            assert!(readable_child(&dir, name).is_err(), "{name}");
+        }
+        assert_eq!(std::fs::read(&secret).expect("it is there"), b"outside");
     }
 }
