@@ -11,7 +11,8 @@
 //!    nobody alive; what to do with it is decided by its name and content, never by its age
 //!    (`crash_at_every_call`).
 //! 5. Every name is looked up in an opened directory and no link is followed: nothing outside the root is
-//!    touched (`swapped_directories_never_leak`).
+//!    touched (`swapped_directories_never_leak`). What stayed open since the last verb is used only if the names
+//!    still lead to it (`a_directory_that_was_swapped_between_two_verbs_is_left_alone`).
 //!
 //! One window remains: a program that keeps a file open across our replace and writes to it afterwards
 //! writes to the file that was replaced. What it wrote before our replace is kept.
@@ -24,6 +25,7 @@ mod memo;
 mod note;
 mod os;
 mod queue;
+mod recent;
 mod recover;
 mod relocate;
 mod scan;
@@ -262,9 +264,24 @@ impl<F: Fs> Inner<F> {
         }
         let lock = self.core.fs.lock(name, wait);
         match lock.map_err(|error| Error::from_io(Operation::Lock, name, error))? {
-            Some(lock) => Ok(Guard::new(lock)),
+            Some(lock) => {
+                self.core.recent.locked();
+                Ok(Guard::new(HeldLock { core: self.core.clone(), _lock: lock }))
+            }
             None => Err(lock_busy(name, wait)),
         }
+    }
+}
+
+/// A named lock that is held.
+struct HeldLock<F: Fs> {
+    core: Arc<Core<F>>,
+    _lock: F::Lock,
+}
+
+impl<F: Fs> Drop for HeldLock<F> {
+    fn drop(&mut self) {
+        self.core.recent.unlocked();
     }
 }
 

@@ -1,7 +1,9 @@
 //! A backend that remembers what it read or wrote must not take it for what is there now.
 
+use std::time::Duration;
+
 use haversack_sim::{Editor, Seen, SimDisk};
-use haversack_store::{Blocking, Condition, Displaced, Error, ErrorKind, Version};
+use haversack_store::{Blocking, Condition, Displaced, Error, ErrorKind, Guard, Version};
 
 use crate::cases::{NEW, key};
 use crate::editor::Act;
@@ -13,6 +15,8 @@ const TARGET: &str = "notes.md";
 #[derive(Clone, Copy, Debug)]
 enum Known {
     FromReading,
+    /// By reading it under a lock, which keeps the file open.
+    FromReadingLocked,
     FromWriting,
     /// By its version only, as in a process that has just begun.
     NotAtAll,
@@ -35,19 +39,23 @@ impl Change {
     }
 }
 
-/// Returns a disk on which `old` is at the target, and a backend that knows it in that way.
-fn start(known: Known, old: &[u8]) -> Result<(SimDisk, Blocking), String> {
+/// Returns a disk on which `old` is at the target, and a backend that knows it in that way, with the lock that takes.
+fn start(known: Known, old: &[u8]) -> Result<(SimDisk, Blocking, Option<Guard>), String> {
     let disk = SimDisk::new(0);
     let mut store = open(&sound, &disk)?;
     let _ = store.write(&key(TARGET), old.to_vec(), Condition::Any).map_err(shown)?;
     if !matches!(known, Known::FromWriting) {
         store = open(&sound, &disk)?;
     }
-    if matches!(known, Known::FromReading) {
+    let lock = match known {
+        Known::FromReadingLocked => Some(store.lock("store", Duration::ZERO).map_err(shown)?),
+        Known::FromReading | Known::FromWriting | Known::NotAtAll => None,
+    };
+    if matches!(known, Known::FromReading | Known::FromReadingLocked) {
         store.read(&key(TARGET)).map_err(shown)?;
     }
     disk.mark();
-    Ok((disk, store))
+    Ok((disk, store, lock))
 }
 
 /// Returns contents that are easily taken for `old`.
@@ -79,7 +87,7 @@ fn sweep(known: Known, change: Change, old: &[u8]) -> Result<(), String> {
     for theirs in lookalikes(old) {
         for act in [Act::Replace, Act::Overwrite] {
             for call in 1.. {
-                let (disk, store) = start(known, old)?;
+                let (disk, store, _lock) = start(known, old)?;
                 let saved = theirs.clone();
                 disk.at_call(call, move |editor| save(act, editor, &saved));
                 let result = change.run(&store, old);
@@ -119,7 +127,7 @@ fn is_found(disk: &SimDisk, theirs: &[u8], result: &Result<Option<Displaced>, Er
 fn what_is_alike_is_not_the_same() -> Result<(), String> {
     // The second is looked at in several goes.
     for old in [b"what was acknowledged\n".to_vec(), vec![b'o'; 40_000]] {
-        for known in [Known::FromReading, Known::FromWriting, Known::NotAtAll] {
+        for known in [Known::FromReading, Known::FromReadingLocked, Known::FromWriting, Known::NotAtAll] {
             for change in [Change::Write, Change::Delete] {
                 sweep(known, change, &old)?;
             }
@@ -133,7 +141,7 @@ fn what_is_alike_is_not_the_same() -> Result<(), String> {
 fn reading_again_shows_what_is_there() -> Result<(), String> {
     for old in [b"what was acknowledged\n".to_vec(), vec![b'o'; 40_000]] {
         for theirs in lookalikes(&old) {
-            let (disk, store) = start(Known::FromReading, &old)?;
+            let (disk, store, _lock) = start(Known::FromReading, &old)?;
             disk.edit(|editor| editor.overwrite(TARGET, &theirs));
             let object = store.read(&key(TARGET)).map_err(shown)?;
             let right = object.bytes == theirs && object.version == Version::of_content(&theirs);

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::fs::{Fs, Name, NodeKind, Stat, Target};
 use super::memo::Memo;
 use super::note::{self, UnderWay};
+use super::recent::Recent;
 use super::recover::{Content, Leftover};
 use super::temp::{Digest, Temp, Verdict};
 use super::trust::{Owed, Trust};
@@ -42,6 +43,7 @@ pub(super) struct Core<F: Fs> {
     pub(super) twins: Twins,
     pub(super) trust: Trust,
     pub(super) memo: Memo,
+    pub(super) recent: Recent<F>,
     unsynced: Mutex<Unsynced<F>>,
 }
 
@@ -68,7 +70,7 @@ impl<F: Fs> Core<F> {
     /// Returns the core for `fs`, having cleaned up after a writer that died.
     pub(super) fn open(fs: F) -> Result<Core<F>> {
         let (twins, trust, memo) = (Twins::default(), Trust::default(), Memo::default());
-        let core = Core { fs, twins, trust, memo, unsynced: Mutex::default() };
+        let core = Core { fs, twins, trust, memo, recent: Recent::default(), unsynced: Mutex::default() };
         let lock = core.fs.lock(WRITE_LOCK, Duration::ZERO);
         // Taken means that its holder is alive and the note is its own.
         if let Some(_lock) = lock.map_err(|error| Error::from_io(Operation::Open, WRITE_LOCK, error))? {
@@ -89,6 +91,22 @@ impl<F: Fs> Core<F> {
         }
     }
 
+    /// Returns the place of `locator`, and in `way` the directories that lead to it.
+    pub(super) fn find_with_way(
+        &self,
+        operation: Operation,
+        locator: &Locator,
+        way: &mut Way<F>,
+    ) -> Result<Place<F>> {
+        if let Some((place, open)) = self.recent.find(&self.fs, locator) {
+            *way = open;
+            return Ok(place);
+        }
+        let place = walk::find_with_way(&self.fs, operation, locator, way)?;
+        self.recent.went(&self.fs, locator, way);
+        Ok(place)
+    }
+
     /// Opens the file at `place`, refusing what is none.
     pub(super) fn open_file(&self, operation: Operation, place: &Place<F>) -> Result<(F::File, Stat)> {
         let failed = |error| place.failed(&self.fs, operation, error);
@@ -98,8 +116,8 @@ impl<F: Fs> Core<F> {
         Ok((file, stat))
     }
 
-    /// Returns the content at `place` and what is known about the file.
-    pub(super) fn load(&self, operation: Operation, place: &Place<F>) -> Result<(Bytes, Stat)> {
+    /// Returns the content at `place`, the file it is in and what is known about that.
+    pub(super) fn load(&self, operation: Operation, place: &Place<F>) -> Result<(Bytes, F::File, Stat)> {
         let (file, stat) = self.open_file(operation, place)?;
         if stat.size > MAX_OBJECT_BYTES {
             let message =
@@ -108,17 +126,18 @@ impl<F: Fs> Core<F> {
         }
         let bytes =
             self.fs.read(&file, stat.size).map_err(|error| place.failed(&self.fs, operation, error))?;
-        Ok((bytes.into(), stat))
+        Ok((bytes.into(), file, stat))
     }
 
     pub(super) fn read(&self, locator: &Locator) -> Result<Object> {
         if locator.is_root() {
             return Err(is_a_directory(Operation::Read, locator));
         }
-        let place = walk::find(&self.fs, Operation::Read, locator)?;
-        let (bytes, _) = self.load(Operation::Read, &place)?;
+        let place = self.find_with_way(Operation::Read, locator, &mut Vec::new())?;
+        let (bytes, file, stat) = self.load(Operation::Read, &place)?;
         let known = self.memo.know(bytes);
         self.memo.remember(known.clone());
+        self.recent.read(locator, &known.version, file, stat);
         Ok(Object { bytes: known.bytes, version: known.version })
     }
 

@@ -234,8 +234,12 @@ impl<F: Fs> Core<F> {
         let mut way = Vec::new();
         let place = match opened.find(&self.fs, operation, &edit.locator) {
             Some(place) => place,
-            None if must_exist => walk::find_with_way(&self.fs, operation, &edit.locator, &mut way),
-            None => walk::find_or_make(&self.fs, &self.twins, operation, &edit.locator, &mut way),
+            None => match self.find_with_way(operation, &edit.locator, &mut way) {
+                Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => {
+                    walk::find_or_make(&self.fs, &self.twins, operation, &edit.locator, &mut way)
+                }
+                found => found,
+            },
         };
         let gone = |error: Error| match &edit.how {
             How::Write { condition: condition @ Condition::Matches(_), .. }
@@ -280,7 +284,10 @@ impl<F: Fs> Core<F> {
     fn look_for_write(&self, job: &mut Job<F>, wrote: Digest, condition: &Condition) -> Result<()> {
         let locator = &job.place.locator;
         if let Condition::Matches(version) = condition {
-            let (old, stat) = self.open_file(job.operation, &job.place)?;
+            let (old, stat) = match self.recent.take(&self.fs, &job.place, version) {
+                Some(open) => open,
+                None => self.open_file(job.operation, &job.place)?,
+            };
             let held = self.holds(&old, stat.size, version).map_err(|error| job.failed(&self.fs, error))?;
             let Some(read) = held else {
                 return Err(condition_failed(job.operation, locator, condition));
@@ -323,7 +330,7 @@ impl<F: Fs> Core<F> {
         }
         // The file has another name, perhaps outside the root: what is under that name must not change. Or nobody
         // may see half of it.
-        let (current, stat) = self.load(job.operation, &job.place)?;
+        let (current, _, stat) = self.load(job.operation, &job.place)?;
         let mut whole = BytesMut::with_capacity(current.len() + job.bytes.len());
         whole.extend_from_slice(&current);
         whole.extend_from_slice(&job.bytes);

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fs::{Fs, Stat};
-use super::walk::Way;
+use super::walk::{Level, Way};
 
 /// The most directories that are remembered.
 const MAX_TRUSTED: usize = 10_000;
@@ -66,8 +66,8 @@ impl Trust {
         owed: &mut Owed<F>,
     ) -> io::Result<Option<Stat>> {
         let mut last = None;
-        for (parent, dir) in way {
-            let stat = last.insert(fs.stat_dir(dir)?);
+        for Level { parent, dir, stat } in way {
+            let stat = last.insert(stat.map_or_else(|| fs.stat_dir(dir), Ok)?);
             let identity = identity(stat);
             if !self.durable().contains(&identity) {
                 owed.add(fs, parent)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::fs::{Fs, NodeKind};
+use super::fs::{Fs, NodeKind, Stat};
 use super::twins::{New, Twins};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
@@ -26,8 +26,22 @@ impl<F: Fs> Place<F> {
     }
 }
 
-/// The directories on the way to a place, each with the one it is in.
-pub(super) type Way<F> = Vec<(Arc<<F as Fs>::Dir>, Arc<<F as Fs>::Dir>)>;
+/// The directories on the way to a place.
+pub(super) type Way<F> = Vec<Level<F>>;
+
+/// A directory on the way to a place, and the one it is in.
+pub(super) struct Level<F: Fs> {
+    pub(super) parent: Arc<F::Dir>,
+    pub(super) dir: Arc<F::Dir>,
+    /// How it was a moment ago, if somebody looked.
+    pub(super) stat: Option<Stat>,
+}
+
+impl<F: Fs> Clone for Level<F> {
+    fn clone(&self) -> Level<F> {
+        Level { parent: self.parent.clone(), dir: self.dir.clone(), stat: self.stat }
+    }
+}
 
 /// Directories that were opened for the places of one batch, each once.
 ///
@@ -100,7 +114,7 @@ pub(super) fn find_with_way<F: Fs>(
             }
             Err(error) => return Err(explain(fs, operation, locator, &dir, &name, error)),
         };
-        way.push((dir, next.clone()));
+        way.push(Level { parent: dir, dir: next.clone(), stat: None });
         dir = next;
     }
     unreachable!("a locator that is not the root has a last segment")
@@ -164,7 +178,7 @@ pub(super) fn make_dirs<F: Fs>(
             }
             opened => opened.map_err(|error| failed(&dir, error))?,
         };
-        way.push((dir, next.clone()));
+        way.push(Level { parent: dir, dir: next.clone(), stat: None });
         dir = next;
     }
     Ok(())

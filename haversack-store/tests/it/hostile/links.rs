@@ -112,3 +112,91 @@ fn a_second_name_of_a_file_outside_is_not_written_through() {
     assert_eq!(scene.store.read_text(&at("appended")).expect("read"), Some(format!("{SECRET} and more")));
     assert_eq!(scene.neighbourhood(), before);
 }
+
+/// What was opened for one verb must not be used by the next if the names have come to lead elsewhere.
+#[test]
+fn a_directory_that_was_swapped_between_two_verbs_is_left_alone() {
+    for depth in ["notes", "deep/down/notes"] {
+        let scene = Scene::new();
+        let (root, store, key) = (scene.root(), &scene.store, at(&format!("{depth}/today.md")));
+        let _ = store.write(&key, "first", Condition::Any).expect("written");
+        let lock = store.lock("store", std::time::Duration::ZERO).expect("free");
+
+        let seen = store.read(&key).expect("read");
+        let (top, _) = depth.split_once('/').unwrap_or((depth, ""));
+        fs::rename(root.join(top), root.join("away")).expect("moved");
+        fs::create_dir_all(root.join(depth)).expect("made");
+        fs::write(root.join(depth).join("today.md"), "first").expect("written");
+        let _ =
+            store.write(&key, "second", Condition::Matches(seen.version)).expect("the same content is there");
+        assert_eq!(fs::read(root.join(depth).join("today.md")).expect("there"), b"second");
+        let away =
+            root.join("away").join(depth.strip_prefix(top).expect("it begins so").trim_start_matches('/'));
+        assert_eq!(fs::read(away.join("today.md")).expect("there"), b"first");
+
+        let seen = store.read(&key).expect("read");
+        let before = scene.neighbourhood();
+        fs::rename(root.join(top), root.join("away-too")).expect("moved");
+        fs::create_dir_all(root.join(depth).parent().expect("below the root")).expect("made");
+        symlink(scene.outside(), root.join(depth)).expect("linked");
+        let results = [
+            store.read(&key).map(drop),
+            store.write(&key, "third", Condition::Matches(seen.version)).map(drop),
+            store.write(&at(&format!("{depth}/secret.md")), "third", Condition::Any).map(drop),
+            store.append(&key, "third", Durability::Now).map(drop),
+        ];
+        for result in results {
+            assert_eq!(result.expect_err("a link is in the way").kind(), ErrorKind::Invalid);
+        }
+        assert_eq!(scene.neighbourhood(), before);
+        drop(lock);
+    }
+}
+
+/// Who reads under a lock keeps the file open until it is replaced: what happens to it meanwhile must be seen.
+#[test]
+fn a_file_that_was_replaced_while_it_was_open_is_a_conflict() {
+    let scene = Scene::new();
+    let (path, store, key) = (scene.root().join("today.md"), &scene.store, at("today.md"));
+    let lock = store.lock("store", std::time::Duration::ZERO).expect("free");
+    let changes: [(&str, &dyn Fn()); 5] = [
+        ("overwritten", &|| fs::write(&path, "other").expect("written")),
+        ("saved by rename", &|| {
+            fs::write(path.with_extension("new"), "other").expect("written");
+            fs::rename(path.with_extension("new"), &path).expect("moved");
+        }),
+        ("deleted", &|| fs::remove_file(&path).expect("deleted")),
+        ("appended to", &|| drop(store.append(&key, "!", Durability::Now).expect("appended"))),
+        ("written", &|| drop(store.write(&key, "other", Condition::Any).expect("written"))),
+    ];
+    for (what, change) in changes {
+        let _ = store.write(&key, "first", Condition::Any).expect("written");
+        let seen = store.read(&key).expect("read");
+        change();
+        let left = fs::read(&path).ok();
+        let result = store.write(&key, "second", Condition::Matches(seen.version));
+        assert_eq!(result.expect_err(what).kind(), ErrorKind::Conflict, "{what}");
+        assert_eq!(fs::read(&path).ok(), left, "{what}");
+    }
+    drop(lock);
+}
+
+/// An open file would keep its space and, on some network disks, its directory.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_file_stays_open_when_no_lock_is_held() {
+    let scene = Scene::new();
+    let (path, store, key) = (scene.root().join("today.md"), &scene.store, at("today.md"));
+    let is_open = || {
+        let handles = fs::read_dir("/proc/self/fd").expect("listed").flatten();
+        handles.filter_map(|handle| fs::read_link(handle.path()).ok()).any(|target| target == path)
+    };
+    let _ = store.write(&key, "first", Condition::Any).expect("written");
+    store.read(&key).expect("read");
+    assert!(!is_open());
+    let lock = store.lock("store", std::time::Duration::ZERO).expect("free");
+    store.read(&key).expect("read");
+    assert!(is_open());
+    drop(lock);
+    assert!(!is_open());
+}

@@ -1,0 +1,127 @@
+//! What was used last, still open: the next verb is often about the same directory, and who reads while holding a lock often
+//! replaces what was read.
+//!
+//! A shortcut and nothing else: what is open is used only if the names that lead to it still do, each looked up in the directory
+//! before it and no link followed, as in opening it again.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::fs::{Fs, NodeKind, Stat};
+use super::walk::{Level, Place, Way};
+use crate::locator::Locator;
+use crate::version::Version;
+
+/// Where what is open keeps nobody from moving or deleting it.
+const KEEPS_OPEN: bool = cfg!(unix);
+
+/// What was used last.
+pub(super) struct Recent<F: Fs> {
+    directory: Mutex<Option<Arc<Directory<F>>>>,
+    file: Mutex<Option<Seen<F>>>,
+    /// How many named locks this process holds.
+    locks: AtomicUsize,
+}
+
+/// A directory and those that lead to it.
+struct Directory<F: Fs> {
+    key: String,
+    way: Way<F>,
+}
+
+/// A file that was read.
+struct Seen<F: Fs> {
+    locator: Locator,
+    version: Version,
+    file: F::File,
+    stat: Stat,
+}
+
+impl<F: Fs> Default for Recent<F> {
+    fn default() -> Recent<F> {
+        Recent { directory: Mutex::default(), file: Mutex::default(), locks: AtomicUsize::new(0) }
+    }
+}
+
+impl<F: Fs> std::fmt::Debug for Recent<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recent")
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells whether the two are one file or directory; what is open cannot be deleted and its number given to another.
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    (one.kind, one.device, one.inode) == (other.kind, other.device, other.inode)
+}
+
+impl<F: Fs> Recent<F> {
+    /// Returns the place of `locator` and the way to it, if its directory is open and still the one.
+    pub(super) fn find(&self, fs: &F, locator: &Locator) -> Option<(Place<F>, Way<F>)> {
+        let directory =
+            lock(&self.directory).clone().filter(|directory| directory.key == locator.parent_key())?;
+        // Other names may be spelled otherwise by the disk.
+        if !locator.as_str().is_ascii() {
+            return None;
+        }
+        let mut way: Way<F> = Vec::with_capacity(directory.way.len());
+        for (level, name) in directory.way.iter().zip(locator.segments()) {
+            let now = fs.stat(&level.parent, name).ok()?;
+            if !level.stat.as_ref().is_some_and(|opened| is_same(opened, &now)) {
+                return None;
+            }
+            way.push(Level { parent: level.parent.clone(), dir: level.dir.clone(), stat: Some(now) });
+        }
+        let dir = way.last()?.dir.clone();
+        Some((Place { dir, name: locator.name().to_owned(), locator: locator.clone() }, way))
+    }
+
+    /// Keeps the way to `locator` open.
+    pub(super) fn went(&self, fs: &F, locator: &Locator, way: &mut Way<F>) {
+        if !KEEPS_OPEN || way.is_empty() || !locator.as_str().is_ascii() {
+            return;
+        }
+        for level in way.iter_mut() {
+            let Ok(stat) = fs.stat_dir(&level.dir) else { return };
+            level.stat = Some(stat);
+        }
+        let key = locator.parent_key().to_owned();
+        let before = lock(&self.directory).replace(Arc::new(Directory { key, way: way.clone() }));
+        // Closed when nobody waits for it.
+        drop(before);
+    }
+
+    /// Keeps a file open that was read by whoever holds a lock, until they replace it or give up the lock.
+    pub(super) fn read(&self, locator: &Locator, version: &Version, file: F::File, stat: Stat) {
+        if !KEEPS_OPEN || self.locks.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let seen = Seen { locator: locator.clone(), version: version.clone(), file, stat };
+        let before = lock(&self.file).replace(seen);
+        drop(before);
+    }
+
+    /// Returns the file that was read at `place` as `version`, and how it is, if it is still there.
+    pub(super) fn take(&self, fs: &F, place: &Place<F>, version: &Version) -> Option<(F::File, Stat)> {
+        let seen =
+            lock(&self.file).take_if(|seen| seen.locator == place.locator && seen.version == *version)?;
+        let now = fs.stat(&place.dir, &place.name).ok()?;
+        (now.kind == NodeKind::File && is_same(&seen.stat, &now)).then_some((seen.file, now))
+    }
+
+    /// Counts a lock that was taken.
+    pub(super) fn locked(&self) {
+        self.locks.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Counts a lock that was given up: who holds none keeps no file open.
+    pub(super) fn unlocked(&self) {
+        if self.locks.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let before = lock(&self.file).take();
+            drop(before);
+        }
+    }
+}
