@@ -71,6 +71,10 @@ impl<F: Fs> Fs for Mutant<F> {
         self.inner.stat(parent, name)
     }
 
+    fn stats(&self, names: &[(&F::Dir, &str)]) -> Vec<io::Result<Stat>> {
+        self.inner.stats(names)
+    }
+
     fn stat_file(&self, file: &F::File) -> io::Result<Stat> {
         self.inner.stat_file(file)
     }

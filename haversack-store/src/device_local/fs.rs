@@ -42,6 +42,11 @@ pub trait Fs: fmt::Debug + Send + Sync + 'static {
     /// Returns what is known about a name, of a link about the link itself.
     fn stat(&self, parent: &Self::Dir, name: &str) -> io::Result<Stat>;
 
+    /// Returns the same about many names, each in its directory; one result for each.
+    fn stats(&self, names: &[(&Self::Dir, &str)]) -> Vec<io::Result<Stat>> {
+        names.iter().map(|(parent, name)| self.stat(parent, name)).collect()
+    }
+
     /// Returns what is known about an opened file.
     fn stat_file(&self, file: &Self::File) -> io::Result<Stat>;
 

@@ -9,7 +9,7 @@ use std::fs::{self, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -31,6 +31,12 @@ const MANY_FILES: usize = 128;
 
 /// From how many directories on it is asked so for their names.
 const MANY_DIRS: usize = 16;
+
+/// How many files have to be looked at for another thread to pay.
+const NAMES_PER_LANE: usize = 256;
+
+/// How many threads look at files at the same time, at most.
+const MAX_LANES: usize = 4;
 
 /// How many lock files are kept open while nobody uses them.
 const MAX_IDLE_LOCKS: usize = 16;
@@ -112,6 +118,12 @@ impl Disk {
     }
 }
 
+/// Returns how many threads it pays to look at files with.
+fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, |found| found.get().min(MAX_LANES)))
+}
+
 /// Lock files that nobody uses, by the name of their lock; kept open, so that the common case opens nothing.
 type Idle = Vec<(String, fs::File)>;
 
@@ -172,6 +184,26 @@ impl Fs for Disk {
 
     fn stat(&self, parent: &Dir, name: &str) -> io::Result<Stat> {
         system::stat(parent, name)
+    }
+
+    fn stats(&self, names: &[(&Dir, &str)]) -> Vec<io::Result<Stat>> {
+        let lanes = (names.len() / NAMES_PER_LANE).clamp(1, processors());
+        let stat = |(parent, name): &(&Dir, &str)| system::stat(parent, name);
+        let per_lane = names.len().div_ceil(lanes).max(1);
+        let (first, others) = names.split_at(per_lane.min(names.len()));
+        thread::scope(|scope| {
+            let lanes: Vec<_> = others
+                .chunks(per_lane)
+                .map(|names| scope.spawn(move || names.iter().map(stat).collect::<Vec<_>>()))
+                .collect();
+            let mut stats: Vec<io::Result<Stat>> = Vec::with_capacity(names.len());
+            stats.extend(first.iter().map(stat));
+            for (lane, names) in lanes.into_iter().zip(others.chunks(per_lane)) {
+                // A lane that could not finish is walked again.
+                stats.extend(lane.join().unwrap_or_else(|_| names.iter().map(stat).collect()));
+            }
+            stats
+        })
     }
 
     fn stat_file(&self, file: &File) -> io::Result<Stat> {

@@ -21,8 +21,16 @@ pub(super) struct Walk<F: Fs> {
     after: Option<Locator>,
     /// The directories being walked, outermost first; `None` before the first page.
     stack: Option<Vec<Level<F>>>,
+    /// How many objects the next page has: whoever reads on gets more of them at once.
+    page_objects: usize,
     leftovers: Vec<Leftover>,
 }
+
+/// The most objects in a page.
+const MAX_PAGE_OBJECTS: usize = 16 * PAGE_OBJECTS;
+
+/// The most directories whose files are looked at together, since each of them stays open meanwhile.
+const MAX_DIRECTORIES: usize = 64;
 
 /// A directory being walked, with what is left in it, last first.
 struct Level<F: Fs> {
@@ -38,7 +46,7 @@ struct Child {
 
 impl<F: Fs> Walk<F> {
     pub(super) fn new(core: Arc<Core<F>>, prefix: Locator, after: Option<Locator>) -> Walk<F> {
-        Walk { core, prefix, after, stack: None, leftovers: Vec::new() }
+        Walk { core, prefix, after, stack: None, page_objects: PAGE_OBJECTS, leftovers: Vec::new() }
     }
 
     /// Returns the next page; `None` after the last.
@@ -48,6 +56,7 @@ impl<F: Fs> Walk<F> {
             Some(stack) => stack,
             None => self.start(&mut page)?,
         };
+        let (mut files, mut directories) = (Vec::new(), 0);
         while let Some(level) = stack.last_mut() {
             let Some(child) = level.left.pop() else {
                 stack.pop();
@@ -57,8 +66,9 @@ impl<F: Fs> Walk<F> {
                 continue;
             }
             match child.kind {
-                EntryKind::File => self.visit_file(&level.dir.clone(), child, &mut page)?,
+                EntryKind::File => files.push((level.dir.clone(), child)),
                 EntryKind::Directory => {
+                    directories += 1;
                     let opened = self.core.fs.open_dir(&level.dir, &child.name);
                     match opened {
                         Ok(dir) => stack.push(self.enter(dir, &child.locator, &mut page)?),
@@ -70,10 +80,18 @@ impl<F: Fs> Walk<F> {
                     }
                 }
             }
-            if page.infos.len() >= PAGE_OBJECTS {
+            let is_full = page.infos.len() + files.len() >= self.page_objects;
+            if is_full || directories >= MAX_DIRECTORIES {
+                self.visit(&mut files, &mut page)?;
+                directories = 0;
+            }
+            // Some of them may be gone.
+            if page.infos.len() >= self.page_objects {
                 break;
             }
         }
+        self.visit(&mut files, &mut page)?;
+        self.page_objects = (self.page_objects * 2).min(MAX_PAGE_OBJECTS);
         let ended = stack.is_empty();
         self.stack = Some(stack);
         if ended && !self.leftovers.is_empty() {
@@ -137,13 +155,20 @@ impl<F: Fs> Walk<F> {
         }
     }
 
-    fn visit_file(&self, dir: &Arc<F::Dir>, child: Child, page: &mut Page) -> Result<()> {
-        match self.core.fs.stat(dir, &child.name) {
-            Ok(stat) if stat.kind == NodeKind::File => page.infos.extend(info_of(child.locator, &stat)),
-            // It became something else, or vanished, since its name was read.
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::from_io(Operation::Scan, child.locator.as_str(), error)),
+    /// Looks at files whose names were read.
+    fn visit(&self, files: &mut Vec<(Arc<F::Dir>, Child)>, page: &mut Page) -> Result<()> {
+        let names: Vec<(&F::Dir, &str)> =
+            files.iter().map(|(dir, child)| (&**dir, child.name.as_str())).collect();
+        let stats = self.core.fs.stats(&names);
+        page.infos.reserve(stats.len());
+        for ((_, child), stat) in files.drain(..).zip(stats) {
+            match stat {
+                Ok(stat) if stat.kind == NodeKind::File => page.infos.extend(info_of(child.locator, &stat)),
+                // It became something else, or vanished, since its name was read.
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::from_io(Operation::Scan, child.locator.as_str(), error)),
+            }
         }
         Ok(())
     }
@@ -162,6 +187,11 @@ fn key_order(a: &Child, b: &Child) -> Ordering {
 
 /// Reports names that a case-insensitive disk would confuse; they are served all the same.
 fn report_twins(children: &[Child], page: &mut Page) {
+    let differs = |child: &Child| matches!(fold(child.locator.name()), Cow::Owned(_));
+    // Names that are written as they are compared cannot be twins of one another.
+    if !children.iter().any(differs) {
+        return;
+    }
     let mut by_fold: HashMap<Cow<'_, str>, &Child> = HashMap::with_capacity(children.len());
     for child in children {
         if let Some(twin) = by_fold.insert(fold(child.locator.name()), child) {
