@@ -160,6 +160,10 @@ struct Hit {
     secret: std::ops::Range<usize>,
 }
 
+/// A text of up to so many bytes is first looked through word by word: making the automaton takes longer, and the reason for a sync is such a
+/// text.
+const SHORT_BYTES: usize = 64;
+
 /// The words of all rules as one automaton, and whose they are.
 struct Words {
     automaton: AhoCorasick,
@@ -195,8 +199,18 @@ fn pattern(index: usize) -> &'static Regex {
     })
 }
 
+/// Tells whether a short text has none of the words, without what it takes to look through long ones.
+fn is_short_without_words(content: &[u8]) -> bool {
+    let has =
+        |word: &str| content.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes()));
+    content.len() <= SHORT_BYTES && !RULES.iter().flat_map(|rule| rule.keywords).any(|word| has(word))
+}
+
 fn hits(content: &[u8]) -> Vec<Hit> {
     let mut hits = Vec::new();
+    if is_short_without_words(content) {
+        return hits;
+    }
     // Where the next match of each rule may begin.
     let mut free = [0; RULES.len()];
     for word in WORDS.automaton.find_overlapping_iter(content) {
