@@ -75,6 +75,11 @@ impl Locator {
         Ok(locator)
     }
 
+    /// Tells whether a key is the key of a user's file, at a glance: nearly all are, and one that is not said to be may be one too.
+    pub fn is_plain_key(key: &str) -> bool {
+        key.len() <= MAX_KEY_BYTES && key.split('/').all(is_plain)
+    }
+
     fn normalise(raw: &str) -> Result<Locator, InvalidLocator> {
         // Nearly every name is plain, and a state has one for every file.
         if is_normal(raw) { Ok(Locator { key: Arc::from(raw) }) } else { Locator::normalise_slowly(raw) }
@@ -178,11 +183,13 @@ impl Locator {
 
     /// Tells whether this place is `prefix` or below it.
     pub fn is_within(&self, prefix: &Locator) -> bool {
-        prefix.is_root()
-            || self
-                .key
-                .strip_prefix(prefix.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        prefix.holds(&self.key)
+    }
+
+    /// Tells whether a key is this place's or that of one below it.
+    pub fn holds(&self, key: &str) -> bool {
+        let rest = key.strip_prefix(self.as_str());
+        self.is_root() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// Tells whether this is one of the names that Haversack keeps for itself.
@@ -222,6 +229,11 @@ impl Locator {
     /// Returns the key as a case-insensitive disk would compare it.
     pub fn folded(&self) -> String {
         fold(&self.key).into_owned()
+    }
+
+    /// Returns a key without the differences that a case-insensitive disk does not see.
+    pub fn fold(key: &str) -> Cow<'_, str> {
+        fold(key)
     }
 }
 

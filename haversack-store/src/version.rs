@@ -48,6 +48,9 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
+    /// How many bytes it has.
+    pub const BYTES: usize = 24;
+
     /// Returns the fingerprint of what `parts` describe, last changed at `changed` on the backend's own
     /// clock, in its own unit.
     pub fn new(parts: &[u64], changed: i64) -> Fingerprint {
@@ -69,6 +72,16 @@ impl Fingerprint {
             hash.as_bytes()[at..at + 8].iter().fold(0, |word, byte| (word << 8) | u64::from(*byte))
         };
         Fingerprint { token: [word(0), word(8)], changed: i64::MIN }
+    }
+
+    /// Returns its bytes, to be written down and compared.
+    pub fn to_bytes(&self) -> [u8; Fingerprint::BYTES] {
+        let mut bytes = [0; Fingerprint::BYTES];
+        let words = [self.token[0], self.token[1], self.changed.cast_unsigned()];
+        for (bytes, word) in bytes.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
     }
 
     /// Tells whether the object cannot have changed since without changing this fingerprint.

@@ -28,6 +28,7 @@ pub mod remember;
 pub mod secrets;
 mod signed;
 pub mod sync;
+mod table;
 mod text;
 pub mod vault;
 

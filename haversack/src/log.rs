@@ -37,6 +37,7 @@ mod bounded;
 mod change;
 mod checkpoint;
 mod commit;
+pub(crate) mod files;
 mod folded;
 pub mod layout;
 mod mark;
@@ -51,6 +52,7 @@ pub use self::checkpoint::{
     Checkpoint, FileState, MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_FILES, OddFile, Place,
 };
 pub use self::commit::{Commit, MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, Misplaced};
+pub use self::files::Files;
 pub use self::folded::{Folded, MAX_FOLDED_BYTES};
 pub use self::mark::StateMark;
 pub use self::odd::Oddity;

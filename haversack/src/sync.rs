@@ -42,12 +42,13 @@ mod rebuild;
 mod remote;
 mod scan;
 mod scope;
+mod snapshot;
 mod state;
 mod take_in;
 mod trouble;
 mod upkeep;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,18 +64,19 @@ pub use self::patience::{Impatient, Patience};
 use self::plan::{Elsewhere, Gone, Pending};
 use self::planted::{Planted, has};
 pub use self::progress::{Progress, Quiet, Stage};
-use self::publish::Settled;
+use self::publish::{Left, Published, Settled};
 pub use self::read_once::ReadOnce;
 pub(crate) use self::remote::{Remote, patiently};
 use self::scan::{Found, StatCache};
 pub use self::scope::Scope;
 pub use self::state::forget;
 use self::state::{Advance, BaseLine, State};
+use self::take_in::Taking;
 pub use self::trouble::Trouble;
 pub use self::upkeep::Intervals;
 use crate::clock::Clock;
 use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
-use crate::log::{Content, StoreFile};
+use crate::log::{Files, StoreFile};
 
 /// Returns which store is in a remote, if there is one, and changes nothing.
 pub async fn store_at(
@@ -333,7 +335,7 @@ impl Replica {
     }
 
     /// Returns the log's files at the position that was taken in.
-    pub fn log_files(&self) -> &BTreeMap<Locator, Content> {
+    pub fn log_files(&self) -> &Files {
         self.state.known.log.files()
     }
 
@@ -391,7 +393,7 @@ impl Replica {
         report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         self.compact(context).await?;
         self.state.collect().await.map_err(Trouble::Local)?;
-        self.state.save_cache(&self.cache).await.map_err(Trouble::Local)?;
+        self.state.save_cache(&mut self.cache).await.map_err(Trouble::Local)?;
         Ok(report)
     }
 
@@ -418,9 +420,8 @@ impl Replica {
         if report.published > 0 {
             report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         }
-        if self.cache.is_changed() {
-            self.state.save_cache(&self.cache).await.map_err(Trouble::Local)?;
-            self.cache.was_written();
+        if self.cache.is_worth_writing() {
+            self.state.save_cache(&mut self.cache).await.map_err(Trouble::Local)?;
         }
         Ok(report)
     }
@@ -450,19 +451,26 @@ impl Replica {
                 report.out_of_time = true;
                 return Ok(());
             }
-            let published = self.publish(context, store, sending, report).await?;
+            let mut seen = None;
+            let published = self.publish(context, store, sending, &mut seen, report).await?;
             match published {
-                Some(Settled::Created | Settled::Ours) => {
+                Published::Ours { settled, left } => {
                     report.published += 1;
-                    is_newest = published == Some(Settled::Created);
-                    continue;
+                    is_newest = settled == Settled::Created;
+                    // What somebody changes meanwhile is the next sync's.
+                    match is_newest && left == Left::Nothing {
+                        true => return Ok(()),
+                        false => continue,
+                    }
                 }
-                None if is_newest => return Ok(()),
-                Some(Settled::Theirs) | None => {}
+                Published::Nothing if is_newest => return Ok(()),
+                Published::Behind | Published::Nothing => {}
             }
             rounds += 1;
-            is_newest = self.take_in(context, store, report).await?;
-            if !is_newest && published.is_none() {
+            let taken = self.take_in(context, store, seen, report).await?;
+            is_newest = taken != Taking::Nothing;
+            // Where nothing differed and nothing of ours came into what was taken in, nothing differs now.
+            if taken != Taking::Mixed && published == Published::Nothing {
                 return Ok(());
             }
         }
@@ -482,7 +490,7 @@ impl Replica {
 
     async fn look(&mut self) -> Result<Found, Trouble> {
         let mut found = scan::scan(&*self.files, &mut self.cache).await.map_err(Trouble::Local)?;
-        found.contents.retain(|locator, _| self.scope.contains(locator));
+        found.contents.retain(|locator| self.scope.contains(locator));
         Ok(found)
     }
 
@@ -508,17 +516,20 @@ impl Replica {
     async fn rescope(&mut self) -> Result<(), Trouble> {
         let known = &self.state.known;
         let (Some(store), Some(head)) = (known.store, known.head.clone()) else { return Ok(()) };
-        let moved = known.log.files().iter().filter_map(|(locator, content)| {
-            let now = known.elsewhere.get(locator).copied();
-            let then = match (self.scope.contains(locator), now == Some(Elsewhere::Unbound)) {
+        if self.scope.is_everything() && known.elsewhere.values().all(|why| *why != Elsewhere::Unbound) {
+            return Ok(());
+        }
+        let moved = known.log.files().entries().filter_map(|entry| {
+            let now = known.elsewhere.get(entry.name).copied();
+            let then = match (self.scope.holds(entry.name), now == Some(Elsewhere::Unbound)) {
                 (true, true) => Elsewhere::Unfetched,
                 (false, false) => Elsewhere::Unbound,
                 (true, false) | (false, true) => return None,
             };
             Some(BaseLine {
                 elsewhere: Some(then),
-                foreign: known.foreign.get(locator).copied(),
-                ..BaseLine::new(locator.as_str(), Some(*content))
+                foreign: known.foreign.get(entry.name).copied(),
+                ..BaseLine::new(entry.name, Some(entry.content))
             })
         });
         let bases: Vec<BaseLine> = moved.collect();

@@ -191,7 +191,7 @@ fn preview(
         files: there.len(),
         same: 0,
         only_here: 0,
-        only_there: there.keys().filter(|locator| !here.contains_key(*locator)).count(),
+        only_there: there.keys().filter(|locator| !here.contains_key(locator)).count(),
         different: 0,
     };
     for (locator, bytes) in here {

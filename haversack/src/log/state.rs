@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
 
-use haversack_store::Locator;
-
 use super::change::{FileChange, What};
 use super::checkpoint::Checkpoint;
 use super::commit::Commit;
+use super::files::Files;
 use super::mark::StateMark;
 use super::odd;
 use crate::frame::{as_number, shown};
@@ -33,7 +32,7 @@ impl Content {
 /// Which files there are after a commit, and what they hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    files: BTreeMap<Locator, Content>,
+    files: Files,
     odd: BTreeMap<String, Content>,
     mark: StateMark,
 }
@@ -47,11 +46,21 @@ impl Default for State {
 impl State {
     /// Returns the state before the first commit.
     pub fn empty() -> State {
-        State { files: BTreeMap::new(), odd: BTreeMap::new(), mark: StateMark::empty() }
+        State { files: Files::default(), odd: BTreeMap::new(), mark: StateMark::empty() }
+    }
+
+    /// Returns the state that was written down with its mark.
+    pub(crate) fn written(files: Files, mark: StateMark) -> State {
+        State { files, odd: BTreeMap::new(), mark }
+    }
+
+    /// Puts files that were written down in the place of the same files.
+    pub(crate) fn was_written(&mut self, files: Files) {
+        self.files = files;
     }
 
     /// Returns the files.
-    pub fn files(&self) -> &BTreeMap<Locator, Content> {
+    pub fn files(&self) -> &Files {
         &self.files
     }
 
@@ -63,6 +72,13 @@ impl State {
     /// Returns the mark.
     pub fn mark(&self) -> StateMark {
         self.mark
+    }
+
+    /// Returns the mark of the files alone.
+    pub(crate) fn mark_without_odd(&self) -> StateMark {
+        let mut mark = self.mark;
+        self.odd.iter().for_each(|(key, content)| mark.remove_key(key, &content.hash));
+        mark
     }
 
     /// Returns the mark of the state that `changes` make of this one, for the commit that will carry them.
@@ -99,7 +115,7 @@ impl State {
     fn fold<'a>(&self, changes: impl Iterator<Item = (&'a str, &'a What)>) -> Result<StateMark, Mismatch> {
         let mut mark = self.mark;
         for (key, what) in changes {
-            let now = self.files.get(key).or_else(|| self.odd.get(key)).copied();
+            let now = self.holds(key);
             if let What::Append { base, base_size, .. } = what {
                 let base = Content { hash: *base, size: *base_size };
                 if now != Some(base) {
@@ -124,7 +140,7 @@ impl State {
         let mut mark = self.mark;
         let mut set: BTreeMap<&str, Option<ContentHash>> = BTreeMap::new();
         for (key, content) in contents {
-            let now = || self.files.get(key).or_else(|| self.odd.get(key)).map(|content| content.hash);
+            let now = || self.holds(key).map(|content| content.hash);
             if let Some(now) = set.insert(key, content).unwrap_or_else(now) {
                 mark.remove_key(key, &now);
             }
@@ -143,10 +159,14 @@ impl State {
         if let Some(content) = content {
             self.mark.add_key(key, &content.hash);
             match odd::file(key) {
-                Ok(locator) => drop(self.files.insert(locator, content)),
+                Ok(locator) => self.files.insert(locator, content),
                 Err(_) => drop(self.odd.insert(key.to_owned(), content)),
             }
         }
+    }
+
+    fn holds(&self, key: &str) -> Option<Content> {
+        self.files.get(key).or_else(|| self.odd.get(key).copied())
     }
 
     /// Takes a name away, which was odd or was not: a checkpoint that somebody else wrote may have decided otherwise. Returns what it held.

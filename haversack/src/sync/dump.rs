@@ -65,7 +65,7 @@ pub async fn dump(state: Arc<dyn Backend>) -> StoreResult<Option<Dump>> {
         at: locator.to_string(),
         hash: Some(content.hash),
         size: content.size,
-        elsewhere: known.elsewhere.get(locator).map(|why| match why {
+        elsewhere: known.elsewhere.get(&locator).map(|why| match why {
             Elsewhere::Unfetched => "unfetched",
             Elsewhere::Refused => "refused",
             Elsewhere::Missing => "missing",

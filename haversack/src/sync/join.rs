@@ -49,7 +49,7 @@ impl Replica {
         let found = self.look().await?;
         let mut contents = BTreeMap::new();
         for (locator, file) in &checkpoint.files {
-            if found.contents.get(locator) == Some(&file.hash)
+            if found.contents.get(locator) == Some(file.hash)
                 && let Some(bytes) = self.local(locator).await?
                 && ContentHash::of(&bytes) == file.hash
             {
@@ -68,7 +68,7 @@ impl Replica {
             reach: Reach::Middle,
             joined: Some(checkpoint.position),
         };
-        self.take_in_some(context, store, brought, report).await
+        self.take_in_some(context, store, brought, None, report).await.map(drop)
     }
 
     /// Returns the checkpoint that this replica started from: it knows where contents are that were not fetched.
@@ -93,7 +93,7 @@ impl Replica {
         let is_elsewhere = |locator: &&Locator| self.state.known.elsewhere.contains_key(*locator);
         let wanted = locators.iter().filter(is_elsewhere);
         let wanted: Vec<(Locator, Content)> =
-            wanted.filter_map(|locator| Some((locator.clone(), *files.get(locator)?))).collect();
+            wanted.filter_map(|locator| Some((locator.clone(), files.get(locator)?))).collect();
         if wanted.is_empty() {
             return Ok(());
         }
@@ -184,8 +184,8 @@ impl Replica {
             return Ok(Some(kept));
         }
         let known = &self.state.known;
-        let unfetched = known.elsewhere.keys().filter_map(|locator| known.log.files().get(locator));
-        let Some(content) = unfetched.copied().find(|content| content.hash == *hash) else { return Ok(None) };
+        let mut unfetched = known.elsewhere.keys().filter_map(|locator| known.log.files().get(locator));
+        let Some(content) = unfetched.find(|content| content.hash == *hash) else { return Ok(None) };
         let checkpoint = self.joined(context).await?;
         Ok(self.contents(context, &[content], checkpoint.as_ref()).await?.remove(hash))
     }

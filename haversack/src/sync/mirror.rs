@@ -138,7 +138,7 @@ impl Replica {
         let known = &self.state.known;
         let (Some(store), Some(head)) = (known.store, known.head.clone()) else { return Ok(()) };
         let ended = known.foreign.iter().filter_map(|(locator, hash)| {
-            let now = known.log.files().get(locator).copied();
+            let now = known.log.files().get(locator);
             let now_hash = now.map(|content| content.hash).unwrap_or(ContentHash::of(b""));
             let has_ended = *hash != now_hash && !mirrored.foreign.contains(locator);
             has_ended.then(|| BaseLine {
@@ -196,8 +196,9 @@ impl Replica {
             let is_here = now.is_none() || self.scope.contains(locator);
             is_here && (!is_written || now.is_none() || mend.contains(locator))
         };
-        let all: BTreeSet<&Locator> = files.keys().chain(manifest.entries.keys()).chain(mend).collect();
-        let mut stale: Vec<&Locator> = all.into_iter().filter(|locator| is_stale(locator)).collect();
+        let named = manifest.entries.keys().chain(mend).cloned();
+        let all: BTreeSet<Locator> = files.keys().chain(named).collect();
+        let mut stale: Vec<&Locator> = all.iter().filter(|locator| is_stale(locator)).collect();
         mirrored.left = stale.len().saturating_sub(context.mirrored_at_once);
         stale.truncate(context.mirrored_at_once);
         // What goes before what comes: a new object may need its name. Otherwise they have nothing to do with one another.
@@ -510,7 +511,7 @@ impl Replica {
                 joined: None,
             };
             self.mix(context, &locator, base, &theirs, &brought, &mut work, report).await?;
-            let content = self.state.known.log.files().get(&locator).copied();
+            let content = self.state.known.log.files().get(&locator);
             bases.push(BaseLine {
                 elsewhere: self.state.known.elsewhere.get(&locator).copied(),
                 before: self.state.known.before.get(&locator).copied(),
@@ -547,7 +548,7 @@ impl Replica {
         };
         let names = patiently(context.patience, list).await.map_err(Trouble::Remote)?;
         for (copy, original) in context.origins.copies(&names) {
-            let is_ours = |locator| self.state.known.log.files().contains_key(locator);
+            let is_ours = |locator: &Locator| self.state.known.log.files().contains_key(locator);
             if !self.scope.contains(&copy) || is_ours(&copy) {
                 continue;
             }

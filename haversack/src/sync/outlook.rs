@@ -85,12 +85,11 @@ pub async fn look(
     outlook.store = known.store;
     outlook.position = known.head.as_ref().map(|head| head.position);
     // What belongs into another directory since the last sync is not missed here.
-    let unbound = known.log.files().keys().filter(|locator| !scope.contains(locator)).cloned();
-    let unbound: Vec<Locator> = unbound.collect();
-    known.elsewhere.extend(unbound.into_iter().map(|locator| (locator, Elsewhere::Unbound)));
+    let unbound = known.log.files().entries().filter(|entry| !scope.holds(entry.name));
+    known.elsewhere.extend(unbound.map(|entry| (entry.locator(), Elsewhere::Unbound)));
     let known = state.as_ref().map_or(&unmet, |state| &state.known);
     let mut local = scan::scan(files, &mut cache).await?.contents;
-    local.retain(|locator, _| scope.contains(locator));
+    local.retain(|locator| scope.contains(locator));
     outlook.files = local.len();
     let bases = known.bases();
     let pending = plan::pending(bases, &local);

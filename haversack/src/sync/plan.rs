@@ -4,20 +4,22 @@
 //! theirs (what the log says now). [`take_in`] decides what happens to the working files so that afterwards the base can be
 //! theirs; [`pending`] tells what then still differs, which is what the next commit carries.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashSet};
 
 use haversack_store::{InvalidLocator, Locator};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ContentHash;
-use crate::log::Content;
+use crate::log::Files;
+use crate::log::files::Entry;
 use crate::sync::Hold;
 use crate::sync::planted::{Planted, has};
 
 /// What a replica and the log last agreed on: the log's files at the position that was taken in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bases<'a> {
-    pub(crate) files: &'a BTreeMap<Locator, Content>,
+    pub(crate) files: &'a Files,
     /// Files that are not in the working directory. That they are not there means nothing.
     pub(crate) elsewhere: &'a BTreeMap<Locator, Elsewhere>,
     /// Of files that the log has not, but had: what they held when it deleted them and they stayed here, because they had been
@@ -48,14 +50,79 @@ impl Bases<'_> {
         self.elsewhere.contains_key(locator)
     }
 
-    /// Returns the files that should be in the working directory.
-    fn here(&self) -> impl Iterator<Item = &Locator> {
-        self.files.keys().filter(|locator| !self.is_elsewhere(locator))
+    /// Tells the files of the working directory and the bases side by side, in order.
+    fn beside<'b>(&'b self, local: &'b Contents) -> impl Iterator<Item = Beside<'b>> {
+        let mut bases = self.files.entries().peekable();
+        let mut local = local.iter().peekable();
+        std::iter::from_fn(move || {
+            let order = match (bases.peek(), local.peek()) {
+                (Some(base), Some((locator, _))) => base.name.cmp(locator.as_str()),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return None,
+            };
+            let base = if order.is_le() { bases.next() } else { None };
+            let local = if order.is_ge() { local.next() } else { None };
+            Some(Beside { base, local })
+        })
     }
 }
 
-/// Contents by place.
-pub(crate) type Contents = BTreeMap<Locator, ContentHash>;
+/// A file, as it should be and as it is.
+struct Beside<'a> {
+    base: Option<Entry<'a>>,
+    local: Option<&'a (Locator, ContentHash)>,
+}
+
+/// Contents by place, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    sorted: Vec<(Locator, ContentHash)>,
+}
+
+impl Contents {
+    pub(crate) fn get(&self, locator: &Locator) -> Option<ContentHash> {
+        let at = self.sorted.binary_search_by(|(other, _)| other.cmp(locator)).ok()?;
+        Some(self.sorted[at].1)
+    }
+
+    pub(crate) fn contains_key(&self, locator: &Locator) -> bool {
+        self.get(locator).is_some()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(Locator, ContentHash)> {
+        self.sorted.iter()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Locator) -> bool) {
+        self.sorted.retain(|(locator, _)| keep(locator));
+    }
+}
+
+impl FromIterator<(Locator, ContentHash)> for Contents {
+    fn from_iter<T: IntoIterator<Item = (Locator, ContentHash)>>(contents: T) -> Contents {
+        Contents::from(contents.into_iter().collect::<Vec<_>>())
+    }
+}
+
+impl From<Vec<(Locator, ContentHash)>> for Contents {
+    fn from(mut sorted: Vec<(Locator, ContentHash)>) -> Contents {
+        // A look finds them in order.
+        if !sorted.is_sorted_by(|(one, _), (next, _)| one < next) {
+            sorted.sort_by(|(one, _), (other, _)| one.cmp(other));
+            sorted.dedup_by(|(later, _), (earlier, _)| later == earlier);
+        }
+        Contents { sorted }
+    }
+}
 
 /// What the log brought about the files it names.
 pub(crate) type Brought = BTreeMap<Locator, Theirs>;
@@ -129,22 +196,22 @@ pub(crate) enum Winner {
 pub(crate) fn take_in(bases: Bases<'_>, local: &Contents, brought: &Brought, reach: Reach) -> Vec<Step> {
     let mut aside = Vec::new();
     let mut steps = Vec::new();
-    let unsent: BTreeMap<String, &Locator> = local
-        .keys()
-        .filter(|locator| !bases.files.contains_key(*locator))
-        .map(|locator| (locator.folded(), locator))
+    let unsent: BTreeMap<String, &(Locator, ContentHash)> = bases
+        .beside(local)
+        .filter(|file| file.base.is_none())
+        .filter_map(|file| file.local)
+        .map(|file| (file.0.folded(), file))
         .collect();
     for (locator, theirs) in brought {
         if let Theirs::Has(_) = theirs
-            && let Some(twin) = unsent.get(&locator.folded())
-            && *twin != locator
+            && let Some((twin, hash)) = unsent.get(&locator.folded())
+            && twin != locator
         {
-            let hash = local[*twin];
             // If there is no other name for ours, theirs is the one that this disk cannot hold.
-            let to = case_name(twin, &hash).ok();
-            aside.extend(to.map(|to| Step::MakeWay { from: (*twin).clone(), to, expected: hash }));
+            let to = case_name(twin, hash).ok();
+            aside.extend(to.map(|to| Step::MakeWay { from: twin.clone(), to, expected: *hash }));
         }
-        steps.push(decide(bases, locator, local.get(locator).copied(), *theirs, reach));
+        steps.push(decide(bases, locator, local.get(locator), *theirs, reach));
     }
     aside.extend(steps);
     aside
@@ -209,6 +276,8 @@ pub(crate) struct Pending {
     pub(crate) deleted: Vec<Locator>,
     /// Files that somebody made here while the log's were not: both have to be put together first.
     pub(crate) met: Vec<Locator>,
+    /// How many of the log's files are not in the working directory, which means nothing.
+    pub(crate) elsewhere: usize,
 }
 
 impl Pending {
@@ -220,12 +289,23 @@ impl Pending {
 
 /// Returns what differs between a replica and what it last agreed on with the log.
 pub(crate) fn pending(bases: Bases<'_>, local: &Contents) -> Pending {
-    let differs = |(locator, hash): &(&Locator, &ContentHash)| bases.hash(locator) != Some(**hash);
-    let is_here = |(locator, _): &(&Locator, &ContentHash)| !bases.is_elsewhere(locator);
-    let changed = local.iter().filter(differs).filter(is_here).map(|(locator, _)| locator.clone()).collect();
-    let met = bases.elsewhere.keys().filter(|locator| local.contains_key(*locator)).cloned().collect();
-    let deleted = bases.here().filter(|locator| !local.contains_key(*locator)).cloned().collect();
-    Pending { changed, deleted, met }
+    let mut pending = Pending::default();
+    for Beside { base, local } in bases.beside(local) {
+        let is_same = base.zip(local).is_some_and(|(base, (_, hash))| base.content.hash == *hash);
+        // Of most stores nothing is elsewhere.
+        let is_elsewhere = |name: &str| !bases.elsewhere.is_empty() && bases.elsewhere.contains_key(name);
+        match (base, local) {
+            (Some(base), _) if is_elsewhere(base.name) => pending.elsewhere += 1,
+            (_, Some(_)) if is_same => {}
+            (_, Some((locator, _))) if !is_elsewhere(locator.as_str()) => {
+                pending.changed.push(locator.clone());
+            }
+            (Some(base), None) => pending.deleted.push(base.locator()),
+            (_, Some(_)) | (None, None) => {}
+        }
+    }
+    pending.met = bases.elsewhere.keys().filter(|locator| local.contains_key(locator)).cloned().collect();
+    pending
 }
 
 /// Returns the new files that other devices could not hold beside what the log has, and why.
@@ -237,14 +317,24 @@ pub(crate) fn unfit_names(bases: Bases<'_>, pending: &Pending) -> Vec<(Locator, 
     if new.is_empty() {
         return Vec::new();
     }
-    let stays = |locator: &&Locator| pending.deleted.binary_search(locator).is_err();
-    let staying = bases.files.keys().filter(stays);
-    let mut folded: BTreeMap<String, &Locator> = staying.map(|locator| (locator.folded(), locator)).collect();
+    let names: HashSet<String> = new.iter().map(|locator| locator.folded()).collect();
+    let ways: HashSet<&str> = names.iter().flat_map(|name| directories(name)).collect();
+    let is_near = |name: &str| {
+        names.contains(name) || ways.contains(name) || directories(name).any(|above| names.contains(above))
+    };
+    let mut folded: BTreeMap<String, Locator> = BTreeMap::new();
+    for entry in bases.files.entries() {
+        let name = Locator::fold(entry.name);
+        let stays = || pending.deleted.binary_search_by(|gone| gone.as_str().cmp(entry.name)).is_err();
+        if is_near(&name) && stays() {
+            folded.insert(name.into_owned(), entry.locator());
+        }
+    }
     let mut unfit = Vec::new();
     for locator in new {
         let name = locator.folded();
         let below = format!("{name}/");
-        let above = name.match_indices('/').find_map(|(end, _)| folded.get(&name[..end]));
+        let above = directories(&name).find_map(|above| folded.get(above));
         let beneath = folded.range(below.clone()..).next().filter(|(key, _)| key.starts_with(&below));
         let why = if let Err(reason) = locator.check_portable() {
             reason.to_string()
@@ -255,12 +345,17 @@ pub(crate) fn unfit_names(bases: Bases<'_>, pending: &Pending) -> Vec<(Locator, 
         } else if let Some((_, file)) = beneath {
             format!("it is a directory elsewhere: \"{file}\"")
         } else {
-            folded.insert(name, locator);
+            folded.insert(name, locator.clone());
             continue;
         };
         unfit.push((locator.clone(), Hold::whole(why)));
     }
     unfit
+}
+
+/// Returns the names of the directories that a name goes through.
+fn directories(name: &str) -> impl Iterator<Item = &str> {
+    name.match_indices('/').map(|(end, _)| &name[..end])
 }
 
 /// More deletions than this at once are asked about, if they are also more than a share of all files.
@@ -282,7 +377,7 @@ pub(crate) enum Gone {
 
 /// Judges how many of the files that should be in a working directory are not.
 pub(crate) fn judge_gone(bases: Bases<'_>, local: &Contents, pending: &Pending) -> Gone {
-    let here = bases.here().count();
+    let here = bases.files.len() - pending.elsewhere;
     let gone = pending.deleted.len();
     if has(Planted::AbsenceIsMassDeletion) {
         Gone::Deleted
@@ -311,6 +406,7 @@ pub(crate) fn case_name(locator: &Locator, hash: &ContentHash) -> Result<Locator
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::Content;
 
     fn at(key: &str) -> Locator {
         Locator::parse(key).expect("valid")
@@ -326,7 +422,7 @@ mod tests {
 
     /// Bases that are all here, or all elsewhere.
     struct World {
-        files: BTreeMap<Locator, Content>,
+        files: Files,
         elsewhere: BTreeMap<Locator, Elsewhere>,
         before: BTreeMap<Locator, ContentHash>,
     }
@@ -344,7 +440,7 @@ mod tests {
     /// Decides about one file from its three texts.
     fn decided(base_text: Option<&str>, ours: Option<&str>, theirs: Option<&str>) -> Step {
         let world = World::here(base_text.map(|text| (at("f"), content(text))));
-        let local = ours.map(|text| (at("f"), hash(text))).into_iter().collect();
+        let local = ours.map(|text| (at("f"), hash(text))).into_iter().collect::<Contents>();
         let theirs = theirs.map_or(Theirs::Deleted { last: None }, |text| Theirs::Has(hash(text)));
         let brought = [(at("f"), theirs)].into();
         take_in(world.bases(), &local, &brought, Reach::End).remove(0)
@@ -398,7 +494,7 @@ mod tests {
     #[test]
     fn what_both_made_waits_for_the_rest_of_the_log() {
         let wait = vec![Step::Wait { locator: at("f") }];
-        let local = [(at("f"), hash("o"))].into();
+        let local = Contents::from_iter([(at("f"), hash("o"))]);
         let brought = [(at("f"), Theirs::Has(hash("t")))].into();
         assert_eq!(take_in(World::here([]).bases(), &local, &brought, Reach::Middle), wait);
         // What was changed and changed back is still not what ours was made from.
@@ -414,11 +510,14 @@ mod tests {
         let elsewhere = [(at("f"), Elsewhere::Unfetched)].into();
         let world = World { elsewhere, ..World::here([(at("f"), content("b"))]) };
         let brought = BTreeMap::from([(at("f"), Theirs::Has(hash("t")))]);
-        let steps = take_in(world.bases(), &Contents::new(), &brought, Reach::End);
+        let steps = take_in(world.bases(), &Contents::default(), &brought, Reach::End);
         assert_eq!(steps, [Step::Take { locator: at("f"), expected: None, theirs: hash("t") }]);
-        assert!(pending(world.bases(), &Contents::new()).is_empty());
-        let made = Contents::from([(at("f"), hash("o"))]);
-        assert_eq!(pending(world.bases(), &made), Pending { met: vec![at("f")], ..Pending::default() });
+        assert!(pending(world.bases(), &Contents::default()).is_empty());
+        let made = Contents::from_iter([(at("f"), hash("o"))]);
+        assert_eq!(
+            pending(world.bases(), &made),
+            Pending { met: vec![at("f")], elsewhere: 1, ..Pending::default() }
+        );
     }
 
     #[test]
@@ -436,7 +535,7 @@ mod tests {
     #[test]
     fn who_stood_against_a_deletion_started_from_what_was_deleted() {
         let world = World { before: [(at("f"), hash("b"))].into(), ..World::here([]) };
-        let local = Contents::from([(at("f"), hash("o"))]);
+        let local = Contents::from_iter([(at("f"), hash("o"))]);
         let brought = BTreeMap::from([(at("f"), Theirs::Has(hash("t")))]);
         let steps = take_in(world.bases(), &local, &brought, Reach::End);
         let merge =
@@ -446,7 +545,7 @@ mod tests {
 
     #[test]
     fn a_new_name_that_differs_by_case_steps_aside() {
-        let local = Contents::from([(at("d/readme.md"), hash("ours"))]);
+        let local = Contents::from_iter([(at("d/readme.md"), hash("ours"))]);
         let brought = BTreeMap::from([(at("d/README.md"), Theirs::Has(hash("theirs")))]);
         let steps = take_in(World::here([]).bases(), &local, &brought, Reach::End);
         let to = at(&format!("d/readme.case-{}.md", &hash("ours").to_string()[..8]));
@@ -475,8 +574,11 @@ mod tests {
     fn what_differs_is_pending() {
         let files = [("same", "1"), ("changed", "2"), ("gone", "3")];
         let world = World::here(files.map(|(key, text)| (at(key), content(text))));
-        let local =
-            Contents::from([(at("same"), hash("1")), (at("changed"), hash("x")), (at("new"), hash("n"))]);
+        let local = Contents::from_iter([
+            (at("same"), hash("1")),
+            (at("changed"), hash("x")),
+            (at("new"), hash("n")),
+        ]);
         let pending = pending(world.bases(), &local);
         assert_eq!(pending.changed, [at("changed"), at("new")]);
         assert_eq!(pending.deleted, [at("gone")]);

@@ -7,6 +7,7 @@ use super::plan::{self, Gone, Pending};
 use super::planted::{Planted, has};
 use super::progress::Stage;
 use super::remote::Attempt;
+use super::scan::Found;
 use super::state::{Advance, BaseLine, Head, Publishing};
 use super::{Author, Context, Hold, Replica, Report, Sending, Trouble};
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
@@ -29,6 +30,33 @@ pub(super) enum Settled {
     Ours,
     /// Somebody else's.
     Theirs,
+}
+
+/// What came of telling the log what differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Published {
+    /// Nothing differs that could be told.
+    Nothing,
+    /// Others were faster: what they did is to be taken in first.
+    Behind,
+    /// A commit of ours.
+    Ours { settled: Settled, left: Left },
+}
+
+/// Whether a commit holds all that there was to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    Nothing,
+    Something,
+}
+
+/// What a commit says about the files that differ.
+struct Changes {
+    writer: Writer,
+    changes: Vec<FileChange>,
+    /// The bases that come of it.
+    bases: Vec<BaseLine>,
+    left: Left,
 }
 
 /// What is done first about a position.
@@ -90,25 +118,27 @@ impl Replica {
         self.state.end_publishing().await.map_err(Trouble::Local)
     }
 
-    /// Publishes what differs; `None` if nothing does.
+    /// Publishes what differs; what was seen of the files is left in `seen` as long as nothing was done to them.
     pub(super) async fn publish(
         &mut self,
         context: Context<'_>,
         store: StoreId,
         sending: Sending<'_>,
+        seen: &mut Option<Found>,
         report: &mut Report,
-    ) -> Result<Option<Settled>, Trouble> {
-        let mut pending = match self.pending(context, sending, report).await? {
-            ToSend::Nothing => return Ok(None),
-            ToSend::AfterTakingIn => return Ok(Some(Settled::Theirs)),
+    ) -> Result<Published, Trouble> {
+        let mut pending = match self.pending(context, sending, seen, report).await? {
+            ToSend::Nothing => return Ok(Published::Nothing),
+            ToSend::AfterTakingIn => return Ok(Published::Behind),
             ToSend::These(pending) => pending,
         };
         pending.changed.retain(|locator| !report.held.iter().any(|(held, _)| held == locator));
-        let Some((writer, changes, bases)) = self.changes(context, &pending, report).await? else {
-            return Ok(None);
+        let Some(Changes { writer, changes, bases, left }) = self.changes(context, &pending, report).await?
+        else {
+            return Ok(Published::Nothing);
         };
         if self.standing(context).await? == Standing::Behind {
-            return Ok(Some(Settled::Theirs));
+            return Ok(Published::Behind);
         }
         let (position, previous) = self.next();
         let mark = self.state.known.log.mark_after(&changes);
@@ -133,7 +163,10 @@ impl Replica {
         if !has(Planted::TriedBeforeFixed) {
             self.state.begin_publishing(&publishing).await.map_err(Trouble::Local)?;
         }
-        self.settle(context, &publishing, FirstStep::Try).await.map(Some)
+        Ok(match self.settle(context, &publishing, FirstStep::Try).await? {
+            Settled::Theirs => Published::Behind,
+            settled => Published::Ours { settled, left },
+        })
     }
 
     /// Returns what there is to send; files that stay here are told in the report.
@@ -141,6 +174,7 @@ impl Replica {
         &mut self,
         context: Context<'_>,
         sending: Sending<'_>,
+        seen: &mut Option<Found>,
         report: &mut Report,
     ) -> Result<ToSend, Trouble> {
         if let Sending::Nothing = sending {
@@ -155,13 +189,14 @@ impl Replica {
         }
         report.held.clear();
         report.waiting_deletions.clear();
-        let (_, mut pending, mut gone) = self.look_for_changes(context).await?;
+        let (mut found, mut pending, mut gone) = self.look_for_changes(context).await?;
         if !pending.met.is_empty() {
             if self.put_together(context, &pending.met, report).await? == Standing::Behind {
                 return Ok(ToSend::AfterTakingIn);
             }
-            (_, pending, gone) = self.look_for_changes(context).await?;
+            (found, pending, gone) = self.look_for_changes(context).await?;
         }
+        *seen = Some(found);
         if gone == Gone::Ask {
             report.waiting_deletions = std::mem::take(&mut pending.deleted);
         }
@@ -217,7 +252,7 @@ impl Replica {
         Ok(Standing::AtTheEnd)
     }
 
-    /// Returns what a commit says about the files that differ, as many as fit into one, who wrote them, and the bases that come of it.
+    /// Returns what a commit says about the files that differ, as many as fit into one, and who wrote them.
     ///
     /// A commit is the work of one writer: what somebody else signed is left for the next.
     async fn changes(
@@ -225,7 +260,7 @@ impl Replica {
         context: Context<'_>,
         pending: &Pending,
         report: &mut Report,
-    ) -> Result<Option<(Writer, Vec<FileChange>, Vec<BaseLine>)>, Trouble> {
+    ) -> Result<Option<Changes>, Trouble> {
         let signatures = match context.signed {
             Some(state) => Signatures::read(state).await.map_err(Trouble::Local)?,
             None => Signatures::default(),
@@ -234,13 +269,15 @@ impl Replica {
         let mut changes = Vec::new();
         let mut contents = Vec::new();
         let mut inline = 0;
+        let mut left = Left::Nothing;
         for (number, locator) in pending.changed.iter().enumerate() {
             if changes.len() >= MAX_CHANGES || inline > MAX_INLINE_TOTAL {
+                left = Left::Something;
                 break;
             }
             context.progress.at(Stage::Sending, number, Some(pending.changed.len()));
             let Some(bytes) = self.local(locator).await? else { continue };
-            let base = self.state.known.log.files().get(locator).copied();
+            let base = self.state.known.log.files().get(locator);
             let hash = ContentHash::of(&bytes);
             if base.is_some_and(|base| base.hash == hash) {
                 continue;
@@ -251,6 +288,7 @@ impl Replica {
             }
             let size = bytes.len() as u64;
             if !turns.is_on(locator, Some((hash, size))) {
+                left = Left::Something;
                 continue;
             }
             contents.push(bytes.clone());
@@ -282,10 +320,13 @@ impl Replica {
         }
         let room = MAX_CHANGES - changes.len();
         let deleted = pending.deleted.iter().filter(|locator| turns.is_on(locator, None)).take(room);
-        changes.extend(
-            deleted
-                .map(|locator| FileChange { locator: locator.clone(), what: What::Delete { before: None } }),
-        );
+        let told = changes.len();
+        let delete =
+            |locator: &Locator| FileChange { locator: locator.clone(), what: What::Delete { before: None } };
+        changes.extend(deleted.map(delete));
+        if changes.len() - told < pending.deleted.len() {
+            left = Left::Something;
+        }
         let packed = self.state.keep_all(&contents).await.map_err(Trouble::Local)?;
         let base = |change: &FileChange| {
             let after = change.what.after();
@@ -293,7 +334,7 @@ impl Replica {
             BaseLine { pack, ..BaseLine::new(change.locator.as_str(), after) }
         };
         let bases = changes.iter().map(base).collect();
-        Ok(turns.writer.map(|writer| (writer, changes, bases)))
+        Ok(turns.writer.map(|writer| Changes { writer, changes, bases, left }))
     }
 
     /// Returns why a content may not be sent; that the remote has the file does not let a new secret pass.

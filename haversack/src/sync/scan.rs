@@ -3,68 +3,114 @@
 use std::collections::BTreeMap;
 
 use futures_lite::StreamExt;
-use haversack_store::{Backend, ErrorKind, Info, Locator, Odd, Result as StoreResult};
+use haversack_store::{Backend, Bytes, ErrorKind, Fingerprint, Info, Locator, Odd, Result as StoreResult};
 use serde::{Deserialize, Serialize};
 
 use super::plan::Contents;
 use super::planted::{Planted, has};
+use crate::frame::Framed;
 use crate::ids::ContentHash;
+use crate::table::{Table, Writer};
+
+/// The format of the cache; the first was a list of JSON.
+pub(super) const VERSION: u32 = 2;
+
+/// How many bytes are written about a file: its fingerprint, and the hash of its content.
+const RECORD: usize = Fingerprint::BYTES + ContentHash::BYTES;
+
+/// What looking at a file again costs besides reading it, as bytes that could be written in that time.
+const LOOK_BYTES: u64 = 16 * 1024;
+
+/// The cache is written again when what is not in it costs more than this part of writing it.
+const WRITE_SHARE: u64 = 8;
 
 /// Which outside of a file had which content.
 ///
-/// An entry is believed only if the file had settled when it was made: a change within the same tick of the clock would not show.
+/// An entry is believed only if the file had settled when it was made: a change within the same tick of the clock would not show. So one that
+/// was not written again since a file changed does no harm: it is not the file's any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StatCache {
-    entries: BTreeMap<Locator, (String, ContentHash)>,
-    /// Whether it is not what was written any more.
-    is_changed: bool,
+    written: Table<RECORD>,
+    /// What is known about files of which something else was written.
+    moved: BTreeMap<Locator, Sight>,
 }
 
-/// An entry as it is written.
+/// What is known about a file of which something else was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sight {
+    /// It has this outside and content, and so many bytes.
+    Settled { record: [u8; RECORD], size_bytes: u64 },
+    /// It was touched a moment ago: it is read again.
+    Fresh,
+    /// It is not there.
+    Gone,
+}
+
+/// What must be known to read the cache.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct CacheLine {
-    at: String,
-    outside: String,
-    hash: ContentHash,
+pub(crate) struct Heading {
+    rows: usize,
 }
 
 impl StatCache {
     /// Returns how many files there were at the last look, as far as it is known.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        let gone = self.moved.values().filter(|sight| **sight == Sight::Gone).count();
+        let new = self.moved.iter().filter(|(locator, sight)| {
+            matches!(sight, Sight::Settled { .. }) && self.written.find(locator.as_str()).is_none()
+        });
+        self.written.len() - gone + new.count()
     }
 
     /// Forgets a file that we changed ourselves.
     pub(crate) fn forget(&mut self, at: &str) {
-        self.is_changed |= self.entries.remove(at).is_some();
+        match (self.written.find(at), Locator::parse(at)) {
+            (Some(_), Ok(locator)) => drop(self.moved.insert(locator, Sight::Fresh)),
+            (Some(_) | None, _) => drop(self.moved.remove(at)),
+        }
     }
 
-    /// Tells whether it is not what was written any more.
-    pub(crate) fn is_changed(&self) -> bool {
-        self.is_changed
+    /// Tells whether writing it costs less than what has to be looked at again without.
+    pub(crate) fn is_worth_writing(&self) -> bool {
+        let cost = |sight: &Sight| match sight {
+            Sight::Settled { size_bytes, .. } => LOOK_BYTES.saturating_add(*size_bytes),
+            Sight::Gone => LOOK_BYTES,
+            // It is read again with or without.
+            Sight::Fresh => 0,
+        };
+        let costs = self.moved.values().map(cost).fold(0, u64::saturating_add);
+        costs > self.written.bytes() as u64 / WRITE_SHARE
     }
 
-    /// Notes that it was written.
-    pub(crate) fn was_written(&mut self) {
-        self.is_changed = false;
-    }
-
-    /// Returns the cache that was written as `lines`; a line that makes no sense is left out.
-    pub(crate) fn read(lines: Vec<CacheLine>) -> StatCache {
-        let entries = lines
-            .into_iter()
-            .filter_map(|line| Some((Locator::parse(&line.at).ok()?, (line.outside, line.hash))));
-        StatCache { entries: entries.collect(), is_changed: false }
+    /// Returns the cache that was written; `None` if it is none.
+    pub(crate) fn read(framed: &Framed<Heading>) -> Option<StatCache> {
+        let is_known = framed.version == VERSION;
+        let written = Table::read(framed.contents.clone(), framed.heading.rows).filter(|_| is_known)?;
+        Some(StatCache { written, moved: BTreeMap::new() })
     }
 
     /// Returns the cache as it is written.
-    pub(crate) fn lines(&self) -> Vec<CacheLine> {
-        let line = |(locator, (outside, hash)): (&Locator, &(String, ContentHash))| CacheLine {
-            at: locator.to_string(),
-            outside: outside.clone(),
-            hash: *hash,
-        };
-        self.entries.iter().map(line).collect()
+    pub(crate) fn write(&self) -> (Heading, [Vec<u8>; 2]) {
+        let mut writer = Writer::default();
+        let mut written = self.written.iter().peekable();
+        for (locator, sight) in &self.moved {
+            while let Some((name, record)) = written.next_if(|(name, _)| *name < locator.as_str()) {
+                writer.add(name, record);
+            }
+            written.next_if(|(name, _)| *name == locator.as_str());
+            if let Sight::Settled { record, .. } = sight {
+                writer.add(locator.as_str(), record);
+            }
+        }
+        written.for_each(|(name, record)| writer.add(name, record));
+        (Heading { rows: writer.count() }, writer.into_parts())
+    }
+
+    /// Notes what was written.
+    pub(crate) fn was_written(&mut self, heading: &Heading, contents: Bytes) {
+        if let Some(written) = Table::read(contents, heading.rows) {
+            *self = StatCache { written, moved: BTreeMap::new() };
+        }
     }
 }
 
@@ -82,41 +128,155 @@ pub(crate) struct Found {
 pub(crate) async fn scan(files: &dyn Backend, cache: &mut StatCache) -> StoreResult<Found> {
     let mark = files.touch_mark().await?;
     let mut found = Found::default();
-    let mut entries = BTreeMap::new();
+    let mut contents = Vec::with_capacity(cache.written.len());
+    let mut moved = BTreeMap::new();
+    let mut written = cache.written.cursor();
+    let gone = |moved: &mut BTreeMap<Locator, Sight>, name: &str| {
+        moved.extend(Locator::parse(name).ok().map(|locator| (locator, Sight::Gone)));
+    };
     let mut pages = files.scan(&Locator::root(), None);
     while let Some(page) = pages.next().await {
         let page = page?;
         found.odd.extend(page.odd);
         for info in page.infos {
             let token = token(&info);
-            let hash = match cache.entries.get(&info.locator) {
-                Some((known, hash)) if *known == token => *hash,
-                _ => {
+            let at_writing = written.seek(info.locator.as_str(), |name| gone(&mut moved, name));
+            let known = match cache.moved.get(&info.locator) {
+                Some(Sight::Settled { record, .. }) => Some(record),
+                Some(Sight::Fresh | Sight::Gone) => None,
+                None => at_writing,
+            };
+            let hash = match known.map(|record| record.split_at(Fingerprint::BYTES)) {
+                Some((known, hash)) if *known == token => hash.try_into().map(ContentHash::from_bytes).ok(),
+                _ => None,
+            };
+            let hash = match hash {
+                Some(hash) => hash,
+                None => {
                     found.read += 1;
                     match files.read(&info.locator).await {
                         Ok(object) => ContentHash::of(&object.bytes),
-                        Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                        Err(error) if error.kind() == ErrorKind::NotFound => {
+                            if at_writing.is_some() {
+                                moved.insert(info.locator, Sight::Gone);
+                            }
+                            continue;
+                        }
                         Err(error) => return Err(error),
                     }
                 }
             };
             let is_settled = info.fingerprint.is_settled(&mark) || has(Planted::StaleStatTrusted);
             if info.version.is_some() || is_settled {
-                entries.insert(info.locator.clone(), (token, hash));
+                let mut record = [0; RECORD];
+                record[..Fingerprint::BYTES].copy_from_slice(&token);
+                record[Fingerprint::BYTES..].copy_from_slice(&hash.to_bytes());
+                if at_writing != Some(&record) {
+                    let sight = Sight::Settled { record, size_bytes: info.size_bytes };
+                    moved.insert(info.locator.clone(), sight);
+                }
+            } else if at_writing.is_some() {
+                moved.insert(info.locator.clone(), Sight::Fresh);
             }
-            found.contents.insert(info.locator, hash);
+            contents.push((info.locator, hash));
         }
     }
-    cache.is_changed |= cache.entries != entries;
-    cache.entries = entries;
+    written.rest().for_each(|name| gone(&mut moved, name));
+    cache.moved = moved;
+    found.contents = contents.into();
     Ok(found)
 }
 
-/// Returns what a file's outside is called: its version where the backend knows it, else its fingerprint.
-fn token(info: &Info) -> String {
-    match &info.version {
-        _ if has(Planted::SizeTellsContent) => info.size_bytes.to_string(),
-        Some(version) => version.to_string(),
-        None => info.fingerprint.to_string(),
+/// Returns what a file's outside is called: after its version where the backend knows it, else its fingerprint.
+fn token(info: &Info) -> [u8; Fingerprint::BYTES] {
+    let fingerprint = match &info.version {
+        _ if has(Planted::SizeTellsContent) => Fingerprint::new(&[info.size_bytes], 0),
+        Some(version) => Fingerprint::of_version(version),
+        None => info.fingerprint,
+    };
+    fingerprint.to_bytes()
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test may wait")]
+mod tests {
+    use haversack_store::{Condition, InMemory, block_on};
+
+    use super::*;
+
+    fn at(name: &str) -> Locator {
+        Locator::parse(name).expect("valid")
+    }
+
+    fn put(files: &InMemory, name: &str, text: &str) {
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        let _ = block_on(files.write(&at(name), bytes, Condition::Any)).expect("written");
+    }
+
+    /// Looks at all files, and returns how many were read.
+    fn look(files: &InMemory, cache: &mut StatCache) -> usize {
+        let found = block_on(scan(files, cache)).expect("looked at");
+        let all = block_on(scan(files, &mut StatCache::default())).expect("looked at");
+        assert_eq!(found.contents, all.contents);
+        found.read
+    }
+
+    /// Returns the cache as whoever starts anew reads it.
+    fn read_back(cache: &StatCache) -> StatCache {
+        let (heading, parts) = cache.write();
+        let framed = Framed { version: VERSION, heading, contents: parts.concat().into() };
+        StatCache::read(&framed).expect("a cache")
+    }
+
+    #[test]
+    fn only_what_changed_is_read_again() {
+        let files = InMemory::new();
+        for (name, text) in [("a", "1"), ("b", "2"), ("c", "3")] {
+            put(&files, name, text);
+        }
+        let mut cache = StatCache::default();
+        assert_eq!((look(&files, &mut cache), look(&files, &mut cache), cache.len()), (3, 0, 3));
+        assert!(cache.is_worth_writing());
+        let mut cache = read_back(&cache);
+        assert_eq!((look(&files, &mut cache), cache.len(), cache.is_worth_writing()), (0, 3, false));
+        put(&files, "b", "other");
+        put(&files, "d", "4");
+        block_on(files.delete(&at("a"), Condition::Any)).expect("gone");
+        // Whether it was written meanwhile or not.
+        let mut unwritten = cache.clone();
+        for cache in [&mut cache, &mut unwritten] {
+            assert_eq!((look(&files, cache), look(&files, cache), cache.len()), (2, 0, 3));
+        }
+        let mut cache = read_back(&cache);
+        assert_eq!((look(&files, &mut cache), cache.len(), cache.is_worth_writing()), (0, 3, false));
+        cache.forget("b");
+        cache.forget("nothing");
+        assert_eq!((look(&files, &mut cache), cache.len()), (1, 3));
+        block_on(files.delete(&at("b"), Condition::Any)).expect("gone");
+        block_on(files.delete(&at("c"), Condition::Any)).expect("gone");
+        block_on(files.delete(&at("d"), Condition::Any)).expect("gone");
+        assert_eq!((look(&files, &mut cache), cache.len()), (0, 0));
+        assert!(cache.is_worth_writing(), "that all of them are gone is not forgotten");
+    }
+
+    #[test]
+    fn a_large_cache_is_not_written_for_one_file() {
+        let files = InMemory::new();
+        (0..4_000).for_each(|number| put(&files, &format!("{number:04}"), "text"));
+        let mut cache = StatCache::default();
+        look(&files, &mut cache);
+        let mut cache = read_back(&cache);
+        put(&files, "0100", "other");
+        assert_eq!((look(&files, &mut cache), cache.is_worth_writing()), (1, false));
+        put(&files, "0200", &"a long text".repeat(10_000));
+        assert_eq!((look(&files, &mut cache), cache.is_worth_writing()), (1, true));
+    }
+
+    #[test]
+    fn a_cache_of_another_format_is_none() {
+        for (version, rows) in [(1, 0), (VERSION, 1), (VERSION, usize::MAX)] {
+            let framed = Framed { version, heading: Heading { rows }, contents: Bytes::new() };
+            assert_eq!(StatCache::read(&framed), None, "version {version}, {rows} rows");
+        }
     }
 }

@@ -32,7 +32,17 @@ impl Scope {
 
     /// Tells whether a file is in it.
     pub fn contains(&self, locator: &Locator) -> bool {
-        locator.is_within(&self.within) && !self.except.iter().any(|prefix| locator.is_within(prefix))
+        self.holds(locator.as_str())
+    }
+
+    /// Tells whether a file of this name is in it.
+    pub(crate) fn holds(&self, key: &str) -> bool {
+        self.within.holds(key) && !self.except.iter().any(|prefix| prefix.holds(key))
+    }
+
+    /// Tells whether everything is in it.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.within.is_root() && self.except.is_empty()
     }
 
     /// Tells whether a name is in it; one that no file can have is in none but the whole.

@@ -13,7 +13,7 @@
 //! - `upkeep` how far the log was folded when this replica last looked; losing it costs a request.
 //! - `stat-cache` which fingerprint had which content; losing it costs time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haversack_store::{
@@ -24,19 +24,24 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Bases, Elsewhere};
 use super::planted::{Planted, has};
-use super::scan::{CacheLine, StatCache};
+use super::scan::{self, StatCache};
+use super::snapshot::{self, Packed, Packs};
 use super::upkeep::Upkeep;
-use crate::frame;
+use crate::frame::{self, Framed};
 use crate::ids::{CommitId, ContentHash, Ids, Position, ReplicaId, StoreId};
 use crate::log::{self, Content, Place, StateMark, pack, unpack};
 
 /// The largest file of the state that is read.
 const MAX_STATE_BYTES: usize = 256 * 1024 * 1024;
 
-/// A journal that is longer than this is folded into a snapshot.
-const MAX_JOURNAL_BYTES: u64 = 1024 * 1024;
+/// A journal that is longer than this is folded into a snapshot, unless it is short beside the snapshot there is.
+const MAX_JOURNAL_BYTES: u64 = 64 * 1024;
 
-/// The format of everything here.
+/// A journal that is longer than this part of the snapshot is folded into another: so whoever moves all bases in many steps writes them
+/// down a few times, not with every step.
+const JOURNAL_SHARE: u64 = 4;
+
+/// The format of everything here but the snapshot and the stat cache.
 const VERSION: u32 = 1;
 
 /// Who a replica is.
@@ -49,7 +54,7 @@ pub(crate) struct Identity {
 }
 
 /// What a replica has read of the log, and what it agreed on with it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
     /// The store that the log belongs to, once it was met.
     pub(crate) store: Option<StoreId>,
@@ -66,17 +71,9 @@ pub(crate) struct Known {
     /// The checkpoint that this replica started from: it knows where the contents of files are that were not fetched yet.
     pub(crate) joined: Option<Position>,
     /// Which attempt at working files moved the bases last.
-    attempt: Option<String>,
+    pub(super) attempt: Option<String>,
     /// In which packs of the state contents are.
-    packed: HashMap<ContentHash, Packed>,
-}
-
-/// Where in a pack a content is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packed {
-    pack: ContentHash,
-    offset: u64,
-    size: u64,
+    pub(super) packed: Packs,
 }
 
 impl Known {
@@ -219,23 +216,13 @@ pub(crate) struct State {
     pub(crate) identity: Identity,
     pub(crate) known: Known,
     snapshot: u64,
+    snapshot_bytes: u64,
     journal_bytes: u64,
     /// Whether all that was read is known to be on the disk.
     is_durable: bool,
+    /// Whether the snapshot has an older format.
+    is_old: bool,
     recent_pack: Mutex<Option<(ContentHash, Bytes)>>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Snapshot {
-    number: u64,
-    store: Option<StoreId>,
-    head: Option<Head>,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    attempt: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    joined: Option<Position>,
-    mark: StateMark,
-    bases: Vec<BaseLine>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -259,8 +246,8 @@ impl State {
             let message = "it is not there after it was written";
             return Err(StoreError::new(ErrorKind::Internal, Operation::Read, &place("identity"), message));
         };
-        if journal == Journal::CutShort {
-            // The next line must not be written behind it.
+        // The next line must not be written behind one that was cut short; and a snapshot of an older format takes long to read.
+        if journal == Journal::CutShort || state.is_old {
             state.fold().await?;
         }
         Ok(state)
@@ -271,16 +258,25 @@ impl State {
         let Some((identity, _)) = read_frame::<Identity>(&*backend, "identity").await? else {
             return Ok(None);
         };
-        let known = Known::default();
-        let recent_pack = Mutex::new(None);
-        let (snapshot, journal_bytes, is_durable) = (0, 0, false);
-        let mut state = State { backend, identity, known, snapshot, journal_bytes, is_durable, recent_pack };
-        if let Some((snapshot, _)) = read_frame::<Snapshot>(&*state.backend, "snapshot").await? {
-            state.snapshot = snapshot.number;
-            let (store, head) = (snapshot.store, snapshot.head);
-            let (attempt, joined) = (snapshot.attempt, snapshot.joined);
-            state.known = Known { store, head, attempt, joined, ..Known::default() };
-            state.known.take(&snapshot.bases, snapshot.mark)?;
+        let mut state = State {
+            backend,
+            identity,
+            known: Known::default(),
+            snapshot: 0,
+            snapshot_bytes: 0,
+            journal_bytes: 0,
+            is_durable: false,
+            is_old: false,
+            recent_pack: Mutex::new(None),
+        };
+        if let Some(framed) =
+            read_version::<snapshot::Heading>(&*state.backend, "snapshot", snapshot::VERSION).await?
+        {
+            state.snapshot = framed.heading.number;
+            state.snapshot_bytes = framed.contents.len() as u64;
+            state.is_old = framed.version < snapshot::VERSION;
+            let known = snapshot::read(framed.heading, &framed.contents);
+            state.known = known.ok_or_else(|| damaged("bases", "one of them"))?;
         }
         let journal = state.replay().await?;
         Ok(Some((state, journal)))
@@ -340,7 +336,7 @@ impl State {
         self.journal_bytes += added;
         self.is_durable = true;
         self.known.advance(advance)?;
-        if self.journal_bytes > MAX_JOURNAL_BYTES {
+        if self.journal_bytes > MAX_JOURNAL_BYTES.max(self.snapshot_bytes / JOURNAL_SHARE) {
             self.fold().await?;
         }
         Ok(())
@@ -371,19 +367,16 @@ impl State {
     /// Writes a snapshot; what the journal said is in it.
     async fn fold(&mut self) -> StoreResult<()> {
         let old = self.journal();
-        let snapshot = Snapshot {
-            number: self.snapshot + 1,
-            store: self.known.store,
-            head: self.known.head.clone(),
-            attempt: self.known.attempt.clone(),
-            joined: self.known.joined,
-            mark: self.known.log.mark(),
-            bases: self.known.lines(),
-        };
+        let (heading, parts) = snapshot::write(&self.known, self.snapshot + 1);
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        let bytes = encode("snapshot", snapshot::VERSION, &heading, &parts)?;
         // If a snapshot got lost, a journal of that number may be left of it.
-        let new = place(&format!("journal-{}", snapshot.number));
+        let new = place(&format!("journal-{}", heading.number));
         self.backend.delete(&new, Condition::Any).await?;
-        write_frame(&*self.backend, "snapshot", &snapshot, &[]).await?;
+        let _ = self.backend.write(&place("snapshot"), bytes.clone(), Condition::Any).await?;
+        let length = parts.iter().map(|part| part.len()).sum::<usize>();
+        snapshot::settle(&mut self.known, &heading, &bytes.slice(bytes.len() - length..));
+        (self.snapshot_bytes, self.is_old) = (length as u64, false);
         self.snapshot += 1;
         self.journal_bytes = 0;
         self.is_durable = true;
@@ -470,15 +463,22 @@ impl State {
     ///
     /// One that cannot be read is as good as none: everything is looked at.
     pub(crate) async fn cache(&self) -> StoreResult<StatCache> {
-        match read_frame::<Vec<CacheLine>>(&*self.backend, "stat-cache").await {
-            Ok(found) => Ok(found.map(|(lines, _)| StatCache::read(lines)).unwrap_or_default()),
+        match read_version::<scan::Heading>(&*self.backend, "stat-cache", scan::VERSION).await {
+            Ok(Some(framed)) => Ok(StatCache::read(&framed).unwrap_or_default()),
+            Ok(None) => Ok(StatCache::default()),
             Err(error) if error.kind() == ErrorKind::Internal => Ok(StatCache::default()),
             Err(error) => Err(error),
         }
     }
 
-    pub(crate) async fn save_cache(&self, cache: &StatCache) -> StoreResult<()> {
-        write_frame(&*self.backend, "stat-cache", &cache.lines(), &[]).await
+    pub(crate) async fn save_cache(&self, cache: &mut StatCache) -> StoreResult<()> {
+        let (heading, parts) = cache.write();
+        let parts = [&parts[0][..], &parts[1][..]];
+        let bytes = encode("stat-cache", scan::VERSION, &heading, &parts)?;
+        let _ = self.backend.write(&place("stat-cache"), bytes.clone(), Condition::Any).await?;
+        let length = parts.iter().map(|part| part.len()).sum::<usize>();
+        cache.was_written(&heading, bytes.slice(bytes.len() - length..));
+        Ok(())
     }
 
     /// Removes contents that no base names; only while nothing is being published or applied.
@@ -526,7 +526,7 @@ impl State {
             }
         }
         let is_sparse = |hash: &&ContentHash| {
-            self.known.packed.get(*hash).is_some_and(|packed| sparse.contains(&packed.pack))
+            self.known.packed.get(hash).is_some_and(|packed| sparse.contains(&packed.pack))
         };
         let mut contents = Vec::new();
         for hash in named.iter().filter(is_sparse) {
@@ -540,7 +540,7 @@ impl State {
             let hash = ContentHash::of(content);
             if let Some((pack, offset)) = places.get(&hash) {
                 let packed = Packed { pack: *pack, offset: *offset, size: content.len() as u64 };
-                self.known.packed.insert(hash, packed);
+                self.known.packed.extend([(hash, packed)]);
             }
         }
         self.fold().await
@@ -630,7 +630,7 @@ impl Known {
     }
 
     /// Moves bases; the mark tells whether they are what was written down.
-    fn take(&mut self, bases: &[BaseLine], mark: StateMark) -> StoreResult<()> {
+    pub(super) fn take(&mut self, bases: &[BaseLine], mark: StateMark) -> StoreResult<()> {
         for line in bases {
             self.log.set(&line.at, line.content());
             // An odd name must not be taken for the file that it resembles.
@@ -656,12 +656,16 @@ impl Known {
         if self.log.mark() == mark { Ok(()) } else { Err(damaged("bases", "one of them")) }
     }
 
-    fn lines(&self) -> Vec<BaseLine> {
-        let files = self.log.files().iter().map(|(locator, content)| BaseLine {
-            elsewhere: self.elsewhere.get(locator).copied(),
-            foreign: self.foreign.get(locator).copied(),
-            pack: self.packed.get(&content.hash).map(|packed| (packed.pack, packed.offset)),
-            ..BaseLine::new(locator.as_str(), Some(*content))
+    /// Returns what there is to say about bases besides what they hold, where that is and why they are not here.
+    pub(super) fn unusual_lines(&self) -> Vec<BaseLine> {
+        let files = self.foreign.iter().filter_map(|(locator, foreign)| {
+            let content = self.log.files().get(locator)?;
+            Some(BaseLine {
+                elsewhere: self.elsewhere.get(locator).copied(),
+                foreign: Some(*foreign),
+                pack: self.packed.get(&content.hash).map(|packed| (packed.pack, packed.offset)),
+                ..BaseLine::new(locator.as_str(), Some(content))
+            })
         });
         let odd = self.log.odd().iter().map(|(key, content)| BaseLine::new(key, Some(*content)));
         let before = self.before.iter().map(|(locator, before)| BaseLine {
@@ -729,13 +733,22 @@ async fn read_frame<T: serde::de::DeserializeOwned>(
     backend: &dyn Backend,
     name: &str,
 ) -> StoreResult<Option<(T, Bytes)>> {
+    let framed = read_version::<T>(backend, name, VERSION).await?;
+    Ok(framed.map(|framed| (framed.heading, framed.contents)))
+}
+
+async fn read_version<T: serde::de::DeserializeOwned>(
+    backend: &dyn Backend,
+    name: &str,
+    newest_version: u32,
+) -> StoreResult<Option<Framed<T>>> {
     let object = match backend.read(&place(name)).await {
         Ok(object) => object,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    match frame::decode::<T>(name, VERSION, &object.bytes, MAX_STATE_BYTES) {
-        Ok(framed) => Ok(Some((framed.heading, framed.contents))),
+    match frame::decode::<T>(name, newest_version, &object.bytes, MAX_STATE_BYTES) {
+        Ok(framed) => Ok(Some(framed)),
         Err(error) if error.is_newer() => {
             let (place, message) =
                 (format!("the state's {name}"), "update Haversack, or move the state away");
@@ -751,9 +764,13 @@ async fn write_frame(
     heading: &impl Serialize,
     contents: &[&[u8]],
 ) -> StoreResult<()> {
-    let bytes = frame::encode(name, VERSION, heading, contents, MAX_STATE_BYTES)
-        .map_err(|error| damaged(name, "what would be written").with_source(error))?;
+    let bytes = encode(name, VERSION, heading, contents)?;
     backend.write(&place(name), bytes, Condition::Any).await.map(drop)
+}
+
+fn encode(name: &str, version: u32, heading: &impl Serialize, contents: &[&[u8]]) -> StoreResult<Bytes> {
+    frame::encode(name, version, heading, contents, MAX_STATE_BYTES)
+        .map_err(|error| damaged(name, "what would be written").with_source(error))
 }
 
 #[cfg(test)]

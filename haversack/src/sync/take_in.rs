@@ -9,6 +9,7 @@ use super::fetch::Taken;
 use super::plan::{self, Elsewhere, Reach, Step, Theirs, Winner};
 use super::planted::{Planted, has};
 use super::progress::Progress;
+use super::scan::Found;
 use super::state::{Advance, Applying, BaseLine, Head, Move};
 use super::{Context, Deletions, Replica, Report, Trouble};
 use crate::frame::shown;
@@ -61,25 +62,36 @@ impl Work {
     }
 }
 
+/// What taking in came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Taking {
+    /// There was nothing.
+    Nothing,
+    /// Files of theirs came or went, and nothing of ours came into them.
+    Plain,
+    /// Something of ours and something of theirs met.
+    Mixed,
+}
+
 impl Replica {
-    /// Takes in commits until there are no more; returns whether there were any.
+    /// Takes in commits until there are no more, first among the files as they were seen.
     pub(super) async fn take_in(
         &mut self,
         context: Context<'_>,
         store: StoreId,
+        mut seen: Option<Found>,
         report: &mut Report,
-    ) -> Result<bool, Trouble> {
-        let mut any = false;
+    ) -> Result<Taking, Trouble> {
+        let mut any = Taking::Nothing;
         while context.patience.has_time() {
             let (taken, reach) = self.read_log(context, store).await?;
             if taken.is_empty() {
                 return Ok(any);
             }
             let brought = self.fold(context, &taken, reach).await?;
-            self.take_in_some(context, store, brought, report).await?;
+            any = any.max(self.take_in_some(context, store, brought, seen.take(), report).await?);
             report.taken += taken.len();
             self.note_recent(taken.into_iter().map(|taken| (taken.head.position, taken.bytes)));
-            any = true;
             if reach == Reach::End {
                 return Ok(any);
             }
@@ -174,9 +186,14 @@ impl Replica {
         context: Context<'_>,
         store: StoreId,
         brought: Brought,
+        seen: Option<Found>,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
-        let (found, _, _) = self.look_for_changes(context).await?;
+    ) -> Result<Taking, Trouble> {
+        let found = match seen {
+            // Whoever changes a file meanwhile is met when it is replaced.
+            Some(seen) => seen,
+            None => self.look_for_changes(context).await?.0,
+        };
         let bases = self.state.known.bases();
         // A name that was good before and is odd now is only written down.
         let touched = || brought.touched.iter().filter(|at| !brought.log.odd().contains_key(at.as_str()));
@@ -192,6 +209,10 @@ impl Replica {
             })
             .collect();
         let steps = plan::take_in(bases, &found.contents, &theirs, brought.reach);
+        let is_plain =
+            |step: &Step| matches!(step, Step::Take { .. } | Step::Remove { .. } | Step::Agree { .. });
+        let mut taking = if steps.iter().all(is_plain) { Taking::Plain } else { Taking::Mixed };
+        let edits_won = report.edits_won.len();
         let packed = self.keep_brought(&brought).await?;
         let mut work = Work::default();
         for step in &steps {
@@ -203,7 +224,7 @@ impl Replica {
         let odd = brought.odd.keys().filter(|key| !brought.log.files().contains_key(key.as_str()));
         let keys = touched().map(Locator::as_str).chain(odd.map(String::as_str));
         let bases = keys.map(|key| {
-            let content = brought.log.files().get(key).or_else(|| brought.log.odd().get(key)).copied();
+            let content = brought.log.files().get(key).or_else(|| brought.log.odd().get(key).copied());
             // A twin has a good name, and would be missed here.
             let is_odd = brought.log.odd().contains_key(key);
             let elsewhere = match work.elsewhere.get(key) {
@@ -229,7 +250,11 @@ impl Replica {
         };
         self.carry_out(context, work, advance, report).await?;
         report.odd.extend(brought.odd.into_iter().map(|(key, why)| (shown(&key), why)));
-        Ok(())
+        // Somebody changed a file that was to go.
+        if report.edits_won.len() > edits_won {
+            taking = Taking::Mixed;
+        }
+        Ok(taking)
     }
 
     /// Keeps the contents of the new bases, before any base moves.
@@ -242,9 +267,9 @@ impl Replica {
         }
         let mut contents = Vec::new();
         for locator in brought.touched.iter().filter(|locator| self.scope.contains(locator)) {
-            let now = brought.log.files().get(locator).map(|content| &content.hash);
+            let now = brought.log.files().get(locator).map(|content| content.hash);
             match (now, brought.last.get(locator)) {
-                (Some(now), _) => contents.extend(brought.contents.get(now).cloned()),
+                (Some(now), _) => contents.extend(brought.contents.get(&now).cloned()),
                 (None, Some(last)) => {
                     if let Some(bytes) = brought.contents.get(last) {
                         self.state.keep(bytes).await.map_err(Trouble::Local)?;

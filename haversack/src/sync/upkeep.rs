@@ -122,7 +122,7 @@ impl Replica {
         }
         let files = state.files().iter().map(|(locator, content)| {
             let place = places.get(&content.hash).cloned().unwrap_or(Place::Inline(Bytes::new()));
-            (locator.clone(), FileState { hash: content.hash, size: content.size, place })
+            (locator, FileState { hash: content.hash, size: content.size, place })
         });
         let checkpoint = Checkpoint {
             store,

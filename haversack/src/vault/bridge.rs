@@ -366,7 +366,7 @@ impl Bridge {
         let mut inline = 0;
         for locator in files {
             let made = self.made(&locator, &with).await?;
-            let now = tail.files.files().get(&locator).copied();
+            let now = tail.files.files().get(&locator);
             let what = match made {
                 Made::Nothing { before } => match now {
                     Some(now) => Some(self.gone(now, before).await?),

@@ -20,6 +20,7 @@ mod history;
 mod hostile;
 mod lab;
 mod mirror;
+mod older_state;
 mod scope;
 
 struct Counting(AtomicU64);

@@ -38,14 +38,11 @@ fn only_the_first_commit_has_nothing_before_it() {
 #[test]
 fn a_log_is_folded_into_a_state() {
     let (_, _, state) = two_commits();
-    let names: Vec<&str> = state.files().keys().map(|locator| locator.as_str()).collect();
+    let names: Vec<String> = state.files().keys().map(|locator| locator.to_string()).collect();
     assert_eq!(names, ["MEMORY.md", "images/é.png", "log.jsonl"]);
     let log = state.files().get("log.jsonl").expect("there");
     assert_eq!((log.hash, log.size), (ContentHash::of(b"{\"n\":1}\n{\"n\":2}\n"), 16));
-    assert_eq!(
-        state.mark(),
-        mark_of(state.files().iter().map(|(locator, content)| (locator, &content.hash)))
-    );
+    assert_eq!(state.mark(), mark_of(state.files().iter().map(|(locator, content)| (locator, content.hash))));
     assert!(state.odd().is_empty());
 }
 

@@ -121,9 +121,9 @@ pub(super) fn checkpoint() -> Checkpoint {
 }
 
 /// Returns the mark of these files, added up anew.
-pub(super) fn mark_of<'a>(files: impl IntoIterator<Item = (&'a Locator, &'a ContentHash)>) -> StateMark {
+pub(super) fn mark_of(files: impl IntoIterator<Item = (Locator, ContentHash)>) -> StateMark {
     files.into_iter().fold(StateMark::empty(), |mut mark, (locator, hash)| {
-        mark.add(locator, hash);
+        mark.add(&locator, &hash);
         mark
     })
 }

@@ -120,7 +120,7 @@ fn a_renaming_by_case_is_no_pair_of_twins() {
         assert_eq!(read, renaming);
         let mut state = state.clone();
         state.apply(&read).expect("fits");
-        assert_eq!(state.files().keys().collect::<Vec<_>>(), [&at("README.md")]);
+        assert_eq!(state.files().keys().collect::<Vec<_>>(), [at("README.md")]);
     }
 }
 
