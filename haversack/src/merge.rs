@@ -47,6 +47,7 @@ mod pieces;
 mod sections;
 mod state;
 mod style;
+mod texts;
 mod tree;
 mod yaml;
 
@@ -255,7 +256,7 @@ fn data(rule: Rule, base: Option<&[u8]>, first: Side<'_>, second: Side<'_>) -> O
         _ => {
             let yamls = texts.map(yaml::read).collect::<Option<Vec<_>>>()?;
             let has_rule = yamls.iter().any(|yaml| yaml.has_rule);
-            let trees: Vec<tree::Tree> = yamls.into_iter().map(|yaml| yaml.tree).collect();
+            let trees: Vec<tree::Tree<'_>> = yamls.into_iter().map(|yaml| yaml.tree).collect();
             let grown = grown(&trees)?;
             (yaml::write(&yaml::Yaml { tree: grown.tree, has_rule }), grown.lost)
         }
@@ -265,7 +266,7 @@ fn data(rule: Rule, base: Option<&[u8]>, first: Side<'_>, second: Side<'_>) -> O
 }
 
 /// Merges trees: the base, if there is one, and both sides.
-fn grown(trees: &[tree::Tree]) -> Option<tree::Grown> {
+fn grown<'a>(trees: &[tree::Tree<'a>]) -> Option<tree::Grown<'a>> {
     match trees {
         [base, first, second] => Some(tree::merge(Some(base), [first, second])),
         [first, second] => Some(tree::merge(None, [first, second])),

@@ -41,6 +41,12 @@ pub(crate) fn mcp(options: &[&str]) -> Result<(), String> {
     step("bench mcp", &mut command)
 }
 
+/// Runs the benchmark of merges; its table goes to stdout.
+pub(crate) fn merge(options: &[&str]) -> Result<(), String> {
+    let arguments = ["bench", "--quiet", "--package", "haversack", "--bench", "merge", "--"];
+    step("bench merge", cargo(&arguments).args(options))
+}
+
 /// Runs the benchmark of looking for secrets; its tables go to stdout.
 pub(crate) fn secrets(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "secrets", "--"];

@@ -4,9 +4,9 @@
 //! wrote one behind it, theirs would add up. In the texts of memories they are left out of the merge and put back afterwards, as many as
 //! a side has between the same two lines; between lines that were no neighbours, one if either was the end of a paragraph.
 
-use std::collections::{HashMap, HashSet};
-
 use super::note;
+use super::numbers::NumberMap;
+use super::texts::TextMap;
 
 /// Returns a text without its blank lines.
 pub(super) fn left_out(text: &str) -> String {
@@ -15,65 +15,103 @@ pub(super) fn left_out(text: &str) -> String {
 
 /// Puts blank lines back into a merged text that has none.
 pub(super) fn put_back(merged: &str, base: &str, sides: [&str; 2]) -> String {
-    let [base, first, second] = [base, sides[0], sides[1]].map(Gaps::of);
+    let mut lines = Lines::default();
+    let [base, first, second] = [base, sides[0], sides[1]].map(|text| Gaps::of(text, &mut lines));
     let mut text = String::with_capacity(merged.len() + merged.len() / 8);
-    let mut above = "";
+    let mut above = ("", NOTHING);
     for line in merged.split_inclusive('\n').chain([""]) {
         let content = line.trim_end();
-        let pair = (above, content);
+        let number = lines.number(content);
+        let pair = (above.1, number);
         let gap = match (first.between.get(&pair), second.between.get(&pair)) {
             (Some(one), Some(other)) if base.between.get(&pair) == Some(one) => *other,
             (Some(one), Some(other)) if base.between.get(&pair) == Some(other) => *one,
             (Some(one), Some(other)) => *one.max(other),
             (Some(gap), None) | (None, Some(gap)) => *gap,
-            (None, None) if line.is_empty() || above.is_empty() => 0,
+            (None, None) if line.is_empty() || above.0.is_empty() => 0,
             // A note belongs to what is above and below.
-            (None, None) if [above, content].iter().any(|line| note::read(line).is_some()) => 0,
+            (None, None) if [above.0, content].iter().any(|line| note::read(line).is_some()) => 0,
             (None, None) => {
-                let parts = |side: &Gaps<'_>| side.ends.contains(above) || side.starts.contains(content);
+                let parts = |side: &Gaps| side.is_end(above.1) || side.is_start(number);
                 usize::from(parts(&first) || parts(&second))
             }
         };
         text.extend(std::iter::repeat_n('\n', gap));
         text.push_str(line);
-        above = content;
+        above = (content, number);
     }
     text
 }
 
-/// Where the blank lines of a text are.
-struct Gaps<'a> {
-    /// How many are between two lines that are neighbours without them; nothing is above the first and below the last.
-    between: HashMap<(&'a str, &'a str), usize>,
-    /// The lines that end a paragraph.
-    ends: HashSet<&'a str>,
-    /// The lines that begin one.
-    starts: HashSet<&'a str>,
+/// What is above the first line, and below the last.
+const NOTHING: u32 = 0;
+
+/// The lines of some texts, numbered.
+struct Lines<'a> {
+    numbers: TextMap<&'a str, u32>,
 }
 
-impl<'a> Gaps<'a> {
-    fn of(text: &'a str) -> Gaps<'a> {
-        let mut gaps = Gaps { between: HashMap::new(), ends: HashSet::new(), starts: HashSet::new() };
-        let (mut above, mut gap) = ("", 0);
+impl Default for Lines<'_> {
+    fn default() -> Self {
+        let mut numbers = TextMap::default();
+        numbers.insert("", NOTHING);
+        Lines { numbers }
+    }
+}
+
+impl<'a> Lines<'a> {
+    fn number(&mut self, line: &'a str) -> u32 {
+        let next =
+            u32::try_from(self.numbers.len()).expect("a file has fewer than four thousand million lines");
+        *self.numbers.entry(line).or_insert(next)
+    }
+}
+
+/// Where the blank lines of a text are.
+#[derive(Default)]
+struct Gaps {
+    /// How many are between two lines that are neighbours without them; nothing is above the first and below the last.
+    between: NumberMap<(u32, u32), usize>,
+    /// Which lines end a paragraph, and which begin one.
+    parts: Vec<(bool, bool)>,
+}
+
+impl Gaps {
+    fn of<'a>(text: &'a str, lines: &mut Lines<'a>) -> Gaps {
+        let mut gaps = Gaps::default();
+        let (mut above, mut gap) = (NOTHING, 0);
         for line in text.lines().map(str::trim_end) {
             if line.is_empty() {
                 gap += 1;
                 continue;
             }
-            gaps.add(above, gap, line);
-            (above, gap) = (line, 0);
+            let number = lines.number(line);
+            gaps.add(above, gap, number);
+            (above, gap) = (number, 0);
         }
-        gaps.add(above, gap, "");
+        gaps.add(above, gap, NOTHING);
         gaps
     }
 
-    fn add(&mut self, above: &'a str, gap: usize, below: &'a str) {
+    fn add(&mut self, above: u32, gap: usize, below: u32) {
         let widest = self.between.entry((above, below)).or_default();
         *widest = gap.max(*widest);
         if gap > 0 {
-            self.ends.insert(above);
-            self.starts.insert(below);
+            let most = above.max(below) as usize + 1;
+            if self.parts.len() < most {
+                self.parts.resize(most, (false, false));
+            }
+            self.parts[above as usize].0 = true;
+            self.parts[below as usize].1 = true;
         }
+    }
+
+    fn is_end(&self, line: u32) -> bool {
+        self.parts.get(line as usize).is_some_and(|(is_end, _)| *is_end)
+    }
+
+    fn is_start(&self, line: u32) -> bool {
+        self.parts.get(line as usize).is_some_and(|(_, is_start)| *is_start)
     }
 }
 

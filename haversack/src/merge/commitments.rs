@@ -5,6 +5,8 @@
 //! checkbox, a date, its text, a mark at the end. What was delivered on one device is delivered; if both reworded it, both
 //! texts stay.
 
+use std::borrow::Cow;
+
 use super::note::{self, About, Mark};
 use super::outline::{self, Newest, Shape};
 use super::pieces::Cut;
@@ -16,10 +18,9 @@ pub(super) fn merge(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome>
     let join = |base: Option<&str>, first: &str, second: &str| {
         joined(base, Part { text: first, ..sides[0] }, Part { text: second, ..sides[1] })
     };
-    let identity = |item: &str| id(item).or_else(|| items::words(item));
     let shape = Shape {
         cut: Cut::Blocks,
-        identity,
+        identity: |item| id(item).or_else(|| items::words(item)),
         section: heading,
         rank: items::settled,
         newest: Newest::First,
@@ -130,15 +131,15 @@ fn chosen<'a>(base: Option<&str>, first: Parts<'a>, second: Parts<'a>, devices: 
 }
 
 /// Returns the id of a commitment.
-fn id(item: &str) -> Option<String> {
+fn id(item: &str) -> Option<Cow<'_, str>> {
     let line = item.lines().next()?;
     if let Some((_, id)) = line.trim_end().rsplit_once(" ^") {
-        return is_id(id).then(|| id.to_owned());
+        return is_id(id).then_some(Cow::Borrowed(id));
     }
     let rest = items::without_checkbox(items::without_bullet(line)).1;
     let word = rest.split_whitespace().next()?;
     let id = word.trim_end_matches(':').trim_matches(['[', ']', '(', ')']);
-    is_id(id).then(|| id.to_owned())
+    is_id(id).then_some(Cow::Borrowed(id))
 }
 
 /// Tells whether a word is letters, a dash, and letters or digits with a digit among them.

@@ -69,19 +69,19 @@ pub(super) fn merge(
     let in_place = |place: u32| {
         let ids = |input: &[Element<Line<'_>>]| -> Vec<u32> {
             let stays = |element: &&Element<Line<'_>>| {
-                element.place == place && kept.get(&element.id).is_some_and(|kept| kept.place == place)
+                element.place == place && kept.get(element.id).is_some_and(|kept| kept.place == place)
             };
             input.iter().filter(stays).map(|element| element.id).collect()
         };
-        let compare = |one: u32, other: u32| kept[&one].value.cmp(&kept[&other].value);
+        let compare = |one: u32, other: u32| kept[one].value.cmp(&kept[other].value);
         order(&ids(&base), [&ids(&first), &ids(&second)], &compare)
     };
     let mut text = String::new();
     let below: String =
-        in_place(BELOW).iter().map(|id| kept[id].value.indented(indent.unwrap_or(2))).collect();
+        in_place(BELOW).iter().map(|id| kept[*id].value.indented(indent.unwrap_or(2))).collect();
     let mut is_below_written = below.is_empty();
     for id in in_place(TOP) {
-        let line = &kept[&id].value;
+        let line = &kept[id].value;
         if line.is_header {
             if !below.is_empty() {
                 text.push_str(&line.indented(0));
@@ -159,7 +159,12 @@ impl<'a> Lines<'a> {
     }
 
     fn add(&mut self, line: Line<'a>, place: u32) {
-        self.found.push(Found { identity: line.name.clone(), text: line.raw.clone(), place, value: line });
+        self.found.push(Found {
+            identity: line.name.clone().map(Cow::Owned),
+            text: line.raw.clone(),
+            place,
+            value: line,
+        });
     }
 }
 
@@ -227,9 +232,11 @@ impl<'a> Judge<Line<'a>> for Choosing<'_> {
     /// Time does not go back, whoever wrote what.
     fn regardless(&self, first: &Line<'a>, second: &Line<'a>) -> Option<Line<'a>> {
         let is_time = first.name.as_deref().is_some_and(is_time);
-        let newest =
-            moment::compare(&first.plain(), &second.plain()).then_with(|| first.raw.cmp(&second.raw));
-        is_time.then(|| if newest.is_lt() { second.clone() } else { first.clone() })
+        is_time.then(|| {
+            let newest =
+                moment::compare(&first.plain(), &second.plain()).then_with(|| first.raw.cmp(&second.raw));
+            if newest.is_lt() { second.clone() } else { first.clone() }
+        })
     }
 
     fn both(&mut self, base: Option<&Line<'a>>, first: &Line<'a>, second: &Line<'a>) -> Line<'a> {
@@ -268,10 +275,11 @@ fn joined_lists<'a>(base: Option<&Line<'a>>, first: &Line<'a>, second: &Line<'a>
         let spelling = spellings.entry(plain).or_insert(raw);
         *spelling = raw.as_str().min(spelling);
     }
-    let plain = |items: &[ListItem]| -> Vec<String> { items.iter().map(|item| item.plain.clone()).collect() };
-    let all = three_way_set(&plain(&base_items), [&plain(&first_items), &plain(&second_items)]);
+    let [base_plain, first_plain, second_plain] = [&base_items, &first_items, &second_items]
+        .map(|items| items.iter().map(|item| item.plain.as_str()).collect::<Vec<_>>());
+    let all = three_way_set(&base_plain, [&first_plain, &second_plain]);
     let name = first.name.clone().unwrap_or_default();
-    let raws: Vec<&str> = all.iter().map(|item| spellings[item.as_str()]).collect();
+    let raws: Vec<&str> = all.iter().map(|item| spellings[item]).collect();
     let is_in_brackets = |line: &Line<'_>| line.after_colon().trim_start().starts_with('[');
     let raw = match is_in_brackets(first) && is_in_brackets(second) {
         true => format!("{name}: [{}]", raws.join(", ")),

@@ -3,6 +3,8 @@
 //! An entry of the index is known by what it links to, a callback by its title, anything else by its words. An item that went below
 //! another heading has moved, and one that was reworded where its title stands is the same; both can happen on different devices.
 
+use std::borrow::Cow;
+
 use super::outline::{self, Newest, Shape, join_items};
 use super::pieces::{Class, Cut, Pieces};
 use super::sections::heading;
@@ -15,8 +17,7 @@ pub(super) fn index(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome>
 
 /// Merges two lists of callbacks; what is in use somewhere is in use.
 pub(super) fn callbacks(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome> {
-    let identity = |item: &str| title(item).or_else(|| words(item));
-    merge(base, sides, identity, heading, |heading| u8::from(heading.to_lowercase().contains("active")))
+    merge(base, sides, title_or_words, heading, |heading| u8::from(heading.to_lowercase().contains("active")))
 }
 
 /// Merges two lists of what is to be raised; what was raised somewhere was raised.
@@ -26,16 +27,15 @@ pub(super) fn carry_forward(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<
 
 /// Merges two summaries of a day, and counts again what is below each heading.
 pub(super) fn summary(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome> {
-    let section = |line: &str| heading(counted(line).map_or(line, |(name, _)| name));
-    let merged = merge(base, sides, words, section, settled)?;
+    let merged = merge(base, sides, words, uncounted, settled)?;
     Some(Outcome { text: recounted(&merged.text), ..merged })
 }
 
 fn merge(
     base: Option<&str>,
     sides: [Part<'_>; 2],
-    identity: fn(&str) -> Option<String>,
-    section: fn(&str) -> String,
+    identity: fn(&str) -> Option<Cow<'_, str>>,
+    section: fn(&str) -> Cow<'_, str>,
     rank: fn(&str) -> u8,
 ) -> Option<Outcome> {
     let join = |base: Option<&str>, first: &str, second: &str| {
@@ -56,7 +56,7 @@ pub(super) fn settled(heading: &str) -> u8 {
 }
 
 /// Returns what an entry links to.
-fn link_target(item: &str) -> Option<String> {
+fn link_target(item: &str) -> Option<Cow<'_, str>> {
     let line = item.lines().next()?;
     let target = match (line.find("]("), line.find("[[")) {
         (Some(at), wiki) if wiki.is_none_or(|wiki| at < wiki) => line[at + 2..].split(')').next()?,
@@ -66,18 +66,22 @@ fn link_target(item: &str) -> Option<String> {
     let target = target.trim().trim_matches(['<', '>']);
     let target = target.split(" \"").next().unwrap_or(target);
     let target = target.strip_prefix("./").unwrap_or(target);
-    (!target.is_empty()).then(|| target.to_owned())
+    (!target.is_empty()).then_some(Cow::Borrowed(target))
 }
 
 /// Returns the title of an item: what is bold at its start.
-fn title(item: &str) -> Option<String> {
+fn title(item: &str) -> Option<Cow<'_, str>> {
     let rest = without_bullet(item.lines().next()?).strip_prefix("**")?;
     let title = rest[..rest.find("**")?].trim().trim_end_matches(':').to_lowercase();
-    (!title.is_empty()).then_some(title)
+    (!title.is_empty()).then_some(Cow::Owned(title))
+}
+
+fn title_or_words(item: &str) -> Option<Cow<'_, str>> {
+    title(item).or_else(|| words(item))
 }
 
 /// Returns the words of an item, without what changes when it is settled: marks, dates, remarks in brackets at the end.
-pub(super) fn words(item: &str) -> Option<String> {
+pub(super) fn words(item: &str) -> Option<Cow<'_, str>> {
     let line = without_checkbox(without_bullet(item.lines().next()?)).1;
     let mut text = without_date(line).1.trim();
     loop {
@@ -107,7 +111,7 @@ pub(super) fn words(item: &str) -> Option<String> {
         }
     }
     words.truncate(words.trim_end().len());
-    (!words.is_empty()).then_some(words)
+    (!words.is_empty()).then_some(Cow::Owned(words))
 }
 
 /// Returns an item behind its bullet or number.
@@ -139,6 +143,11 @@ fn counted(line: &str) -> Option<(&str, &str)> {
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then(|| (&inner[..open], number))
 }
 
+/// Returns what a heading is known by whose number changes.
+fn uncounted(line: &str) -> Cow<'_, str> {
+    heading(counted(line).map_or(line, |(name, _)| name))
+}
+
 /// Writes into each heading with a number how many items are below it.
 fn recounted(text: &str) -> String {
     let Some(Pieces { pieces, .. }) = Pieces::of(text, Cut::Blocks) else { return text.to_owned() };
@@ -163,7 +172,7 @@ mod tests {
 
     #[test]
     fn items_are_known_by_what_they_are_about() {
-        let target = |item: &str| link_target(item);
+        let target = link_target;
         assert_eq!(target("- [Lamp](lamp.md) — turns").as_deref(), Some("lamp.md"));
         assert_eq!(target("- [Lamp](./lamp.md \"Lamp\")").as_deref(), Some("lamp.md"));
         assert_eq!(target("- [[lamp|Lamp]] and [x](y)").as_deref(), Some("lamp"));

@@ -1,5 +1,8 @@
 //! JSON, read and written: keys in order, two spaces, one newline at the end, numbers as they were.
 
+use std::borrow::Cow;
+use std::rc::Rc;
+
 use serde::de::IgnoredAny;
 
 use super::tree::{List, Tree};
@@ -8,7 +11,7 @@ use super::tree::{List, Tree};
 const MAX_DEPTH: usize = 100;
 
 /// Reads JSON; `None` if it is none, or says something twice.
-pub(super) fn read(text: &str) -> Option<Tree> {
+pub(super) fn read(text: &str) -> Option<Tree<'_>> {
     // Checked first: below here everything is where it belongs.
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     Reader { rest: text, depth: 0 }.value()
@@ -20,7 +23,7 @@ pub(super) fn is_json(text: &str) -> bool {
 }
 
 /// Writes JSON in the one form that it has here.
-pub(super) fn write(tree: &Tree) -> String {
+pub(super) fn write(tree: &Tree<'_>) -> String {
     let mut text = String::new();
     write_value(tree, 0, &mut text);
     text.push('\n');
@@ -33,7 +36,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn value(&mut self) -> Option<Tree> {
+    fn value(&mut self) -> Option<Tree<'a>> {
         self.rest = self.rest.trim_start();
         match self.rest.as_bytes().first()? {
             b'{' | b'[' if self.depth == MAX_DEPTH => None,
@@ -46,12 +49,12 @@ impl<'a> Reader<'a> {
             b'"' => self.string().map(Tree::Leaf),
             _ => {
                 let end = self.rest.find(|c: char| matches!(c, ',' | ']' | '}') || c.is_whitespace());
-                Some(Tree::Leaf(self.take(end.unwrap_or(self.rest.len())).to_owned()))
+                Some(Tree::Leaf(Cow::Borrowed(self.take(end.unwrap_or(self.rest.len())))))
             }
         }
     }
 
-    fn map(&mut self) -> Option<Tree> {
+    fn map(&mut self) -> Option<Tree<'a>> {
         let mut map = Vec::new();
         self.take(1);
         while !self.ends_with('}')? {
@@ -61,16 +64,16 @@ impl<'a> Reader<'a> {
         }
         map.sort_by(|(one, _), (other, _)| one.cmp(other));
         let is_twice = map.windows(2).any(|pair| pair[0].0 == pair[1].0);
-        (!is_twice).then_some(Tree::Map(map))
+        (!is_twice).then(|| Tree::Map(Rc::new(map)))
     }
 
-    fn list(&mut self) -> Option<Tree> {
+    fn list(&mut self) -> Option<Tree<'a>> {
         let mut members = Vec::new();
         self.take(1);
         while !self.ends_with(']')? {
             members.push(self.value()?);
         }
-        Some(Tree::List(List { members, is_inline: false }))
+        Some(Tree::List(Rc::new(List { members, is_inline: false })))
     }
 
     /// Takes what closes a map or list, or what parts its members.
@@ -85,7 +88,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a string and returns it in the one form that it has here.
-    fn string(&mut self) -> Option<String> {
+    fn string(&mut self) -> Option<Cow<'a, str>> {
         let bytes = self.rest.as_bytes();
         let mut end = 1;
         loop {
@@ -97,10 +100,10 @@ impl<'a> Reader<'a> {
         }
         let raw = self.take(end + 1);
         if !raw.contains('\\') {
-            return Some(raw.to_owned());
+            return Some(Cow::Borrowed(raw));
         }
         let string: String = serde_json::from_str(raw).ok()?;
-        serde_json::to_string(&string).ok()
+        serde_json::to_string(&string).ok().map(Cow::Owned)
     }
 
     fn take(&mut self, length: usize) -> &'a str {
@@ -110,7 +113,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn write_value(tree: &Tree, depth: usize, text: &mut String) {
+fn write_value(tree: &Tree<'_>, depth: usize, text: &mut String) {
     let line = |depth: usize, text: &mut String| {
         text.push('\n');
         text.extend(std::iter::repeat_n("  ", depth));
@@ -121,7 +124,7 @@ fn write_value(tree: &Tree, depth: usize, text: &mut String) {
         Tree::Comment(_) => {}
         Tree::Map(map) if map.is_empty() => text.push_str("{}"),
         Tree::Map(map) => {
-            let mut entries: Vec<&(String, Tree)> = map.iter().collect();
+            let mut entries: Vec<&(Cow<'_, str>, Tree<'_>)> = map.iter().collect();
             entries.sort_by(|(one, _), (other, _)| one.cmp(other));
             text.push('{');
             for (number, (key, value)) in entries.into_iter().enumerate() {
@@ -134,10 +137,10 @@ fn write_value(tree: &Tree, depth: usize, text: &mut String) {
             line(depth, text);
             text.push('}');
         }
-        Tree::List(List { members, .. }) if members.is_empty() => text.push_str("[]"),
-        Tree::List(List { members, .. }) => {
+        Tree::List(list) if list.members.is_empty() => text.push_str("[]"),
+        Tree::List(list) => {
             text.push('[');
-            for (number, member) in members.iter().enumerate() {
+            for (number, member) in list.members.iter().enumerate() {
                 text.push_str(if number == 0 { "" } else { "," });
                 line(depth + 1, text);
                 write_value(member, depth + 1, text);

@@ -11,40 +11,43 @@
 //!
 //! A line that is no JSON object is an event without `ts` and `id`. Blank lines are none and go; every line ends in `\n`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use haversack_store::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::numbers::NumberSet;
+use super::texts::{TextMap, TextSet};
 use super::{Merged, interleave};
 
 /// Merges two sides that both changed; which of them is first does not matter.
 pub(super) fn merge(base: &[u8], first: &[u8], second: &[u8]) -> Merged {
-    let base = lines(base);
-    let sides = [lines(first), lines(second)];
-    let base_counts = counts(&base);
-    let side_counts = sides.each_ref().map(|side| counts(side));
-    let count = |counts: &HashMap<&[u8], usize>, line: &[u8]| counts.get(line).copied().unwrap_or(0);
-    let wanted = |line: &[u8]| {
-        let (before, on_sides) =
-            (count(&base_counts, line), side_counts.each_ref().map(|side| count(side, line)));
+    let mut numbers = TextMap::default();
+    let base = lines(base, &mut numbers);
+    let sides = [lines(first, &mut numbers), lines(second, &mut numbers)];
+    let all = numbers.len();
+    let base_counts = counts(&base, all);
+    let side_counts = sides.each_ref().map(|side| counts(side, all));
+    let wanted = |line: Line<'_>| {
+        let (before, on_sides) = (base_counts[line.at()], side_counts.each_ref().map(|side| side[line.at()]));
         let most = on_sides[0].max(on_sides[1]);
         if most > before { most } else { on_sides[0].min(on_sides[1]) }
     };
 
-    let mut places: Vec<Vec<&[u8]>> = Vec::with_capacity(base.len());
-    let mut replaced: HashMap<String, usize> = HashMap::new();
-    let mut ids: HashSet<String> = HashSet::new();
-    let mut seen: HashMap<&[u8], usize> = HashMap::new();
+    // For each line of the base whether it stays, and what else stands there.
+    let mut places: Vec<(Option<Line<'_>>, Vec<Line<'_>>)> = Vec::with_capacity(base.len());
+    let mut replaced: TextMap<String, usize> = TextMap::default();
+    let mut ids: TextSet<String> = TextSet::default();
+    let mut seen = vec![0; all];
     for (place, line) in base.iter().enumerate() {
-        let nth = occurrence(&mut seen, line);
-        if nth < wanted(line) {
-            places.push(vec![line]);
+        let nth = occurrence(&mut seen, *line);
+        if nth < wanted(*line) {
+            places.push((Some(*line), Vec::new()));
             continue;
         }
-        places.push(Vec::new());
-        if let Some(id) = Event::of(line, nth).id {
+        places.push((None, Vec::new()));
+        if let Some(id) = Event::of(*line, nth).id {
             replaced.entry(id).or_insert(place);
         }
     }
@@ -54,13 +57,13 @@ pub(super) fn merge(base: &[u8], first: &[u8], second: &[u8]) -> Merged {
     for (side, events) in new.iter().enumerate() {
         for event in events {
             if let Some(id) = &event.id {
-                of_id.entry(id).or_default()[side].insert(event.line);
+                of_id.entry(id).or_default()[side].insert(event.line.text);
             }
         }
     }
     // Only ids that both sides wrote about are looked for among what stayed: parsing is the cost of a merge.
     if of_id.values().any(|[first, second]| !first.is_empty() && !second.is_empty()) {
-        ids.extend(base.iter().filter_map(|line| Event::of(line, 0).id));
+        ids.extend(base.iter().filter_map(|line| Event::of(*line, 0).id));
     }
     let both_kept = of_id.iter().any(|(id, [first, second])| {
         let is_one_event = replaced.contains_key(*id) || !ids.contains(*id);
@@ -75,23 +78,40 @@ pub(super) fn merge(base: &[u8], first: &[u8], second: &[u8]) -> Merged {
     let replacements: BTreeSet<&Event<'_>> = first.0.into_iter().chain(second.0).collect();
     for event in replacements {
         if let Some(place) = event.id.as_ref().and_then(|id| replaced.get(id)) {
-            places[*place].push(event.line);
+            places[*place].1.push(event.line);
         }
     }
     let appended = in_order(&first.1, &second.1);
 
-    let mut merged: Vec<&[u8]> = places.into_iter().flatten().collect();
+    let mut merged: Vec<Line<'_>> = Vec::with_capacity(base.len() + appended.len());
+    for (line, others) in places {
+        merged.extend(line.into_iter().chain(others));
+    }
     merged.extend(appended.iter().map(|event| event.line));
     if merged == base {
         // Both sides have just these events. If that came to the base, whoever meets a side again would take its order.
         merged = sides.into_iter().filter(|side| *side != base).min().unwrap_or(merged);
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(merged.iter().map(|line| line.text.len() + 1).sum());
     for line in merged {
-        bytes.extend_from_slice(line);
+        bytes.extend_from_slice(line.text);
         bytes.push(b'\n');
     }
     Merged { bytes: Bytes::from(bytes), copy: None, both_kept }
+}
+
+/// A line, with the number by which it is known in one merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Line<'a> {
+    text: &'a [u8],
+    /// The same for the same text.
+    number: u32,
+}
+
+impl Line<'_> {
+    fn at(self) -> usize {
+        self.number as usize
+    }
 }
 
 /// One line that is not in the base, or not as often.
@@ -100,13 +120,13 @@ struct Event<'a> {
     /// Empty if it has none, which is before every other.
     ts: String,
     id: Option<String>,
-    line: &'a [u8],
+    line: Line<'a>,
     /// How many of the same line come before it.
     nth: usize,
 }
 
 impl<'a> Event<'a> {
-    fn of(line: &'a [u8], nth: usize) -> Event<'a> {
+    fn of(line: Line<'a>, nth: usize) -> Event<'a> {
         #[derive(Deserialize)]
         struct Fields {
             #[serde(default)]
@@ -119,8 +139,8 @@ impl<'a> Event<'a> {
             _ => None,
         };
         // An array would do for the fields as well.
-        let is_object = line.trim_ascii_start().starts_with(b"{");
-        match serde_json::from_slice(line) {
+        let is_object = line.text.trim_ascii_start().starts_with(b"{");
+        match serde_json::from_slice(line.text) {
             Ok(Fields { ts, id }) if is_object => {
                 Event { ts: string(ts).unwrap_or_default(), id: string(id), line, nth }
             }
@@ -129,31 +149,35 @@ impl<'a> Event<'a> {
     }
 }
 
-fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+fn lines<'a>(bytes: &'a [u8], numbers: &mut TextMap<&'a [u8], u32>) -> Vec<Line<'a>> {
     let lines = bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    lines.filter(|line| !line.trim_ascii().is_empty()).collect()
+    let line = |text: &'a [u8]| {
+        let next = u32::try_from(numbers.len()).expect("a file has fewer than four thousand million lines");
+        Line { text, number: *numbers.entry(text).or_insert(next) }
+    };
+    lines.filter(|line| !line.trim_ascii().is_empty()).map(line).collect()
 }
 
-fn counts<'a>(lines: &[&'a [u8]]) -> HashMap<&'a [u8], usize> {
-    let mut counts = HashMap::with_capacity(lines.len());
+fn counts(lines: &[Line<'_>], all: usize) -> Vec<usize> {
+    let mut counts = vec![0; all];
     for line in lines {
-        occurrence(&mut counts, line);
+        occurrence(&mut counts, *line);
     }
     counts
 }
 
 /// Counts a line and returns how often it was seen before.
-fn occurrence<'a>(counts: &mut HashMap<&'a [u8], usize>, line: &'a [u8]) -> usize {
-    let count = counts.entry(line).or_default();
+fn occurrence(counts: &mut [usize], line: Line<'_>) -> usize {
+    let count = &mut counts[line.at()];
     *count += 1;
     *count - 1
 }
 
 /// Returns what a side has beyond the base.
-fn new_events<'a>(side: &[&'a [u8]], base_counts: &HashMap<&[u8], usize>) -> Vec<Event<'a>> {
-    let mut seen = HashMap::new();
-    let numbered = side.iter().map(|line| (*line, occurrence(&mut seen, line)));
-    let is_new = |(line, nth): &(&[u8], usize)| *nth >= base_counts.get(line).copied().unwrap_or(0);
+fn new_events<'a>(side: &[Line<'a>], base_counts: &[usize]) -> Vec<Event<'a>> {
+    let mut seen = vec![0; base_counts.len()];
+    let numbered = side.iter().map(|line| (*line, occurrence(&mut seen, *line)));
+    let is_new = |(line, nth): &(Line<'_>, usize)| *nth >= base_counts[line.at()];
     numbered.filter(is_new).map(|(line, nth)| Event::of(line, nth)).collect()
 }
 
@@ -167,9 +191,9 @@ fn in_order<'e, 'a>(first: &[&'e Event<'a>], second: &[&'e Event<'a>]) -> Vec<&'
         (true, false) => first.to_vec(),
         (false, true) => second.to_vec(),
         (false, false) => {
-            let mut once = HashSet::new();
+            let mut once = NumberSet::default();
             let all = interleave(first, second).into_iter().copied();
-            all.filter(|event| once.insert((event.line, event.nth))).collect()
+            all.filter(|event| once.insert((event.line.number, event.nth))).collect()
         }
     }
 }

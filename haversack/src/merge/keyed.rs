@@ -9,14 +9,15 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::ops::Index;
 
 use super::numbers::{NumberMap, NumberSet};
+use super::texts::TextMap;
 
 /// An element as it was found.
 pub(super) struct Found<'a, V> {
     /// What it is known by wherever it stands; `None` if it is known by what it says, where it stands.
-    pub(super) identity: Option<String>,
+    pub(super) identity: Option<Cow<'a, str>>,
     pub(super) text: Cow<'a, str>,
     pub(super) place: u32,
     pub(super) value: V,
@@ -49,47 +50,108 @@ pub(super) trait Judge<V> {
     fn place(&self, first: u32, second: u32) -> u32;
 }
 
-#[derive(PartialEq, Eq, Hash)]
-enum Known<'a> {
-    Anywhere(String),
-    Here(u32, Cow<'a, str>),
+/// What stays of base and sides, by number.
+pub(super) struct Survivors<V> {
+    /// One place for each number that was given out.
+    elements: Vec<Option<Element<V>>>,
+}
+
+impl<V> Survivors<V> {
+    pub(super) fn get(&self, id: u32) -> Option<&Element<V>> {
+        self.elements.get(id as usize)?.as_ref()
+    }
+
+    pub(super) fn take(&mut self, id: u32) -> Option<Element<V>> {
+        self.elements.get_mut(id as usize)?.take()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Element<V>> {
+        self.elements.iter().flatten()
+    }
+}
+
+impl<V> Index<u32> for Survivors<V> {
+    type Output = Element<V>;
+
+    fn index(&self, id: u32) -> &Element<V> {
+        self.get(id).expect("what is asked for stays")
+    }
 }
 
 /// Numbers the elements of base and sides.
 ///
 /// An identity that one of them has twice identifies nothing: such elements are known by what they say.
-pub(super) fn identified<V>(inputs: [Vec<Found<'_, V>>; 3]) -> [Vec<Element<V>>; 3] {
-    let mut twice: HashSet<String> = HashSet::new();
-    for input in &inputs {
-        let mut once = HashSet::new();
-        for identity in input.iter().filter_map(|found| found.identity.as_deref()) {
-            if !once.insert(identity) {
-                twice.insert(identity.to_owned());
-            }
-        }
-    }
-    let mut kinds: HashMap<Known<'_>, u32> = HashMap::new();
-    let mut ids: NumberMap<(u32, usize), u32> = Default::default();
-    let number =
-        |count: usize| u32::try_from(count).expect("a file has fewer than four thousand million elements");
+pub(super) fn identified<'a, V>(mut inputs: [Vec<Found<'a, V>>; 3]) -> [Vec<Element<V>>; 3] {
+    let (identities, is_twice) = identities(&mut inputs);
+    let mut identities = identities.into_iter();
+    let mut by_identity: Vec<Option<u32>> = vec![None; is_twice.len()];
+    let mut by_text: TextMap<(u32, Cow<'a, str>), u32> = TextMap::default();
+    // The first of some twins has its number in the list, the others in the map.
+    let mut firsts: Vec<u32> = Vec::new();
+    let mut others: NumberMap<(u32, u32), u32> = NumberMap::default();
+    let (mut next_twins, mut next_id) = (0, 0);
     inputs.map(|input| {
-        let mut seen: NumberMap<u32, usize> = Default::default();
-        let element = |found: Found<'_, V>| {
-            let Found { identity, text, place, value } = found;
-            let known = match identity {
-                Some(identity) if !twice.contains(&identity) => Known::Anywhere(identity),
-                _ => Known::Here(place, Cow::Owned(text.into_owned())),
+        // How many of the same twins came before, in this input.
+        let mut seen: Vec<u32> = vec![0; firsts.len()];
+        let element = |found: Found<'a, V>| {
+            let Found { text, place, value, .. } = found;
+            let twins = match identities.next().flatten() {
+                Some(identity) if !is_twice[identity as usize] => {
+                    *by_identity[identity as usize].get_or_insert_with(|| given(&mut next_twins))
+                }
+                _ => *by_text.entry((place, text)).or_insert_with(|| given(&mut next_twins)),
             };
-            let next = number(kinds.len());
-            let twins = *kinds.entry(known).or_insert(next);
-            let nth = seen.entry(twins).or_default();
-            *nth += 1;
-            let next = number(ids.len());
-            let id = *ids.entry((twins, *nth)).or_insert(next);
+            let at = twins as usize;
+            if at == firsts.len() {
+                firsts.push(given(&mut next_id));
+            }
+            if at >= seen.len() {
+                seen.resize(at + 1, 0);
+            }
+            let id = match seen[at] {
+                0 => firsts[at],
+                nth => *others.entry((twins, nth)).or_insert_with(|| given(&mut next_id)),
+            };
+            seen[at] += 1;
             Element { id, twins, place, value }
         };
         input.into_iter().map(element).collect()
     })
+}
+
+/// Gives out a number.
+fn given(next: &mut u32) -> u32 {
+    let number = *next;
+    *next = number.checked_add(1).expect("a file has fewer than four thousand million elements");
+    number
+}
+
+/// Takes the identities of all elements, numbers them, and tells which of them an input has twice.
+fn identities<V>(inputs: &mut [Vec<Found<'_, V>>; 3]) -> (Vec<Option<u32>>, Vec<bool>) {
+    let mut numbers: TextMap<Cow<'_, str>, u32> = TextMap::default();
+    let mut all = Vec::with_capacity(inputs.iter().map(Vec::len).sum());
+    // The last input that has an identity.
+    let mut seen_in: Vec<usize> = Vec::new();
+    let mut is_twice: Vec<bool> = Vec::new();
+    let mut next = 0;
+    for (number, input) in inputs.iter_mut().enumerate() {
+        for found in input {
+            let identity = found.identity.take().map(|identity| {
+                let identity = *numbers.entry(identity).or_insert_with(|| given(&mut next));
+                let at = identity as usize;
+                if at == seen_in.len() {
+                    seen_in.push(number);
+                    is_twice.push(false);
+                } else {
+                    is_twice[at] |= seen_in[at] == number;
+                    seen_in[at] = number;
+                }
+                identity
+            });
+            all.push(identity);
+        }
+    }
+    (all, is_twice)
 }
 
 /// Returns what stays, by number.
@@ -97,66 +159,70 @@ pub(super) fn survivors<V: Clone + Ord>(
     base: &[Element<V>],
     sides: [&[Element<V>]; 2],
     judge: &mut impl Judge<V>,
-) -> NumberMap<u32, Element<V>> {
-    let by_id = |elements: &'_ [Element<V>]| -> NumberMap<u32, usize> {
-        elements.iter().enumerate().map(|(at, element)| (element.id, at)).collect()
+) -> Survivors<V> {
+    let elements = || base.iter().chain(sides[0]).chain(sides[1]);
+    let count = |of: fn(&Element<V>) -> u32| elements().map(of).max().map_or(0, |most| most as usize + 1);
+    let (ids, twins) = (count(|element| element.id), count(|element| element.twins));
+    let by_id = |elements: &'_ [Element<V>]| -> Vec<Option<u32>> {
+        let mut places = vec![None; ids];
+        for (at, element) in (0..).zip(elements) {
+            places[element.id as usize] = Some(at);
+        }
+        places
     };
     let (of_base, of_sides) = (by_id(base), sides.map(by_id));
-    let kept_by_twins = kept_by_twins(base, sides, &of_base, judge);
-    let mut survivors = NumberMap::default();
-    survivors.reserve(sides[0].len().max(sides[1].len()));
+    let before = |element: &Element<V>| of_base[element.id as usize].map(|at| &base[at as usize]);
+    let kept_by_twins = kept_by_twins(base, sides, twins, &before, judge);
+    let mut survivors: Vec<Option<Element<V>>> = Vec::new();
+    survivors.resize_with(ids, || None);
     for (own, other) in [(0, 1), (1, 0)] {
         for element in sides[own] {
-            let before = of_base.get(&element.id).map(|at| &base[*at]);
-            match (before, of_sides[other].get(&element.id)) {
+            let survivor = match (before(element), of_sides[other][element.id as usize]) {
                 // Taken care of with the first side.
-                (_, Some(_)) if own == 1 => {}
-                (before, Some(at)) => {
-                    let other = &sides[other][*at];
-                    survivors.insert(element.id, merged(before, element, other, judge));
-                }
-                (None, None) => {
-                    survivors.insert(element.id, element.clone());
-                }
+                (_, Some(_)) if own == 1 => continue,
+                (before, Some(at)) => merged(before, element, &sides[other][at as usize], judge),
+                (None, None) => element.clone(),
                 (Some(before), None) => {
-                    if is_changed(before, element, judge) || kept_by_twins.contains(&element.twins) {
-                        survivors.insert(element.id, element.clone());
+                    if !kept_by_twins[element.twins as usize] && !is_changed(before, element, judge) {
+                        continue;
                     }
+                    element.clone()
                 }
-            }
+            };
+            survivors[element.id as usize] = Some(survivor);
         }
     }
-    survivors
+    Survivors { elements: survivors }
 }
 
 fn is_changed<V>(before: &Element<V>, after: &Element<V>, judge: &impl Judge<V>) -> bool {
     before.place != after.place || !judge.same(&before.value, &after.value)
 }
 
-/// Returns the twins of which none is removed: a side has more of them than before, or changed one that the other removed.
-fn kept_by_twins<V>(
+/// Tells of which twins none is removed: a side has more of them than before, or changed one that the other removed.
+fn kept_by_twins<'e, V>(
     base: &[Element<V>],
-    sides: [&[Element<V>]; 2],
-    of_base: &NumberMap<u32, usize>,
+    sides: [&'e [Element<V>]; 2],
+    twins: usize,
+    before: &dyn Fn(&'e Element<V>) -> Option<&'e Element<V>>,
     judge: &impl Judge<V>,
-) -> NumberSet<u32> {
+) -> Vec<bool> {
     let counts = |elements: &[Element<V>]| {
-        let mut counts: NumberMap<u32, usize> = Default::default();
+        let mut counts = vec![0_u32; twins];
         for element in elements {
-            *counts.entry(element.twins).or_default() += 1;
+            counts[element.twins as usize] += 1;
         }
         counts
     };
-    let before = counts(base);
-    let mut kept = NumberSet::default();
+    let counts_before = counts(base);
+    let mut kept = vec![false; twins];
     for side in sides {
         let now = counts(side);
         for element in side {
-            let before_count = before.get(&element.twins).copied().unwrap_or(0);
-            let changed = of_base.get(&element.id).is_some_and(|at| is_changed(&base[*at], element, judge));
-            if now[&element.twins] > before_count || (before_count > 1 && changed) {
-                kept.insert(element.twins);
-            }
+            let twins = element.twins as usize;
+            let is_changed = || before(element).is_some_and(|before| is_changed(before, element, judge));
+            kept[twins] |= now[twins] > counts_before[twins]
+                || (counts_before[twins] > 1 && !kept[twins] && is_changed());
         }
     }
     kept
@@ -200,7 +266,9 @@ pub(super) fn order(base: &[u32], sides: [&[u32]; 2], compare: &dyn Fn(u32, u32)
     if sides[0] == sides[1] {
         return sides[0].to_vec();
     }
-    let present: NumberSet<u32> = sides.into_iter().flatten().copied().collect();
+    let mut present = NumberSet::default();
+    present.reserve(sides[0].len().max(sides[1].len()));
+    present.extend(sides.into_iter().flatten().copied());
     let base: Vec<u32> = base.iter().copied().filter(|id| present.contains(id)).collect();
     let positions: NumberMap<u32, usize> = base.iter().enumerate().map(|(at, id)| (*id, at)).collect();
     let spine = spine(&base, sides, &positions, compare);
@@ -237,7 +305,9 @@ pub(super) fn order(base: &[u32], sides: [&[u32]; 2], compare: &dyn Fn(u32, u32)
         if let Some(behind) = at.checked_sub(1) {
             all.push(spine[behind]);
         }
-        all.extend(together(first, second, compare));
+        if !first.is_empty() || !second.is_empty() {
+            all.extend(together(first, second, compare));
+        }
     }
     all
 }
@@ -290,6 +360,9 @@ fn spine(
 
 /// Returns what both sides put in one place.
 fn together(first: &[u32], second: &[u32], compare: &dyn Fn(u32, u32) -> Ordering) -> Vec<u32> {
+    if first.is_empty() || second.is_empty() {
+        return [first, second].concat();
+    }
     let sets = [first, second].map(|side| side.iter().copied().collect::<NumberSet<u32>>());
     match [sets[0].is_superset(&sets[1]), sets[1].is_superset(&sets[0])] {
         [true, true] => {
@@ -309,7 +382,7 @@ fn together(first: &[u32], second: &[u32], compare: &dyn Fn(u32, u32) -> Orderin
     };
     let shared = common(first, 1);
     if shared != common(second, 0) {
-        let mut once = HashSet::new();
+        let mut once = NumberSet::default();
         return interleaved(first, second, compare).into_iter().filter(|id| once.insert(*id)).collect();
     }
     let mut all = Vec::with_capacity(first.len() + second.len());
@@ -348,32 +421,34 @@ fn interleaved<'a>(
 }
 
 /// Merges two sets that have an order: what a side removed is gone, what a side added is there, each once.
-pub(super) fn three_way_set(base: &[String], sides: [&[String]; 2]) -> Vec<String> {
-    let mut numbers: HashMap<&str, u32> = HashMap::new();
-    let mut names: Vec<&str> = Vec::new();
-    let mut numbered: Vec<Vec<u32>> = Vec::new();
-    for members in [base, sides[0], sides[1]] {
-        let mut once = HashSet::new();
-        let mut list = Vec::new();
-        for member in members {
-            let next = u32::try_from(names.len()).expect("a file has fewer than four thousand million lines");
-            let number = *numbers.entry(member).or_insert_with(|| {
+pub(super) fn three_way_set<'a>(base: &[&'a str], sides: [&[&'a str]; 2]) -> Vec<&'a str> {
+    let mut numbers: TextMap<&str, u32> = TextMap::default();
+    let mut names: Vec<&'a str> = Vec::new();
+    // For each member the inputs that have it.
+    let mut seen_in: Vec<[bool; 3]> = Vec::new();
+    let mut numbered: [Vec<u32>; 3] = Default::default();
+    let mut next = 0;
+    for (input, members) in [base, sides[0], sides[1]].into_iter().enumerate() {
+        for member in members.iter().copied() {
+            let number = *numbers.entry(member).or_insert_with(|| given(&mut next));
+            let at = number as usize;
+            if at == names.len() {
                 names.push(member);
-                next
-            });
-            if once.insert(number) {
-                list.push(number);
+                seen_in.push([false; 3]);
+            }
+            if !std::mem::replace(&mut seen_in[at][input], true) {
+                numbered[input].push(number);
             }
         }
-        numbered.push(list);
     }
-    let sets: Vec<NumberSet<u32>> = numbered.iter().map(|list| list.iter().copied().collect()).collect();
-    let stays =
-        |number: &u32| !sets[0].contains(number) || (sets[1].contains(number) && sets[2].contains(number));
     for list in &mut numbered {
-        list.retain(stays);
+        list.retain(|number| {
+            let [base, first, second] = seen_in[*number as usize];
+            !base || (first && second)
+        });
     }
+    let [base, first, second] = numbered;
     let compare = |one: u32, other: u32| names[one as usize].cmp(names[other as usize]);
-    let merged = order(&numbered[0], [&numbered[1], &numbered[2]], &compare);
-    merged.into_iter().map(|number| names[number as usize].to_owned()).collect()
+    let merged = order(&base, [&first, &second], &compare);
+    merged.into_iter().map(|number| names[number as usize]).collect()
 }

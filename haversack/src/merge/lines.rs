@@ -17,7 +17,6 @@
 //! Lines are compared without their endings. The ending of a line that stays is merged like the line: whoever changed it
 //! wins. A line that something comes after gets an ending if it had none.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use haversack_store::Bytes;
@@ -25,6 +24,8 @@ use similar::algorithms::{Capture, diff_slices};
 use similar::{Algorithm, DiffOp};
 
 use super::note::{self, About, Mark};
+use super::numbers::{NumberMap, NumberSet};
+use super::texts::TextMap;
 use super::{Merged, Side, interleave};
 
 /// How many lines of two texts are compared beyond what they have in common at both ends; what is longer counts as
@@ -189,12 +190,15 @@ fn moved_away(
     sides: &[Vec<Line<'_>>; 2],
     places: &[Vec<Option<usize>>; 2],
     side: usize,
-) -> HashSet<u32> {
-    let stays: HashSet<usize> = places[side].iter().flatten().copied().collect();
-    let new = sides[side].iter().enumerate().filter(|(at, line)| !stays.contains(at) && !line.is_mute());
-    let mut moved: HashMap<u32, usize> = new.map(|(_, line)| (line.id, 0)).collect();
+) -> NumberSet<u32> {
+    let mut stays = vec![false; sides[side].len()];
+    for place in places[side].iter().flatten() {
+        stays[*place] = true;
+    }
+    let new = sides[side].iter().zip(stays).filter(|(line, stays)| !stays && !line.is_mute());
+    let mut moved: NumberMap<u32, usize> = new.map(|(line, _)| (line.id, 0)).collect();
     if moved.is_empty() {
-        return HashSet::new();
+        return NumberSet::default();
     }
     let mut counted = |lines: &[Line<'_>]| {
         for line in lines {
@@ -205,19 +209,26 @@ fn moved_away(
     };
     counted(base);
     counted(&sides[side]);
-    let removed: HashSet<u32> = sides[1 - side].iter().map(|line| line.id).collect();
-    let in_base: HashSet<u32> = base.iter().map(|line| line.id).collect();
     // Once in the base and once here.
-    let moved = moved.into_iter().filter(|(id, count)| *count == 2 && in_base.contains(id));
-    moved.map(|(id, _)| id).filter(|id| !removed.contains(id)).collect()
+    let mut moved: NumberSet<u32> =
+        moved.into_iter().filter(|(_, count)| *count == 2).map(|(id, _)| id).collect();
+    if moved.is_empty() {
+        return moved;
+    }
+    let in_base: NumberSet<u32> = base.iter().map(|line| line.id).filter(|id| moved.contains(id)).collect();
+    moved.retain(|id| in_base.contains(id));
+    for line in &sides[1 - side] {
+        moved.remove(&line.id);
+    }
+    moved
 }
 
 /// The numbers by which the lines of one merge are known.
 #[derive(Default)]
 struct Ids<'a> {
-    texts: HashMap<&'a [u8], u32>,
+    texts: TextMap<&'a [u8], u32>,
     /// A mute line: its text, what it follows, and how many mute lines are between.
-    mute: HashMap<(u32, Option<u32>, usize), u32>,
+    mute: NumberMap<(u32, Option<u32>, usize), u32>,
 }
 
 fn split<'a>(bytes: &'a [u8], ids: &mut Ids<'a>) -> Vec<Line<'a>> {
@@ -238,7 +249,13 @@ fn split<'a>(bytes: &'a [u8], ids: &mut Ids<'a>) -> Vec<Line<'a>> {
         let next = u32::MAX - number(ids.mute.len());
         Line { place_id: *ids.mute.entry((id, speaking, between)).or_insert(next), ..line }
     };
-    bytes.split_inclusive(|byte| *byte == b'\n').map(line).collect()
+    let mut rest = bytes;
+    let lines = std::iter::from_fn(move || {
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+        let line = rest.split_off(..end)?;
+        (!line.is_empty()).then_some(line)
+    });
+    lines.map(line).collect()
 }
 
 fn joined(lines: &[Line<'_>]) -> Bytes {
@@ -268,10 +285,8 @@ fn align(base: &[Line<'_>], side: &[Line<'_>]) -> Vec<Option<usize>> {
     let mut places = vec![None; base.len()];
     let mut section = (0, 0);
     let mut align_section = |base_end: usize, side_end: usize| {
-        for run in common(&base_ids[section.0..base_end], &side_ids[section.1..side_end]) {
-            for offset in 0..run.length {
-                places[section.0 + run.first + offset] = Some(section.1 + run.second + offset);
-            }
+        for (of_base, of_side) in pairs(&base_ids[section.0..base_end], &side_ids[section.1..side_end]) {
+            places[section.0 + of_base] = Some(section.1 + of_side);
         }
         section = (base_end, side_end);
     };
@@ -289,7 +304,7 @@ fn align(base: &[Line<'_>], side: &[Line<'_>]) -> Vec<Option<usize>> {
 
 /// Returns where the headings are that a text has only once.
 fn single_headings(lines: &[Line<'_>]) -> Vec<usize> {
-    let mut counts: HashMap<u32, usize> = HashMap::new();
+    let mut counts: NumberMap<u32, usize> = NumberMap::default();
     for line in lines.iter().filter(|line| line.is_heading()) {
         *counts.entry(line.id).or_default() += 1;
     }
@@ -325,6 +340,35 @@ fn common(first: &[u32], second: &[u32]) -> Vec<Run> {
     runs.push(Run { first: first.len() - suffix, second: second.len() - suffix, length: suffix });
     runs.retain(|run| run.length > 0);
     runs
+}
+
+/// Returns where two sequences have what they have in common.
+fn pairs(first: &[u32], second: &[u32]) -> Vec<(usize, usize)> {
+    let prefix = first.iter().zip(second).take_while(|(a, b)| a == b).count();
+    if let Some(mut pairs) = in_one_order(&first[prefix..], &second[prefix..]) {
+        pairs.iter_mut().for_each(|(one, other)| (*one, *other) = (*one + prefix, *other + prefix));
+        pairs.extend((0..prefix).map(|at| (at, at)));
+        return pairs;
+    }
+    let runs = common(first, second).into_iter();
+    runs.flat_map(|run| (0..run.length).map(move |at| (run.first + at, run.second + at))).collect()
+}
+
+/// Returns where two sequences have what is in both of them, if they have it in the same order; `None` if they do not.
+///
+/// So it is wherever a side only added and removed. Then there is one longest common subsequence, and nothing to search for.
+fn in_one_order(first: &[u32], second: &[u32]) -> Option<Vec<(usize, usize)>> {
+    if first.len() + second.len() > MAX_COMPARED_LINES {
+        return None;
+    }
+    let sets = [first, second].map(|ids| ids.iter().copied().collect::<NumberSet<u32>>());
+    let in_both = |ids: &'_ [u32]| -> Vec<usize> {
+        (0..ids.len()).filter(|at| sets.iter().all(|set| set.contains(&ids[*at]))).collect()
+    };
+    let (ones, others) = (in_both(first), in_both(second));
+    let is_same = ones.len() == others.len()
+        && ones.iter().zip(&others).all(|(one, other)| first[*one] == second[*other]);
+    is_same.then(|| ones.into_iter().zip(others).collect())
 }
 
 /// What one side did at one place: lines of the base that are gone, lines of its own in their stead.

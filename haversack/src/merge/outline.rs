@@ -10,21 +10,21 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
-use super::keyed::{Element, Found, Judge, identified, order, survivors};
+use super::keyed::{Element, Found, Judge, Survivors, identified, order, survivors};
 use super::note::{self, About, Mark};
-use super::numbers::{NumberMap, NumberSet};
+use super::numbers::NumberMap;
 use super::pieces::{Class, Cut, Pieces, heading_level, least_gap, usual_gap};
+use super::texts::TextMap;
 use super::{Outcome, Part, moment};
 
 /// What is particular to a rule that merges by headings.
 pub(super) struct Shape<'s> {
     pub(super) cut: Cut,
     /// Returns what an item is known by wherever it stands.
-    pub(super) identity: fn(&str) -> Option<String>,
+    pub(super) identity: fn(&str) -> Option<Cow<'_, str>>,
     /// Returns what a heading is known by.
-    pub(super) section: fn(&str) -> String,
+    pub(super) section: fn(&str) -> Cow<'_, str>,
     /// Tells which of two headings an item goes below that both sides moved: the greater.
     pub(super) rank: fn(&str) -> u8,
     /// Where new days go, if the file does not tell.
@@ -58,7 +58,7 @@ pub(super) fn merge(base: Option<&str>, sides: [&str; 2], shape: &Shape<'_>) -> 
     let writer = Writer {
         inputs,
         live: live(&kept, &places),
-        residents: residents(inputs, &kept),
+        residents: inputs.map(|input| Residents::of(input, &kept, places.places.len())),
         kept,
         places: &places,
         newest: newest(inputs, &places, shape),
@@ -121,38 +121,51 @@ fn holds(long: &str, short: &str) -> bool {
 const ROOT: u32 = 0;
 
 /// The headings of base and sides, numbered; the first is the text itself.
-struct Places {
-    places: Vec<Place>,
-    numbers: HashMap<(u32, String, usize), u32>,
+struct Places<'a> {
+    places: Vec<Place<'a>>,
+    /// A heading by what is above it, what it says, and how many such headings are before it.
+    numbers: NumberMap<(u32, u32, u32), u32>,
+    keys: TextMap<Cow<'a, str>, u32>,
 }
 
-struct Place {
+struct Place<'a> {
     parent: u32,
     /// The date in its heading.
-    date: Option<String>,
-    key: String,
+    date: Option<[u8; 10]>,
+    key: Cow<'a, str>,
 }
 
-impl Places {
-    fn new() -> Places {
+impl<'a> Places<'a> {
+    fn new() -> Places<'a> {
         Places {
-            places: vec![Place { parent: ROOT, date: None, key: String::new() }],
-            numbers: HashMap::new(),
+            places: vec![Place { parent: ROOT, date: None, key: Cow::Borrowed("") }],
+            numbers: NumberMap::default(),
+            keys: TextMap::default(),
         }
     }
 
-    fn number(&mut self, parent: u32, key: String, nth: usize) -> u32 {
-        let next =
-            u32::try_from(self.places.len()).expect("a file has fewer than four thousand million headings");
-        *self.numbers.entry((parent, key.clone(), nth)).or_insert_with(|| {
-            self.places.push(Place { parent, date: moment::date_in(&key).map(str::to_owned), key });
+    /// Returns the number of what a heading says.
+    fn key(&mut self, key: Cow<'a, str>) -> u32 {
+        let next = to_number(self.keys.len());
+        *self.keys.entry(key).or_insert(next)
+    }
+
+    fn number(&mut self, parent: u32, key: (u32, Cow<'a, str>), nth: u32) -> u32 {
+        let next = to_number(self.places.len());
+        *self.numbers.entry((parent, key.0, nth)).or_insert_with(|| {
+            let date = moment::date_in(&key.1).and_then(|date| date.as_bytes().try_into().ok());
+            self.places.push(Place { parent, date, key: key.1 });
             next
         })
     }
 
-    fn get(&self, place: u32) -> &Place {
+    fn get(&self, place: u32) -> &Place<'a> {
         &self.places[place as usize]
     }
+}
+
+fn to_number(count: usize) -> u32 {
+    u32::try_from(count).expect("a file has fewer than four thousand million headings")
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -161,7 +174,7 @@ struct Block<'a> {
     class: Class,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Start,
     Heading(u32),
@@ -169,11 +182,37 @@ enum Known {
     End,
 }
 
+/// The headings of one text, by number.
+#[derive(Default)]
+struct Headings<'a> {
+    texts: Vec<Option<&'a str>>,
+    children: Vec<Vec<u32>>,
+}
+
+impl<'a> Headings<'a> {
+    fn add(&mut self, parent: u32, place: u32, text: &'a str) {
+        let most = parent.max(place) as usize + 1;
+        if self.texts.len() < most {
+            self.texts.resize(most, None);
+            self.children.resize(most, Vec::new());
+        }
+        self.texts[place as usize] = Some(text);
+        self.children[parent as usize].push(place);
+    }
+
+    fn get(&self, place: u32) -> Option<&'a str> {
+        self.texts.get(place as usize).copied().flatten()
+    }
+
+    fn children(&self, place: u32) -> &[u32] {
+        self.children.get(place as usize).map_or(&[], Vec::as_slice)
+    }
+}
+
 /// One text, read.
 struct Input<'a> {
     found: Vec<Found<'a, Block<'a>>>,
-    headings: NumberMap<u32, &'a str>,
-    children: NumberMap<u32, Vec<u32>>,
+    headings: Headings<'a>,
     /// The pieces in order with the blank lines above them; a heading by its number, a block by its turn.
     sequence: Vec<(Class, Option<u32>, usize)>,
     gap: usize,
@@ -181,18 +220,17 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    fn read(text: &'a str, shape: &Shape<'_>, places: &mut Places) -> Option<Input<'a>> {
+    fn read(text: &'a str, shape: &Shape<'_>, places: &mut Places<'a>) -> Option<Input<'a>> {
         let Pieces { pieces, gap, is_ended } = Pieces::of(text, shape.cut)?;
         let mut input = Input {
-            found: Vec::new(),
-            headings: NumberMap::default(),
-            children: NumberMap::default(),
-            sequence: Vec::new(),
+            found: Vec::with_capacity(pieces.len()),
+            headings: Headings::default(),
+            sequence: Vec::with_capacity(pieces.len()),
             gap,
             is_ended,
         };
         let mut above: Vec<(usize, u32)> = Vec::new();
-        let mut seen: HashMap<(u32, String), usize> = HashMap::new();
+        let mut seen: NumberMap<(u32, u32), u32> = NumberMap::default();
         let mut has_body = false;
         for piece in pieces {
             let place = above.last().map_or(ROOT, |(_, place)| *place);
@@ -206,12 +244,12 @@ impl<'a> Input<'a> {
                 }
                 let parent = above.last().map_or(ROOT, |(_, place)| *place);
                 let key = (shape.section)(piece.text);
-                let nth = seen.entry((parent, key.clone())).or_default();
+                let key = (places.key(key.clone()), key);
+                let nth = seen.entry((parent, key.0)).or_default();
                 let place = places.number(parent, key, *nth);
                 *nth += 1;
                 above.push((level, place));
-                input.headings.insert(place, piece.text);
-                input.children.entry(parent).or_default().push(place);
+                input.headings.add(parent, place, piece.text);
                 input.sequence.push((Class::Heading, Some(place), piece.gap));
                 has_body = false;
             } else {
@@ -238,24 +276,66 @@ impl<'a> Input<'a> {
 /// One text, its pieces numbered.
 struct Sorted<'a> {
     elements: Vec<Element<Block<'a>>>,
-    headings: NumberMap<u32, &'a str>,
-    children: NumberMap<u32, Vec<u32>>,
-    /// The blank lines between two neighbours.
-    gaps: NumberMap<(Known, Known), usize>,
-    usual: NumberMap<(Class, Class), NumberMap<usize, usize>>,
+    headings: Headings<'a>,
+    gaps: Gaps,
+}
+
+/// The blank lines of one text: for each piece what is above it, and how many are between.
+struct Gaps {
+    of_blocks: Vec<(Known, usize)>,
+    of_headings: Vec<(Known, usize)>,
+    of_end: (Known, usize),
+    /// How often so many are between two sorts of pieces.
+    usual: [[NumberMap<usize, usize>; CLASSES]; CLASSES],
+}
+
+/// How many sorts of pieces there are.
+const CLASSES: usize = Class::End as usize + 1;
+
+impl Gaps {
+    fn add(&mut self, above: (Class, Known), below: (Class, Known), gap: usize) {
+        // The end is above nothing.
+        let put = |list: &mut Vec<(Known, usize)>, number: u32| {
+            if list.len() <= number as usize {
+                list.resize(number as usize + 1, (Known::End, 0));
+            }
+            list[number as usize] = (above.1, gap);
+        };
+        match below.1 {
+            Known::Block(id) => put(&mut self.of_blocks, id),
+            Known::Heading(place) => put(&mut self.of_headings, place),
+            Known::Start | Known::End => self.of_end = (above.1, gap),
+        }
+        *self.usual[above.0 as usize][below.0 as usize].entry(gap).or_insert(0) += 1;
+    }
+
+    /// Returns how many are between two pieces; `None` if they are no neighbours.
+    fn between(&self, above: Known, below: Known) -> Option<usize> {
+        let found = match below {
+            Known::Block(id) => self.of_blocks.get(id as usize),
+            Known::Heading(place) => self.of_headings.get(place as usize),
+            Known::Start | Known::End => Some(&self.of_end),
+        };
+        found.filter(|(known, _)| *known == above).map(|(_, gap)| *gap)
+    }
 }
 
 impl<'a> Sorted<'a> {
     fn of(inputs: [Input<'a>; 3]) -> [Sorted<'a>; 3] {
         let mut rests = Vec::new();
-        let found = inputs.map(|Input { found, headings, children, sequence, gap, .. }| {
-            rests.push((headings, children, sequence, gap));
+        let found = inputs.map(|Input { found, headings, sequence, gap, .. }| {
+            rests.push((headings, sequence, gap));
             found
         });
         let mut rests = rests.into_iter();
         identified(found).map(|elements| {
-            let (headings, children, sequence, end_gap) = rests.next().expect("one for each input");
-            let (mut gaps, mut usual) = (NumberMap::default(), NumberMap::<_, NumberMap<_, _>>::default());
+            let (headings, sequence, end_gap) = rests.next().expect("one for each input");
+            let mut gaps = Gaps {
+                of_blocks: Vec::with_capacity(elements.len()),
+                of_headings: Vec::with_capacity(headings.texts.len()),
+                of_end: (Known::End, 0),
+                usual: Default::default(),
+            };
             let mut blocks = elements.iter().filter(|element| !element.value.text.is_empty());
             let mut above = (Class::Start, Known::Start);
             let last = (Class::End, None, end_gap);
@@ -265,23 +345,18 @@ impl<'a> Sorted<'a> {
                     (_, Some(place)) => Known::Heading(place),
                     (_, None) => Known::Block(blocks.next().expect("as many as were read").id),
                 };
-                gaps.insert((above.1, known), gap);
-                *usual.entry((above.0, class)).or_default().entry(gap).or_insert(0) += 1;
+                gaps.add(above, (class, known), gap);
                 above = (class, known);
             }
-            Sorted { elements, headings, children, gaps, usual }
+            Sorted { elements, headings, gaps }
         })
-    }
-
-    fn children(&self, place: u32) -> &[u32] {
-        self.children.get(&place).map_or(&[], Vec::as_slice)
     }
 }
 
 /// How two blocks that differ become one.
 struct Joining<'j, 'a> {
     shape: &'j Shape<'j>,
-    places: &'j Places,
+    places: &'j Places<'a>,
     inputs: [&'j Sorted<'a>; 3],
     both_kept: bool,
 }
@@ -300,54 +375,72 @@ impl<'a> Judge<Block<'a>> for Joining<'_, 'a> {
 
     fn place(&self, first: u32, second: u32) -> u32 {
         let weight = |place: u32| {
-            let heading =
-                self.inputs.iter().find_map(|input| input.headings.get(&place)).copied().unwrap_or_default();
+            let heading = self.inputs.iter().find_map(|input| input.headings.get(place)).unwrap_or_default();
             ((self.shape.rank)(heading), &self.places.get(place).key)
         };
         if weight(first) >= weight(second) { first } else { second }
     }
 }
 
-/// Returns the headings below which something stays.
-fn live(kept: &NumberMap<u32, Element<Block<'_>>>, places: &Places) -> NumberSet<u32> {
-    let mut live = NumberSet::default();
-    for element in kept.values() {
+/// Tells below which headings something stays.
+fn live(kept: &Survivors<Block<'_>>, places: &Places<'_>) -> Vec<bool> {
+    let mut live = vec![false; places.places.len()];
+    for element in kept.iter() {
         let mut place = element.place;
-        while live.insert(place) {
+        while !std::mem::replace(&mut live[place as usize], true) {
             place = places.get(place).parent;
         }
     }
     live
 }
 
-/// Returns for each heading what stays below it, as each input has it in order.
-fn residents(
-    inputs: [&Sorted<'_>; 3],
-    kept: &NumberMap<u32, Element<Block<'_>>>,
-) -> NumberMap<u32, [Vec<u32>; 3]> {
-    let mut residents: NumberMap<u32, [Vec<u32>; 3]> = Default::default();
-    for (number, input) in inputs.into_iter().enumerate() {
-        for element in &input.elements {
-            if kept.get(&element.id).is_some_and(|kept| kept.place == element.place) {
-                residents.entry(element.place).or_default()[number].push(element.id);
-            }
+/// What stays below each heading of one text, in order.
+struct Residents {
+    ids: Vec<u32>,
+    /// Where those of each heading begin; one more for the end.
+    starts: Vec<usize>,
+}
+
+impl Residents {
+    fn of(input: &Sorted<'_>, kept: &Survivors<Block<'_>>, places: usize) -> Residents {
+        let stays = |element: &&Element<Block<'_>>| {
+            kept.get(element.id).is_some_and(|kept| kept.place == element.place)
+        };
+        let mut starts = vec![0; places + 1];
+        for element in input.elements.iter().filter(stays) {
+            starts[element.place as usize + 1] += 1;
         }
+        for place in 0..places {
+            starts[place + 1] += starts[place];
+        }
+        let mut ids = vec![0; starts[places]];
+        let mut next = starts.clone();
+        for element in input.elements.iter().filter(stays) {
+            let at = &mut next[element.place as usize];
+            ids[*at] = element.id;
+            *at += 1;
+        }
+        Residents { ids, starts }
     }
-    residents
+
+    fn below(&self, place: u32) -> &[u32] {
+        &self.ids[self.starts[place as usize]..self.starts[place as usize + 1]]
+    }
 }
 
 /// Returns where the newest day stands, by the days that follow each other in the file.
-fn newest(inputs: [&Sorted<'_>; 3], places: &Places, shape: &Shape<'_>) -> Newest {
+fn newest(inputs: [&Sorted<'_>; 3], places: &Places<'_>, shape: &Shape<'_>) -> Newest {
     let (mut falling, mut rising) = (0, 0);
-    for children in inputs.iter().flat_map(|input| input.children.values()) {
-        let dates: Vec<&String> =
-            children.iter().filter_map(|place| places.get(*place).date.as_ref()).collect();
-        for pair in dates.windows(2) {
-            match pair[0].cmp(pair[1]) {
+    for children in inputs.iter().flat_map(|input| &input.headings.children) {
+        let mut dates = children.iter().filter_map(|place| places.get(*place).date);
+        let mut above = dates.next();
+        for date in dates {
+            match above.cmp(&Some(date)) {
                 Ordering::Less => rising += 1,
                 Ordering::Equal => {}
                 Ordering::Greater => falling += 1,
             }
+            above = Some(date);
         }
     }
     match falling.cmp(&rising) {
@@ -362,29 +455,31 @@ type Written<'w> = (Known, Class, &'w str);
 
 struct Writer<'w, 'a> {
     inputs: [&'w Sorted<'a>; 3],
-    places: &'w Places,
-    kept: NumberMap<u32, Element<Block<'a>>>,
-    live: NumberSet<u32>,
-    residents: NumberMap<u32, [Vec<u32>; 3]>,
+    places: &'w Places<'a>,
+    kept: Survivors<Block<'a>>,
+    live: Vec<bool>,
+    residents: [Residents; 3],
     newest: Newest,
 }
 
 impl<'w> Writer<'w, '_> {
     fn write_below(&'w self, place: u32, pieces: &mut Vec<Written<'w>>) {
-        if let Some([base, first, second]) = self.residents.get(&place) {
-            let compare = |one: u32, other: u32| self.kept[&one].value.cmp(&self.kept[&other].value);
-            for id in order(base, [first, second], &compare) {
-                let block = &self.kept[&id].value;
-                if !block.text.is_empty() {
-                    pieces.push((Known::Block(id), block.class, &block.text));
-                }
+        let [base, first, second] = self.residents.each_ref().map(|residents| residents.below(place));
+        let compare = |one: u32, other: u32| self.kept[one].value.cmp(&self.kept[other].value);
+        for id in order(base, [first, second], &compare) {
+            let block = &self.kept[id].value;
+            if !block.text.is_empty() {
+                pieces.push((Known::Block(id), block.class, &block.text));
             }
         }
-        let [base, first, second] = self.inputs.map(|input| input.children(place));
+        let [base, first, second] = self.inputs.map(|input| input.headings.children(place));
+        if first.is_empty() && second.is_empty() {
+            return;
+        }
         let stays = |child: &u32| {
-            let has = |side: usize| self.inputs[side].headings.contains_key(child);
+            let has = |side: usize| self.inputs[side].headings.get(*child).is_some();
             let both = has(1) && has(2);
-            both || !has(0) || self.live.contains(child)
+            both || !has(0) || self.live[*child as usize]
         };
         let [base, first, second] =
             [base, first, second].map(|side| side.iter().copied().filter(stays).collect::<Vec<u32>>());
@@ -410,7 +505,7 @@ impl<'w> Writer<'w, '_> {
 
     /// Returns the text of a heading: the one that a side changed.
     fn heading(&self, place: u32) -> &'w str {
-        let [base, first, second] = self.inputs.map(|input| input.headings.get(&place).copied());
+        let [base, first, second] = self.inputs.map(|input| input.headings.get(place));
         match (first, second) {
             (Some(first), Some(second)) if base == Some(first) => second,
             (Some(first), Some(second)) if base == Some(second) => first,
@@ -442,7 +537,7 @@ fn joined(pieces: &[Written<'_>], inputs: [&Sorted<'_>; 3], is_ended: bool) -> S
 
 /// Returns how many blank lines part two pieces.
 fn gap(inputs: [&Sorted<'_>; 3], above: (Known, Class), below: (Known, Class)) -> usize {
-    let [base, first, second] = inputs.map(|input| input.gaps.get(&(above.0, below.0)).copied());
+    let [base, first, second] = inputs.map(|input| input.gaps.between(above.0, below.0));
     match (first, second) {
         (Some(first), Some(second)) if base == Some(first) => second,
         (Some(first), Some(second)) if base == Some(second) => first,
@@ -450,9 +545,9 @@ fn gap(inputs: [&Sorted<'_>; 3], above: (Known, Class), below: (Known, Class)) -
         (Some(gap), None) | (None, Some(gap)) => gap,
         (None, None) => {
             let mut counts: NumberMap<usize, usize> = Default::default();
-            for (gap, count) in
-                inputs.iter().filter_map(|input| input.usual.get(&(above.1, below.1))).flatten()
-            {
+            let of_input =
+                inputs.iter().flat_map(|input| &input.gaps.usual[above.1 as usize][below.1 as usize]);
+            for (gap, count) in of_input {
                 *counts.entry(*gap).or_default() += count;
             }
             let most = counts.into_iter().max_by_key(|(gap, count)| (*count, *gap));

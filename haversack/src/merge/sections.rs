@@ -2,6 +2,8 @@
 //!
 //! A heading that both sides wrote is one. A day that is new goes where the file has its newest: above the others, or below.
 
+use std::borrow::Cow;
+
 use super::outline::{self, Newest, Shape, join_accounts};
 use super::pieces::Cut;
 use super::{Outcome, Part, by_paragraphs};
@@ -38,10 +40,10 @@ fn merge_with(
 }
 
 /// Returns what a heading is known by: what it says.
-pub(super) fn heading(line: &str) -> String {
+pub(super) fn heading(line: &str) -> Cow<'_, str> {
     let line = line.trim_end();
     if line.contains("  ") || line.contains('\t') {
-        return line.split_whitespace().collect::<Vec<_>>().join(" ");
+        return Cow::Owned(line.split_whitespace().collect::<Vec<_>>().join(" "));
     }
-    line.to_owned()
+    Cow::Borrowed(line)
 }

@@ -5,11 +5,8 @@ use super::{Outcome, Part, moment};
 
 /// Merges two sets.
 pub(super) fn set(base: Option<&str>, sides: [Part<'_>; 2]) -> Outcome {
-    let members = |text: &str| -> Vec<String> {
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
-    };
-    let [first, second] = sides.map(|side| members(side.text));
-    let mut text = three_way_set(&members(base.unwrap_or_default()), [&first, &second]).join("\n");
+    let [base, first, second] = [base.unwrap_or_default(), sides[0].text, sides[1].text].map(members);
+    let mut text = three_way_set(&base, [&first, &second]).join("\n");
     let is_ended = sides.iter().any(|side| side.text.is_empty() || side.text.ends_with('\n'));
     if is_ended && !text.is_empty() {
         text.push('\n');
@@ -22,4 +19,8 @@ pub(super) fn cursor(sides: [Part<'_>; 2]) -> Outcome {
     let [first, second] = sides.map(|side| side.text);
     let further = moment::compare(first, second).then_with(|| first.cmp(second));
     Outcome { text: if further.is_lt() { second } else { first }.to_owned(), both_kept: false }
+}
+
+fn members(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }

@@ -6,42 +6,47 @@
 //! Other values that both sides changed cannot be told apart, and there is no place in data for a note. So one side is taken for all of
 //! them, and the other's file is kept beside.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use super::keyed::{Found, Judge, identified, order, survivors};
+use super::keyed::{Element, Found, Judge, identified, order, survivors};
+use super::texts::{TextMap, TextSet};
 use super::{fields, moment};
 
-/// A value with everything below it.
+/// A value with everything below it; a copy of it costs nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Tree {
+pub(super) enum Tree<'a> {
     /// A value as it is written.
-    Leaf(String),
+    Leaf(Cow<'a, str>),
     /// A comment, which is known by what it says.
-    Comment(String),
+    Comment(&'a str),
     /// Values by their keys, as they are written; no key is there twice.
-    Map(Vec<(String, Tree)>),
+    Map(Map<'a>),
     /// Values in order.
-    List(List),
+    List(Rc<List<'a>>),
 }
+
+/// Values by their keys.
+pub(super) type Map<'a> = Rc<Vec<(Cow<'a, str>, Tree<'a>)>>;
 
 /// Values in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct List {
-    pub(super) members: Vec<Tree>,
+pub(super) struct List<'a> {
+    pub(super) members: Vec<Tree<'a>>,
     /// Whether it is written in one line.
     pub(super) is_inline: bool,
 }
 
 /// What two trees came to.
-pub(super) struct Grown {
-    pub(super) tree: Tree,
+pub(super) struct Grown<'a> {
+    pub(super) tree: Tree<'a>,
     /// The side whose values did not stay.
     pub(super) lost: Option<usize>,
 }
 
 /// Merges two trees.
-pub(super) fn merge(base: Option<&Tree>, sides: [&Tree; 2]) -> Grown {
+pub(super) fn merge<'a>(base: Option<&Tree<'a>>, sides: [&Tree<'a>; 2]) -> Grown<'a> {
     let grow = |prefer: usize| {
         let mut merging = Merging { prefer, path: Vec::new(), clashes: Vec::new() };
         let tree = merging.merge(base, sides[0], sides[1]);
@@ -59,19 +64,19 @@ pub(super) fn merge(base: Option<&Tree>, sides: [&Tree; 2]) -> Grown {
 
 /// A path at which both sides have another value.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Clash {
-    path: Vec<String>,
-    values: [Tree; 2],
+struct Clash<'a> {
+    path: Vec<Cow<'a, str>>,
+    values: [Tree<'a>; 2],
 }
 
-struct Merging {
+struct Merging<'a> {
     prefer: usize,
-    path: Vec<String>,
-    clashes: Vec<Clash>,
+    path: Vec<Cow<'a, str>>,
+    clashes: Vec<Clash<'a>>,
 }
 
-impl Merging {
-    fn merge(&mut self, base: Option<&Tree>, first: &Tree, second: &Tree) -> Tree {
+impl<'a> Merging<'a> {
+    fn merge(&mut self, base: Option<&Tree<'a>>, first: &Tree<'a>, second: &Tree<'a>) -> Tree<'a> {
         if first == second || base == Some(second) {
             return first.clone();
         }
@@ -81,11 +86,11 @@ impl Merging {
         match (first, second) {
             (Tree::Map(first), Tree::Map(second)) => {
                 let base = if let Some(Tree::Map(base)) = base { base.as_slice() } else { &[] };
-                Tree::Map(self.merge_maps(base, first, second))
+                Tree::Map(Rc::new(self.merge_maps(base, first, second)))
             }
             (Tree::List(first), Tree::List(second)) => {
                 let base = if let Some(Tree::List(base)) = base { base.members.as_slice() } else { &[] };
-                Tree::List(self.merge_lists(base, first, second))
+                Tree::List(Rc::new(self.merge_lists(base, first, second)))
             }
             _ => self.choose(first, second).clone(),
         }
@@ -93,72 +98,77 @@ impl Merging {
 
     fn merge_maps(
         &mut self,
-        base: &[(String, Tree)],
-        first: &[(String, Tree)],
-        second: &[(String, Tree)],
-    ) -> Vec<(String, Tree)> {
-        let values = [base, first, second]
-            .map(|map| map.iter().map(|(key, value)| (key.as_str(), value)).collect::<HashMap<_, _>>());
-        let mut merged: HashMap<&str, Tree> = HashMap::new();
-        for key in first.iter().chain(second).map(|(key, _)| key.as_str()) {
-            if merged.contains_key(key) {
-                continue;
+        base: &[(Cow<'a, str>, Tree<'a>)],
+        first: &[(Cow<'a, str>, Tree<'a>)],
+        second: &[(Cow<'a, str>, Tree<'a>)],
+    ) -> Vec<(Cow<'a, str>, Tree<'a>)> {
+        let mut numbers: TextMap<&str, u32> = TextMap::default();
+        let mut keys: Vec<&Cow<'a, str>> = Vec::new();
+        let mut values: Vec<[Option<&Tree<'a>>; 3]> = Vec::new();
+        let mut inputs = [base, first, second].map(|map| Vec::<u32>::with_capacity(map.len()));
+        for (input, map) in [base, first, second].into_iter().enumerate() {
+            for (key, value) in map {
+                let next =
+                    u32::try_from(keys.len()).expect("a file has fewer than four thousand million keys");
+                let number = *numbers.entry(key).or_insert(next);
+                if number == next {
+                    keys.push(key);
+                    values.push([None; 3]);
+                }
+                values[number as usize][input] = Some(value);
+                inputs[input].push(number);
             }
-            let [before, one, other] = values.each_ref().map(|map| map.get(key).copied());
-            let value = match (before, one, other) {
+        }
+        let mut merged: Vec<Option<Tree<'a>>> = Vec::with_capacity(keys.len());
+        for (key, [before, one, other]) in keys.iter().zip(values) {
+            merged.push(match (before, one, other) {
                 (_, Some(one), Some(other)) => {
-                    self.path.push(key.to_owned());
+                    self.path.push((*key).clone());
                     let value = self.merge(before, one, other);
                     self.path.pop();
-                    value
+                    Some(value)
                 }
-                (None, one, other) => one.or(other).cloned().expect("it is a key of one of them"),
-                (Some(before), one, other) => match one.or(other).filter(|value| *value != before) {
-                    Some(changed) => changed.clone(),
-                    None => continue,
-                },
-            };
-            merged.insert(key, value);
+                (None, one, other) => one.or(other).cloned(),
+                (Some(before), one, other) => one.or(other).filter(|value| *value != before).cloned(),
+            });
         }
-        let keys: Vec<&str> = merged.keys().copied().collect();
-        let numbers: HashMap<&str, u32> = (0_u32..).zip(&keys).map(|(number, key)| (*key, number)).collect();
-        let ids = |map: &[(String, Tree)]| -> Vec<u32> {
-            map.iter().filter_map(|(key, _)| numbers.get(key.as_str()).copied()).collect()
-        };
+        for input in &mut inputs {
+            input.retain(|number| merged[*number as usize].is_some());
+        }
+        let [base, first, second] = inputs;
         let compare = |one: u32, other: u32| keys[one as usize].cmp(keys[other as usize]);
-        let in_order = order(&ids(base), [&ids(first), &ids(second)], &compare);
-        let take = |number: u32| {
-            merged.remove_entry(keys[number as usize]).map(|(key, value)| (key.to_owned(), value))
-        };
-        in_order.into_iter().filter_map(take).collect()
+        let in_order = order(&base, [&first, &second], &compare);
+        let mut take = |number: u32| Some((keys[number as usize].clone(), merged[number as usize].take()?));
+        in_order.into_iter().filter_map(&mut take).collect()
     }
 
-    fn merge_lists(&mut self, base: &[Tree], first: &List, second: &List) -> List {
-        let found = |member: &Tree| {
-            let identity = identity(member);
-            // Members that have the same identity are known by their turn.
-            let text = if identity.is_some() { String::new() } else { said(member) };
-            Found { identity, text: text.into(), place: 0, value: member.clone() }
+    fn merge_lists(&mut self, base: &[Tree<'a>], first: &List<'a>, second: &List<'a>) -> List<'a> {
+        let found = |members: &[Tree<'a>]| -> Vec<Found<'a, Tree<'a>>> {
+            let found = |member: &Tree<'a>| {
+                let identity = identity(member);
+                // Members that have the same identity are known by their turn.
+                let text = if identity.is_some() { Cow::Borrowed("") } else { said(member) };
+                Found { identity, text, place: 0, value: member.clone() }
+            };
+            members.iter().map(found).collect()
         };
-        let found = |members: &[Tree]| -> Vec<Found<'static, Tree>> { members.iter().map(found).collect() };
         let [base, one, other] = identified([found(base), found(&first.members), found(&second.members)]);
         let mut kept = survivors(&base, [&one, &other], self);
-        let ids = |elements: &[super::keyed::Element<Tree>]| -> Vec<u32> {
-            elements.iter().map(|element| element.id).filter(|id| kept.contains_key(id)).collect()
+        let ids = |elements: &[Element<Tree<'a>>]| -> Vec<u32> {
+            elements.iter().map(|element| element.id).filter(|id| kept.get(*id).is_some()).collect()
         };
-        let compare = |one: u32, other: u32| kept[&one].value.cmp(&kept[&other].value);
+        let compare = |one: u32, other: u32| kept[one].value.cmp(&kept[other].value);
         let in_order = order(&ids(&base), [&ids(&one), &ids(&other)], &compare);
         let members =
-            in_order.into_iter().filter_map(|id| kept.remove(&id)).map(|element| element.value).collect();
+            in_order.into_iter().filter_map(|id| kept.take(id)).map(|element| element.value).collect();
         List { members, is_inline: first.is_inline && second.is_inline }
     }
 
-    fn choose<'t>(&mut self, first: &'t Tree, second: &'t Tree) -> &'t Tree {
+    fn choose<'t>(&mut self, first: &'t Tree<'a>, second: &'t Tree<'a>) -> &'t Tree<'a> {
         if let (Tree::Leaf(one), Tree::Leaf(other)) = (first, second) {
-            let name = |key: &String| key.trim_matches('"').to_owned();
-            let is_time = self.path.last().map(name).is_some_and(|name| fields::is_time(&name));
-            let is_count = self.path.iter().map(name).any(|name| name == "counts");
-            if is_time || is_count {
+            let mut names = self.path.iter().map(|key| key.trim_matches('"'));
+            let is_count = names.clone().any(|name| name == "counts");
+            if is_count || names.next_back().is_some_and(fields::is_time) {
                 let [one, other] = [one, other].map(|leaf| leaf.trim_matches('"'));
                 return if moment::compare(one, other).is_lt() { second } else { first };
             }
@@ -168,12 +178,12 @@ impl Merging {
     }
 }
 
-impl Judge<Tree> for Merging {
-    fn same(&self, one: &Tree, other: &Tree) -> bool {
+impl<'a> Judge<Tree<'a>> for Merging<'a> {
+    fn same(&self, one: &Tree<'a>, other: &Tree<'a>) -> bool {
         one == other
     }
 
-    fn both(&mut self, base: Option<&Tree>, first: &Tree, second: &Tree) -> Tree {
+    fn both(&mut self, base: Option<&Tree<'a>>, first: &Tree<'a>, second: &Tree<'a>) -> Tree<'a> {
         self.path.push(identity(first).unwrap_or_default());
         let tree = self.merge(base, first, second);
         self.path.pop();
@@ -186,26 +196,33 @@ impl Judge<Tree> for Merging {
 }
 
 /// Returns what a member of a list is known by.
-fn identity(member: &Tree) -> Option<String> {
+fn identity<'a>(member: &Tree<'a>) -> Option<Cow<'a, str>> {
     let Tree::Map(map) = member else { return None };
     let value =
         |wanted: &str| map.iter().find(|(key, _)| key.trim_matches('"') == wanted).map(|(_, value)| value);
     match value("id").or_else(|| value("name"))? {
-        Tree::Leaf(leaf) => Some(leaf.trim_matches(['"', '\'']).to_owned()),
+        Tree::Leaf(Cow::Borrowed(leaf)) => Some(Cow::Borrowed(leaf.trim_matches(['"', '\'']))),
+        Tree::Leaf(Cow::Owned(leaf)) => Some(Cow::Owned(leaf.trim_matches(['"', '\'']).to_owned())),
         Tree::Comment(_) | Tree::Map(_) | Tree::List(_) => None,
     }
 }
 
 /// Returns what a member of a list is known by if it has no identity.
-fn said(member: &Tree) -> String {
+fn said<'a>(member: &Tree<'a>) -> Cow<'a, str> {
     match member {
         Tree::Leaf(leaf) => leaf.clone(),
-        Tree::Comment(_) | Tree::Map(_) | Tree::List(_) => format!("{member:?}"),
+        Tree::Comment(_) | Tree::Map(_) | Tree::List(_) => Cow::Owned(format!("{member:?}")),
     }
 }
 
 /// Tells whether all keys of all maps are there once.
-pub(super) fn has_single_keys(map: &[(String, Tree)]) -> bool {
-    let mut keys = HashSet::new();
+pub(super) fn has_single_keys(map: &[(Cow<'_, str>, Tree<'_>)]) -> bool {
+    if map.len() <= FEW_KEYS {
+        return (1..map.len()).all(|at| map[..at].iter().all(|(key, _)| *key != map[at].0));
+    }
+    let mut keys = TextSet::default();
     map.iter().all(|(key, _)| keys.insert(key))
 }
+
+/// How many keys are compared with each other rather than put into a set.
+const FEW_KEYS: usize = 8;

@@ -3,20 +3,23 @@
 //! Anything else (text over several lines, anchors, tags, nested brackets) is not read; such a file is not merged but kept
 //! whole. Comments are kept, blank lines are not.
 
+use std::borrow::Cow;
+use std::rc::Rc;
+
 use super::tree::{List, Tree, has_single_keys};
 
 /// How deeply maps and lists can be nested.
 const MAX_DEPTH: usize = 32;
 
 /// A file of YAML.
-pub(super) struct Yaml {
-    pub(super) tree: Tree,
+pub(super) struct Yaml<'a> {
+    pub(super) tree: Tree<'a>,
     /// Whether it begins with a rule.
     pub(super) has_rule: bool,
 }
 
 /// Reads YAML; `None` if it is more than is read here.
-pub(super) fn read(text: &str) -> Option<Yaml> {
+pub(super) fn read(text: &str) -> Option<Yaml<'_>> {
     let mut lines = Vec::new();
     let mut has_rule = false;
     for (number, raw) in text.lines().enumerate() {
@@ -45,7 +48,7 @@ pub(super) fn read(text: &str) -> Option<Yaml> {
 }
 
 /// Writes YAML in the one form that it has here.
-pub(super) fn write(yaml: &Yaml) -> String {
+pub(super) fn write(yaml: &Yaml<'_>) -> String {
     let mut text = if yaml.has_rule { "---\n".to_owned() } else { String::new() };
     write_block(&yaml.tree, 0, &mut text);
     text
@@ -58,7 +61,7 @@ struct Line<'a> {
 }
 
 /// Reads lines at an indentation, each with what is deeper below it.
-fn block(lines: &mut &[Line<'_>], indent: usize, depth: usize) -> Option<Tree> {
+fn block<'a>(lines: &mut &[Line<'a>], indent: usize, depth: usize) -> Option<Tree<'a>> {
     let first = lines.iter().find(|line| !line.content.starts_with('#'));
     let is_list = first.is_some_and(|line| is_member(line.content));
     let (mut map, mut members) = (Vec::new(), Vec::new());
@@ -73,8 +76,10 @@ fn block(lines: &mut &[Line<'_>], indent: usize, depth: usize) -> Option<Tree> {
         }
         if line.content.starts_with('#') {
             *lines = &lines[1..];
-            map.push((line.content.to_owned(), Tree::Comment(line.content.to_owned())));
-            members.push(Tree::Comment(line.content.to_owned()));
+            match is_list {
+                true => members.push(Tree::Comment(line.content)),
+                false => map.push((Cow::Borrowed(line.content), Tree::Comment(line.content))),
+            }
         } else if is_list {
             members.push(member(lines, line, depth)?);
         } else {
@@ -83,8 +88,8 @@ fn block(lines: &mut &[Line<'_>], indent: usize, depth: usize) -> Option<Tree> {
         }
     }
     match is_list {
-        true => Some(Tree::List(List { members, is_inline: false })),
-        false => has_single_keys(&map).then_some(Tree::Map(map)),
+        true => Some(Tree::List(Rc::new(List { members, is_inline: false }))),
+        false => has_single_keys(&map).then(|| Tree::Map(Rc::new(map))),
     }
 }
 
@@ -92,7 +97,7 @@ fn is_member(content: &str) -> bool {
     content.starts_with("- ")
 }
 
-fn member(lines: &mut &[Line<'_>], line: Line<'_>, depth: usize) -> Option<Tree> {
+fn member<'a>(lines: &mut &[Line<'a>], line: Line<'a>, depth: usize) -> Option<Tree<'a>> {
     let content = line.content.strip_prefix("- ")?.trim_start_matches(' ');
     if is_member(content) || content.starts_with('#') {
         return None;
@@ -106,15 +111,15 @@ fn member(lines: &mut &[Line<'_>], line: Line<'_>, depth: usize) -> Option<Tree>
     let mut map = vec![entry(lines, Line { indent: inner, content }, depth + 1)?];
     if lines.first().is_some_and(|next| next.indent == inner) {
         match block(lines, inner, depth + 1)? {
-            Tree::Map(rest) => map.extend(rest),
+            Tree::Map(rest) => map.extend(Rc::unwrap_or_clone(rest)),
             Tree::Leaf(_) | Tree::Comment(_) | Tree::List(_) => return None,
         }
     }
-    has_single_keys(&map).then_some(Tree::Map(map))
+    has_single_keys(&map).then(|| Tree::Map(Rc::new(map)))
 }
 
 /// Reads what belongs to a line with a key, behind it or below it.
-fn entry(lines: &mut &[Line<'_>], line: Line<'_>, depth: usize) -> Option<(String, Tree)> {
+fn entry<'a>(lines: &mut &[Line<'a>], line: Line<'a>, depth: usize) -> Option<(Cow<'a, str>, Tree<'a>)> {
     let key = key(line.content)?;
     let value = line.content[key.len() + 1..].trim_start();
     let next = lines.iter().find(|next| !next.content.starts_with('#')).filter(|next| {
@@ -123,11 +128,11 @@ fn entry(lines: &mut &[Line<'_>], line: Line<'_>, depth: usize) -> Option<(Strin
     });
     let tree = match (value.is_empty(), next) {
         (true, Some(next)) => block(lines, next.indent, depth + 1)?,
-        (true, None) => Tree::Leaf(String::new()),
+        (true, None) => Tree::Leaf(Cow::Borrowed("")),
         (false, Some(next)) if next.indent > line.indent => return None,
         (false, _) => leaf(value)?,
     };
-    Some((key.to_owned(), tree))
+    Some((Cow::Borrowed(key), tree))
 }
 
 fn key(content: &str) -> Option<&str> {
@@ -143,17 +148,17 @@ fn key(content: &str) -> Option<&str> {
     is_key.then_some(key)
 }
 
-fn leaf(value: &str) -> Option<Tree> {
+fn leaf(value: &str) -> Option<Tree<'_>> {
     if let Some(inner) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         if inner.contains(['[', ']', '{', '}', '"', '\'', '#', '&', '*', '!', ':']) {
             return None;
         }
-        let members: Vec<Tree> =
-            inner.split(',').map(str::trim).map(|member| Tree::Leaf(member.to_owned())).collect();
+        let members: Vec<Tree<'_>> =
+            inner.split(',').map(|member| Tree::Leaf(Cow::Borrowed(member.trim()))).collect();
         let is_empty = inner.trim().is_empty();
-        let has_gap = !is_empty && members.contains(&Tree::Leaf(String::new()));
+        let has_gap = !is_empty && members.contains(&Tree::Leaf(Cow::Borrowed("")));
         let list = List { members: if is_empty { Vec::new() } else { members }, is_inline: true };
-        return (!has_gap).then_some(Tree::List(list));
+        return (!has_gap).then(|| Tree::List(Rc::new(list)));
     }
     let is_closed = match value.chars().next()? {
         quote @ ('"' | '\'') => {
@@ -165,31 +170,32 @@ fn leaf(value: &str) -> Option<Tree> {
         '[' | ']' | '{' | '}' | '|' | '>' | '&' | '*' | '!' | '%' | '@' | '`' | ',' | '?' | '#' => false,
         _ => !value.contains(": ") && !value.ends_with(':'),
     };
-    is_closed.then(|| Tree::Leaf(value.to_owned()))
+    is_closed.then_some(Tree::Leaf(Cow::Borrowed(value)))
 }
 
-fn write_block(tree: &Tree, indent: usize, text: &mut String) {
-    let space = " ".repeat(indent);
+fn write_block(tree: &Tree<'_>, indent: usize, text: &mut String) {
     match tree {
         Tree::Leaf(_) | Tree::Comment(_) => {}
         Tree::Map(map) => {
-            for (key, value) in map {
-                text.push_str(&space);
+            for (key, value) in map.iter() {
+                write_space(indent, text);
                 write_entry(key, value, indent, text);
             }
         }
-        Tree::List(List { members, .. }) => {
-            for member in members {
-                text.push_str(&space);
+        Tree::List(list) => {
+            for member in &list.members {
+                write_space(indent, text);
                 match member {
-                    Tree::Comment(comment) => text.push_str(&format!("{comment}\n")),
-                    Tree::Leaf(leaf) => text.push_str(&format!("- {leaf}\n")),
-                    Tree::List(list) => text.push_str(&format!("- {}\n", inline(list))),
+                    Tree::Comment(comment) => write_line(&[comment], text),
+                    Tree::Leaf(leaf) => write_line(&["- ", leaf], text),
+                    Tree::List(list) => write_line(&["- ", &inline(list)], text),
                     Tree::Map(map) => {
-                        let mut inner = String::new();
-                        write_block(&Tree::Map(map.clone()), indent + 2, &mut inner);
                         text.push_str("- ");
-                        text.push_str(inner.trim_start_matches(' '));
+                        for (number, (key, value)) in map.iter().enumerate() {
+                            // The first entry stands behind the dash.
+                            write_space(if number == 0 { 0 } else { indent + 2 }, text);
+                            write_entry(key, value, indent + 2, text);
+                        }
                     }
                 }
             }
@@ -197,25 +203,33 @@ fn write_block(tree: &Tree, indent: usize, text: &mut String) {
     }
 }
 
-fn write_entry(key: &str, value: &Tree, indent: usize, text: &mut String) {
+fn write_entry(key: &str, value: &Tree<'_>, indent: usize, text: &mut String) {
     match value {
-        Tree::Comment(comment) => text.push_str(&format!("{comment}\n")),
-        Tree::Leaf(leaf) if leaf.is_empty() => text.push_str(&format!("{key}:\n")),
-        Tree::Leaf(leaf) => text.push_str(&format!("{key}: {leaf}\n")),
+        Tree::Comment(comment) => write_line(&[comment], text),
+        Tree::Leaf(leaf) if leaf.is_empty() => write_line(&[key, ":"], text),
+        Tree::Leaf(leaf) => write_line(&[key, ": ", leaf], text),
         Tree::List(list) if list.is_inline || list.members.is_empty() => {
-            text.push_str(&format!("{key}: {}\n", inline(list)))
+            write_line(&[key, ": ", &inline(list)], text);
         }
-        Tree::Map(map) if map.is_empty() => text.push_str(&format!("{key}: {{}}\n")),
+        Tree::Map(map) if map.is_empty() => write_line(&[key, ": {}"], text),
         Tree::Map(_) | Tree::List(_) => {
-            text.push_str(&format!("{key}:\n"));
+            write_line(&[key, ":"], text);
             write_block(value, indent + 2, text);
         }
     }
 }
 
-fn inline(list: &List) -> String {
+fn write_space(indent: usize, text: &mut String) {
+    text.extend(std::iter::repeat_n(' ', indent));
+}
+
+fn write_line(parts: &[&str], text: &mut String) {
+    text.extend(parts.iter().copied().chain(["\n"]));
+}
+
+fn inline(list: &List<'_>) -> String {
     let members = list.members.iter().filter_map(|member| match member {
-        Tree::Leaf(leaf) => Some(leaf.as_str()),
+        Tree::Leaf(leaf) => Some(&**leaf),
         Tree::Comment(_) | Tree::Map(_) | Tree::List(_) => None,
     });
     format!("[{}]", members.collect::<Vec<_>>().join(", "))
