@@ -113,6 +113,10 @@ impl<F: Fs> Fs for Mutant<F> {
         }
     }
 
+    fn sync_dirs(&self, dirs: &[&F::Dir]) -> io::Result<()> {
+        dirs.iter().try_for_each(|dir| self.sync_dir(dir))
+    }
+
     fn rename(
         &self,
         from_dir: &F::Dir,
