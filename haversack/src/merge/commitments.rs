@@ -81,11 +81,15 @@ fn joined(base: Option<&str>, first: Part<'_>, second: Part<'_>) -> Outcome {
             _ => first.max(second),
         }
     };
-    let below = by_lines(
-        before.map_or("", |before| before.below),
-        Part { text: one.below, ..first },
-        Part { text: other.below, ..second },
-    );
+    let mut before_below = before.map_or("", |before| before.below).to_owned();
+    for (side, words) in [(one, other.text), (other, one.text)] {
+        // Who has above what the other side has in a note did not take it away: it is as if the note were new.
+        if before.is_some_and(|before| before.text != side.text) && has_below(side.below, words) {
+            before_below = without_note(&before_below, words);
+        }
+    }
+    let below =
+        by_lines(&before_below, Part { text: one.below, ..first }, Part { text: other.below, ..second });
     let Text { text, also } =
         chosen(before.map(|before| before.text), one, other, [first.device, second.device]);
     let line = [
@@ -117,8 +121,7 @@ fn chosen<'a>(base: Option<&str>, first: Parts<'a>, second: Parts<'a>, devices: 
         return text(second.text);
     }
     for (one, other) in [(first, second), (second, first)] {
-        let is_below = one.below.lines().any(|line| items::without_bullet(line.trim_start()) == other.text);
-        if is_below || one.text.contains(other.text) {
+        if has_below(one.below, other.text) || one.text.contains(other.text) {
             return text(one.text);
         }
     }
@@ -128,6 +131,25 @@ fn chosen<'a>(base: Option<&str>, first: Parts<'a>, second: Parts<'a>, devices: 
     };
     let note = note::write(Mark::Quote, device, About::Words);
     Text { text: above, also: Some(format!("  {note}\n  - {below}")) }
+}
+
+/// Tells whether a line says these words.
+fn says(line: &str, words: &str) -> bool {
+    items::without_bullet(line.trim_start()) == words
+}
+
+/// Tells whether words are in the lines below an item.
+fn has_below(below: &str, words: &str) -> bool {
+    !words.is_empty() && below.lines().any(|line| says(line, words))
+}
+
+/// Returns the lines below an item without those that say these words, each with the note above it.
+fn without_note(below: &str, words: &str) -> String {
+    let lines: Vec<&str> = below.split('\n').collect();
+    let goes = |at: usize| lines.get(at).is_some_and(|line| says(line, words));
+    let is_note = |at: usize| note::read(lines[at]).is_some_and(|note| note.about == About::Words);
+    let stays = (0..lines.len()).filter(|at| !(goes(*at) || is_note(*at) && goes(at + 1)));
+    stays.map(|at| lines[at]).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the id of a commitment.
@@ -167,6 +189,14 @@ mod tests {
         for item in ["- paint", "- 2026-10-02: paint", "- re-paint", "- [x] paint", "-"] {
             assert_eq!(id(item), None, "{item}");
         }
+    }
+
+    #[test]
+    fn a_note_goes_with_its_words() {
+        let below = "\n  more\n  > [also, from desk, in other words:]\n  - red\n  - green";
+        assert_eq!(without_note(below, "red"), "\n  more\n  - green");
+        assert_eq!(without_note(below, "green"), "\n  more\n  > [also, from desk, in other words:]\n  - red");
+        assert_eq!(without_note(below, "blue"), below);
     }
 
     #[test]
