@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use haversack::ids::ContentHash;
 use haversack::store::{
     Backend, Bytes, Condition, ErrorKind, Locator, Place, block_on, put_aside, recognise,
 };
@@ -94,8 +95,11 @@ pub(crate) fn look(
     Ok(lost)
 }
 
-/// Puts the edits that were not uploaded into the folder as conflict copies; returns what they are called there.
-pub(crate) fn bring_back(vault: &Vault, lost: &Lost) -> Result<BTreeSet<Locator>, CommandError> {
+/// Puts the edits that were not uploaded into the folder as conflict copies; returns what they are called there, and what is in them.
+pub(crate) fn bring_back(
+    vault: &Vault,
+    lost: &Lost,
+) -> Result<BTreeSet<(Locator, ContentHash)>, CommandError> {
     let mut copies = BTreeSet::new();
     for edit in &lost.edits {
         for number in 1..=MAX_COPIES {
@@ -112,7 +116,7 @@ pub(crate) fn bring_back(vault: &Vault, lost: &Lost) -> Result<BTreeSet<Locator>
                 Err(error) if error.kind() == ErrorKind::Invalid => break,
                 Err(error) => return Err(error.into()),
             }
-            copies.insert(copy);
+            copies.insert((copy, ContentHash::of(&edit.bytes)));
             break;
         }
     }
@@ -120,7 +124,7 @@ pub(crate) fn bring_back(vault: &Vault, lost: &Lost) -> Result<BTreeSet<Locator>
 }
 
 /// Returns what somebody here wrote, with some files more.
-pub(crate) fn with_these(mine: &Mine, more: BTreeSet<Locator>) -> Mine {
+pub(crate) fn with_these(mine: &Mine, more: BTreeSet<(Locator, ContentHash)>) -> Mine {
     match mine {
         Mine::Everything => Mine::Everything,
         Mine::Nothing => Mine::These(more),

@@ -1,11 +1,13 @@
 //! `haversack sync`, `pull` and `push`: takes in what other machines wrote, and sends what is new here.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use haversack::clock::Clock;
-use haversack::store::Locator;
+use haversack::ids::ContentHash;
+use haversack::store::{ErrorKind, Locator, block_on};
 use haversack::sync::{Deletions, Hold, Mirror};
 use haversack::vault::Mine;
 use serde_json::{Value, json};
@@ -15,7 +17,7 @@ use crate::error::CommandError;
 use crate::gate::{cure, named};
 use crate::home::{self, Manner, Summary, Work};
 use crate::moments::{counted, parse_span, span};
-use crate::remote::Remote;
+use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::store::locate;
 use crate::system::SystemClock;
@@ -99,7 +101,7 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
     let mine = match &args.mine {
         None => Mine::Nothing,
         Some(paths) if paths.is_empty() => Mine::Everything,
-        Some(paths) => Mine::These(paths.iter().map(|path| locate(path)).collect::<Result<_, _>>()?),
+        Some(paths) => these(settings, &remote, paths)?,
     };
     let manner = Manner {
         what: match (args.full || args.mine.is_some(), remote.mirror) {
@@ -113,6 +115,22 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
         mine,
     };
     run(ui, settings, &remote, &manner, args.json)
+}
+
+/// Returns the plain files at these paths, as they are there now.
+fn these(settings: &Settings, remote: &Remote, paths: &[String]) -> Result<Mine, CommandError> {
+    let locators = paths.iter().map(|path| locate(path)).collect::<Result<Vec<Locator>, _>>()?;
+    let Some(vault) = remote::vault(settings, remote)? else { return Ok(Mine::Nothing) };
+    let mut these = BTreeSet::new();
+    for locator in locators {
+        match block_on(vault.folder.read(&locator)) {
+            Ok(there) => drop(these.insert((locator, ContentHash::of(&there.bytes)))),
+            // Nothing is there, or its client has only its name: there is nothing to take in.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Unavailable) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Mine::These(these))
 }
 
 pub(crate) fn cmd_pull(ui: &mut Ui, settings: &Settings, args: &PullArgs) -> Result<ExitCode, CommandError> {
@@ -245,9 +263,7 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         holds.iter().map(each).collect::<Vec<_>>()
     };
     let report = &summary.report;
-    let files = |files: &std::collections::BTreeSet<Locator>| {
-        files.iter().map(Locator::to_string).collect::<Vec<_>>()
-    };
+    let files = |files: &BTreeSet<Locator>| files.iter().map(Locator::to_string).collect::<Vec<_>>();
     json!({
         "sent": files(&summary.sent),
         "received": files(&summary.received),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use haversack::clock::Clock;
-use haversack::ids::{Ids, Timestamp};
+use haversack::ids::{ContentHash, Ids, Timestamp};
 use haversack::sync::{Author, Context, Deletions, Intervals, Mirror, Replica, Report, Trouble};
 use haversack::vault::{self, Bridge, Mine};
 use haversack_store::{Apart, Backend, Bytes, Locator};
@@ -131,14 +131,18 @@ impl Device {
         }
     }
 
-    /// Returns the files in the folder that are what its user wrote there.
-    fn mine(&self) -> BTreeSet<Locator> {
+    /// Returns the files in the folder that are what its user wrote there, with what that is.
+    fn mine(&self) -> BTreeSet<(Locator, ContentHash)> {
         if self.mine.is_empty() {
             return BTreeSet::new();
         }
         let there = self.folder().map(Storage::all).unwrap_or_default();
         let is_mine = |(locator, text): &(&Locator, &Bytes)| there.get(*locator) == Some(*text);
-        self.mine.iter().filter(is_mine).map(|(locator, _)| locator.clone()).collect()
+        self.mine
+            .iter()
+            .filter(is_mine)
+            .map(|(locator, text)| (locator.clone(), ContentHash::of(text)))
+            .collect()
     }
 
     fn with(

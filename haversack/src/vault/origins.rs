@@ -36,8 +36,8 @@ pub enum Mine {
     /// Nobody said so of any.
     #[default]
     Nothing,
-    /// These.
-    These(BTreeSet<Locator>),
+    /// These, as they were when somebody said so: a sync client may put another one in the place of each.
+    These(BTreeSet<(Locator, ContentHash)>),
     /// Whatever no log names.
     Everything,
 }
@@ -60,7 +60,7 @@ impl Origins for FolderOrigins {
     fn of(&self, locator: &Locator, hash: &ContentHash) -> Origin {
         let is_mine = || match &self.mine {
             Mine::Nothing => false,
-            Mine::These(these) => these.contains(locator),
+            Mine::These(these) => these.contains(&(locator.clone(), *hash)),
             Mine::Everything => true,
         };
         let waited = || {

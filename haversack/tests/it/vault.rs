@@ -376,8 +376,9 @@ fn what_took_the_place_of_a_file_takes_nothing_away() {
     assert!(text.contains("- from the laptop\n") && text.contains("- from the desk\n"), "{text}");
     assert_eq!(laptop.plain(), ["notes.md"]);
     // Without a copy it was made from what was there.
-    laptop.put("notes.md", "# Lighthouse\n- from the desk\n");
-    laptop.look(Mine::These([at("notes.md")].into()), 2);
+    let by_hand = "# Lighthouse\n- from the desk\n";
+    laptop.put("notes.md", by_hand);
+    laptop.look(Mine::These([(at("notes.md"), ContentHash::of(by_hand.as_bytes()))].into()), 2);
     assert_eq!(laptop.text("notes.md").as_deref(), Some("# Lighthouse\n- from the desk\n"));
 }
 
@@ -418,6 +419,23 @@ fn what_is_shown_was_told_before() {
         assert_eq!(plain().as_deref(), Some(edit), "nobody can know yet what they come to");
     });
     assert_eq!(plain(), laptop.text("notes.md"));
+}
+
+/// Seed 3094029 of the vault's schedules: somebody says that a file is theirs, and before it is looked at, a client puts another one in its place,
+/// whose log has not arrived. That one is not theirs.
+#[test]
+fn what_took_the_place_of_a_file_is_not_theirs_who_wrote_that() {
+    let laptop = Device::new("laptop", 0);
+    laptop.write("notes.md", "# Lighthouse\n- from the laptop\n");
+    laptop.look(Mine::Nothing, 0);
+    let by_hand = "# Lighthouse\n- by hand\n- from the laptop\n";
+    let said = Mine::These([(at("notes.md"), ContentHash::of(by_hand.as_bytes()))].into());
+    laptop.put("notes.md", "# Lighthouse\n- from the desk\n");
+    assert_eq!(laptop.look(said.clone(), 0).awaited.len(), 1);
+    assert_eq!(laptop.text("notes.md").as_deref(), Some("# Lighthouse\n- from the laptop\n"));
+    laptop.put("notes.md", by_hand);
+    assert_eq!(laptop.look(said, 0).awaited, []);
+    assert_eq!(laptop.text("notes.md").as_deref(), Some(by_hand));
 }
 
 /// A strange file is waited for, a copy too: a quarter of an hour, or a minute where nobody else was seen.
