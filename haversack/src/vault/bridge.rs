@@ -5,7 +5,7 @@
 //! yet is written to the folder. Killed anywhere, the next run does the rest: an entry is kept before it is written, a commit of the
 //! device's own order says by its id which entry it is, and how far it is can be found out from both.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +56,8 @@ pub struct Bridge {
     pub(super) read: Option<Read>,
     /// Contents that were put together in this run.
     pub(super) contents: HashMap<ContentHash, Bytes>,
+    /// Contents in this device's own order that perhaps no log names.
+    unannounced: BTreeSet<(Locator, ContentHash)>,
     _lock: Guard,
 }
 
@@ -90,8 +92,9 @@ impl Bridge {
             Name::None => (ReplicaId::from_bytes(ids.next()), None),
         };
         let log = Remote::new(home.clone());
-        let (saved, read, contents) = (standing.clone(), None, HashMap::new());
-        let mut bridge = Bridge { folder, home, log, replica, standing, saved, read, contents, _lock: lock };
+        let (saved, read, contents, unannounced) = (standing.clone(), None, HashMap::new(), BTreeSet::new());
+        let mut bridge =
+            Bridge { folder, home, log, replica, standing, saved, read, contents, unannounced, _lock: lock };
         match name {
             Name::Kept(_) => {}
             Name::Left(_) | Name::None => bridge.begin_anew(old, ids).await?,
@@ -161,10 +164,11 @@ impl Bridge {
         let there = self.look().await?;
         let store = self.meet(context, &there).await?;
         self.notice_twin(context, &there).await?;
+        self.find_unannounced().await?;
         self.follow().await?;
         self.fetch(&there, &mut carriage).await?;
-        let merged = self.take_in(context, store, &mut carriage).await?;
-        self.announce(merged).await?;
+        self.take_in(context, store, &mut carriage).await?;
+        self.announce().await?;
         self.send(context, &there, &mut carriage).await?;
         self.fold(&there).await?;
         self.save().await?;
@@ -238,23 +242,45 @@ impl Bridge {
         loop {
             let next =
                 self.standing.position.map_or(Position::FIRST, |last| last.next().unwrap_or(Position::LAST));
-            let Some(at) = self.log.at(&Impatient, next).await.map_err(local)? else { return Ok(()) };
-            let commit = Commit::decode(&at.bytes).map_err(|why| Trouble::Damaged {
-                what: format!("the commit at position {}", next.number()),
-                why,
-            })?;
+            let Some(commit) = self.own_commit(next).await? else { return Ok(()) };
             let known = match has(Planted::MergesAreCommits) && commit.replica != self.replica {
                 true => None,
                 false => self.entry_of(commit.id).await?,
             };
             let known = match known {
-                Some(known) => known,
+                Some(known) => {
+                    // Whoever took it in and was killed has announced nothing; our own it names itself.
+                    self.unannounced.extend(contents_after(&commit));
+                    known
+                }
                 None => self.make_entry(Some(commit), Vec::new()).await?,
             };
             let knows = self.read().await?.logs.knows(known);
             self.standing.heads = std::mem::take(&mut self.standing.heads).join(&knows);
             self.standing.position = Some(next);
         }
+    }
+
+    /// Returns the commit at a position of this device's own order.
+    async fn own_commit(&self, position: Position) -> Result<Option<Commit>, Trouble> {
+        let Some(at) = self.log.at(&Impatient, position).await.map_err(local)? else { return Ok(None) };
+        let commit = Commit::decode(&at.bytes).map_err(|why| Trouble::Damaged {
+            what: format!("the commit at position {}", position.number()),
+            why,
+        })?;
+        Ok(Some(commit))
+    }
+
+    /// Finds what was added to this device's own order by somebody who was killed before it was announced.
+    async fn find_unannounced(&mut self) -> Result<(), Trouble> {
+        let mut last = self.standing.announced;
+        while last < self.standing.position {
+            let next = last.map_or(Position::FIRST, |last| last.next().unwrap_or(Position::LAST));
+            let Some(commit) = self.own_commit(next).await? else { break };
+            self.unannounced.extend(contents_after(&commit));
+            last = Some(next);
+        }
+        Ok(())
     }
 
     /// Returns the entry that a commit of this device's own order is.
@@ -294,17 +320,16 @@ impl Bridge {
         self.standing.kept.of(self.replica)
     }
 
-    /// Adds what can be read to this device's own order; returns what merges came to.
+    /// Adds what can be read to this device's own order.
     async fn take_in(
         &mut self,
         context: Context<'_>,
         store: StoreId,
         carriage: &mut Carriage,
-    ) -> Result<Vec<(Locator, ContentHash)>, Trouble> {
-        let mut merged = BTreeSet::new();
+    ) -> Result<(), Trouble> {
         if self.read.is_none() {
             // Nothing arrived, and nothing is new here.
-            return Ok(Vec::new());
+            return Ok(());
         }
         let mut tail: Option<Tail> = None;
         'rounds: for _ in 0..MAX_ROUNDS {
@@ -316,7 +341,7 @@ impl Bridge {
             let known = all.each().map(|(_, number)| number).sum::<u64>();
             carriage.early = usize::try_from(logs.len() as u64 - known).unwrap_or_default();
             if fresh.is_empty() {
-                return Ok(merged.into_iter().collect());
+                return Ok(());
             }
             let mut end = match tail.take() {
                 Some(tail) => tail,
@@ -337,7 +362,7 @@ impl Bridge {
                 if !context.patience.has_time() {
                     break 'rounds;
                 }
-                match self.add(store, at, &mut end, &mut is_unsaved, &mut merged).await? {
+                match self.add(store, at, &mut end, &mut is_unsaved).await? {
                     Added::Done => carriage.taken += 1,
                     Added::Outrun => {
                         tail = Some(end);
@@ -347,7 +372,7 @@ impl Bridge {
             }
             tail = Some(end);
         }
-        Ok(merged.into_iter().collect())
+        Ok(())
     }
 
     /// Adds one entry to this device's own order: what the files it changed come to with it.
@@ -357,7 +382,6 @@ impl Bridge {
         at: Numbered,
         tail: &mut Tail,
         is_unsaved: &mut bool,
-        merged: &mut BTreeSet<(Locator, ContentHash)>,
     ) -> Result<Added, Trouble> {
         let logs = &self.read().await?.logs;
         let (knows, files): (Heads, Vec<Locator>) = (logs.knows(at), logs.files(at).cloned().collect());
@@ -376,7 +400,7 @@ impl Bridge {
                 Made::Whole { by, .. } => self.written_now(by, &locator, now, &mut inline).await?,
                 Made::Merged { bytes, .. } => {
                     let hash = ContentHash::of(&bytes);
-                    merged.insert((locator.clone(), hash));
+                    self.unannounced.insert((locator.clone(), hash));
                     match now.is_some_and(|now| now.hash == hash) {
                         true => None,
                         false => Some(self.put(bytes, &mut inline).await?),
@@ -490,20 +514,20 @@ impl Bridge {
     }
 
     /// Says which contents that merges came to are put into the folder as plain files.
-    async fn announce(&mut self, merged: Vec<(Locator, ContentHash)>) -> Result<(), Trouble> {
-        if merged.is_empty() || has(Planted::MergesAreNotAnnounced) {
-            return Ok(());
+    async fn announce(&mut self) -> Result<(), Trouble> {
+        let mut shown: Vec<(Locator, ContentHash)> = Vec::new();
+        if !self.unannounced.is_empty() && !has(Planted::MergesAreNotAnnounced) {
+            let heads = self.standing.heads.clone();
+            let named: HashSet<(Locator, ContentHash)> = self.read().await?.logs.contents(&heads).collect();
+            shown.extend(self.unannounced.iter().filter(|content| !named.contains(*content)).cloned());
         }
-        let heads = self.standing.heads.clone();
-        let logs = &self.read().await?.logs;
-        let new = merged.into_iter().filter(|(locator, hash)| !logs.names(locator, hash, &heads));
-        let shown: BTreeSet<(Locator, ContentHash)> = new.collect();
-        let shown: Vec<(Locator, ContentHash)> = shown.into_iter().collect();
         for shown in shown.chunks(MAX_SHOWN) {
             let at = self.make_entry(None, shown.to_vec()).await?;
             let knows = self.read().await?.logs.knows(at);
             self.standing.heads = std::mem::take(&mut self.standing.heads).join(&knows);
         }
+        self.unannounced.clear();
+        self.standing.announced = self.standing.position;
         Ok(())
     }
 
@@ -514,6 +538,11 @@ impl Bridge {
         }
         Ok(())
     }
+}
+
+/// Returns what files hold after a commit.
+fn contents_after(commit: &Commit) -> impl Iterator<Item = (Locator, ContentHash)> {
+    commit.changes.iter().filter_map(|change| Some((change.locator.clone(), change.what.after()?.hash)))
 }
 
 /// What became of an attempt to add to this device's own order.

@@ -52,7 +52,7 @@ pub struct FolderOrigins {
     /// What came before this was waited for long enough.
     long_ago: Option<Timestamp>,
     machines: Vec<String>,
-    /// How much of this device's own order is in its log.
+    /// How much of this device's own order is in logs, or announced there.
     told: Option<Position>,
 }
 
@@ -90,7 +90,7 @@ impl Origins for FolderOrigins {
 impl Bridge {
     /// Returns what is known about the plain files of the folder, once everything was carried there.
     pub async fn origins(&mut self, context: Context<'_>, mine: Mine) -> Result<FolderOrigins, Trouble> {
-        let told = self.standing.position;
+        let told = self.standing.announced;
         let heads = self.standing.heads.clone();
         let own: BTreeSet<_> = self.standing.former.iter().copied().chain([self.replica]).collect();
         let awaited = load(&*self.home).await?;

@@ -23,6 +23,9 @@ pub(super) struct Standing {
     /// The last position of its own order that was looked at.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) position: Option<Position>,
+    /// Up to which position every content in its own order is named by a log: until then it may be shown as a plain file.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) announced: Option<Position>,
     /// Whether a log that is kept here was ever found in the folder: then it is known what must be there.
     #[serde(default)]
     pub(super) is_known: bool,

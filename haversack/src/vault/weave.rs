@@ -202,21 +202,6 @@ impl Logs {
         names.into_iter().filter(|name| !name.is_empty())
     }
 
-    /// Tells whether some device wrote a content for a file, or announced it, within `heads`.
-    pub fn names(&self, locator: &Locator, hash: &ContentHash, heads: &Heads) -> bool {
-        let within = |at: &Numbered| at.1 <= heads.of(at.0);
-        let wrote = self.touching.get(locator).into_iter().flatten().any(|(replica, numbers)| {
-            numbers.iter().any(|number| {
-                let touch = self.touch((*replica, *number), locator).and_then(|touch| touch.after);
-                within(&(*replica, *number)) && touch.is_some_and(|content| content.hash == *hash)
-            })
-        });
-        wrote
-            || self.entries.iter().any(|(at, entry)| {
-                within(at) && entry.shown.iter().any(|(shown, content)| shown == locator && content == hash)
-            })
-    }
-
     fn touch(&self, at: Numbered, locator: &Locator) -> Option<Touch> {
         self.entries.get(&at)?.touched.get(locator).copied()
     }

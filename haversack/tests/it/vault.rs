@@ -463,26 +463,36 @@ fn what_is_waited_for_is_taken_in_at_last() {
     assert!(laptop.text("notes.md").expect("there").contains("- from a copy\n"));
 }
 
-/// What merges come to is in the log before it is in the folder: nobody takes it for an edit.
+/// What merges come to is in the log before it is in the folder: nobody takes it for an edit. Whoever is killed before says so in the next run.
 #[test]
 fn what_merges_come_to_is_announced() {
-    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
-    laptop.write("notes.md", "- the lamp is lit\n");
-    laptop.sync().expect("synced");
-    carry(&laptop, &desk);
-    desk.sync().expect("synced");
-    carry(&desk, &laptop);
-    laptop.write("notes.md", "- the lamp is lit\n- from the laptop\n");
-    desk.write("notes.md", "- from the desk\n- the lamp is lit\n");
-    laptop.sync().expect("synced");
-    carry(&laptop, &desk);
-    desk.sync().expect("synced");
-    let text = desk.text("notes.md").expect("there");
-    let merged = (at("notes.md"), ContentHash::of(text.as_bytes()));
-    let shown =
-        desk.in_folder().into_iter().filter(|locator| locator.as_str().contains("/log/")).any(|locator| {
-            let bytes = block_on(desk.folder.read(&locator)).expect("read").bytes;
-            Entry::decode(&bytes).expect("an entry").shown.contains(&merged)
-        });
-    assert!(shown, "{text}");
+    for is_killed in [false, true] {
+        let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+        laptop.write("notes.md", "- the lamp is lit\n");
+        laptop.sync().expect("synced");
+        carry(&laptop, &desk);
+        desk.sync().expect("synced");
+        carry(&desk, &laptop);
+        laptop.write("notes.md", "- the lamp is lit\n- from the laptop\n");
+        laptop.sync().expect("synced");
+        desk.write("notes.md", "- from the desk\n- the lamp is lit\n");
+        if is_killed {
+            desk.sync().expect("synced");
+            carry(&laptop, &desk);
+            assert_eq!(desk.take_in().taken, 1);
+        } else {
+            carry(&laptop, &desk);
+        }
+        desk.sync().expect("synced");
+        let text = desk.text("notes.md").expect("there");
+        assert!(text.contains("from the desk") && text.contains("from the laptop"), "{text}");
+        let merged = (at("notes.md"), ContentHash::of(text.as_bytes()));
+        let shown = desk.in_folder().into_iter().filter(|locator| locator.as_str().contains("/log/")).any(
+            |locator| {
+                let bytes = block_on(desk.folder.read(&locator)).expect("read").bytes;
+                Entry::decode(&bytes).expect("an entry").shown.contains(&merged)
+            },
+        );
+        assert!(shown, "killed: {is_killed}: {text}");
+    }
 }
