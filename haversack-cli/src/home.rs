@@ -356,7 +356,11 @@ fn sync_home(
                 let before = summary.report.published;
                 run_all(&home, &mut replicas, known, manner.what, &mut summary)?;
                 if summary.report.published > before {
-                    summary.carried(block_on(bridge.carry(context))?);
+                    let carried = block_on(bridge.carry(context))?;
+                    if carried.taken > 0 {
+                        run_all(&home, &mut replicas, context, Work::Pull, &mut summary)?;
+                    }
+                    summary.carried(carried);
                     // What was told with it may be shown as plain files now.
                     if origins.is_some() {
                         origins = Some(block_on(bridge.origins(context, mine))?);

@@ -374,7 +374,9 @@ impl Device {
             let first = if task == Task::Mirror { Task::Sync } else { task };
             let second = sync(&mut replica, known, first).await?;
             if second.published > 0 {
-                bridge.carry(context).await?;
+                if bridge.carry(context).await?.taken > 0 {
+                    report.taken += replica.pull(context).await?.taken;
+                }
                 origins = bridge.origins(context, mine).await?;
             }
             if task == Task::Reconcile {

@@ -46,6 +46,11 @@ const REGRESSIONS: [(u64, &str); 23] = [
         "words were in a note below a commitment on one side, in their place on the other, and lost",
     ),
     (3_094_029, "what a client put in the place of a file that somebody said is theirs was taken for theirs"),
+    (
+        15_927,
+        "what was carried after a device had looked was not in the plain files that it wrote over others'",
+    ),
+    (60_001_042, "the same with an edit of what was written over"),
 ];
 
 /// A schedule that finds each planted mistake.

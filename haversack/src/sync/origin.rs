@@ -23,8 +23,8 @@ pub trait Origins: Send + Sync {
     /// Returns which of the files that are there are copies that a sync client made, each with the file it is a copy of.
     fn copies(&self, there: &[Locator]) -> Vec<(Locator, Locator)>;
 
-    /// Tells whether what the log has up to a position can be read by everybody who sees the plain objects; if not, it is no time to write
-    /// those: nobody could tell them from edits.
+    /// Tells whether the plain objects may be what the log has up to a position: everybody who sees them can read it in a log, else nobody could
+    /// tell them from edits; and nothing is known that came after it, else they would be written over what is newer.
     fn is_told(&self, position: Position) -> bool;
 }
 

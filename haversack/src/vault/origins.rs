@@ -83,7 +83,8 @@ impl Origins for FolderOrigins {
     }
 
     fn is_told(&self, position: Position) -> bool {
-        self.told >= Some(position)
+        // What was carried beyond it, the replica has not followed yet: it would show what others have changed meanwhile.
+        self.told == Some(position)
     }
 }
 
