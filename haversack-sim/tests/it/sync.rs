@@ -6,7 +6,7 @@ use haversack_sim::sync::{Run, Schedule, explain, play, run, shrink};
 /// Schedules that must hold. Of the first, each is found by planting the mistake that a sync once made, so it is known to meet what broke
 /// a promise then. The others broke one while sync was written, on schedules that were made differently: plain ones today. What a killed
 /// process left and a machine that stopped forgot has a test of its own (`twice`).
-const REGRESSIONS: [(u64, &str); 22] = [
+const REGRESSIONS: [(u64, &str); 23] = [
     (15, "what a dead process had prepared was left over"),
     (432, "a displaced text was merged again after a crash, and with it what the user had removed since"),
     (6479, "two devices changed a file that a third had deleted, and their common start was forgotten"),
@@ -41,6 +41,7 @@ const REGRESSIONS: [(u64, &str); 22] = [
     (808_612, "one file was deleted here and the others there"),
     (815_323, "what came out of an exchange was the same as what had gone in"),
     (114_504, "a directory was away when a step was completed, and what it had set aside stayed"),
+    (720_310_356, "a base had no content where a file became what the log has while its device was joining"),
 ];
 
 /// A schedule that finds each planted mistake.

@@ -409,7 +409,7 @@ impl Replica {
         report: &mut Report,
     ) -> Result<(), Trouble> {
         match step {
-            Step::Agree { .. } => {}
+            Step::Agree { locator } => self.keep_agreed(locator, brought, work).await?,
             Step::Wait { locator } => {
                 work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched);
             }
@@ -454,6 +454,27 @@ impl Replica {
             Step::Merge { locator, base, theirs, .. } => {
                 self.mix(context, locator, *base, theirs, brought, work, report).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Keeps what a working file holds that is the same in the log, if nobody brought it: it becomes a base.
+    async fn keep_agreed(
+        &self,
+        locator: &Locator,
+        brought: &Brought,
+        work: &mut Work,
+    ) -> Result<(), Trouble> {
+        let Some(Content { hash, .. }) = brought.log.files().get(locator) else { return Ok(()) };
+        let is_here = brought.contents.contains_key(&hash)
+            || self.state.kept(&hash).await.map_err(Trouble::Local)?.is_some();
+        if is_here || has(Planted::BasesAreNotKept) {
+            return Ok(());
+        }
+        match self.local(locator).await?.filter(|bytes| ContentHash::of(bytes) == hash) {
+            Some(bytes) => drop(self.state.keep(&bytes).await.map_err(Trouble::Local)?),
+            // Somebody has just changed it.
+            None => drop(work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched)),
         }
         Ok(())
     }
