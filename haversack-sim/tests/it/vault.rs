@@ -51,6 +51,10 @@ const REGRESSIONS: [(u64, &str); 25] = [
         "what was carried after a device had looked was not in the plain files that it wrote over others'",
     ),
     (60_001_042, "the same with an edit of what was written over"),
+    (
+        70_134_810,
+        "what was removed beside a deletion came back with what stood against it, because a third device had made the file anew",
+    ),
 ];
 
 /// A schedule that finds each planted mistake.

@@ -234,12 +234,20 @@ impl Logs {
 
     /// Returns how far was read what tips of a file started from, of which both sides know this much.
     ///
-    /// If it was deleted there, and both sides stood against that, they started from what it was before.
+    /// If it was deleted there, and both sides stood against that or did not know of it, they started from what it was before.
     fn start(&self, locator: &Locator, ours: &[Numbered], theirs: Numbered, both: Heads) -> Heads {
         let gone = self.tips(locator, &both);
         let is_gone = |tip: &Numbered| self.is_deletion(locator, *tip);
         let stood = |tip: &Numbered| self.stood(locator, *tip, &gone);
-        if gone.is_empty() || !gone.iter().all(is_gone) || !stood(&theirs) || !ours.iter().any(stood) {
+        let is_unaware = |tip: &Numbered| {
+            let knows = self.with_twins(self.knows(*tip));
+            gone.iter().all(|(replica, number)| knows.of(*replica) < *number)
+        };
+        if gone.is_empty()
+            || !gone.iter().all(is_gone)
+            || !stood(&theirs)
+            || !ours.iter().any(|tip| is_unaware(tip) || stood(tip))
+        {
             return both;
         }
         gone.iter().fold(Heads::default(), |heads, tip| heads.join(&self.seen(*tip)))
@@ -645,6 +653,21 @@ mod tests {
         story.entry(5, (2, 1), &[(1, 2)], Some("old two "));
         story.entry(6, (3, 1), &[(1, 2)], Some("three "));
         assert_eq!(story.comes_to().as_deref(), Some("old three two"));
+    }
+
+    /// Seed 70134810 of the vault's schedules: what one device removed while another deleted the file came back with a change that stood against
+    /// the deletion, because a third had made the file anew.
+    #[test]
+    fn what_was_removed_beside_a_deletion_does_not_come_back() {
+        let mut story = Story::of(LINES);
+        story.entry(1, (1, 1), &[], Some("old "));
+        story.entry(2, (2, 1), &[(1, 1)], None);
+        story.entry(3, (1, 2), &[(1, 1)], Some(""));
+        story.entry(4, (4, 1), &[], Some("four "));
+        story.entry(5, (4, 2), &[(1, 1), (2, 1), (4, 1)], Some("old four more "));
+        assert_eq!(story.comes_to().as_deref(), Some("four more"));
+        story.entry(6, (3, 1), &[(1, 1), (2, 1)], Some("three "));
+        assert_eq!(story.comes_to().as_deref(), Some("four more three"));
     }
 
     /// Seed 3075816 of the vault's schedules: a removal leaves nothing that a deletion had not seen. What the file held then is not what it
