@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_lite::future::block_on;
 use haversack::merge::{Rule, Side, merge};
-use haversack::store::{Backend, Condition, Locator};
+use haversack::store::{Backend, Condition, Locator, block_on};
 use haversack::sync::Intervals;
 use haversack_bench::Outcome;
 use haversack_bench::measure::median;

@@ -90,7 +90,7 @@ impl Device {
     /// Does the same, and folds the log as often as is said.
     pub(crate) fn sync_folding(&self, intervals: Intervals) -> Outcome<Report> {
         let author = Author { device: "laptop".to_owned(), agent: None, session: None };
-        let report = futures_lite::future::block_on(async {
+        let report = haversack::store::block_on(async {
             let (files, state, remote) = (self.files.clone(), self.state.clone(), self.remote.clone());
             let mut replica = Replica::open(files, state, remote, &NUMBERS).await?;
             replica.sync(Context { intervals, ..Context::new(&Midnight, &NUMBERS, &author) }).await

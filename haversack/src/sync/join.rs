@@ -130,7 +130,7 @@ impl Replica {
             let lost: Vec<(Locator, Content)> = lost.cloned().collect();
             contents.extend(self.found_in_log(context, &lost, head.position).await?);
         }
-        let packed: Vec<Bytes> = contents.values().cloned().collect();
+        let packed = contents.iter().map(|(hash, bytes)| (*hash, bytes.clone())).collect::<Vec<_>>();
         let packed = self.state.keep_all(&packed).await.map_err(Trouble::Local)?;
         let brought = Brought {
             log: log::State::empty(),
@@ -156,7 +156,7 @@ impl Replica {
                 (Some(_), _) => {
                     self.mix(context, locator, None, &content.hash, &brought, &mut work, report).await?;
                 }
-                (None, Some(bytes)) => work.add(locator, None, Some(bytes.clone())),
+                (None, Some(bytes)) => work.put(locator, None, content.hash, bytes.clone()),
                 (None, None) => {
                     report.missing.push(locator.clone());
                     work.elsewhere.insert(locator.to_string(), Elsewhere::Missing);

@@ -291,7 +291,7 @@ impl Replica {
                 left = Left::Something;
                 continue;
             }
-            contents.push(bytes.clone());
+            contents.push((hash, bytes.clone()));
             let extends = |base: &Content| {
                 let start = usize::try_from(base.size).ok().and_then(|length| bytes.get(..length));
                 base.size > 0 && base.size < size && start.map(ContentHash::of) == Some(base.hash)

@@ -399,17 +399,18 @@ impl State {
     /// Keeps contents for as long as a base names them, many in one object; returns where each is, for its base to say.
     pub(crate) async fn keep_all(
         &self,
-        contents: &[Bytes],
+        contents: &[(ContentHash, Bytes)],
     ) -> StoreResult<BTreeMap<ContentHash, (ContentHash, u64)>> {
-        let (packs, places) = pack(contents);
+        let bytes: Vec<Bytes> = contents.iter().map(|(_, bytes)| bytes.clone()).collect();
+        let (packs, places) = pack(&bytes);
         for pack in &packs {
             self.keep(&pack.bytes).await?;
         }
         let mut packed = BTreeMap::new();
-        for (content, place) in contents.iter().zip(places) {
+        for ((hash, content), place) in contents.iter().zip(places) {
             match place {
                 Place::Pack { object, offset } => {
-                    packed.insert(ContentHash::of(content), (object, offset));
+                    packed.insert(*hash, (object, offset));
                 }
                 Place::Object(_) | Place::Inline(_) => drop(self.keep(content).await?),
             }
@@ -530,17 +531,16 @@ impl State {
         };
         let mut contents = Vec::new();
         for hash in named.iter().filter(is_sparse) {
-            contents.extend(self.kept(hash).await?);
+            contents.extend(self.kept(hash).await?.map(|bytes| (*hash, bytes)));
         }
         let places = self.keep_all(&contents).await?;
         if places.is_empty() {
             return Ok(());
         }
-        for content in &contents {
-            let hash = ContentHash::of(content);
-            if let Some((pack, offset)) = places.get(&hash) {
+        for (hash, content) in &contents {
+            if let Some((pack, offset)) = places.get(hash) {
                 let packed = Packed { pack: *pack, offset: *offset, size: content.len() as u64 };
-                self.known.packed.extend([(hash, packed)]);
+                self.known.packed.extend([(*hash, packed)]);
             }
         }
         self.fold().await
@@ -793,12 +793,11 @@ mod tests {
     #[test]
     fn what_is_packed_is_found_before_its_base_moves() {
         let mut state = block_on(State::load(Arc::new(InMemory::new()), &Same)).expect("a new state");
-        let contents = ["", "one\n", "two\n"].map(Bytes::from);
+        let contents = ["", "one\n", "two\n"].map(Bytes::from).map(|bytes| (ContentHash::of(&bytes), bytes));
         let places = block_on(state.keep_all(&contents)).expect("kept");
-        let lines = contents.iter().map(|content| {
-            let hash = ContentHash::of(content);
-            let content = Content { hash, size: content.len() as u64 };
-            BaseLine { pack: places.get(&hash).copied(), ..BaseLine::new("notes.md", Some(content)) }
+        let lines = contents.iter().map(|(hash, bytes)| {
+            let content = Content { hash: *hash, size: bytes.len() as u64 };
+            BaseLine { pack: places.get(hash).copied(), ..BaseLine::new("notes.md", Some(content)) }
         });
         let hash = ContentHash::of(b"");
         let advance = Advance {
@@ -809,12 +808,11 @@ mod tests {
             joined: None,
             bases: lines.collect(),
         };
-        let found =
-            |state: &State, content: &Bytes| block_on(state.kept(&ContentHash::of(content))).expect("read");
-        assert!(contents.iter().any(|content| found(&state, content).is_none()), "nothing is in a pack");
+        let found = |state: &State, hash: &ContentHash| block_on(state.kept(hash)).expect("read");
+        assert!(contents.iter().any(|(hash, _)| found(&state, hash).is_none()), "nothing is in a pack");
         state.expect(&advance);
-        for content in &contents {
-            assert_eq!(found(&state, content).as_ref(), Some(content));
+        for (hash, bytes) in &contents {
+            assert_eq!(found(&state, hash).as_ref(), Some(bytes));
         }
     }
 }

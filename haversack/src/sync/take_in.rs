@@ -60,6 +60,18 @@ impl Work {
         self.moves.push(Move { at: locator.to_string(), expected, new: hash, last: None });
         self.contents.push(new);
     }
+
+    /// Adds a move of a content whose hash was checked.
+    pub(super) fn put(
+        &mut self,
+        locator: &Locator,
+        expected: Option<ContentHash>,
+        hash: ContentHash,
+        new: Bytes,
+    ) {
+        self.moves.push(Move { at: locator.to_string(), expected, new: Some(hash), last: None });
+        self.contents.push(Some(new));
+    }
 }
 
 /// What taking in came to.
@@ -269,7 +281,9 @@ impl Replica {
         for locator in brought.touched.iter().filter(|locator| self.scope.contains(locator)) {
             let now = brought.log.files().get(locator).map(|content| content.hash);
             match (now, brought.last.get(locator)) {
-                (Some(now), _) => contents.extend(brought.contents.get(&now).cloned()),
+                (Some(now), _) => {
+                    contents.extend(brought.contents.get(&now).map(|bytes| (now, bytes.clone())));
+                }
                 (None, Some(last)) => {
                     if let Some(bytes) = brought.contents.get(last) {
                         self.state.keep(bytes).await.map_err(Trouble::Local)?;
@@ -543,10 +557,12 @@ impl Replica {
     ) -> Result<(), Trouble> {
         let content = match brought.contents.get(theirs) {
             Some(content) => Some(content.clone()),
+            // Whoever fetches it afterwards looks here first.
+            None if brought.without_content == Elsewhere::Unfetched => None,
             None => self.state.kept(theirs).await.map_err(Trouble::Local)?,
         };
         match content {
-            Some(content) => work.add(locator, expected, Some(content)),
+            Some(content) => work.put(locator, expected, *theirs, content),
             // The log names a content that is not at hand: the file is not here, which is no deletion.
             None => {
                 if brought.without_content == Elsewhere::Missing {
