@@ -82,8 +82,9 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     refuses_case_twins: true,
 };
 
-/// The most edits that are applied together; each may hold two files open, and a process may often have 1,024.
-const MAX_BATCH_EDITS: usize = 256;
+/// The most edits that are applied together; each may hold two files open, and a process may often have 1,024, or elsewhere than on
+/// Linux 256.
+const MAX_BATCH_EDITS: usize = if cfg!(target_os = "linux") { 256 } else { 64 };
 
 /// The most bytes that are applied together, unless one edit alone has more.
 const MAX_BATCH_BYTES: usize = 32 * 1024 * 1024;

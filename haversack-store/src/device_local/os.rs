@@ -24,13 +24,10 @@ use super::fs::{Fs, Name, Stat, Target};
 /// How many files are synced at the same time.
 const MAX_PARALLEL_SYNCS: usize = 4;
 
-/// From how many files on their filesystem is asked to write all that it has: one wait instead of one for each.
+/// From how many files or directories on their filesystem is asked to write all that it has: one wait instead of one for each.
 ///
-/// That writes what other programs have left to it too, so a few files are not worth it.
-const MANY_FILES: usize = 128;
-
-/// From how many directories on it is asked so for their names.
-const MANY_DIRS: usize = 16;
+/// That writes what other programs have left to it too, so a few are not worth it.
+const MANY: usize = 16;
 
 /// How many files have to be looked at for another thread to pay.
 const NAMES_PER_LANE: usize = 256;
@@ -235,7 +232,7 @@ impl Fs for Disk {
         if let [file] = files {
             return vec![file.sync_data()];
         }
-        if files.len() >= MANY_FILES
+        if files.len() >= MANY
             && let Some(synced) = system::sync_together(files)
         {
             let again = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
@@ -262,7 +259,7 @@ impl Fs for Disk {
     }
 
     fn sync_dirs(&self, dirs: &[&Dir]) -> io::Result<()> {
-        if dirs.len() >= MANY_DIRS
+        if dirs.len() >= MANY
             && let Some(synced) = system::sync_together(dirs)
         {
             return synced;
@@ -418,13 +415,13 @@ mod tests {
         let base = tempfile::tempdir().expect("a temporary directory");
         let disk = disk(base.path());
         let make = |number| disk.create(&disk.root, &format!("{number}"), 0o600).expect("a new file");
-        let files: Vec<File> = (0..MANY_FILES + 1).map(make).collect();
+        let files: Vec<File> = (0..MANY + 1).map(make).collect();
         let files: Vec<&File> = files.iter().collect();
-        for count in [0, 1, 2, MANY_FILES, MANY_FILES + 1] {
+        for count in [0, 1, 2, MANY, MANY + 1] {
             let synced = disk.sync_files(&files[..count]);
             assert!(synced.len() == count && synced.iter().all(Result::is_ok), "{count}");
         }
-        assert!(disk.sync_dirs(&[&*disk.root; MANY_DIRS]).is_ok() && disk.sync_dirs(&[]).is_ok());
+        assert!(disk.sync_dirs(&[&*disk.root; MANY]).is_ok() && disk.sync_dirs(&[]).is_ok());
     }
 
     #[test]
