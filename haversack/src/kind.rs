@@ -6,6 +6,9 @@
 //! A file is of the kind that its name says if that kind knows no types (the index, logs, data); else of the kind that its `type`
 //! says, at the top of its frontmatter or below `metadata`; else of the kind that its name says. Otherwise it is `text`, or
 //! `binary` if it is none.
+//!
+//! A text can state how it merges in its field `merge`. That counts on every device, whatever table it has, and so a kind of the user's merges
+//! everywhere by its rule: its files say so.
 
 mod check;
 mod pattern;
@@ -15,7 +18,7 @@ use std::sync::LazyLock;
 
 use haversack_store::{Locator, Tier};
 
-pub use self::check::{Flaw, flaws, repaired};
+pub use self::check::{Flaw, flaws, repaired, stating};
 pub use self::pattern::Pattern;
 pub use self::table::InvalidKinds;
 use crate::document::Document;
@@ -23,6 +26,9 @@ use crate::merge::Rule;
 
 /// The kind of a text that no other kind recognises.
 const TEXT: &str = "text";
+
+/// The field in which a text states how it merges.
+pub const MERGE: &str = "merge";
 
 /// The kind of what is no text.
 const BINARY: &str = "binary";
@@ -137,27 +143,39 @@ impl Kinds {
 
     /// Returns the kind of a file.
     pub fn of(&self, locator: &Locator, bytes: &[u8]) -> &Kind {
-        let Some(text) = as_text(bytes) else { return self.known(BINARY) };
+        self.recognised(locator, bytes).0
+    }
+
+    /// Returns the kind of a file, and how that file merges.
+    fn recognised(&self, locator: &Locator, bytes: &[u8]) -> (&Kind, Rule) {
+        let Some(text) = as_text(bytes) else {
+            let kind = self.known(BINARY);
+            return (kind, kind.rule);
+        };
+        let document = Document::read(text);
         let named = |kind: &&Kind| kind.names.iter().any(|pattern| pattern.matches(locator));
         let by_name = self.kinds.iter().find(named);
-        match by_name {
+        let kind = match by_name {
             Some(kind) if kind.types.is_empty() => kind,
             _ => {
-                let stated = Document::read(text).text("type");
+                let stated = document.text("type");
                 let by_type =
                     stated.and_then(|stated| self.kinds.iter().find(|kind| kind.types.contains(&stated)));
                 by_type.or(by_name).unwrap_or_else(|| self.known(TEXT))
             }
-        }
+        };
+        // What is data by its name has no frontmatter, whatever it begins with.
+        let stated = document.text(MERGE).filter(|_| kind.rule.is_of_texts());
+        (kind, stated.and_then(|name| Rule::stated(&name)).unwrap_or(kind.rule))
     }
 
     /// Returns how a file merges, by its name and everything it holds or held: the base, if there is one, and both sides.
     ///
     /// What is not UTF-8 or holds a NUL is no text, and one such content is enough: text cannot be merged into it. Texts of
-    /// different kinds merge as prose.
+    /// which one states another rule than the other, or is of a kind that merges otherwise, merge as prose.
     pub fn rule<'a>(&self, locator: &Locator, contents: impl IntoIterator<Item = &'a [u8]>) -> Rule {
         let mut common: Option<Rule> = None;
-        for rule in contents.into_iter().map(|bytes| self.of(locator, bytes).rule) {
+        for rule in contents.into_iter().map(|bytes| self.recognised(locator, bytes).1) {
             common = match (common, rule) {
                 (_, Rule::Whole) => return Rule::Whole,
                 (None, rule) => Some(rule),
@@ -238,6 +256,29 @@ mod tests {
         for (name, rule) in Rule::ALL {
             assert!(kinds.iter().any(|kind| kind.rule == *rule), "{name}");
         }
+    }
+
+    #[test]
+    fn a_text_states_how_it_merges() {
+        let rule = |name: &str, contents: &[&str]| {
+            let locator = Locator::parse(name).expect("a locator");
+            Rule::of(&locator, contents.iter().map(|text| text.as_bytes()))
+        };
+        let soup = "---\nmerge: threads\n---\n\n# Soup\n";
+        assert_eq!(rule("recipes/soup.md", &[soup, soup]), Rule::Threads);
+        assert_eq!(rule("recipes/soup.md", &["---\nmetadata:\n  merge: threads\n---\n"]), Rule::Threads);
+        assert_eq!(rule("user_role.md", &[soup]), Rule::Threads, "also against its kind");
+        assert_eq!(rule("recipes/soup.md", &[soup, "# Soup\n"]), Rule::Prose, "only if all do");
+        for odd in ["---\nmerge: thread\n---\n", "---\nmerge: [threads]\n---\n", "merge: threads\n"] {
+            assert_eq!(rule("recipes/soup.md", &[odd]), Rule::Prose, "{odd}");
+        }
+        // Data are what their name says, and texts are no data.
+        assert_eq!(rule("events.jsonl", &[soup]), Rule::JsonLines);
+        for (name, rule_of) in Rule::ALL {
+            let expected = if rule_of.is_of_texts() { *rule_of } else { Rule::Prose };
+            assert_eq!(rule("recipes/soup.md", &[&format!("---\nmerge: {name}\n---\n")]), expected);
+        }
+        assert_eq!(Rule::of(&Locator::parse("soup.md").expect("a locator"), [&b"\0"[..]]), Rule::Whole);
     }
 
     #[test]

@@ -127,9 +127,32 @@ impl Rule {
 
     /// Returns how a file merges, by its name and everything it holds or held: the base, if there is one, and both sides.
     ///
-    /// That is the rule of its kind, by the table that is compiled in; see [`Kinds::rule`] for another.
+    /// That is the rule that it states, else that of its kind, by the table that is compiled in; see [`Kinds::rule`] for another.
     pub fn of<'a>(locator: &Locator, contents: impl IntoIterator<Item = &'a [u8]>) -> Rule {
         Kinds::built_in().rule(locator, contents)
+    }
+
+    /// Returns the rule that a text states; data have no place to state one.
+    pub fn stated(name: &str) -> Option<Rule> {
+        let known = Rule::ALL.iter().find(|(known, _)| *known == name);
+        known.map(|(_, rule)| *rule).filter(|rule| rule.is_of_texts())
+    }
+
+    /// Tells whether it is for texts that can have a frontmatter.
+    pub fn is_of_texts(self) -> bool {
+        match self {
+            Rule::Prose
+            | Rule::Index
+            | Rule::Log
+            | Rule::Threads
+            | Rule::Callbacks
+            | Rule::CarryForward
+            | Rule::Commitments
+            | Rule::Digest
+            | Rule::Summary
+            | Rule::RollUp => true,
+            Rule::JsonLines | Rule::Json | Rule::Yaml | Rule::Set | Rule::Cursor | Rule::Whole => false,
+        }
     }
 
     /// Returns the name that the rule has in tables.

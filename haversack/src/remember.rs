@@ -8,7 +8,7 @@ use haversack_store::{Bytes, ErrorKind, Locator};
 use crate::document::scalar;
 use crate::error::{Error, Reason, Result};
 use crate::ids::ContentHash;
-use crate::kind::{Kind, Kinds, Pattern};
+use crate::kind::{Kind, Kinds, Pattern, stating};
 use crate::memory::{Change, Memory, View};
 use crate::secrets;
 
@@ -105,6 +105,7 @@ pub fn draft(kinds: &Kinds, place: &Locator, wish: &Wish<'_>) -> std::result::Re
         _ => format!("{line}\n"),
     });
     let text = format!("---\n{}---\n\n{}\n", fields.collect::<String>(), wish.content.trim());
+    let text = stating(kinds, &locator, text);
     let title = name.replace(['[', ']'], "");
     let entry: String = format!("- [{title}]({}) — {description}", locator.name());
     let entry = entry.chars().take(MAX_LINE_CHARACTERS).collect();

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use haversack::document::scalar;
-use haversack::kind::{Kind, Pattern};
+use haversack::kind::{Kind, Pattern, stating};
 use haversack::store::block_on;
 use serde_json::json;
 
@@ -40,6 +40,7 @@ pub(crate) fn cmd_new(ui: &mut Ui, settings: &Settings, args: &NewArgs) -> Resul
     let title = args.name.as_deref().filter(|name| !is_path(name)).unwrap_or(stem);
     let field = format!("name: {}", scalar(title));
     let text = template.trim_start_matches('\n').replace("name: {name}", &field).replace("{name}", title);
+    let text = stating(&kinds, &locator, text);
     let version = block_on(open(settings)?.create(&locator, text))?;
     if args.json {
         ui.json(&json!({ "path": locator.as_str(), "kind": kind.name, "version": version.as_str() }))?;

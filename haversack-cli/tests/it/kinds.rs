@@ -3,6 +3,7 @@ use std::fs;
 use insta::assert_snapshot;
 
 use crate::environment::TestEnv;
+use crate::machines::Machines;
 
 #[test]
 fn a_kind_is_shown_begun_and_checked() {
@@ -128,4 +129,37 @@ fn kinds_are_there_for_programs() {
     let names: Vec<&str> =
         json.as_array().expect("a list").iter().filter_map(|kind| kind["kind"].as_str()).collect();
     assert!(names.contains(&"commitments") && names.contains(&"binary"), "{names:?}");
+}
+
+/// The desktop has no table of its own, and merges by what the files say.
+#[test]
+fn a_kind_of_the_users_merges_by_its_rule_on_every_machine() {
+    let machines = Machines::laptop_and_desktop(&[("notes.md", "hello\n")]);
+    let table = "[kind.recipe]\nabout = \"how to cook\"\nnames = [\"recipes/*.md\"]\nrule = \"threads\"\ntemplate = \"---\\nname: {name}\\n---\\n\\n# {name}\\n\"\n";
+    std::fs::write(machines.env.path("laptop").join("kinds.toml"), table).expect("written");
+    machines.done("laptop", &["new", "recipe", "soup"]);
+    machines.write("laptop", "recipes/by-hand.md", "# By hand\n");
+    let by_hand = machines.shown("laptop", &["check"]);
+    assert!(by_hand.contains("as recipe it should state `merge: threads`"), "{by_hand}");
+    machines.done("laptop", &["check", "--fix"]);
+    machines.settle(&["laptop", "desktop"]);
+    for (path, title) in [("recipes/soup.md", "soup"), ("recipes/by-hand.md", "By hand")] {
+        let begun = machines.read("desktop", path).expect("there");
+        assert!(begun.contains("\nmerge: threads\n") && begun.contains(&format!("# {title}\n")), "{begun}");
+        for (machine, said) in [("laptop", "Boil it."), ("desktop", "Bake it.")] {
+            machines.write(machine, path, &format!("{begun}\n# Leek\n\n{said}\n"));
+        }
+    }
+    // The desktop merges.
+    for machine in ["laptop", "desktop", "laptop"] {
+        machines.done(machine, &["sync"]);
+    }
+    for path in ["recipes/soup.md", "recipes/by-hand.md"] {
+        let merged = machines.read("laptop", path).expect("there");
+        assert_eq!(Some(&merged), machines.read("desktop", path).as_ref());
+        // As prose the section would be there twice.
+        for kept in ["# Leek", "Boil it.", "Bake it."] {
+            assert_eq!(merged.matches(kept).count(), 1, "{merged}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use haversack_store::{Bytes, Locator};
 use serde::de::IgnoredAny;
 
-use super::{Kind, Kinds, as_text};
+use super::{Kind, Kinds, MERGE, as_text};
 use crate::document::Document;
 use crate::merge::{Rule, note};
 
@@ -46,6 +46,20 @@ pub enum Flaw {
         /// The line of the first note.
         line: usize,
     },
+    /// It states a rule of merging that there is not.
+    UnknownRule {
+        /// What it states.
+        stated: String,
+    },
+    /// Only this table says how it merges, and merging needs what every device knows.
+    MergesElsewhere {
+        /// The kind that says so.
+        kind: String,
+        /// How it would merge by that.
+        here: Rule,
+        /// How it does merge.
+        elsewhere: Rule,
+    },
 }
 
 impl Flaw {
@@ -53,9 +67,12 @@ impl Flaw {
     pub fn is_repaired(&self) -> bool {
         match self {
             Flaw::MissingField { .. } | Flaw::NoNewline => true,
-            Flaw::OddFrontmatter | Flaw::TwoKinds { .. } | Flaw::NotData { .. } | Flaw::BothKept { .. } => {
-                false
-            }
+            Flaw::MergesElsewhere { here, elsewhere, .. } => here.is_of_texts() && elsewhere.is_of_texts(),
+            Flaw::OddFrontmatter
+            | Flaw::TwoKinds { .. }
+            | Flaw::NotData { .. }
+            | Flaw::BothKept { .. }
+            | Flaw::UnknownRule { .. } => false,
         }
     }
 }
@@ -69,6 +86,22 @@ impl fmt::Display for Flaw {
             Flaw::NotData { format, line } => write!(f, "it is not valid {format} in line {line}"),
             Flaw::NoNewline => f.write_str("its last line does not end"),
             Flaw::BothKept { line } => write!(f, "line {line} says that two devices wrote different things"),
+            Flaw::UnknownRule { stated } => {
+                let rules = Rule::ALL.iter().filter(|(_, rule)| rule.is_of_texts());
+                let names: Vec<&str> = rules.map(|(name, _)| *name).collect();
+                write!(f, "there is no rule {stated} to merge by, only {}", names.join(", "))
+            }
+            Flaw::MergesElsewhere { kind, here, elsewhere } if self.is_repaired() => {
+                let (here, elsewhere) = (here.name(), elsewhere.name());
+                write!(f, "as {kind} it should state `{MERGE}: {here}`, and merges as {elsewhere} until then")
+            }
+            Flaw::MergesElsewhere { kind, here, elsewhere } => {
+                let (here, elsewhere) = (here.name(), elsewhere.name());
+                write!(
+                    f,
+                    "as {kind} it should merge as {here}, and merges as {elsewhere}: it cannot state that"
+                )
+            }
         }
     }
 }
@@ -96,10 +129,21 @@ pub fn flaws(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Vec<Flaw> {
         flaws.push(Flaw::TwoKinds { named: named.name.clone(), stated: kind.name.clone() });
     }
     flaws.extend(data_flaws(kind, text));
+    let stated = document.text(MERGE).filter(|_| kind.rule.is_of_texts());
+    match stated.filter(|stated| Rule::stated(stated).is_none()) {
+        Some(stated) => flaws.push(Flaw::UnknownRule { stated }),
+        None => flaws.extend(merges_elsewhere(kinds, locator, bytes)),
+    }
     if let Some(line) = text.lines().position(|line| note::read(line).is_some()).filter(|_| is_markdown) {
         flaws.push(Flaw::BothKept { line: line + 1 });
     }
     flaws
+}
+
+fn merges_elsewhere(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Option<Flaw> {
+    let (kind, here) = kinds.recognised(locator, bytes);
+    let elsewhere = Rule::of(locator, [bytes]);
+    (here != elsewhere).then(|| Flaw::MergesElsewhere { kind: kind.name.clone(), here, elsewhere })
 }
 
 fn data_flaws(kind: &Kind, text: &str) -> Vec<Flaw> {
@@ -139,18 +183,50 @@ pub fn repaired(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Option<Bytes>
                 }
             }
             Flaw::NoNewline => is_unended = true,
-            Flaw::OddFrontmatter | Flaw::TwoKinds { .. } | Flaw::NotData { .. } | Flaw::BothKept { .. } => {}
+            Flaw::MergesElsewhere { here, .. } if flaw.is_repaired() => {
+                added.push_str(&statement(here, newline));
+            }
+            Flaw::MergesElsewhere { .. }
+            | Flaw::OddFrontmatter
+            | Flaw::TwoKinds { .. }
+            | Flaw::NotData { .. }
+            | Flaw::BothKept { .. }
+            | Flaw::UnknownRule { .. } => {}
         }
     }
     if added.is_empty() && !is_unended {
         return None;
     }
+    let mut new = with_fields(&document, &added, newline);
+    if is_unended {
+        new.push_str(newline);
+    }
+    Some(Bytes::from(new))
+}
+
+/// Returns a new text as other devices have to see it: if only this table says how it merges, it states that.
+pub fn stating(kinds: &Kinds, locator: &Locator, text: String) -> String {
+    match merges_elsewhere(kinds, locator, text.as_bytes()) {
+        Some(flaw @ Flaw::MergesElsewhere { here, .. }) if flaw.is_repaired() => {
+            with_fields(&Document::read(&text), &statement(here, "\n"), "\n")
+        }
+        _ => text,
+    }
+}
+
+/// Returns the field that states a rule.
+fn statement(rule: Rule, newline: &str) -> String {
+    format!("{MERGE}: {}{newline}", rule.name())
+}
+
+/// Returns a text with more fields after those that it has.
+fn with_fields(document: &Document<'_>, added: &str, newline: &str) -> String {
     let mut new = document.mark.to_owned();
     match &document.frontmatter {
         Some(frontmatter) if !added.is_empty() => {
             new.push_str(frontmatter.opening);
             frontmatter.entries.iter().for_each(|entry| new.push_str(entry.raw()));
-            new.push_str(&added);
+            new.push_str(added);
             new.push_str(frontmatter.closing);
         }
         Some(frontmatter) => new.push_str(&frontmatter.to_string()),
@@ -158,10 +234,7 @@ pub fn repaired(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Option<Bytes>
         None => new.push_str(&format!("---{newline}{added}---{newline}{newline}")),
     }
     new.push_str(document.body);
-    if is_unended {
-        new.push_str(newline);
-    }
-    Some(Bytes::from(new))
+    new
 }
 
 /// Returns what a field of a file says that does not say it.
@@ -253,5 +326,46 @@ mod tests {
             assert_eq!(shown(name, &once), [""; 0], "{once}");
             assert_eq!(mended(name, &once), None);
         }
+    }
+
+    #[test]
+    fn a_rule_that_only_this_table_has_is_stated() {
+        let table = "[kind.recipe]\nabout = \"how to cook\"\nnames = [\"recipes/*.md\"]\nrule = \"threads\"\n\n[kind.canvas]\nabout = \"a drawing\"\nnames = [\"*.canvas\"]\nrule = \"json\"\n\n[kind.index]\nrule = \"prose\"\n";
+        let kinds = Kinds::built_in().with(table).expect("valid");
+        let told = |name: &str, text: &str| -> Vec<String> {
+            let locator = Locator::parse(name).expect("a locator");
+            flaws(&kinds, &locator, text.as_bytes()).iter().map(ToString::to_string).collect()
+        };
+        let soup = Locator::parse("recipes/soup.md").expect("a locator");
+        assert_eq!(
+            told("recipes/soup.md", "# Soup\n"),
+            ["as recipe it should state `merge: threads`, and merges as prose until then"]
+        );
+        let text = "---\nname: soup\n---\n\n# Soup\n";
+        let stated = "---\nname: soup\nmerge: threads\n---\n\n# Soup\n";
+        assert_eq!(repaired(&kinds, &soup, text.as_bytes()).as_deref(), Some(stated.as_bytes()));
+        assert_eq!(stating(&kinds, &soup, text.to_owned()), stated);
+        assert_eq!(told("recipes/soup.md", stated), [""; 0]);
+        assert_eq!(stating(&kinds, &soup, stated.to_owned()), stated);
+        assert_eq!(stating(Kinds::built_in(), &soup, text.to_owned()), text);
+        // What a file states counts, whatever the table says.
+        assert_eq!(told("recipes/soup.md", "---\nmerge: log\n---\n"), [""; 0]);
+        assert_eq!(
+            told("recipes/soup.md", "---\nmerge: logs\n---\n"),
+            [
+                "there is no rule logs to merge by, only prose, index, log, threads, callbacks, carry-forward, commitments, digest, summary, roll-up"
+            ]
+        );
+        assert_eq!(
+            told("plan.canvas", "{}\n"),
+            ["as canvas it should merge as json, and merges as prose: it cannot state that"]
+        );
+        let canvas = Locator::parse("plan.canvas").expect("a locator");
+        assert_eq!(repaired(&kinds, &canvas, b"{}\n"), None);
+        assert_eq!(stating(&kinds, &canvas, "{}\n".to_owned()), "{}\n");
+        assert_eq!(
+            told("MEMORY.md", "# Index\n"),
+            ["as index it should state `merge: prose`, and merges as index until then"]
+        );
     }
 }
