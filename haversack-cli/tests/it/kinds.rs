@@ -136,7 +136,7 @@ fn kinds_are_there_for_programs() {
 fn a_kind_of_the_users_merges_by_its_rule_on_every_machine() {
     let machines = Machines::laptop_and_desktop(&[("notes.md", "hello\n")]);
     let table = "[kind.recipe]\nabout = \"how to cook\"\nnames = [\"recipes/*.md\"]\nrule = \"threads\"\ntemplate = \"---\\nname: {name}\\n---\\n\\n# {name}\\n\"\n";
-    std::fs::write(machines.env.path("laptop").join("kinds.toml"), table).expect("written");
+    fs::write(machines.env.path("laptop").join("kinds.toml"), table).expect("written");
     machines.done("laptop", &["new", "recipe", "soup"]);
     machines.write("laptop", "recipes/by-hand.md", "# By hand\n");
     let by_hand = machines.shown("laptop", &["check"]);
