@@ -567,8 +567,8 @@ impl Replica {
                 origin => origin,
             };
             match origin {
-                // As long as it is not known what took its place, it shows that this was not made from it.
-                Origin::Ours if report.awaited.iter().any(|(awaited, _)| *awaited == original) => continue,
+                // As long as no log has what took its place, it shows everybody that this was not made from it.
+                Origin::Ours if !self.is_told_of(context, &original).await? => continue,
                 Origin::Ours => {}
                 Origin::Unclear => {
                     report.awaited.push((copy, hash));
@@ -587,6 +587,19 @@ impl Replica {
             }
         }
         Ok(())
+    }
+
+    /// Tells whether a log has what lies in the place of a file, or nothing does.
+    async fn is_told_of(&self, context: Context<'_>, locator: &Locator) -> Result<bool, Trouble> {
+        let Some(At { bytes, .. }) = self.remote.read(context.patience, locator).await? else {
+            return Ok(true);
+        };
+        let hash = ContentHash::of(&bytes);
+        if context.origins.of(locator, &hash) == Origin::Ours {
+            return Ok(true);
+        }
+        let suspects = [(locator.clone(), hash)].into();
+        Ok(!self.known_to_log(context, suspects, Position::FIRST).await?.is_empty())
     }
 
     /// Puts what a copy holds into the history and into the file it is a copy of.
