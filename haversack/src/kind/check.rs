@@ -113,10 +113,7 @@ pub fn flaws(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Vec<Flaw> {
     let document = Document::read(text);
     let mut flaws = Vec::new();
     let is_markdown = locator.as_str().to_lowercase().ends_with(".md");
-    if is_markdown
-        && document.frontmatter.is_none()
-        && document.body.lines().next().is_some_and(|line| line.trim_end() == "---")
-    {
+    if is_markdown && is_odd(&document) {
         flaws.push(Flaw::OddFrontmatter);
     } else {
         let missing = kind.required.iter().filter(|field| document.value(field).is_none());
@@ -140,7 +137,17 @@ pub fn flaws(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Vec<Flaw> {
     flaws
 }
 
+/// Tells whether a text begins like a frontmatter, and has none that is understood.
+fn is_odd(document: &Document<'_>) -> bool {
+    document.frontmatter.is_none()
+        && document.body.lines().next().is_some_and(|line| line.trim_end() == "---")
+}
+
 fn merges_elsewhere(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Option<Flaw> {
+    // A second frontmatter above one that is not understood would help nobody.
+    if is_odd(&Document::read(as_text(bytes)?)) {
+        return None;
+    }
     let (kind, here) = kinds.recognised(locator, bytes);
     let elsewhere = Rule::of(locator, [bytes]);
     (here != elsewhere).then(|| Flaw::MergesElsewhere { kind: kind.name.clone(), here, elsewhere })
@@ -356,6 +363,10 @@ mod tests {
                 "there is no rule logs to merge by, only prose, index, log, threads, callbacks, carry-forward, commitments, digest, summary, roll-up"
             ]
         );
+        let odd = "---\nname: *a\n---\n";
+        assert_eq!(told("recipes/soup.md", odd), ["its frontmatter is not understood, so all of it is text"]);
+        assert_eq!(repaired(&kinds, &soup, odd.as_bytes()), None);
+        assert_eq!(stating(&kinds, &soup, odd.to_owned()), odd);
         assert_eq!(
             told("plan.canvas", "{}\n"),
             ["as canvas it should merge as json, and merges as prose: it cannot state that"]
