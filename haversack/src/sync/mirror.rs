@@ -11,7 +11,8 @@
 //! - Nor is one that the log has had since this device read it: who is behind takes nothing in.
 //! - An edit is taken in once, whatever happens in between (`sync::mirror::an_edit_is_taken_in_once`).
 //! - What an edit lacks was taken out only if it is known what it was made from: what a sync client put in the place of a file, or made a copy
-//!   of, adds and takes nothing away (`vault::a_copy_takes_nothing_away`, `vault::what_took_the_place_of_a_file_takes_nothing_away`).
+//!   of, adds and takes nothing away (`vault::a_copy_takes_nothing_away`, `vault::what_took_the_place_of_a_file_takes_nothing_away`,
+//!   `vault::an_edit_of_what_another_device_wrote_takes_nothing_away`).
 //! - A copy is merged once, and goes, wherever whoever takes it in is killed (`haversack-sim: copies`).
 //! - That an object is not there is no deletion (`sync::mirror::what_is_gone_from_the_mirror_comes_back`).
 
@@ -457,14 +458,16 @@ impl Replica {
             }
             match context.origins.of(&locator, &hash) {
                 Origin::Ours => {}
-                // Where a sync client made a copy, it may have put something else here than what was here when the copy was made.
-                Origin::Edit if copied.contains(&locator) => {
-                    let base = Base::Guessed(self.most_like(context, &locator, &bytes).await?);
-                    edits.push(Edit { locator, bytes, base, lies: Lies::There });
-                }
                 Origin::Edit => {
                     let base = manifest.entries.get(&locator).and_then(|entry| entry.hash);
-                    edits.push(Edit { locator, bytes, base: Base::Known(base), lies: Lies::There });
+                    let is_crossed = base.is_some_and(|base| context.origins.is_crossed(&locator, &base));
+                    // Where a sync client made a copy, or another device wrote too, it may have been made from something else than what
+                    // we put there.
+                    let base = match is_crossed || copied.contains(&locator) {
+                        true => Base::Guessed(self.most_like(context, &locator, &bytes).await?),
+                        false => Base::Known(base),
+                    };
+                    edits.push(Edit { locator, bytes, base, lies: Lies::There });
                 }
                 Origin::Unclear => report.awaited.push((locator, hash)),
             }

@@ -20,6 +20,9 @@ pub trait Origins: Send + Sync {
     /// Returns where a content of a file comes from.
     fn of(&self, locator: &Locator, hash: &ContentHash) -> Origin;
 
+    /// Tells whether something else may have been put in the place of a content of a file than what was made from it.
+    fn is_crossed(&self, locator: &Locator, hash: &ContentHash) -> bool;
+
     /// Returns which of the files that are there are copies that a sync client made, each with the file it is a copy of.
     fn copies(&self, there: &[Locator]) -> Vec<(Locator, Locator)>;
 
@@ -35,6 +38,10 @@ pub struct OneLog;
 impl Origins for OneLog {
     fn of(&self, _: &Locator, _: &ContentHash) -> Origin {
         Origin::Edit
+    }
+
+    fn is_crossed(&self, _: &Locator, _: &ContentHash) -> bool {
+        false
     }
 
     fn copies(&self, _: &[Locator]) -> Vec<(Locator, Locator)> {

@@ -5,7 +5,7 @@
 //! yet is written to the folder. Killed anywhere, the next run does the rest: an entry is kept before it is written, a commit of the
 //! device's own order says by its id which entry it is, and how far it is can be found out from both.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -429,7 +429,8 @@ impl Bridge {
         Ok(Added::Done)
     }
 
-    /// Makes files of contents that could not be merged, unless somebody knows them already; returns whether there are any.
+    /// Makes files of contents that could not be merged, now or as long as only some of what is fresh was added, unless somebody knows them
+    /// already; returns whether there are any.
     async fn put_beside(
         &mut self,
         context: Context<'_>,
@@ -438,12 +439,28 @@ impl Bridge {
         heads: &Heads,
         tail: &mut Tail,
     ) -> Result<bool, Trouble> {
+        let mut with = self.standing.heads.clone();
         let logs = &self.read().await?.logs;
-        let files: BTreeSet<Locator> = fresh.iter().flat_map(|at| logs.files(*at).cloned()).collect();
+        let mut stages: Vec<Heads> = Vec::with_capacity(fresh.len());
+        let mut touched: BTreeMap<Locator, Vec<usize>> = BTreeMap::new();
+        for (stage, at) in fresh.iter().enumerate() {
+            with = with.join(&logs.knows(*at));
+            stages.push(with.clone());
+            for locator in logs.files(*at) {
+                touched.entry(locator.clone()).or_default().push(stage);
+            }
+        }
         let mut copies = Vec::new();
-        for locator in files {
-            if let Made::Merged { copies: beside, .. } = self.made(&locator, heads).await? {
-                copies.extend(beside.into_iter().map(|copy| (locator.clone(), copy)));
+        for (locator, at) in touched {
+            // Somebody may build on the file as it is with the first of them, and never see the one that loses there and wins at last.
+            for stage in at {
+                if let Made::Merged { copies: beside, .. } = self.made(&locator, &stages[stage]).await? {
+                    let logs = &self.read().await?.logs;
+                    let is_left = |copy: &Bytes| {
+                        !logs.is_replaced(&locator, &ContentHash::of(copy), &stages[stage], heads)
+                    };
+                    copies.extend(beside.into_iter().filter(is_left).map(|copy| (locator.clone(), copy)));
+                }
             }
         }
         let mut changes: Vec<FileChange> = Vec::new();

@@ -6,7 +6,7 @@
 //! short ([`ALONE_PATIENCE`]): another one may just be arriving, its files before its log. Time decides only how long is waited, never which of
 //! two contents is the newer one.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use haversack_store::{Backend, Condition, ErrorKind, Locator};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bridge::Bridge;
 use super::copies;
-use super::weave::available;
+use super::weave::{Crossed, available};
 use crate::frame;
 use crate::ids::{ContentHash, Position, Timestamp};
 use crate::sync::planted::{Planted, has};
@@ -45,7 +45,7 @@ pub enum Mine {
 /// What is known about the plain files of a folder.
 #[derive(Clone, Debug)]
 pub struct FolderOrigins {
-    named: HashSet<(Locator, ContentHash)>,
+    named: HashMap<(Locator, ContentHash), Crossed>,
     mine: Mine,
     /// What was waited for before, and since when.
     awaited: BTreeMap<(Locator, ContentHash), Timestamp>,
@@ -67,13 +67,17 @@ impl Origins for FolderOrigins {
             let since = self.awaited.get(&(locator.clone(), *hash));
             since.zip(self.long_ago).is_some_and(|(since, long_ago)| *since <= long_ago)
         };
-        if self.named.contains(&(locator.clone(), *hash)) {
+        if self.named.contains_key(&(locator.clone(), *hash)) {
             Origin::Ours
         } else if is_mine() || waited() || has(Planted::StrangeIsAnEdit) {
             Origin::Edit
         } else {
             Origin::Unclear
         }
+    }
+
+    fn is_crossed(&self, locator: &Locator, hash: &ContentHash) -> bool {
+        self.named.get(&(locator.clone(), *hash)) != Some(&Crossed::No)
     }
 
     fn copies(&self, there: &[Locator]) -> Vec<(Locator, Locator)> {
@@ -100,7 +104,7 @@ impl Bridge {
         let patience = if logs.replicas().is_subset(&own) { ALONE_PATIENCE } else { PATIENCE };
         let patience = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX);
         Ok(FolderOrigins {
-            named: logs.contents(&heads).collect(),
+            named: logs.standing(&heads, &own),
             mine,
             awaited,
             long_ago: is_all_read.then(|| Timestamp(context.clock.now().0.saturating_sub(patience))),

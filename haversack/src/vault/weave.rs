@@ -25,6 +25,13 @@ struct Known {
     shown: Vec<(Locator, ContentHash)>,
 }
 
+/// Whether another device changed a file without having seen a content of it: a sync client may put what that one wrote in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Crossed {
+    No,
+    Yes,
+}
+
 /// What an entry did to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Touch {
@@ -194,6 +201,43 @@ impl Logs {
             let wrote = touched.filter_map(|(locator, touch)| Some((locator.clone(), touch.after?.hash)));
             wrote.chain(entry.shown.iter().cloned())
         })
+    }
+
+    /// Returns every content that some device wrote for a file, or announced, within `heads`, and whether it was [`Crossed`].
+    pub fn standing(
+        &self,
+        heads: &Heads,
+        own: &BTreeSet<ReplicaId>,
+    ) -> HashMap<(Locator, ContentHash), Crossed> {
+        let mut found: HashMap<(Locator, ContentHash), Crossed> = HashMap::new();
+        let within = self.entries.iter().filter(|(at, _)| at.1 <= heads.of(at.0));
+        for (at, entry) in within {
+            let knows = self.with_twins(entry.seen.clone().with(at.0, at.1));
+            let wrote =
+                entry.touched.iter().filter_map(|(locator, touch)| Some((locator, touch.after?.hash)));
+            let shown = entry.shown.iter().map(|(locator, hash)| (locator, *hash));
+            for (locator, hash) in wrote.chain(shown) {
+                let others = self.touching.get(locator).into_iter().flatten();
+                let mut others = others.filter(|(replica, _)| !own.contains(replica));
+                let is_crossed = others.any(|(replica, numbers)| {
+                    let within = numbers.partition_point(|number| *number <= heads.of(*replica));
+                    within.checked_sub(1).is_some_and(|last| numbers[last] > knows.of(*replica))
+                });
+                let crossed = if is_crossed { Crossed::Yes } else { Crossed::No };
+                let before = found.entry((locator.clone(), hash)).or_insert(crossed);
+                *before = (*before).max(crossed);
+            }
+        }
+        found
+    }
+
+    /// Tells whether a content that entries last wrote for a file, within `heads`, is what none of them wrote last within `later`.
+    pub fn is_replaced(&self, locator: &Locator, hash: &ContentHash, heads: &Heads, later: &Heads) -> bool {
+        let after = |tip: &Numbered| self.touch(*tip, locator).and_then(|touch| touch.after);
+        let mut tips = self.tips(locator, heads);
+        tips.retain(|tip| after(tip).is_some_and(|content| content.hash == *hash));
+        let left = self.tips(locator, later);
+        !tips.is_empty() && !tips.iter().any(|tip| left.contains(tip))
     }
 
     /// Returns what the devices are called that wrote something.
