@@ -11,14 +11,13 @@ use std::time::{Duration, Instant};
 use haversack::clock::Clock;
 use haversack::history::archive::{self, Bounds};
 use haversack::ids::{Position, ReplicaId, Timestamp};
-use haversack::log::Commit;
 use haversack::merge::{Rule, Side, merge};
 use haversack::store::{
-    Backend, BackendExt, Bytes, Condition, DeviceLocal, ErrorKind, Locator, Prefixed, Under, block_on,
+    Backend, BackendExt, Condition, DeviceLocal, ErrorKind, Locator, Prefixed, Under, block_on,
 };
 use haversack::sync::{
-    Author, Context, Deletions, Mirror, OneLog, Origins, Outlook, Patience, Progress, ReadOnce, Replica,
-    Report, Scope, Trouble, look,
+    Author, Context, Deletions, Mirror, OneLog, Origins, Outlook, Patience, Progress, ReadOnce, Recent,
+    Replica, Report, Scope, Trouble, look,
 };
 use haversack::vault::{Bridge, Carriage, FolderOrigins, Mine};
 
@@ -497,14 +496,18 @@ impl Summary {
     fn account(&mut self, home: &Home, replicas: &mut [Replica]) -> Result<(), CommandError> {
         let ours: BTreeSet<ReplicaId> = replicas.iter().map(Replica::id).collect();
         let store = replicas.iter().find_map(Replica::store);
-        let commits: BTreeMap<Position, Bytes> = replicas.iter_mut().flat_map(Replica::take_recent).collect();
-        for (position, bytes) in commits.iter().filter(|(position, _)| Some(**position) > self.known) {
-            let Ok(commit) = Commit::decode(bytes) else { continue };
-            let files = commit.changes.iter().map(|change| change.locator.clone());
-            if ours.contains(&commit.replica) {
+        let recent = replicas.iter_mut().flat_map(Replica::take_recent);
+        let recent: BTreeMap<Position, Recent> = recent.map(|recent| (recent.position, recent)).collect();
+        let mut commits = Vec::new();
+        for (position, Recent { replica, files, bytes, .. }) in recent {
+            commits.extend(bytes.map(|bytes| (position, bytes)));
+            if Some(position) <= self.known {
+                continue;
+            }
+            if ours.contains(&replica) {
                 self.sent.extend(files);
-                self.published.push(*position);
-                self.publishers.insert(commit.replica);
+                self.published.push(position);
+                self.publishers.insert(replica);
             } else {
                 self.received.extend(files);
             }
@@ -513,7 +516,6 @@ impl Summary {
         let day = 24 * 3600 * 1000;
         let oldest = Timestamp(SystemClock.now().0 - MAX_HISTORY_DAYS * day);
         let bounds = Bounds { bytes: MAX_HISTORY_BYTES, oldest };
-        let commits = commits.into_iter().collect();
         Ok(block_on(archive::keep(&*home.memory().state, store, commits, bounds))?)
     }
 

@@ -76,7 +76,7 @@ pub use self::trouble::Trouble;
 pub use self::upkeep::Intervals;
 use crate::clock::Clock;
 use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
-use crate::log::{Files, StoreFile};
+use crate::log::{Commit, Files, StoreFile};
 
 /// Returns which store is in a remote, if there is one, and changes nothing.
 pub async fn store_at(
@@ -276,13 +276,38 @@ pub struct Replica {
     remote: Remote,
     cache: StatCache,
     scope: Scope,
-    recent: Vec<(Position, Bytes)>,
+    recent: Vec<Recent>,
     /// Plain objects that were found to be not what they should be.
     mend: BTreeSet<Locator>,
     _lock: Guard,
 }
 
-/// The most bytes of commits that a replica holds for [`Replica::take_recent`]; older ones are left out.
+/// A commit that was taken in or published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recent {
+    /// Where it is in the log.
+    pub position: Position,
+    /// Whose it is.
+    pub replica: ReplicaId,
+    /// The files that it changed.
+    pub files: Vec<Locator>,
+    /// What it was read from; of very many commits only the newest have it.
+    pub bytes: Option<Bytes>,
+}
+
+impl Recent {
+    fn new(commit: &Commit, bytes: Bytes) -> Recent {
+        let files = commit.changes.iter().map(|change| change.locator.clone()).collect();
+        Recent { position: commit.position, replica: commit.replica, files, bytes: Some(bytes) }
+    }
+
+    /// Returns where it is with what it was read from, if that is still here.
+    pub fn read(self) -> Option<(Position, Bytes)> {
+        Some((self.position, self.bytes?))
+    }
+}
+
+/// The most bytes of commits that a replica holds for [`Replica::take_recent`].
 const MAX_RECENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Which changes of this device are sent.
@@ -339,20 +364,20 @@ impl Replica {
         self.state.known.log.files()
     }
 
-    /// Returns the commits that were taken in or published since the last call, the newest of them if they are very many.
-    pub fn take_recent(&mut self) -> Vec<(Position, Bytes)> {
+    /// Returns the commits that were taken in or published since the last call.
+    pub fn take_recent(&mut self) -> Vec<Recent> {
         std::mem::take(&mut self.recent)
     }
 
-    fn note_recent(&mut self, commits: impl IntoIterator<Item = (Position, Bytes)>) {
+    fn note_recent(&mut self, commits: impl IntoIterator<Item = Recent>) {
         self.recent.extend(commits);
-        let mut bytes = 0;
-        let fits = |(_, commit): &&(Position, Bytes)| {
-            bytes += commit.len();
-            bytes <= MAX_RECENT_BYTES
-        };
-        let kept = self.recent.iter().rev().take_while(fits).count();
-        self.recent.drain(..self.recent.len() - kept);
+        let mut total = 0;
+        for recent in self.recent.iter_mut().rev() {
+            total += recent.bytes.as_ref().map_or(0, Bytes::len);
+            if total > MAX_RECENT_BYTES {
+                recent.bytes = None;
+            }
+        }
     }
 
     /// Returns the files of the log that were not fetched yet.

@@ -11,7 +11,7 @@ use haversack::history::archive::{self, Bounds};
 use haversack::ids::{ContentHash, Position, Timestamp};
 use haversack::log::StoreFile;
 use haversack::store::{Backend, Bytes, InMemory, Locator, block_on};
-use haversack::sync::{Author, Context, Fetching, ReadOnce, Replica, store_at};
+use haversack::sync::{Author, Context, Fetching, ReadOnce, Recent, Replica, store_at};
 use haversack::vault::Bridge;
 use serde_json::json;
 
@@ -179,7 +179,7 @@ fn preview(
         let files = Arc::new(InMemory::new());
         let mut replica = Replica::open(files, state.clone(), backend.clone(), &RandomIds).await?;
         replica.pull(context).await?;
-        let read = replica.take_recent();
+        let read = replica.take_recent().into_iter().filter_map(Recent::read).collect();
         Ok::<_, haversack::sync::Trouble>((replica.log_files().clone(), replica.position(), read))
     })?;
     // What was read need not be asked for once more, commit by commit.

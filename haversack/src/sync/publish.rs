@@ -9,7 +9,7 @@ use super::progress::Stage;
 use super::remote::Attempt;
 use super::scan::Found;
 use super::state::{Advance, BaseLine, Head, Publishing};
-use super::{Author, Context, Hold, Replica, Report, Sending, Trouble};
+use super::{Author, Context, Hold, Recent, Replica, Report, Sending, Trouble};
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Carried, Commit, Content, FileChange, MAX_CHANGES, MAX_INLINE_BYTES, What};
@@ -454,7 +454,7 @@ impl Replica {
                     bases: publishing.bases.clone(),
                 };
                 self.state.advance(&advance).await.map_err(Trouble::Local)?;
-                self.note_recent([(commit.position, publishing.bytes.clone())]);
+                self.note_recent([Recent::new(&commit, publishing.bytes.clone())]);
             }
         }
         self.state.end_publishing().await.map_err(Trouble::Local)?;

@@ -11,7 +11,7 @@ use super::planted::{Planted, has};
 use super::progress::Progress;
 use super::scan::Found;
 use super::state::{Advance, Applying, BaseLine, Head, Move};
-use super::{Context, Deletions, Replica, Report, Trouble};
+use super::{Context, Deletions, Recent, Replica, Report, Trouble};
 use crate::frame::shown;
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::{self, Carried, Content, FileChange, What};
@@ -103,7 +103,7 @@ impl Replica {
             let brought = self.fold(context, &taken, reach).await?;
             any = any.max(self.take_in_some(context, store, brought, seen.take(), report).await?);
             report.taken += taken.len();
-            self.note_recent(taken.into_iter().map(|taken| (taken.head.position, taken.bytes)));
+            self.note_recent(taken.into_iter().map(|taken| Recent::new(&taken.commit, taken.bytes)));
             if reach == Reach::End {
                 return Ok(any);
             }

@@ -5,7 +5,7 @@ use haversack::history::archive::{self, Bounds};
 use haversack::history::{Held, History};
 use haversack::ids::{Position, Timestamp};
 use haversack::store::{BackendExt, Bytes, Condition};
-use haversack::sync::Impatient;
+use haversack::sync::{Impatient, Recent};
 
 use super::World;
 use crate::subjects::at;
@@ -17,7 +17,10 @@ fn sync(world: &World, device: &str, bounds: Bounds) {
     let (store, recent) = world
         .with(device, async |replica, context| {
             replica.sync(context).await?;
-            Ok((replica.store().expect("met"), replica.take_recent()))
+            Ok((
+                replica.store().expect("met"),
+                replica.take_recent().into_iter().filter_map(Recent::read).collect(),
+            ))
         })
         .expect("synced");
     let state = world.open(&format!("{device}/state"));
@@ -98,6 +101,28 @@ fn an_archive_stays_small() {
     assert_eq!(held(&world, "laptop", "notes.md", 81, false), content("last\n"));
     assert_eq!(held(&world, "laptop", "notes.md", 1, false), Held::Unknown);
     assert_eq!(held(&world, "laptop", "notes.md", 1, true), content("0\n"));
+}
+
+/// Of very many commits only the newest are held, and still it can be told what was sent and received.
+#[test]
+fn every_commit_tells_which_files_it_changed() {
+    const FILES: usize = 80;
+    let world = World::new();
+    for number in 0..FILES {
+        world.put("laptop", &format!("{number}.md"), vec![b'0' + (number % 10) as u8; 250 * 1024 + number]);
+    }
+    for device in ["laptop", "desktop"] {
+        let recent = world.with(device, async |replica, context| {
+            replica.sync(context).await?;
+            Ok(replica.take_recent())
+        });
+        let recent = recent.expect("synced");
+        assert_eq!(recent.iter().map(|recent| recent.files.len()).sum::<usize>(), FILES, "{device}");
+        let held = recent.iter().filter_map(|recent| recent.bytes.as_ref());
+        assert!(held.map(Bytes::len).sum::<usize>() <= 16 * 1024 * 1024, "{device}");
+        assert!(recent.iter().any(|recent| recent.bytes.is_none()), "{device}");
+        assert!(recent.last().is_some_and(|recent| recent.bytes.is_some()), "{device}");
+    }
 }
 
 #[test]
