@@ -565,21 +565,36 @@ fn three_way(
     (theirs, their_device): (Version, &str),
 ) -> Woven {
     let gone = |before| Woven { bytes: None, before, copies: Vec::new() };
-    let sides = match (ours.bytes, theirs.bytes) {
-        (None, None) => return gone(ours.before.or(theirs.before)),
-        (Some(edit), None) if Some(&edit) == base => return gone(theirs.before),
-        (None, Some(edit)) if Some(&edit) == base => return gone(ours.before),
-        (Some(ours), None) => (Some(ours), theirs.before.or_else(|| base.cloned())),
-        (None, Some(theirs)) => (ours.before.or_else(|| base.cloned()), Some(theirs)),
-        both => both,
-    };
+    let met = |ours, theirs| both_ways(locator, base, (ours, our_device), (theirs, their_device));
+    match (ours.bytes, theirs.bytes) {
+        // What either took out before it was deleted does not come back with what stands against the other deletion.
+        (None, None) => gone(met(ours.before, theirs.before).bytes),
+        (Some(edit), None) if Some(&edit) == base => gone(theirs.before),
+        (None, Some(edit)) if Some(&edit) == base => gone(ours.before),
+        (Some(ours), None) => met(Some(ours), theirs.before.or_else(|| base.cloned())),
+        (None, Some(theirs)) => met(ours.before.or_else(|| base.cloned()), Some(theirs)),
+        (Some(ours), Some(theirs)) => met(Some(ours), Some(theirs)),
+    }
+}
+
+/// Puts together two contents of a file, of which one may not be there.
+fn both_ways(
+    locator: &Locator,
+    base: Option<&Bytes>,
+    (ours, our_device): (Option<Bytes>, &str),
+    (theirs, their_device): (Option<Bytes>, &str),
+) -> Woven {
     let only = |bytes| Woven { bytes, before: None, copies: Vec::new() };
-    let (ours, theirs) = match sides {
-        (ours, theirs) if ours == theirs || theirs.as_ref() == base => return only(ours),
-        (ours, theirs) if ours.as_ref() == base => return only(theirs),
+    let (ours, theirs) = match (ours, theirs) {
         (Some(ours), Some(theirs)) => (ours, theirs),
         (one, other) => return only(one.or(other)),
     };
+    if ours == theirs || Some(&theirs) == base {
+        return only(Some(ours));
+    }
+    if Some(&ours) == base {
+        return only(Some(theirs));
+    }
     let rule = Rule::of(locator, base.map(|base| &base[..]).into_iter().chain([&ours[..], &theirs[..]]));
     let ours = Side { bytes: &ours, device: our_device };
     let theirs = Side { bytes: &theirs, device: their_device };
@@ -712,6 +727,20 @@ mod tests {
         assert_eq!(story.comes_to().as_deref(), Some("four more"));
         story.entry(6, (3, 1), &[(1, 1), (2, 1)], Some("three "));
         assert_eq!(story.comes_to().as_deref(), Some("four more three"));
+    }
+
+    /// Seed 73095335 of the vault's schedules: two devices deleted the file, and one of them had seen that a line was removed from it. The line
+    /// came back with a change that stood against both.
+    #[test]
+    fn what_one_of_two_deletions_had_seen_removed_does_not_come_back() {
+        let mut story = Story::of(LINES);
+        story.entry(1, (3, 1), &[], Some("old "));
+        story.entry(2, (3, 2), &[(3, 1)], Some(""));
+        story.entry(3, (1, 1), &[(3, 1)], None);
+        story.entry(4, (2, 1), &[(3, 2)], Some("two "));
+        story.entry(5, (2, 2), &[(2, 1), (3, 2)], None);
+        story.entry(6, (3, 3), &[(3, 2)], Some("three "));
+        assert_eq!(story.comes_to().as_deref(), Some("three two"));
     }
 
     /// Seed 3075816 of the vault's schedules: a removal leaves nothing that a deletion had not seen. What the file held then is not what it
