@@ -280,9 +280,9 @@ fn sync_home(
     manner: &Manner<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, Stopped> {
-    crate::store::complete(settings)?;
-    adopt(settings)?;
     let home = Home::open(settings)?;
+    crate::store::complete(settings, &home)?;
+    adopt(settings)?;
     let writer = &settings.writer;
     let author = Author {
         device: remote.device.clone(),

@@ -6,7 +6,7 @@ use haversack::Memory;
 use haversack::store::{Backend, DeviceLocal, InMemory, Locator, Overlay, block_on};
 
 use crate::error::CommandError;
-use crate::home::open_mount;
+use crate::home::{Home, Place, open_mount};
 use crate::mounts;
 use crate::settings::Settings;
 
@@ -32,8 +32,10 @@ fn with_mounts(settings: &Settings, files: Arc<dyn Backend>) -> Result<Arc<dyn B
 }
 
 /// Completes a batch that a process left unfinished, before its files are looked at as a whole.
-pub(crate) fn complete(settings: &Settings) -> Result<(), CommandError> {
-    Ok(block_on(open(settings)?.complete())?)
+pub(crate) fn complete(settings: &Settings, home: &Home) -> Result<(), CommandError> {
+    let Place { files, state, .. } = home.memory();
+    let memory = Memory::new(with_mounts(settings, files.clone())?, state.clone());
+    Ok(block_on(memory.with_lock_wait(settings.lock_wait).complete())?)
 }
 
 /// Opens the memory of the home to look at it, and makes nothing: a mistyped `--home` would leave a new home behind.
