@@ -76,7 +76,7 @@ const BITES: [(Planted, u64); 6] = [
     (Planted::SeenIsEverything, 6),
     (Planted::GapsAreRead, 36),
     (Planted::NoCommonStart, 7),
-    (Planted::MergesAreCommits, 31),
+    (Planted::MergesAreCommits, 35),
     (Planted::HalfIsRead, 32),
     (Planted::StrangeIsAnEdit, 7951),
 ];
