@@ -505,6 +505,29 @@ fn what_is_shown_was_told_before() {
     assert_eq!(plain(), laptop.text("notes.md"));
 }
 
+/// Seed 15927 of the vault's schedules: what another device wrote arrived after a device had looked, and was carried with what that one had to tell. Whoever has
+/// not followed to there puts nothing over the other's plain file.
+#[test]
+fn who_has_not_followed_shows_nothing() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    laptop.write("notes.md", "# Lighthouse\n");
+    laptop.look(Mine::Nothing, 0);
+    carry(&laptop, &desk);
+    desk.look(Mine::Nothing, 0);
+    let desks = "# Lighthouse\n- from the desk\n";
+    desk.write("notes.md", desks);
+    desk.look(Mine::Nothing, 0);
+    laptop.put("notes.md", "# Lighthouse\n- by hand\n");
+    laptop.look_and(Mine::Everything, 0, || {
+        carry(&desk, &laptop);
+        laptop.put("notes.md", desks);
+    });
+    let plain = || block_on(laptop.folder.read_text(&at("notes.md"))).expect("read").expect("there");
+    assert_eq!(plain(), desks);
+    laptop.look(Mine::Nothing, 0);
+    assert!(plain().contains("- by hand\n") && plain().contains("- from the desk\n"), "{}", plain());
+}
+
 /// Seed 3094029 of the vault's schedules: somebody says that a file is theirs, and before it is looked at, a client puts another one in its place,
 /// whose log has not arrived. That one is not theirs.
 #[test]
