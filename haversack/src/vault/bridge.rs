@@ -327,8 +327,8 @@ impl Bridge {
         store: StoreId,
         carriage: &mut Carriage,
     ) -> Result<(), Trouble> {
-        if self.read.is_none() {
-            // Nothing arrived, and nothing is new here.
+        if self.read.is_none() && self.standing.heads.covers(&self.standing.kept) {
+            // Nothing arrived, nothing is new here, and nothing is left that somebody had no time for.
             return Ok(());
         }
         let mut tail: Option<Tail> = None;

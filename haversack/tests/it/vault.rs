@@ -466,6 +466,23 @@ fn what_loses_for_a_moment_has_a_place_of_its_own() {
     }
 }
 
+/// Seed 73663538 of the vault's schedules: what a run has kept and had no time to take in, the next one takes in, though nothing new arrives.
+#[test]
+fn what_there_was_no_time_for_is_taken_in_by_the_next_run() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    laptop.write("notes.md", "- from the laptop\n");
+    laptop.sync().expect("synced");
+    carry(&laptop, &desk);
+    desk.sync().expect("synced");
+    desk.write("oil.md", "- low\n");
+    desk.sync().expect("synced");
+    carry(&desk, &laptop);
+    assert_eq!(laptop.take_in(&Hurried::for_steps(0)).taken, 0);
+    assert_eq!(laptop.sync().expect("synced").taken, 1);
+    assert_eq!(laptop.text("oil.md").as_deref(), Some("- low\n"));
+    assert_eq!(laptop.sync().expect("synced"), Carriage::default());
+}
+
 /// An edit and a copy of one file are taken in together, and the edit is replaced by what they come to: nobody takes it in again.
 #[test]
 fn an_edit_is_replaced_although_a_copy_was_taken_in_after_it() {
