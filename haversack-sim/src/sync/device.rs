@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use haversack::clock::Clock;
 use haversack::ids::{ContentHash, Ids, Timestamp};
-use haversack::sync::{Author, Context, Deletions, Intervals, Mirror, Replica, Report, Trouble};
+use haversack::sync::{Author, Context, Deletions, Intervals, Mirror, Patience, Replica, Report, Trouble};
 use haversack::vault::{self, Bridge, Mine};
 use haversack_store::{Apart, Backend, Bytes, Locator};
 
@@ -17,7 +18,7 @@ use super::crashing::Crashing;
 use super::link::{Connection, Link, Wire};
 use super::memory::Numbers;
 use super::oracle::Remembered;
-use super::schedule::{Ground, Meeting, Stream, Task, stream};
+use super::schedule::{Ground, Meeting, Stream, Task, Time, stream};
 use super::storage::{Hands, Saving, Storage};
 use super::unit::units_of;
 use crate::disk::Crash;
@@ -85,6 +86,8 @@ pub(crate) struct Now {
     pub(crate) started: usize,
     /// As those do who wait in a folder.
     pub(crate) hours: u64,
+    /// How much it has.
+    pub(crate) time: Time,
 }
 
 /// A copy of a device that was put aside.
@@ -335,7 +338,7 @@ impl Device {
         task: Task,
         deletions: Deletions,
     ) {
-        let Now { started, hours } = now;
+        let Now { started, hours, time } = now;
         let number = self.number;
         let hands: [Hands; 4] = Default::default();
         let opened = (self.files.open(&hands[0]), self.state.open(&hands[1]));
@@ -348,6 +351,7 @@ impl Device {
         let mine = Mine::These(self.mine());
         let random = AtomicU64::new(stream(seed, Stream::Clock).number());
         let clock = Jumping { random, hours: vault.as_ref().map(|_| hours) };
+        let patience = Hurried::new(time);
         let mut folding = stream(seed, Stream::Folding);
         let mut commits = || folding.between(1, MAX_INTERVAL) as u64;
         let (checkpoint_commits, segment_commits) = (commits(), commits());
@@ -355,7 +359,8 @@ impl Device {
         let running = async move {
             let (files, state) = (opened.0.map_err(Trouble::Local)?, opened.1.map_err(Trouble::Local)?);
             let author = Author { device: format!("device {number}"), agent: None, session: None };
-            let context = Context { deletions, intervals, ..Context::new(&clock, &ids, &author) };
+            let context =
+                Context { deletions, intervals, patience: &patience, ..Context::new(&clock, &ids, &author) };
             let Some((home, folder)) = vault else {
                 let mut replica = Replica::open(files, state, remote, &ids).await?;
                 return sync(&mut replica, context, task).await;
@@ -387,6 +392,7 @@ impl Device {
             }
             report.published += second.published;
             report.taken += second.taken;
+            report.out_of_time |= second.out_of_time;
             report.held = second.held;
             report.waiting_deletions = second.waiting_deletions;
             Ok(report)
@@ -429,6 +435,35 @@ impl Ids for SeededIds {
         bytes[..8].copy_from_slice(&random.number().to_le_bytes());
         bytes[8..].copy_from_slice(&random.number().to_le_bytes());
         bytes
+    }
+}
+
+/// Has time for so many steps, if it is in haste.
+struct Hurried {
+    left: Option<AtomicUsize>,
+}
+
+impl Hurried {
+    fn new(time: Time) -> Hurried {
+        let left = match time {
+            Time::Enough => None,
+            Time::Steps(steps) => Some(steps.into()),
+        };
+        Hurried { left }
+    }
+}
+
+#[async_trait]
+impl Patience for Hurried {
+    async fn wait(&self, _: usize) -> bool {
+        false
+    }
+
+    fn has_time(&self) -> bool {
+        let fewer = |left: usize| left.checked_sub(1);
+        self.left
+            .as_ref()
+            .is_none_or(|left| left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok())
     }
 }
 

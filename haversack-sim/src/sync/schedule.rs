@@ -18,6 +18,9 @@ const MAX_DEVICES: usize = 5;
 /// The most actions of a schedule.
 const MAX_ACTIONS: usize = 200;
 
+/// The most steps that a sync in haste has time for.
+const MAX_STEPS: usize = 8;
+
 /// The most effects that a process makes before something else happens.
 const MAX_EFFECTS: usize = 40;
 
@@ -34,6 +37,7 @@ pub(crate) enum Stream {
     Ids,
     Clock,
     Folding,
+    Haste,
 }
 
 /// Returns the random numbers that somebody gets from a seed.
@@ -65,9 +69,27 @@ pub struct Schedule {
     pub(crate) sheets: Sheets,
     /// Whether there are plain objects beside the log.
     pub(crate) mirror: Mirror,
+    /// Whether some syncs have little time.
+    pub(crate) haste: Haste,
     /// How many actions there are in a tick of the filesystems' clock.
     pub(crate) actions_per_tick: usize,
     pub(crate) actions: Vec<Action>,
+}
+
+/// Whether some syncs have little time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Haste {
+    Never,
+    Sometimes,
+}
+
+/// How much time a sync has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Time {
+    /// All that it takes.
+    Enough,
+    /// For so many steps.
+    Steps(usize),
 }
 
 /// What the devices' own storage is.
@@ -291,6 +313,10 @@ impl Schedule {
             outside,
             sheets,
             mirror: if swarm.mirror { Mirror::On } else { Mirror::Off },
+            haste: match stream(seed, Stream::Haste).between(1, 4) {
+                1 => Haste::Sometimes,
+                _ => Haste::Never,
+            },
             actions_per_tick,
             actions: Vec::new(),
         };
@@ -308,6 +334,15 @@ impl Schedule {
             }
         }
         schedule
+    }
+
+    /// Returns how much time a sync has that begins with an action.
+    pub(crate) fn time(&self, action: Action) -> Time {
+        let mut random = stream(action.seed, Stream::Haste);
+        match self.haste {
+            Haste::Sometimes if random.coin() => Time::Steps(random.between(0, MAX_STEPS)),
+            Haste::Sometimes | Haste::Never => Time::Enough,
+        }
     }
 
     /// Returns how many actions there are.

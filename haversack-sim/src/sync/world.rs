@@ -17,7 +17,7 @@ use super::failure::{Broken, Failure};
 use super::link::Wire;
 use super::memory::Numbers;
 use super::oracle::Oracle;
-use super::schedule::{Action, Begins, Meeting, Schedule, Stream, Task, What, stream};
+use super::schedule::{Action, Begins, Meeting, Schedule, Stream, Task, Time, What, stream};
 use super::sheet::Sheets;
 use super::storage::Storage;
 use super::user::{Edit, Intention};
@@ -131,7 +131,9 @@ impl<'a> World<'a> {
         let mut disk = stream(action.seed, Stream::Disk);
         match action.what {
             What::Edit { device } => self.edit(device, action),
-            What::Sync { device, process, task } => self.start(device, process, task, action.seed),
+            What::Sync { device, process, task } => {
+                self.start(device, process, task, action.seed, self.schedule.time(action));
+            }
             What::Meddle => self.meddle(action),
             What::Forge => self.forge(action),
             What::GoOn { device, process, effects } => {
@@ -203,12 +205,12 @@ impl<'a> World<'a> {
     }
 
     /// Starts a sync in a process that has none.
-    fn start(&mut self, number: usize, process: usize, task: Task, seed: u64) {
+    fn start(&mut self, number: usize, process: usize, task: Task, seed: u64, time: Time) {
         let Some(device) = self.devices.get_mut(&number) else { return };
         if device.processes.get(process).is_none_or(Option::is_some) {
             return;
         }
-        let now = Now { started: self.oracle.now(), hours: self.hours };
+        let now = Now { started: self.oracle.now(), hours: self.hours, time };
         device.start(process, seed, &self.wire, now, task, self.deletions);
         let does = match task {
             Task::Sync => "syncs",
@@ -216,7 +218,8 @@ impl<'a> World<'a> {
             Task::Mirror => "syncs and mirrors",
             Task::Reconcile => "reconciles",
         };
-        self.note(format!("{}: {does}", shown(number, process)));
+        let haste = if time == Time::Enough { "" } else { " in haste" };
+        self.note(format!("{}: {does}{haste}", shown(number, process)));
         self.take_notice();
     }
 
@@ -250,7 +253,8 @@ impl<'a> World<'a> {
         let others = device.processes.iter().flatten().count();
         match result {
             Ok(report) => {
-                if report.held.is_empty() && report.waiting_deletions.is_empty() {
+                let is_all = report.held.is_empty() && report.waiting_deletions.is_empty();
+                if is_all && !report.out_of_time {
                     self.oracle.told(device.actor, ended.started);
                 }
                 Ok(())

@@ -57,7 +57,7 @@ const BITES: [(Planted, u64); 26] = [
     (Planted::NewestWins, 0),
     (Planted::Union, 9),
     (Planted::DeletionWins, 32),
-    (Planted::StartIsForgotten, 23_552),
+    (Planted::StartIsForgotten, 94_103),
     (Planted::LastIsIgnored, 48_869),
     (Planted::SizeTellsContent, 61),
     (Planted::AppendToAnything, 0),

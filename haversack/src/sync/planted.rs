@@ -69,6 +69,8 @@ pub enum Planted {
     MergesAreCommits,
     /// In a vault: half an entry is taken for one that changes nothing.
     HalfIsRead,
+    /// In a vault: what a run has kept and had no time for is taken for taken in.
+    KeptIsTakenIn,
     /// In a vault: what merges came to is put into the folder without a word: a test of its own finds it, schedules hardly do.
     MergesAreNotAnnounced,
     /// In a vault: a plain file that no log names is taken for an edit at once.
@@ -107,12 +109,13 @@ impl Planted {
     ];
 
     /// Every mistake that schedules over a vault are to find.
-    pub const IN_A_VAULT: [Planted; 6] = [
+    pub const IN_A_VAULT: [Planted; 7] = [
         Planted::SeenIsEverything,
         Planted::GapsAreRead,
         Planted::NoCommonStart,
         Planted::MergesAreCommits,
         Planted::HalfIsRead,
+        Planted::KeptIsTakenIn,
         Planted::StrangeIsAnEdit,
     ];
 }

@@ -327,7 +327,8 @@ impl Bridge {
         store: StoreId,
         carriage: &mut Carriage,
     ) -> Result<(), Trouble> {
-        if self.read.is_none() && self.standing.heads.covers(&self.standing.kept) {
+        let is_all_taken = || self.standing.heads.covers(&self.standing.kept) || has(Planted::KeptIsTakenIn);
+        if self.read.is_none() && is_all_taken() {
             // Nothing arrived, nothing is new here, and nothing is left that somebody had no time for.
             return Ok(());
         }

@@ -12,7 +12,7 @@ use super::{Ended, Found, Whole, World};
 use crate::random::Random;
 use crate::sync::failure::{Broken, Failure};
 use crate::sync::oracle::There;
-use crate::sync::schedule::{Action, Meeting, Stream, Task, What, stream};
+use crate::sync::schedule::{Action, Meeting, Stream, Task, Time, What, stream};
 use crate::sync::unit::units_of;
 
 /// More effects than a sync makes.
@@ -103,7 +103,7 @@ impl World<'_> {
     }
 
     fn run(&mut self, number: usize, task: Task, random: &mut Random) -> Result<(), Failure> {
-        self.start(number, 0, task, random.number());
+        self.start(number, 0, task, random.number(), Time::Enough);
         let mut effects = 0;
         while self.step(number, 0)? {
             effects += 1;
