@@ -4,7 +4,7 @@ use haversack::sync::planted::Planted;
 use haversack_sim::sync::{Meeting, Run, Schedule, explain, run};
 
 /// Schedules that broke a promise while the vault was written; some of the first ones do other things by now.
-const REGRESSIONS: [(u64, &str); 32] = [
+const REGRESSIONS: [(u64, &str); 33] = [
     (9, "a device and its copy wrote under one name"),
     (131, "one copy was made twice"),
     (193, "what stood beside a file was not told to others"),
@@ -73,6 +73,10 @@ const REGRESSIONS: [(u64, &str); 32] = [
         73_663_538,
         "what had been kept and not taken in when a device died was not taken in as long as nothing new arrived",
     ),
+    (
+        22_818,
+        "an edit was taken out of the folder before it was told, and its device was put back from a backup",
+    ),
 ];
 
 /// A schedule that finds each planted mistake.
@@ -82,7 +86,7 @@ const BITES: [(Planted, u64); 7] = [
     (Planted::NoCommonStart, 7),
     (Planted::MergesAreCommits, 35),
     (Planted::HalfIsRead, 32),
-    (Planted::KeptIsTakenIn, 22_818),
+    (Planted::KeptIsTakenIn, 26_968),
     (Planted::StrangeIsAnEdit, 7951),
 ];
 

@@ -9,7 +9,8 @@
 //! - A content that the log ever had for a file is an old mirror of ours, not somebody's edit
 //!   (`sync::mirror::an_old_object_is_no_edit`).
 //! - Nor is one that the log has had since this device read it: who is behind takes nothing in.
-//! - An edit is taken in once, whatever happens in between (`sync::mirror::an_edit_is_taken_in_once`).
+//! - An edit is taken in once, whatever happens in between (`sync::mirror::an_edit_is_taken_in_once`), and stays where it is until the log has it
+//!   (`vault::an_edit_stays_until_it_was_told`).
 //! - What an edit lacks was taken out only if it is known what it was made from: what a sync client put in the place of a file, or made a copy
 //!   of, adds and takes nothing away (`vault::a_copy_takes_nothing_away`, `vault::what_took_the_place_of_a_file_takes_nothing_away`,
 //!   `vault::an_edit_of_what_another_device_wrote_takes_nothing_away`).
@@ -364,8 +365,9 @@ impl Replica {
         entry: Option<&Entry>,
         since: Option<Position>,
     ) -> Result<bool, Trouble> {
-        // An edit that was taken in may be replaced too.
-        let was_taken_in = self.state.known.foreign.get(locator) == Some(&hash);
+        // An edit that was taken in may be replaced too, once it was told.
+        let was_taken_in =
+            self.state.known.foreign.get(locator) == Some(&hash) && self.is_in_log(locator).await?;
         if has(Planted::ForeignOverwritten)
             || was_taken_in
             || entry.is_some_and(|entry| entry.hash == Some(hash))
@@ -387,6 +389,12 @@ impl Replica {
             }
         }
         Ok(false)
+    }
+
+    /// Tells whether the log has a working file as it is.
+    async fn is_in_log(&self, locator: &Locator) -> Result<bool, Trouble> {
+        let here = self.local(locator).await?.map(|bytes| ContentHash::of(&bytes));
+        Ok(here == self.state.known.log.files().get(locator).map(|content| content.hash))
     }
 
     /// Returns which contents the log ever had for their files, from a position on.

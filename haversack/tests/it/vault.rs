@@ -129,9 +129,20 @@ impl Device {
 
     /// The same, and does something before what is new here is told.
     fn look_and(&self, mine: Mine, minutes: i64, before_told: impl FnOnce()) -> Report {
+        self.look_with(&Impatient, mine, minutes, before_told)
+    }
+
+    /// The same, as long as there is time.
+    fn look_with(
+        &self,
+        patience: &dyn Patience,
+        mine: Mine,
+        minutes: i64,
+        before_told: impl FnOnce(),
+    ) -> Report {
         let author = Author { device: self.name.to_owned(), agent: None, session: None };
         let clock = Stopped(minutes);
-        let context = Context::new(&clock, &self.ids, &author);
+        let context = Context { patience, ..Context::new(&clock, &self.ids, &author) };
         let looked = block_on(async {
             let mut bridge = Bridge::open(self.folder.clone(), self.home.clone(), &self.ids).await?;
             bridge.prepare(context).await?;
@@ -481,6 +492,27 @@ fn what_there_was_no_time_for_is_taken_in_by_the_next_run() {
     assert_eq!(laptop.sync().expect("synced").taken, 1);
     assert_eq!(laptop.text("oil.md").as_deref(), Some("- low\n"));
     assert_eq!(laptop.sync().expect("synced"), Carriage::default());
+}
+
+/// Seed 22818 of the vault's schedules: an edit was taken in, there was no time to tell of it, and it was taken out of the folder all the same; then its
+/// device was put back from a backup.
+#[test]
+fn an_edit_stays_until_it_was_told() {
+    for steps in 0..12 {
+        let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+        laptop.write("oil.md", "- low\n");
+        laptop.look(Mine::Nothing, 0);
+        laptop.put("notes.md", "- by hand\n");
+        laptop.look_with(&Hurried::for_steps(steps), Mine::Everything, 0, || ());
+        // Whatever becomes of the laptop, its folder has the edit.
+        carry(&laptop, &desk);
+        for key in laptop.plain() {
+            let plain = block_on(laptop.folder.read_text(&at(&key))).expect("read").expect("there");
+            desk.put(&key, &plain);
+        }
+        desk.look(Mine::Everything, 0);
+        assert_eq!(desk.text("notes.md").as_deref(), Some("- by hand\n"), "{steps} steps");
+    }
 }
 
 /// An edit and a copy of one file are taken in together, and the edit is replaced by what they come to: nobody takes it in again.
