@@ -104,7 +104,7 @@ impl Bridge {
         let patience = if logs.replicas().is_subset(&own) { ALONE_PATIENCE } else { PATIENCE };
         let patience = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX);
         Ok(FolderOrigins {
-            named: logs.standing(&heads, &own),
+            named: logs.crossings(&heads, &own),
             mine,
             awaited,
             long_ago: is_all_read.then(|| Timestamp(context.clock.now().0.saturating_sub(patience))),

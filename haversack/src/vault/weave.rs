@@ -204,7 +204,7 @@ impl Logs {
     }
 
     /// Returns every content that some device wrote for a file, or announced, within `heads`, and whether it was [`Crossed`].
-    pub fn standing(
+    pub fn crossings(
         &self,
         heads: &Heads,
         own: &BTreeSet<ReplicaId>,
