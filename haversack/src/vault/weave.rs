@@ -521,6 +521,7 @@ impl Weaver<'_> {
             };
             if index == 0 {
                 all = Woven { bytes: theirs, before, copies: Vec::new() };
+                devices.push(device);
             } else {
                 let start = self.logs.start(self.locator, &tips[..index], *tip, known.meet(&knows));
                 let base = self.at(&start).bytes.filter(|_| !has(Planted::NoCommonStart));
@@ -530,13 +531,21 @@ impl Weaver<'_> {
                     // Whoever deleted it saw what is put beside it, too.
                     all.copies.retain(|copy| Some(copy) != base.as_ref());
                 }
-                let ours = (ours, &*devices.join(", "));
-                let met = three_way(self.locator, base.as_ref(), ours, (theirs, device));
+                let names = devices.join(", ");
+                let met =
+                    three_way(self.locator, base.as_ref(), (ours.clone(), &names), (theirs.clone(), device));
                 all.copies.extend(met.copies);
                 (all.bytes, all.before) = (met.bytes, met.before);
+                let now = Version { bytes: all.bytes.clone(), before: all.before.clone() };
+                // Only whose words are in it are named in notes. A deletion that took nothing from it would change it otherwise, and so
+                // bring it back to whoever deletes it next.
+                if now == theirs && now != ours {
+                    devices = vec![device];
+                } else if now != ours {
+                    devices.push(device);
+                }
             }
             known = known.join(&knows);
-            devices.push(device);
         }
         if all.bytes.is_none() && !all.copies.is_empty() {
             // What was deleted is not what was to lie beside it: that has the place to itself.
@@ -548,6 +557,7 @@ impl Weaver<'_> {
 }
 
 /// What one side made of a file.
+#[derive(Clone, PartialEq, Eq)]
 struct Version {
     /// What it holds; `None` if it was deleted.
     bytes: Option<Bytes>,
@@ -741,6 +751,22 @@ mod tests {
         story.entry(5, (2, 2), &[(2, 1), (3, 2)], None);
         story.entry(6, (3, 3), &[(3, 2)], Some("three "));
         assert_eq!(story.comes_to().as_deref(), Some("three two"));
+    }
+
+    /// Seed 76133792 of the vault's schedules: a deletion took nothing from a file that others had changed, but its device was named in the note
+    /// there. So the file was another one, and stood against whoever deleted it next.
+    #[test]
+    fn a_deletion_that_takes_nothing_changes_nothing() {
+        for deleter in [1, 3, 5] {
+            let mut story = Story::of("notes.md");
+            story.entry(1, (6, 1), &[], Some("old "));
+            story.entry(2, (2, 1), &[(6, 1)], Some("two "));
+            story.entry(3, (4, 1), &[(6, 1)], Some("four "));
+            let before = story.comes_to().expect("a text");
+            assert!(before.contains("device"), "{before}");
+            story.entry(4, (deleter, 1), &[(6, 1)], None);
+            assert_eq!(story.comes_to(), Some(before));
+        }
     }
 
     /// Seed 3075816 of the vault's schedules: a removal leaves nothing that a deletion had not seen. What the file held then is not what it
