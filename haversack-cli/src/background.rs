@@ -178,6 +178,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
             // It is derived: what could not be written now is written by the next who sends something.
             drop(mirror::write_now(&settings));
         }
+        look_when_due(&settings);
         drop(turn);
         if wishes.is_empty() {
             return Ok(());
@@ -245,6 +246,26 @@ fn fulfil(
         }
     }
     is_mirror_late
+}
+
+/// Looks at everything in the remote if that was not done for a while: what somebody changed there by hand, what a client copied or lost.
+///
+/// Nobody waits for it. If it takes longer than this process lives, it is tried again only after the same while.
+fn look_when_due(settings: &Settings) {
+    let Ok(Some(remote)) = Remote::for_looking(settings) else { return };
+    let (now, contact) = (SystemClock.now(), Contact::of(settings));
+    if !contact.is_look_due(now, &remote.url) || contact.next_try().is_some_and(|next| next > now) {
+        return;
+    }
+    drop(contact.looked(now).save(settings));
+    let manner = Manner { time: Some(LONGEST_LIFE), ..Manner::new(Work::full(&remote), "session") };
+    let told = match home::sync(settings, &remote, &manner, &Bar::silent()) {
+        Ok(summary) => {
+            format!("looked at everything: sent {}, received {}", summary.sent.len(), summary.received())
+        }
+        Err(error) => format!("failed: {}", error.message),
+    };
+    Journal::of(settings).note("background", None, &told);
 }
 
 /// Tells whether something waits to be sent there: a file that we put there ourselves is no news to the remote.

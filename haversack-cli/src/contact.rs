@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
 use crate::records;
+use crate::remote::is_vault;
 use crate::settings::Settings;
 
 /// How long after the first failure it is tried again.
@@ -15,6 +16,12 @@ const FIRST_BACK_OFF: Duration = Duration::from_secs(30);
 
 /// The longest wait between two tries.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(600);
+
+/// How long it is before everything in a remote is looked at again, for what others than our syncs did there.
+const LOOK_AGAIN: Duration = Duration::from_secs(24 * 3600);
+
+/// The same for a folder that a sync client replicates: people edit there, and clients make copies.
+const LOOK_AGAIN_IN_A_FOLDER: Duration = Duration::from_secs(3600);
 
 /// What is known about the way to the remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +39,11 @@ pub(crate) struct Contact {
     pub(crate) trouble: Option<String>,
     /// What to do about it.
     pub(crate) cure: Option<String>,
+    /// How many parts of other machines' logs had not arrived whole in a folder.
+    #[serde(default)]
+    pub(crate) arriving: usize,
+    /// When everything there was last looked at.
+    pub(crate) looked: Option<Timestamp>,
 }
 
 fn place(settings: &Settings) -> PathBuf {
@@ -52,9 +64,23 @@ impl Contact {
         records::remove(&place(settings))
     }
 
-    /// Returns what is known after a sync went through.
-    pub(crate) fn reached(now: Timestamp) -> Contact {
-        Contact { reached: Some(now), tried: Some(now), ..Contact::default() }
+    /// Returns what is known after a sync went through that had to leave so many parts of logs for later.
+    pub(crate) fn reached(self, now: Timestamp, arriving: usize) -> Contact {
+        let looked = self.looked;
+        Contact { reached: Some(now), tried: Some(now), arriving, looked, ..Contact::default() }
+    }
+
+    /// Returns what is known when everything is looked at.
+    pub(crate) fn looked(self, now: Timestamp) -> Contact {
+        Contact { looked: Some(now), ..self }
+    }
+
+    /// Tells whether everything in a remote is to be looked at again.
+    pub(crate) fn is_look_due(&self, now: Timestamp, url: &str) -> bool {
+        let pause = if is_vault(url) { LOOK_AGAIN_IN_A_FOLDER } else { LOOK_AGAIN };
+        let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
+        // A clock that was set back must not put it off for ever.
+        self.looked.is_none_or(|looked| !(looked.0..looked.0.saturating_add(pause)).contains(&now.0))
     }
 
     /// Returns what is known after one did not.
@@ -94,6 +120,20 @@ mod tests {
         }
         assert_eq!(waits[..7], [30, 60, 120, 240, 480, 600, 600]);
         assert_eq!(waits[39], 600);
-        assert_eq!(Contact::reached(Timestamp(5)).next_try(), None);
+        assert_eq!(contact.reached(Timestamp(5), 0).next_try(), None);
+    }
+
+    #[test]
+    fn everything_is_looked_at_now_and_then() {
+        let (hour, folder, bucket) = (3_600_000, "vault:///home/me/Dropbox/haversack", "s3://lighthouse");
+        let never = Contact::default();
+        assert!(never.is_look_due(Timestamp(0), folder) && never.is_look_due(Timestamp(0), bucket));
+        let looked = never.looked(Timestamp(0)).reached(Timestamp(1), 0);
+        let due = |hours: i64, url| looked.is_look_due(Timestamp(hours * hour), url);
+        assert_eq!(
+            [due(0, folder), due(1, folder), due(23, bucket), due(24, bucket)],
+            [false, true, false, true]
+        );
+        assert!(due(-1, bucket), "the clock was set back");
     }
 }

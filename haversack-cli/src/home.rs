@@ -176,6 +176,13 @@ pub(crate) enum Work<'a> {
     Full(Mirror),
 }
 
+impl Work<'_> {
+    /// Returns what looks at everything in a remote again.
+    pub(crate) fn full(remote: &Remote) -> Work<'static> {
+        Work::Full(if remote.mirror { Mirror::On } else { Mirror::Off })
+    }
+}
+
 /// What a sync of a home did.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
@@ -197,6 +204,8 @@ pub(crate) struct Summary {
     pub(crate) carriage: Carriage,
     /// Edits that the client of such a folder could not upload and that were taken in: where they are, and of which files.
     pub(crate) rescued: Vec<(String, Locator)>,
+    /// How many files of logs were put back that such a folder had lost.
+    pub(crate) mended: usize,
     /// The newest position that this home knew before.
     known: Option<Position>,
 }
@@ -241,7 +250,12 @@ fn noting_contact(
     let now = SystemClock.now();
     match sync() {
         Ok(summary) => {
-            Contact::reached(now).save(settings)?;
+            let contact = Contact::of(settings).reached(now, summary.arriving());
+            let contact = match manner.what {
+                Work::Full(_) => contact.looked(now),
+                Work::Sync | Work::Pull | Work::Near(_) | Work::PushOne(_) => contact,
+            };
+            contact.save(settings)?;
             Ok(summary)
         }
         Err(Stopped::There(error)) => {
@@ -368,6 +382,7 @@ fn sync_home(
             }
             if let Work::Full(_) = manner.what {
                 block_on(bridge.await_files(context, &summary.report.awaited))?;
+                summary.mended = block_on(bridge.mend())?;
             }
             origins
         }
@@ -490,6 +505,11 @@ impl Summary {
         self.carriage.taken += carried.taken;
         self.carriage.sent += carried.sent;
         (self.carriage.waiting, self.carriage.early) = (carried.waiting, carried.early);
+    }
+
+    /// Returns how many parts of other machines' logs have not arrived whole in a folder.
+    pub(crate) fn arriving(&self) -> usize {
+        self.carriage.waiting.len() + self.carriage.early
     }
 
     /// Adds what the commits say about whose files went where, and keeps them for the history.

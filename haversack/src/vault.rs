@@ -17,7 +17,8 @@
 //! 4. A merge in which nobody changed anything is no commit: it would stand against a deletion that knows nothing of it.
 //! 5. A device's own log at a position is what the entries come to that it had read then. Its commits go out on those heads, unchanged,
 //!    before anything else is taken in; so all merging is done by [`weave()`] (`haversack-sim: vault`).
-//! 6. What was read once is kept at home: a folder that loses it, or goes back, changes nothing (`vault::a_folder_that_loses_logs_changes_nothing`).
+//! 6. What was read once is kept at home: a folder that loses it, or goes back, changes nothing (`vault::a_folder_that_loses_logs_changes_nothing`), and
+//!    gets it back from whoever has it (`vault::what_the_folder_lost_of_a_machine_that_is_gone_is_put_back`).
 
 mod bridge;
 mod contents;
@@ -29,6 +30,7 @@ mod heads;
 mod kept;
 pub mod layout;
 pub mod lost;
+mod mend;
 mod origins;
 mod standing;
 pub mod strays;

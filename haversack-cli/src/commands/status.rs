@@ -10,6 +10,7 @@ use haversack::sync::Outlook;
 use serde_json::{Value, json};
 
 use super::devices::{Device, devices};
+use super::sync::parts_of_logs;
 use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::gate::{cure, named};
@@ -62,6 +63,8 @@ struct Status {
     files: usize,
     waiting: usize,
     unfetched: usize,
+    /// Parts of other machines' logs that the folder did not have whole at the last sync.
+    arriving: usize,
     is_underway: bool,
     problems: Vec<Problem>,
     devices: Vec<Device>,
@@ -94,6 +97,7 @@ fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
         reached: contact.reached,
         next_try: contact.next_try(),
         failing_since: contact.failing_since,
+        arriving: contact.arriving,
         ..Status::default()
     };
     if let Some(Warning { message, cure }) = remote::half(settings) {
@@ -229,6 +233,9 @@ impl Status {
                 format!("All well. {} {wait} to be sent: haversack sync", changes(self.waiting))
             }
             (0, Some(_)) if self.reached.is_none() => "Not synced yet: haversack sync".to_owned(),
+            (0, Some(_)) if self.arriving > 0 => {
+                format!("In sync with what has arrived. {} not yet.", parts_of_logs(self.arriving))
+            }
             (0, Some(remote)) => match self.reached {
                 Some(reached) => format!("In sync. Last contact {} with {remote}", ago(now, reached)),
                 None => "In sync.".to_owned(),
@@ -249,6 +256,12 @@ impl Status {
         let mut facts = vec![format!("files      {}", self.files)];
         if self.unfetched > 0 {
             facts.push(format!("to come    {}", self.unfetched));
+        }
+        if self.arriving > 0 {
+            let parts = counted(self.arriving, "part");
+            facts.push(format!(
+                "arriving   {parts} of other machines' logs; if that does not end: haversack doctor"
+            ));
         }
         if self.is_underway {
             facts.push("a sync was not finished: the next one goes on with it".to_owned());
@@ -277,6 +290,9 @@ impl Status {
         if self.waiting > 0 {
             parts.push(format!("{} waiting", self.waiting));
         }
+        if self.arriving > 0 {
+            parts.push(format!("{} arriving", self.arriving));
+        }
         parts.extend(self.problems.iter().map(|problem| problem.short.clone()));
         parts.dedup();
         match (parts.is_empty(), &self.remote) {
@@ -304,6 +320,7 @@ impl Status {
             "files": self.files,
             "waiting": self.waiting,
             "unfetched": self.unfetched,
+            "arriving": self.arriving,
             "unfinished": self.is_underway,
             "devices": devices.collect::<Vec<_>>(),
         })

@@ -8,7 +8,7 @@ use clap::Args;
 use haversack::clock::Clock;
 use haversack::ids::ContentHash;
 use haversack::store::{ErrorKind, Locator, block_on};
-use haversack::sync::{Deletions, Hold, Mirror};
+use haversack::sync::{Deletions, Hold};
 use haversack::vault::Mine;
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ pub(crate) struct SyncArgs {
     #[arg(long)]
     allow_deletes: bool,
 
-    /// Do nothing while the remote has just failed and it is too early to ask again
+    /// Do nothing while the remote has just failed and it is too early to ask again; look at everything if that was not done for a while
     #[arg(long)]
     when_due: bool,
 
@@ -103,12 +103,10 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
         Some(paths) if paths.is_empty() => Mine::Everything,
         Some(paths) => these(settings, &remote, paths)?,
     };
+    let is_due = || Contact::of(settings).is_look_due(SystemClock.now(), &remote.url);
+    let is_full = args.full || args.mine.is_some() || (args.when_due && is_due());
     let manner = Manner {
-        what: match (args.full || args.mine.is_some(), remote.mirror) {
-            (false, _) => Work::Sync,
-            (true, true) => Work::Full(Mirror::On),
-            (true, false) => Work::Full(Mirror::Off),
-        },
+        what: if is_full { Work::full(&remote) } else { Work::Sync },
         deletions: if args.allow_deletes { Deletions::Allowed } else { Deletions::Cautious },
         time: args.within.map(|milliseconds| Duration::from_millis(milliseconds.unsigned_abs())),
         cause: &args.message,
@@ -211,10 +209,9 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
             &format!("if it was written on this machine: haversack sync --mine {locator}"),
         )?;
     }
-    if !summary.carriage.waiting.is_empty() || summary.carriage.early > 0 {
-        let number = summary.carriage.waiting.len() + summary.carriage.early;
+    if summary.arriving() > 0 {
         note(
-            format!("{} of other machines' logs have not arrived whole", counted(number, "part")),
+            format!("{} not arrived whole", parts_of_logs(summary.arriving())),
             "they are taken in once the folder's client has brought the rest",
         )?;
     }
@@ -233,6 +230,12 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// Begins a sentence about so many parts of other machines' logs.
+pub(crate) fn parts_of_logs(number: usize) -> String {
+    let have = if number == 1 { "has" } else { "have" };
+    format!("{} of other machines' logs {have}", counted(number, "part"))
+}
+
 fn headline(summary: &Summary) -> String {
     let count = |number: usize| counted(number, "file");
     let mut parts = Vec::new();
@@ -247,6 +250,9 @@ fn headline(summary: &Summary) -> String {
     }
     if !summary.report.foreign.is_empty() {
         parts.push(format!("took in {} changed by hand in the remote", count(summary.report.foreign.len())));
+    }
+    if summary.mended > 0 {
+        parts.push(format!("put {} of logs back that the folder had lost", count(summary.mended)));
     }
     let text = parts.join(", ");
     match text.split_at_checked(1) {
@@ -278,6 +284,8 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         "foreign": names(&report.foreign),
         "awaited": report.awaited.iter().map(|(locator, _)| locator.to_string()).collect::<Vec<_>>(),
         "rescued": summary.rescued.iter().map(|(_, locator)| locator.to_string()).collect::<Vec<_>>(),
+        "arriving": summary.arriving(),
+        "mended": summary.mended,
         "vanished": summary.vanished,
         "out_of_time": report.out_of_time,
     })

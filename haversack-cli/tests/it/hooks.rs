@@ -88,6 +88,29 @@ fn plain_copies_of_what_hooks_sent_are_in_the_remote() {
     assert_eq!(plain().len(), 252);
 }
 
+/// Nobody has to ask for it: once a day whoever syncs in the background looks at everything in the remote.
+#[test]
+fn what_somebody_changed_in_the_remote_is_taken_in() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.start("laptop", &root);
+    let file = agents.remember("laptop", &root, "lamp.md", "white\n");
+    agents.wrote("laptop", &root, &file);
+    agents.rest();
+    let plain = agents.machines.env.path("remote/claude_memory/lighthouse-d004b9e9/lamp.md");
+    fs::write(&plain, "white\nby hand\n").expect("changed");
+    agents.wrote("laptop", &root, &file);
+    agents.rest();
+    assert_eq!(fs::read_to_string(&file).expect("there"), "white\n", "it was looked at a moment ago");
+    let contact = agents.machines.env.path("laptop/state/default/contact.toml");
+    let yesterday = fs::read_to_string(&contact).expect("a record");
+    let looked = yesterday.lines().find(|line| line.starts_with("looked = ")).expect("told");
+    fs::write(&contact, yesterday.replace(looked, "looked = 0")).expect("a day goes by");
+    agents.wrote("laptop", &root, &file);
+    agents.rest();
+    assert_eq!(fs::read_to_string(&file).expect("there"), "white\nby hand\n");
+}
+
 #[test]
 fn the_index_is_told_where_the_client_has_read_it_already() {
     let agents = Agents::laptop_and_desktop();

@@ -236,3 +236,58 @@ fn two_machines_and_a_client_lose_nothing() {
 fn three_machines_and_a_client_lose_nothing() {
     (1..=rounds()).for_each(|seed| run(1000 + seed, 3, 90));
 }
+
+/// A machine is gone, and the folder has lost some of its log: `status` does not call that in sync, and whoever has it puts it back.
+#[test]
+fn what_the_folder_has_lost_is_told_and_put_back() {
+    let machines = Machines::new();
+    let shared = make_folder(&machines, "laptop");
+    machines.write("laptop", "notes.md", "the lamp is lit\n");
+    machines.done("laptop", &["remote", "add", &shared, "--device", "laptop"]);
+    machines.done("laptop", &["sync"]);
+    machines.done("desktop", &["join", &shared, "--device", "desktop", "--yes"]);
+    machines.write("desktop", "oil.md", "three barrels\n");
+    machines.done("desktop", &["sync"]);
+    let logs = all_below(&folder(&machines, "laptop"));
+    let (lost, whole) = logs
+        .iter()
+        .find(|(path, bytes)| path.contains("/log/") && contains(bytes, "laptop"))
+        .expect("its log");
+    put(&folder(&machines, "laptop"), lost, &whole[..whole.len() / 2]);
+
+    let joined = machines.done("tablet", &["join", &shared, "--device", "tablet", "--yes"]);
+    assert!(joined.contains("2 parts of other machines' logs have not arrived whole"), "{joined}");
+    let status = machines.done("tablet", &["status"]);
+    assert!(
+        status.contains("In sync with what has arrived. 2 parts of other machines' logs have not yet."),
+        "{status}"
+    );
+    assert!(machines.done("tablet", &["status", "--line"]).contains("haversack: 2 arriving"));
+    let mended = machines.done("desktop", &["sync", "--full"]);
+    assert!(mended.contains("Put 1 file of logs back that the folder had lost."), "{mended}");
+    assert_eq!(all_below(&folder(&machines, "laptop"))[lost], *whole);
+    machines.done("tablet", &["sync"]);
+    assert_eq!(machines.files("tablet"), machines.files("desktop"));
+    let status = machines.done("tablet", &["status"]);
+    assert!(status.contains("In sync. Last contact"), "{status}");
+}
+
+/// Who syncs by the clock looks at what was edited by hand without being told to.
+#[test]
+fn who_syncs_by_the_clock_looks_at_everything_now_and_then() {
+    let machines = Machines::new();
+    let shared = make_folder(&machines, "laptop");
+    machines.write("laptop", "notes.md", "the lamp is lit\n");
+    machines.done("laptop", &["remote", "add", &shared, "--device", "laptop"]);
+    machines.done("laptop", &["sync"]);
+    // What no log names is waited for, and that is told by whoever looks.
+    put(&folder(&machines, "laptop"), "notes.md", b"the lamp is lit\nby hand\n");
+    let looked = machines.done("laptop", &["sync", "--when-due"]);
+    assert!(looked.contains("notes.md in the folder differs"), "{looked}");
+    let synced = machines.done("laptop", &["sync", "--when-due"]);
+    assert!(!synced.contains("notes.md"), "it was looked at a moment ago: {synced}");
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}

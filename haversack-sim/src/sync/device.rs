@@ -386,6 +386,7 @@ impl Device {
             }
             if task == Task::Reconcile {
                 bridge.await_files(context, &second.awaited).await?;
+                bridge.mend().await?;
             }
             if matches!(task, Task::Mirror | Task::Reconcile) {
                 replica.mirror(Context { origins: &origins, ..context }).await?;

@@ -25,7 +25,7 @@ pub(super) struct There {
 
 impl There {
     /// Returns the numbers up to `last` that no file of a log has.
-    fn missing(&self, replica: ReplicaId, last: u64) -> Vec<u64> {
+    pub(super) fn missing(&self, replica: ReplicaId, last: u64) -> Vec<u64> {
         let mut ranges = self.logs.get(&replica).cloned().unwrap_or_default();
         ranges.sort_unstable();
         let mut missing = Vec::new();
@@ -41,7 +41,7 @@ impl There {
 
 /// Whose bytes are at a place in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
+pub(super) enum Whose {
     Ours,
     Theirs,
 }
@@ -249,7 +249,7 @@ impl Bridge {
     }
 
     /// Writes one entry to the folder, after what it needs; something else may be there.
-    async fn send_one(&mut self, at: Numbered, carriage: &mut Carriage) -> Result<Whose, Trouble> {
+    pub(super) async fn send_one(&mut self, at: Numbered, carriage: &mut Carriage) -> Result<Whose, Trouble> {
         let (replica, number) = at;
         let Some(bytes) = self.read().await?.kept.bytes(at).await? else { return Ok(Whose::Ours) };
         let entry = Entry::decode(&bytes)
@@ -304,7 +304,7 @@ pub(super) fn without_gap(logs: &Logs, replica: ReplicaId) -> u64 {
 }
 
 /// Returns the object that a change needs.
-fn object_of(what: &What) -> Option<ContentHash> {
+pub(super) fn object_of(what: &What) -> Option<ContentHash> {
     match what {
         What::Put { content: Carried::Object(hash), .. }
         | What::Append { added: Carried::Object(hash), .. } => Some(*hash),

@@ -7,7 +7,8 @@
 //! .haversack/objects/<replica>/<hash>       a content too large for a commit
 //! ```
 //!
-//! Below a replica's name only that replica writes, and everything is complete before its name is there.
+//! Below a replica's name only that replica writes, and everything is complete before its name is there. What the folder has lost, others put
+//! back as it was.
 
 use haversack_store::Locator;
 

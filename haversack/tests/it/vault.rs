@@ -107,6 +107,14 @@ impl Device {
         })
     }
 
+    /// Puts back what the folder has lost.
+    fn mend(&self) -> usize {
+        let mended = block_on(async {
+            Bridge::open(self.folder.clone(), self.home.clone(), &self.ids).await?.mend().await
+        });
+        mended.expect("mended")
+    }
+
     /// Lets what arrived reach this device's own log, and nothing else: whoever syncs was killed then.
     fn take_in(&self, patience: &dyn Patience) -> Carriage {
         let author = Author { device: self.name.to_owned(), agent: None, session: None };
@@ -179,6 +187,18 @@ impl Device {
     fn in_folder(&self) -> Vec<Locator> {
         let ours = Locator::reserved(".haversack").expect("ours");
         block_on(self.folder.list_all(&ours)).expect("listed")
+    }
+
+    /// Returns the name of its log.
+    fn own_log(&self) -> String {
+        let bridge = block_on(Bridge::open(self.folder.clone(), self.home.clone(), &self.ids));
+        bridge.expect("opened").replica().to_string()
+    }
+
+    /// Returns the files of its log in its folder.
+    fn own_files(&self) -> Vec<Locator> {
+        let within = format!("/log/{}/", self.own_log());
+        self.in_folder().into_iter().filter(|locator| locator.as_str().contains(&within)).collect()
     }
 }
 
@@ -342,6 +362,109 @@ fn a_folder_that_loses_logs_changes_nothing() {
     both_ways(&laptop, &desk);
     assert_eq!(laptop.sync().expect("synced").taken, 0);
     assert_eq!(texts(), before);
+}
+
+/// A machine is gone, and the folder lost some of its log: whoever has read it puts it back, and who joins then has everything.
+#[test]
+fn what_the_folder_lost_of_a_machine_that_is_gone_is_put_back() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    let long = "lighthouse\n".repeat(60_000);
+    laptop.write("notes/long.md", &long);
+    for round in 0..3 {
+        laptop.write("notes/lamp.md", &format!("- lit {round} times\n"));
+        laptop.sync().expect("synced");
+        carry(&laptop, &desk);
+        desk.write("notes/oil.md", &format!("- {round} barrels\n"));
+        desk.sync().expect("synced");
+        carry(&desk, &laptop);
+    }
+    let whole: Vec<(Locator, Bytes)> = desk
+        .in_folder()
+        .into_iter()
+        .map(|locator| (locator.clone(), block_on(desk.folder.read(&locator)).expect("read").bytes))
+        .collect();
+    let owner = laptop.own_log();
+    let is_laptops = |locator: &Locator| locator.as_str().contains(&owner);
+    let (logs, objects): (Vec<_>, Vec<_>) = whole
+        .iter()
+        .filter(|(locator, _)| is_laptops(locator))
+        .partition(|(locator, _)| locator.as_str().contains("/log/"));
+    assert_eq!((logs.len(), objects.len()), (3, 1));
+    block_on(desk.folder.delete(&logs[0].0, Condition::Any)).expect("lost");
+    block_on(desk.folder.delete(&objects[0].0, Condition::Any)).expect("lost");
+    let half = logs[1].1.slice(..logs[1].1.len() / 2);
+    let _ = block_on(desk.folder.write(&logs[1].0, half, Condition::Any)).expect("damaged");
+
+    let tablet = Device::new("tablet", 2_000);
+    carry(&desk, &tablet);
+    tablet.sync().expect("synced");
+    assert_eq!(tablet.text("notes/lamp.md"), None, "it waits for what its author had read");
+
+    assert_eq!(desk.mend(), 2, "an entry brings what it needs");
+    block_on(desk.folder.delete(&objects[0].0, Condition::Any)).expect("lost");
+    assert_eq!(desk.mend(), 1);
+    for (locator, bytes) in &whole {
+        assert_eq!(block_on(desk.folder.read(locator)).expect("there").bytes, *bytes, "{locator}");
+    }
+    assert_eq!(desk.mend(), 0, "nothing is lost any more");
+    let tablet = Device::new("tablet", 2_000);
+    carry(&desk, &tablet);
+    tablet.sync().expect("synced");
+    for key in ["notes/lamp.md", "notes/oil.md", "notes/long.md"] {
+        assert_eq!(tablet.text(key), desk.text(key), "{key}");
+    }
+    assert_eq!(tablet.text("notes/long.md"), Some(long));
+}
+
+/// What has not arrived yet, and what somebody else wrote under a name, is not lost.
+#[test]
+fn what_is_not_lost_is_left_alone() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    laptop.write("notes/lamp.md", "- lit\n");
+    laptop.sync().expect("synced");
+    carry(&laptop, &desk);
+    desk.sync().expect("synced");
+    laptop.write("notes/lamp.md", "- lit\n- and out\n");
+    laptop.sync().expect("synced");
+    let [first, second] = &laptop.own_files()[..] else { panic!("two entries") };
+    let bytes = |locator| block_on(laptop.folder.read(locator)).expect("read").bytes;
+    // A half of what the desk has never had, and a whole entry where it had another.
+    let other = Entry { commit: None, ..Entry::decode(&bytes(first)).expect("an entry") };
+    let other = other.encode().expect("encoded");
+    let half = bytes(second).slice(..bytes(second).len() / 2);
+    let _ = block_on(desk.folder.write(first, other.clone(), Condition::Any)).expect("written");
+    let _ = block_on(desk.folder.write(second, half.clone(), Condition::Any)).expect("written");
+    assert_eq!(desk.mend(), 0);
+    let there = |locator| block_on(desk.folder.read(locator)).expect("read").bytes;
+    assert_eq!((there(first), there(second)), (other, half));
+}
+
+/// A range of a log is put back as it was; what was put back before it had arrived is taken away by its owner.
+#[test]
+fn a_folded_log_is_put_back() {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000_000));
+    for number in 0..300 {
+        laptop.write("state/last_seen.cursor", &format!("{number}\n"));
+        laptop.sync().expect("synced");
+    }
+    carry(&laptop, &desk);
+    desk.sync().expect("synced");
+    let is_range = |locator: &&Locator| locator.name().contains('-');
+    let files = laptop.own_files();
+    let range = files.iter().find(is_range).expect("folded");
+    let whole = block_on(laptop.folder.read(range)).expect("read").bytes;
+    let zeros = Bytes::from(vec![0; whole.len()]);
+    let _ = block_on(desk.folder.write(range, zeros, Condition::Any)).expect("damaged");
+    assert_eq!(desk.mend(), 1);
+    assert_eq!(block_on(desk.folder.read(range)).expect("read").bytes, whole);
+
+    block_on(desk.folder.delete(range, Condition::Any)).expect("not arrived");
+    let put_back = desk.mend();
+    assert!(put_back > 100, "{put_back}");
+    carry(&desk, &laptop);
+    assert_eq!(laptop.own_files().len(), files.len() + put_back);
+    assert_eq!(laptop.mend(), 0);
+    assert_eq!(laptop.own_files(), files);
 }
 
 /// Seed 3075816 of the vault's schedules: the lamp is removed by a device that had not heard of the file's deletion. With that, nothing is

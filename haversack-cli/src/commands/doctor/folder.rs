@@ -109,7 +109,7 @@ fn logs(vault: &remote::Vault, bridge: &mut Bridge, there: &[Locator]) -> Result
         findings.push(Finding::warn(
             "logs",
             detail,
-            "See that the clients of all machines run, then: haversack sync",
+            "See that the clients of all machines run. If one of them is gone, on another one: haversack sync --full",
         ));
     }
     let silent =
@@ -118,7 +118,7 @@ fn logs(vault: &remote::Vault, bridge: &mut Bridge, there: &[Locator]) -> Result
     if silent > 0 {
         let detail =
             format!("the logs of {} are kept here and not in the folder", counted(silent, "machine"));
-        let cure = "Nothing is lost here. See that the folder's client was not set back, and that those machines still sync";
+        let cure = "Nothing is lost here. See that the folder's client was not set back, then: haversack sync --full";
         findings.push(Finding::warn("logs", detail, cure));
     }
     if findings.is_empty() {

@@ -1,0 +1,119 @@
+//! Puts back into a folder what it has lost of the logs.
+//!
+//! A sync client can damage a file, and somebody can delete one. The owner of a log writes it again when it syncs; but the owner may be a machine that
+//! is gone, and whoever joins then would wait for ever. Everybody who has read an entry keeps it, byte for byte, and can put it back (docs/adr/0024).
+
+use std::collections::BTreeSet;
+
+use haversack_store::{Bytes, Condition, ErrorKind, Object};
+
+use super::bridge::{Bridge, Carriage, local};
+use super::entries::Entries;
+use super::folder::{There, object_of};
+use super::layout::{self, Range};
+use crate::frame::BadFrame;
+use crate::ids::{ContentHash, ReplicaId};
+use crate::sync::{Impatient, Trouble};
+
+impl Bridge {
+    /// Puts back what the folder has lost of any log and is kept here; returns how many files that are.
+    ///
+    /// A file that says something else than what is kept here is left as it is: it is whole, so somebody wrote it.
+    pub async fn mend(&mut self) -> Result<usize, Trouble> {
+        let there = self.look().await?;
+        let mut mended = 0;
+        for replica in self.read().await?.kept.replicas() {
+            mended += self.mend_log(replica, &there).await?;
+        }
+        self.tidy(&there).await?;
+        Ok(mended)
+    }
+
+    async fn mend_log(&mut self, replica: ReplicaId, there: &There) -> Result<usize, Trouble> {
+        let last = self.standing.kept.of(replica);
+        let mut mended = 0;
+        for range in there.logs.get(&replica).into_iter().flatten().filter(|range| range.last <= last) {
+            if let Some(damaged) = self.damaged(replica, *range).await?
+                && let Some(bytes) = self.kept_file(replica, *range).await?
+            {
+                let condition = Condition::Matches(damaged.version);
+                match self.folder.write(&layout::entries(replica, *range), bytes, condition).await {
+                    Ok(_) => mended += 1,
+                    // The client has brought something else meanwhile.
+                    Err(error) if error.kind() == ErrorKind::Conflict => {}
+                    Err(error) => return Err(Trouble::Remote(error)),
+                }
+            }
+        }
+        let mut sent = Carriage::default();
+        for number in there.missing(replica, last) {
+            self.send_one((replica, number), &mut sent).await?;
+        }
+        Ok(mended + sent.sent + self.mend_objects(replica, last).await?)
+    }
+
+    /// Returns a file of a log if it is there and is not what its name says; one whose content is elsewhere, or newer than we are, is not damaged.
+    async fn damaged(&self, replica: ReplicaId, range: Range) -> Result<Option<Object>, Trouble> {
+        let Ok(object) = self.folder.read(&layout::entries(replica, range)).await else { return Ok(None) };
+        match Entries::decode(replica, range, &object.bytes) {
+            Ok(_) | Err(BadFrame::Newer { .. } | BadFrame::NewerPart { .. }) => Ok(None),
+            Err(_) => Ok(Some(object)),
+        }
+    }
+
+    /// Returns what a file of a log held, if all of it is kept here.
+    async fn kept_file(&mut self, replica: ReplicaId, range: Range) -> Result<Option<Bytes>, Trouble> {
+        let mut entries = Vec::new();
+        for number in range.first..=range.last {
+            let Some(bytes) = self.read().await?.kept.bytes((replica, number)).await? else {
+                return Ok(None);
+            };
+            entries.push(bytes);
+        }
+        match range.first == range.last {
+            true => Ok(entries.pop()),
+            false => Ok(Entries { replica, range, entries }.encode().ok()),
+        }
+    }
+
+    /// Puts back the large contents that entries of a log need.
+    async fn mend_objects(&mut self, replica: ReplicaId, last: u64) -> Result<usize, Trouble> {
+        let mut named: BTreeSet<ContentHash> = BTreeSet::new();
+        for number in 1..=last {
+            let Some(entry) = self.read().await?.kept.entry((replica, number)).await? else { continue };
+            let changes = entry.commit.iter().flat_map(|commit| &commit.changes);
+            named.extend(changes.filter_map(|change| object_of(&change.what)));
+        }
+        let mut mended = 0;
+        for hash in named {
+            let place = layout::object(replica, &hash);
+            match self.folder.info(&place).await {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                _ => continue,
+            }
+            if let Some(object) = self.log.object(&Impatient, &hash).await.map_err(local)? {
+                let _ = self.folder.write(&place, object, Condition::Any).await.map_err(Trouble::Remote)?;
+                mended += 1;
+            }
+        }
+        Ok(mended)
+    }
+
+    /// Removes single entries of this device's own log that are in a range too: somebody put them back before the range had arrived there.
+    async fn tidy(&mut self, there: &There) -> Result<(), Trouble> {
+        let ranges = there.logs.get(&self.replica).map(Vec::as_slice).unwrap_or_default();
+        for whole in ranges.iter().filter(|range| range.first < range.last) {
+            if self.damaged(self.replica, *whole).await?.is_some() {
+                continue;
+            }
+            let is_within = |range: &&Range| {
+                range.first == range.last && (whole.first..=whole.last).contains(&range.first)
+            };
+            for single in ranges.iter().filter(is_within) {
+                let place = layout::entries(self.replica, *single);
+                self.folder.delete(&place, Condition::Any).await.map_err(Trouble::Remote)?;
+            }
+        }
+        Ok(())
+    }
+}
