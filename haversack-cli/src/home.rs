@@ -559,6 +559,7 @@ fn add(sum: &mut Report, report: Report) {
     sum.foreign.extend(report.foreign);
     sum.awaited.extend(report.awaited);
     sum.odd.extend(report.odd);
+    sum.unseen.extend(report.unseen);
     sum.out_of_time |= report.out_of_time;
     sum.not_folded = report.not_folded.or(sum.not_folded.take());
 }

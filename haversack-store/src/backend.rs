@@ -214,6 +214,8 @@ pub struct Page {
 /// Something in the place of an object that cannot be served as one; it is left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Odd {
+    /// Where it is, if that is a place of an object or of a directory: what is there, or below, was not looked at, and is not absent.
+    pub at: Option<Locator>,
     /// Its name, made printable.
     pub shown: String,
     /// Why it is not served.

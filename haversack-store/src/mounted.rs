@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_lite::StreamExt;
 
 use crate::backend::{
-    Appended, Backend, Condition, Displaced, Durability, Entry, EntryKind, Guard, Info, Listing, Object,
+    Appended, Backend, Condition, Displaced, Durability, Entry, EntryKind, Guard, Info, Listing, Object, Odd,
     Page, Pages, Written,
 };
 use crate::capabilities::{Capabilities, ConflictStrategy};
@@ -49,6 +49,10 @@ impl Under {
 
     fn outer(&self, locator: &Locator) -> Option<Locator> {
         self.prefix.join(locator).ok()
+    }
+
+    fn odd(&self, odd: Vec<Odd>) -> Vec<Odd> {
+        odd.into_iter().map(|odd| Odd { at: odd.at.and_then(|at| self.outer(&at)), ..odd }).collect()
     }
 
     fn displaced(&self, displaced: Option<Displaced>) -> Option<Displaced> {
@@ -105,7 +109,7 @@ impl Backend for Under {
         let entries = listing.entries.into_iter();
         let entries =
             entries.filter_map(|entry| Some(Entry { locator: self.outer(&entry.locator)?, ..entry }));
-        Ok(Listing { entries: entries.collect(), odd: listing.odd })
+        Ok(Listing { entries: entries.collect(), odd: self.odd(listing.odd) })
     }
 
     fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
@@ -128,7 +132,7 @@ impl Backend for Under {
             let Page { infos, odd } = page?;
             let infos = infos.into_iter();
             let infos = infos.filter_map(|info| Some(Info { locator: self.outer(&info.locator)?, ..info }));
-            Ok(Page { infos: infos.collect(), odd })
+            Ok(Page { infos: infos.collect(), odd: self.odd(odd) })
         }))
     }
 

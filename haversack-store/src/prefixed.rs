@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_lite::StreamExt;
 
 use crate::backend::{
-    Appended, Backend, Condition, Durability, Entry, Guard, Info, Listing, Object, Page, Pages, Written,
+    Appended, Backend, Condition, Durability, Entry, Guard, Info, Listing, Object, Odd, Page, Pages, Written,
 };
 use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::error::{Error, Operation, Result};
@@ -50,7 +50,12 @@ fn page_below(prefix: &Locator, page: Page, asked: &Locator) -> Page {
         let locator = below(prefix, &info.locator, asked)?;
         Some(Info { locator, ..info })
     });
-    Page { infos: infos.collect(), odd: page.odd }
+    Page { infos: infos.collect(), odd: odd_below(prefix, page.odd, asked) }
+}
+
+fn odd_below(prefix: &Locator, odd: Vec<Odd>, asked: &Locator) -> Vec<Odd> {
+    let seen = |odd: Odd| Odd { at: odd.at.and_then(|at| below(prefix, &at, asked)), ..odd };
+    odd.into_iter().map(seen).collect()
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -81,7 +86,7 @@ impl Backend for Prefixed {
         let entries = entries.into_iter().filter_map(|entry| {
             Some(Entry { locator: below(&self.prefix, &entry.locator, locator)?, kind: entry.kind })
         });
-        Ok(Listing { entries: entries.collect(), odd })
+        Ok(Listing { entries: entries.collect(), odd: odd_below(&self.prefix, odd, locator) })
     }
 
     fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {

@@ -116,7 +116,18 @@ fn is_conflict<T>(result: Result<T>) -> Result<bool> {
 
 async fn check_files(backend: &dyn Backend) -> Finding {
     match backend.scan_all(&Locator::root()).await {
-        Ok(page) => {
+        Ok(mut page) => {
+            for info in &page.infos {
+                match backend.read(&info.locator).await {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => page.odd.push(Odd {
+                        at: Some(info.locator.clone()),
+                        shown: info.locator.to_string(),
+                        why: format!("it cannot be read: {}", error.message()),
+                    }),
+                }
+            }
             let bytes: u64 = page.infos.iter().map(|info| info.size_bytes).sum();
             judge_files(page.infos.len(), bytes, &page.odd)
         }
@@ -136,7 +147,11 @@ fn judge_files(files: usize, bytes: u64, odd: &[Odd]) -> Finding {
         more => format!("; and {more} more"),
     };
     let detail = format!("{found}; odd: {}{more}", shown.join("; "));
-    Finding::warn("files", detail, "Rename or remove what is named here; Haversack leaves it alone")
+    Finding::warn(
+        "files",
+        detail,
+        "Rename, remove or let be read what is named here; Haversack leaves it alone",
+    )
 }
 
 async fn check_kept(backend: &dyn Backend) -> Finding {
@@ -193,8 +208,9 @@ mod tests {
 
     #[test]
     fn odd_names_are_spelled_out_up_to_a_limit() {
-        let odd: Vec<Odd> =
-            (0..5).map(|n| Odd { shown: format!("n{n}"), why: "it is a link".to_owned() }).collect();
+        let odd: Vec<Odd> = (0..5)
+            .map(|n| Odd { at: None, shown: format!("n{n}"), why: "it is a link".to_owned() })
+            .collect();
         let finding = judge_files(1, 10, &odd);
         assert_eq!(finding.verdict, Verdict::Warn);
         assert_eq!(

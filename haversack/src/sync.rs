@@ -252,6 +252,8 @@ pub struct Report {
     pub held: Vec<(Locator, Hold)>,
     /// Files that this disk cannot hold.
     pub refused: Vec<Locator>,
+    /// Places where files are that could not be looked at, and why: they count as they were.
+    pub unseen: Vec<(Locator, String)>,
     /// Files whose content the remote does not have.
     pub missing: Vec<Locator>,
     /// Deletions that wait until somebody says that they are meant.
@@ -279,6 +281,8 @@ pub struct Replica {
     recent: Vec<Recent>,
     /// Plain objects that were found to be not what they should be.
     mend: BTreeSet<Locator>,
+    /// Where files are that the last look could not look at, and why.
+    unseen: Vec<(Locator, String)>,
     _lock: Guard,
 }
 
@@ -336,7 +340,8 @@ impl Replica {
         let cache = state.cache().await.map_err(Trouble::Local)?;
         let (scope, recent) = (Scope::default(), Vec::new());
         let (remote, mend) = (Remote::new(remote), BTreeSet::new());
-        Ok(Replica { files, state, remote, cache, scope, recent, mend, _lock: lock })
+        let unseen = Vec::new();
+        Ok(Replica { files, state, remote, cache, scope, recent, mend, unseen, _lock: lock })
     }
 
     /// Restricts the replica to a part of the store.
@@ -448,6 +453,7 @@ impl Replica {
         if self.cache.is_worth_writing() {
             self.state.save_cache(&mut self.cache).await.map_err(Trouble::Local)?;
         }
+        report.unseen = std::mem::take(&mut self.unseen);
         Ok(report)
     }
 
@@ -516,6 +522,8 @@ impl Replica {
     async fn look(&mut self) -> Result<Found, Trouble> {
         let mut found = scan::scan(&*self.files, &mut self.cache).await.map_err(Trouble::Local)?;
         found.contents.retain(|locator| self.scope.contains(locator));
+        found.keep_unseen(self.state.known.bases());
+        self.unseen.clone_from(&found.unseen);
         Ok(found)
     }
 

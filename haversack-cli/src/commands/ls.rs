@@ -49,7 +49,8 @@ pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<
                 json!({ "path": info.locator.as_str(), "type": kind(info), "size_bytes": info.size_bytes })
             })
             .collect();
-        let odd: Vec<_> = odd.iter().map(|Odd { shown, why }| json!({ "name": shown, "why": why })).collect();
+        let odd: Vec<_> =
+            odd.iter().map(|Odd { shown, why, .. }| json!({ "name": shown, "why": why })).collect();
         ui.json(&json!({ "path": locator.as_str(), "entries": entries, "odd": odd }))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -62,7 +63,7 @@ pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<
         })
         .collect();
     ui.bytes(lines.concat().as_bytes())?;
-    for Odd { shown, why } in odd {
+    for Odd { shown, why, .. } in odd {
         ui.note(format!("Left alone: {shown}: {why}"));
     }
     Ok(ExitCode::SUCCESS)

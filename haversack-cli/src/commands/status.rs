@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use clap::Args;
 use haversack::clock::Clock;
 use haversack::ids::Timestamp;
-use haversack::store::{Locator, block_on};
+use haversack::store::{ErrorKind, Locator, block_on};
 use haversack::sync::Outlook;
 use serde_json::{Value, json};
 
 use super::devices::{Device, devices};
-use super::sync::parts_of_logs;
+use super::sync::{UNSEEN, parts_of_logs};
 use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::gate::{cure, named};
@@ -63,6 +63,8 @@ struct Status {
     files: usize,
     waiting: usize,
     unfetched: usize,
+    /// What is there and is no file of a memory.
+    left_alone: usize,
     /// Parts of other machines' logs that the folder did not have whole at the last sync.
     arriving: usize,
     is_underway: bool,
@@ -129,6 +131,7 @@ fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
         status.files += look.files;
         status.waiting += look.waiting();
         status.unfetched += look.unfetched.len();
+        status.left_alone += look.left_alone;
         status.is_underway |= look.underway.publishing || look.underway.applying;
         status.problems.extend(problems(&place.name, &look));
     }
@@ -144,7 +147,11 @@ fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
 
 /// Returns memories that hold two versions of something.
 fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
-    let conflicts = block_on(open_to_look(settings)?.conflicts(&Locator::root()))?;
+    let conflicts = match block_on(open_to_look(settings)?.conflicts(&Locator::root())) {
+        // Which file that is was told above.
+        Err(error) if error.kind() == ErrorKind::Denied => return Ok(None),
+        conflicts => conflicts?,
+    };
     let Some(first) = conflicts.first() else { return Ok(None) };
     let devices = first.passages.iter().filter_map(|passage| passage.device.as_deref());
     let devices: Vec<&str> = devices.collect();
@@ -196,6 +203,13 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
             format!("{locator} cannot be on this disk under its name"),
             "a name this disk refuses",
             "rename it on another machine".to_owned(),
+        );
+    }
+    for (locator, why) in look.unseen.iter().take(MAX_SHOWN) {
+        add(
+            format!("{locator} cannot be looked at: {why}"),
+            "a place that cannot be read",
+            UNSEEN.to_owned(),
         );
     }
     if !look.missing.is_empty() {
@@ -256,6 +270,12 @@ impl Status {
         let mut facts = vec![format!("files      {}", self.files)];
         if self.unfetched > 0 {
             facts.push(format!("to come    {}", self.unfetched));
+        }
+        if self.left_alone > 0 {
+            facts.push(format!(
+                "left alone {}: links, pipes or odd names; haversack doctor names them",
+                self.left_alone
+            ));
         }
         if self.arriving > 0 {
             let parts = counted(self.arriving, "part");
@@ -320,6 +340,7 @@ impl Status {
             "files": self.files,
             "waiting": self.waiting,
             "unfetched": self.unfetched,
+            "left_alone": self.left_alone,
             "arriving": self.arriving,
             "unfinished": self.is_underway,
             "devices": devices.collect::<Vec<_>>(),

@@ -164,6 +164,10 @@ fn run(
     Ok(ExitCode::SUCCESS)
 }
 
+/// What to do about a place that could not be looked at.
+pub(crate) const UNSEEN: &str =
+    "let it be read, or put a plain file or directory there; until then it counts as it was";
+
 /// Prints what a sync did, and what it left for somebody to do.
 pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
     ui.line(headline(summary))?;
@@ -190,6 +194,9 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
     }
     for locator in &report.refused {
         note(format!("{locator} cannot be on this disk under its name"), "rename it on another machine")?;
+    }
+    for (locator, why) in &report.unseen {
+        note(format!("{locator} could not be looked at: {why}"), UNSEEN)?;
     }
     for locator in &report.missing {
         note(format!("the remote does not have the content of {locator}"), "haversack sync --full")?;
@@ -280,6 +287,7 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         "held": holds(&report.held),
         "refused": names(&report.refused),
         "missing": names(&report.missing),
+        "unseen": report.unseen.iter().map(|(locator, why)| json!({ "path": locator.to_string(), "why": why })).collect::<Vec<_>>(),
         "waiting_deletions": names(&report.waiting_deletions),
         "foreign": names(&report.foreign),
         "awaited": report.awaited.iter().map(|(locator, _)| locator.to_string()).collect::<Vec<_>>(),

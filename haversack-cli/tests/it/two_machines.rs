@@ -644,3 +644,40 @@ fn an_undo_takes_back_the_newest_change() {
     assert!(shown.contains("lamp.md") && !shown.contains("ports.md"), "{shown}");
     assert_eq!(machines.read("laptop", "lamp.md").as_deref(), Some("white\n"));
 }
+
+/// A link in the place of a file or directory is not looked through, and what was there is not therefore gone on other machines.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_looked_at_is_not_gone() {
+    let files = [("lamp.md", "white\n"), ("log/june.md", "calm\n"), ("log/july.md", "fog\n")];
+    let machines = Machines::laptop_and_desktop(&files);
+    let (lamp, log) = (machines.path("laptop", "lamp.md"), machines.path("laptop", "log"));
+    let aside = machines.env.path("aside");
+    std::fs::rename(&log, &aside).expect("moved");
+    std::os::unix::fs::symlink(&aside, &log).expect("linked");
+    std::fs::remove_file(&lamp).expect("removed");
+    std::os::unix::fs::symlink(aside.join("june.md"), &lamp).expect("linked");
+    let synced = machines.done("laptop", &["sync"]);
+    assert!(synced.contains("lamp.md could not be looked at: it is a symbolic link"), "{synced}");
+    assert!(synced.contains("log could not be looked at: it is a symbolic link"), "{synced}");
+    let status = machines.shown("laptop", &["status"]);
+    assert!(status.contains("2 things need you.") && status.contains("files      3"), "{status}");
+    machines.done("desktop", &["sync"]);
+    assert_eq!(machines.files("desktop").len(), 3, "nothing was deleted there");
+
+    // What others write stops here until somebody makes room for it.
+    machines.write("desktop", "lamp.md", "white\nred\n");
+    machines.done("desktop", &["sync"]);
+    let stopped = machines.shown("laptop", &["sync"]);
+    assert!(
+        stopped.starts_with("exit 1\n") && stopped.contains("lamp.md: it is a symbolic link"),
+        "{stopped}"
+    );
+    std::fs::remove_file(&lamp).expect("removed");
+    std::fs::remove_file(&log).expect("removed");
+    std::fs::rename(&aside, &log).expect("back");
+    machines.settle(&["laptop", "desktop"]);
+    assert_eq!(machines.files("laptop"), machines.files("desktop"));
+    assert_eq!(machines.read("laptop", "lamp.md").as_deref(), Some("white\nred\n"));
+    assert_eq!(machines.files("laptop").len(), 3);
+}

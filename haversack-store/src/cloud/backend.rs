@@ -249,7 +249,7 @@ impl Cloud {
 
     /// Returns the place of a key, or why it has none.
     fn place(&self, key: &str) -> std::result::Result<Locator, Odd> {
-        let odd = |why: String| Odd { shown: key.escape_debug().to_string(), why };
+        let odd = |why: String| Odd { at: None, shown: key.escape_debug().to_string(), why };
         let below =
             self.service.address.below(key).ok_or_else(|| odd("it is not below the prefix".to_owned()))?;
         let locator = Locator::from_stored_key(below).map_err(|reason| odd(reason.to_string()))?;

@@ -416,13 +416,14 @@ pub(super) enum Served {
 /// Tells what a name found in a directory is to a caller.
 pub(super) fn served(children: &mut Children<'_>, name: &Name) -> Served {
     let parent = children.parent();
-    let odd = |name: &str, why: &str| {
+    let odd_at = |at: Option<Locator>, name: &str, why: &str| {
         let shown = match parent.is_root() {
             true => name.escape_debug().to_string(),
             false => format!("{parent}/{}", name.escape_debug()),
         };
-        Served::Odd(Odd { shown, why: why.to_owned() })
+        Served::Odd(Odd { at, shown, why: why.to_owned() })
     };
+    let odd = |name: &str, why: &str| odd_at(None, name, why);
     let kind = name.kind;
     let name = match &name.text {
         Ok(name) => name,
@@ -446,8 +447,10 @@ pub(super) fn served(children: &mut Children<'_>, name: &Name) -> Served {
     let kind = match kind {
         NodeKind::File => EntryKind::File,
         NodeKind::Directory => EntryKind::Directory,
-        NodeKind::Link => return odd(name, "it is a symbolic link, and links are not followed"),
-        NodeKind::Other => return odd(name, "it is a pipe, socket or device"),
+        NodeKind::Link => {
+            return odd_at(Some(locator), name, "it is a symbolic link, and links are not followed");
+        }
+        NodeKind::Other => return odd_at(Some(locator), name, "it is a pipe, socket or device"),
     };
     Served::Entry(Entry { locator, kind })
 }

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use super::core::{Core, Served, info_of, served};
-use super::fs::{Fs, NodeKind};
+use super::fs::{Fs, Name, NodeKind};
 use super::recover::Leftover;
 use super::walk;
 use crate::backend::{Entry, EntryKind, Odd, Page};
@@ -70,13 +71,14 @@ impl<F: Fs> Walk<F> {
                 EntryKind::Directory => {
                     directories += 1;
                     let opened = self.core.fs.open_dir(&level.dir, &child.name);
-                    match opened {
-                        Ok(dir) => stack.push(self.enter(dir, &child.locator, &mut page)?),
-                        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                        Err(error) => page.odd.push(Odd {
-                            shown: child.locator.to_string(),
-                            why: format!("the directory cannot be opened: {error}"),
-                        }),
+                    let entered = opened.and_then(|dir| {
+                        let names = self.core.fs.names(&dir, usize::MAX)?;
+                        Ok((dir, names))
+                    });
+                    match entered {
+                        Ok((dir, names)) => stack.push(self.enter(dir, names, &child.locator, &mut page)),
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                        Err(error) => page.odd.push(unseen(child.locator, "the directory", &error)),
                     }
                 }
             }
@@ -103,7 +105,11 @@ impl<F: Fs> Walk<F> {
     fn start(&mut self, page: &mut Page) -> Result<Vec<Level<F>>> {
         let prefix = self.prefix.clone();
         match walk::find_dir(&self.core.fs, Operation::Scan, &prefix) {
-            Ok(dir) => Ok(vec![self.enter(dir, &prefix, page)?]),
+            Ok(dir) => {
+                let names = self.core.fs.names(&dir, usize::MAX);
+                let names = names.map_err(|error| Error::from_io(Operation::Scan, prefix.as_str(), error))?;
+                Ok(vec![self.enter(dir, names, &prefix, page)])
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             // The prefix is or goes through an object, or something is in the way.
             Err(error) => match self.core.info(&prefix) {
@@ -118,13 +124,8 @@ impl<F: Fs> Walk<F> {
         }
     }
 
-    /// Reads the names of a directory and puts them in the order of the keys below it.
-    fn enter(&mut self, dir: Arc<F::Dir>, locator: &Locator, page: &mut Page) -> Result<Level<F>> {
-        let names = self
-            .core
-            .fs
-            .names(&dir, usize::MAX)
-            .map_err(|error| Error::from_io(Operation::Scan, locator.as_str(), error))?;
+    /// Puts the names of a directory in the order of the keys below it.
+    fn enter(&mut self, dir: Arc<F::Dir>, names: Vec<Name>, locator: &Locator, page: &mut Page) -> Level<F> {
         let mut left = Vec::with_capacity(names.len());
         let mut children = Children::of(locator);
         for name in names {
@@ -141,7 +142,7 @@ impl<F: Fs> Walk<F> {
         }
         report_twins(&left, page);
         left.sort_by(|a, b| key_order(b, a));
-        Ok(Level { dir, left })
+        Level { dir, left }
     }
 
     /// Tells whether everything at and below `child` comes before where the scan resumes.
@@ -164,14 +165,25 @@ impl<F: Fs> Walk<F> {
         for ((_, child), stat) in files.drain(..).zip(stats) {
             match stat {
                 Ok(stat) if stat.kind == NodeKind::File => page.infos.extend(info_of(child.locator, &stat)),
-                // It became something else, or vanished, since its name was read.
-                Ok(_) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Ok(_) => page.odd.push(Odd {
+                    shown: child.locator.to_string(),
+                    why: "it became something else while it was looked at".to_owned(),
+                    at: Some(child.locator),
+                }),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    page.odd.push(unseen(child.locator, "the file", &error));
+                }
                 Err(error) => return Err(Error::from_io(Operation::Scan, child.locator.as_str(), error)),
             }
         }
         Ok(())
     }
+}
+
+/// Says that what is at a place could not be looked at.
+fn unseen(at: Locator, what: &str, error: &io::Error) -> Odd {
+    Odd { shown: at.to_string(), why: format!("{what} cannot be opened: {error}"), at: Some(at) }
 }
 
 /// The order of the keys: a directory sorts as its name with the slash that follows it in them.
@@ -198,6 +210,7 @@ fn report_twins(children: &[Child], page: &mut Page) {
             let (first, second) = (twin.locator.as_str(), child.locator.as_str());
             let (first, second) = if first < second { (first, second) } else { (second, first) };
             page.odd.push(Odd {
+                at: None,
                 shown: second.to_owned(),
                 why: format!("{first} differs from it only by case, and some disks cannot hold both"),
             });

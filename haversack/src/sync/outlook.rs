@@ -35,6 +35,10 @@ pub struct Outlook {
     pub held: Vec<(Locator, Hold)>,
     /// Files that this disk cannot hold.
     pub refused: Vec<Locator>,
+    /// Places where files are that could not be looked at, and why: they count as they were.
+    pub unseen: Vec<(Locator, String)>,
+    /// How many other things are there that are no files of a memory: links, pipes, names that are refused.
+    pub left_alone: usize,
     /// Files whose content the remote does not have.
     pub missing: Vec<Locator>,
     /// Files that were not fetched yet.
@@ -88,10 +92,14 @@ pub async fn look(
     let unbound = known.log.files().entries().filter(|entry| !scope.holds(entry.name));
     known.elsewhere.extend(unbound.map(|entry| (entry.locator(), Elsewhere::Unbound)));
     let known = state.as_ref().map_or(&unmet, |state| &state.known);
-    let mut local = scan::scan(files, &mut cache).await?.contents;
-    local.retain(|locator| scope.contains(locator));
-    outlook.files = local.len();
+    let mut found = scan::scan(files, &mut cache).await?;
     let bases = known.bases();
+    found.contents.retain(|locator| scope.contains(locator));
+    found.keep_unseen(bases);
+    outlook.left_alone = found.odd.len() - found.unseen.len();
+    outlook.unseen = found.unseen;
+    let local = found.contents;
+    outlook.files = local.len();
     let pending = plan::pending(bases, &local);
     let why = |why: Elsewhere| {
         let elsewhere = known.elsewhere.iter().filter(move |(_, found)| **found == why);

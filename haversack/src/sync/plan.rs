@@ -90,8 +90,18 @@ impl Contents {
         self.get(locator).is_some()
     }
 
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        self.sorted.binary_search_by(|(other, _)| other.as_str().cmp(name)).is_ok()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(Locator, ContentHash)> {
         self.sorted.iter()
+    }
+
+    pub(crate) fn extend(&mut self, contents: Vec<(Locator, ContentHash)>) {
+        let mut all = std::mem::take(&mut self.sorted);
+        all.extend(contents);
+        *self = Contents::from(all);
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -6,7 +6,7 @@ use futures_lite::StreamExt;
 use haversack_store::{Backend, Bytes, ErrorKind, Fingerprint, Info, Locator, Odd, Result as StoreResult};
 use serde::{Deserialize, Serialize};
 
-use super::plan::Contents;
+use super::plan::{Bases, Contents};
 use super::planted::{Planted, has};
 use crate::frame::Framed;
 use crate::ids::ContentHash;
@@ -118,10 +118,35 @@ impl StatCache {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) contents: Contents,
-    /// What is there but cannot be served.
+    /// What is there but cannot be served, or not read.
     pub(crate) odd: Vec<Odd>,
+    /// Files that could not be read, and other places at which the log knows of files, and why they could not be looked at.
+    pub(crate) unseen: Vec<(Locator, String)>,
     /// How many files had to be read.
     pub(crate) read: usize,
+}
+
+impl Found {
+    /// Takes what could not be looked at for what it was: it is not gone.
+    pub(crate) fn keep_unseen(&mut self, bases: Bases<'_>) {
+        if self.odd.iter().all(|odd| odd.at.is_none()) {
+            return;
+        }
+        let mut kept = Vec::new();
+        for odd in &self.odd {
+            let Some(at) = &odd.at else { continue };
+            let is_missed = |name: &str| {
+                at.holds(name) && !bases.elsewhere.contains_key(name) && !self.contents.holds(name)
+            };
+            let before = kept.len();
+            let entries = bases.files.entries().filter(|entry| is_missed(entry.name));
+            kept.extend(entries.map(|entry| (entry.locator(), entry.content.hash)));
+            if kept.len() > before && self.unseen.iter().all(|(unseen, _)| unseen != at) {
+                self.unseen.push((at.clone(), odd.why.clone()));
+            }
+        }
+        self.contents.extend(kept);
+    }
 }
 
 /// Looks at every file.
@@ -160,6 +185,13 @@ pub(crate) async fn scan(files: &dyn Backend, cache: &mut StatCache) -> StoreRes
                             if at_writing.is_some() {
                                 moved.insert(info.locator, Sight::Gone);
                             }
+                            continue;
+                        }
+                        // Whatever is wrong with one file, the others are looked at.
+                        Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid) => {
+                            let (shown, why) = (info.locator.to_string(), error.message().to_owned());
+                            found.unseen.push((info.locator.clone(), why.clone()));
+                            found.odd.push(Odd { at: Some(info.locator), shown, why });
                             continue;
                         }
                         Err(error) => return Err(error),
@@ -202,7 +234,9 @@ fn token(info: &Info) -> [u8; Fingerprint::BYTES] {
 mod tests {
     use haversack_store::{Condition, InMemory, block_on};
 
+    use super::super::plan::Elsewhere;
     use super::*;
+    use crate::log::{Content, Files};
 
     fn at(name: &str) -> Locator {
         Locator::parse(name).expect("valid")
@@ -257,6 +291,30 @@ mod tests {
         block_on(files.delete(&at("d"), Condition::Any)).expect("gone");
         assert_eq!((look(&files, &mut cache), cache.len()), (0, 0));
         assert!(cache.is_worth_writing(), "that all of them are gone is not forgotten");
+    }
+
+    #[test]
+    fn what_could_not_be_looked_at_is_as_it_was() {
+        let hash = |text: &str| ContentHash::of(text.as_bytes());
+        let content = |text: &str| Content { hash: hash(text), size: 1 };
+        let known = ["a", "c/d", "c/e/f", "cd", "linked", "fetched"];
+        let files: Files = known.iter().map(|name| (at(name), content("before"))).collect();
+        let elsewhere = BTreeMap::from([(at("fetched"), Elsewhere::Unfetched)]);
+        let bases = Bases { files: &files, elsewhere: &elsewhere, before: &BTreeMap::new() };
+        let odd =
+            |name: &str, at: Option<Locator>| Odd { at, shown: name.to_owned(), why: "refused".to_owned() };
+        let unseen = |name: &str| odd(name, Some(at(name)));
+        let mut found = Found {
+            contents: Contents::from_iter([(at("a"), hash("after")), (at("c/d"), hash("after"))]),
+            odd: vec![unseen("c"), unseen("linked"), unseen("fetched"), unseen("new"), odd("a name", None)],
+            ..Found::default()
+        };
+        found.keep_unseen(bases);
+        let shown: Vec<(&str, bool)> =
+            found.contents.iter().map(|(locator, now)| (locator.as_str(), *now == hash("before"))).collect();
+        assert_eq!(shown, [("a", false), ("c/d", false), ("c/e/f", true), ("linked", true)], "cd is gone");
+        let unseen: Vec<&str> = found.unseen.iter().map(|(locator, _)| locator.as_str()).collect();
+        assert_eq!(unseen, ["c", "linked"]);
     }
 
     #[test]
