@@ -85,12 +85,11 @@ impl Contact {
 
     /// Returns what is known after one did not.
     pub(crate) fn failed(self, now: Timestamp, error: &CommandError) -> Contact {
-        let cause = error.source.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
         Contact {
             tried: Some(now),
             failures: self.failures.saturating_add(1),
             failing_since: self.failing_since.or(Some(now)),
-            trouble: Some(format!("{}{cause}", error.message)),
+            trouble: Some(error.in_one_line()),
             cure: error.hint.clone(),
             ..self
         }

@@ -38,6 +38,12 @@ impl CommandError {
         CommandError { fault, message: error.to_string(), source: error.source().map(causes), hint }
     }
 
+    /// Returns what happened and what led to it, for where there is one line.
+    pub(crate) fn in_one_line(&self) -> String {
+        let cause = self.source.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("{}{cause}", self.message)
+    }
+
     pub(crate) fn ours(message: impl Into<String>) -> CommandError {
         CommandError { fault: Fault::Ours, message: message.into(), source: None, hint: None }
     }

@@ -194,6 +194,8 @@ pub(crate) struct Summary {
     pub(crate) report: Report,
     /// Bound directories that are not there or were emptied.
     pub(crate) vanished: Vec<String>,
+    /// Bound directories whose own disk failed, and why; the others are synced all the same.
+    pub(crate) failed: Vec<(String, String)>,
     /// The positions that we published.
     pub(crate) published: Vec<Position>,
     /// Which of our replicas did so.
@@ -419,7 +421,7 @@ fn origins_of(origins: &Option<FolderOrigins>) -> &dyn Origins {
     }
 }
 
-/// Lets every replica do its part; one whose directory is not there is left out from then on.
+/// Lets every replica do its part; one whose directory is not there, or fails, is left out from then on.
 fn run_all<'a>(
     home: &'a Home,
     replicas: &mut Vec<(&'a Place, Replica)>,
@@ -439,6 +441,11 @@ fn run_all<'a>(
             Ok(report) => add(&mut summary.report, report),
             Err(Trouble::Vanished) if !is_memory => {
                 summary.vanished.push(place.name.clone());
+                continue;
+            }
+            Err(Trouble::Local(error)) if !is_memory => {
+                let why = place.explain(Trouble::Local(error)).in_one_line();
+                summary.failed.push((place.name.clone(), why));
                 continue;
             }
             Err(trouble @ Trouble::Local(_)) => stopped = Some(Stopped::Here(place.explain(trouble))),

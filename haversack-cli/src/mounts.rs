@@ -67,9 +67,9 @@ impl Mount {
         settings.home.join("state").join(format!("mount-{name}"))
     }
 
-    /// Tells whether the directory is there.
+    /// Tells whether the directory is there and may be looked into.
     pub(crate) fn is_there(&self) -> bool {
-        self.directory.is_dir()
+        self.directory.read_dir().is_ok()
     }
 }
 

@@ -223,6 +223,19 @@ fn is_loop(error: &io::Error) -> bool {
     return false;
 }
 
+/// Names the place of an error as the caller of a wrapper knows it.
+pub(crate) fn seen_as<T>(locator: &Locator, result: Result<T>) -> Result<T> {
+    result.map_err(|error| error.with_place(locator.as_str()))
+}
+
+/// Does the same for something that has two places: each as the wrapped backend knows it, and as the caller does.
+pub(crate) fn seen_as_either<T>(places: [(&Locator, &Locator); 2], result: Result<T>) -> Result<T> {
+    result.map_err(|error| {
+        let seen = places.iter().find(|(inner, _)| inner.as_str() == error.place()).unwrap_or(&places[0]).1;
+        error.with_place(seen.as_str())
+    })
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner { operation, place, message, .. } = &*self.inner;

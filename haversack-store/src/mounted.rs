@@ -13,7 +13,7 @@ use crate::backend::{
     Page, Pages, Written,
 };
 use crate::capabilities::{Capabilities, ConflictStrategy};
-use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::error::{Error, ErrorKind, Operation, Result, seen_as, seen_as_either};
 use crate::ext::{BackendExt, pages_of};
 use crate::locator::Locator;
 use crate::version::TouchMark;
@@ -63,11 +63,6 @@ impl Under {
     fn absent(operation: Operation, locator: &Locator) -> Error {
         Error::new(ErrorKind::NotFound, operation, locator, "nothing is there")
     }
-}
-
-/// Names the place as the caller of the wrapper knows it.
-fn seen_as<T>(locator: &Locator, result: Result<T>) -> Result<T> {
-    result.map_err(|error| error.with_place(locator.as_str()))
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -158,13 +153,17 @@ impl Backend for Under {
     async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
         let inner_from = self.inner(Operation::Rename, from)?;
         let inner_to = self.inner(Operation::Rename, to)?;
-        seen_as(from, self.inner.rename(&inner_from, &inner_to).await)
+        seen_as_either(
+            [(&inner_from, from), (&inner_to, to)],
+            self.inner.rename(&inner_from, &inner_to).await,
+        )
     }
 
     async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
         let inner_one = self.inner(Operation::Exchange, one)?;
         let inner_other = self.inner(Operation::Exchange, other)?;
-        seen_as(one, self.inner.exchange(&inner_one, &inner_other).await)
+        let exchanged = self.inner.exchange(&inner_one, &inner_other).await;
+        seen_as_either([(&inner_one, one), (&inner_other, other)], exchanged)
     }
 
     async fn mkdir(&self, locator: &Locator) -> Result<()> {

@@ -11,7 +11,7 @@ use crate::backend::{
     Appended, Backend, Condition, Durability, Entry, Guard, Info, Listing, Object, Odd, Page, Pages, Written,
 };
 use crate::capabilities::{Capabilities, ConflictStrategy};
-use crate::error::{Error, Operation, Result};
+use crate::error::{Error, Operation, Result, seen_as, seen_as_either};
 use crate::locator::Locator;
 use crate::version::TouchMark;
 
@@ -33,11 +33,6 @@ impl Prefixed {
     fn outer(&self, operation: Operation, locator: &Locator) -> Result<Locator> {
         self.prefix.join(locator).map_err(|reason| Error::invalid(operation, locator, reason))
     }
-}
-
-/// Names the place as the caller of the wrapper knows it.
-fn seen_as<T>(locator: &Locator, result: Result<T>) -> Result<T> {
-    result.map_err(|error| error.with_place(locator.as_str()))
 }
 
 /// Returns the place as seen from `prefix`; `None` if it is Haversack's own there and was not asked for.
@@ -120,13 +115,17 @@ impl Backend for Prefixed {
     async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
         let outer_from = self.outer(Operation::Rename, from)?;
         let outer_to = self.outer(Operation::Rename, to)?;
-        seen_as(from, self.inner.rename(&outer_from, &outer_to).await)
+        seen_as_either(
+            [(&outer_from, from), (&outer_to, to)],
+            self.inner.rename(&outer_from, &outer_to).await,
+        )
     }
 
     async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
         let outer_one = self.outer(Operation::Exchange, one)?;
         let outer_other = self.outer(Operation::Exchange, other)?;
-        seen_as(one, self.inner.exchange(&outer_one, &outer_other).await)
+        let exchanged = self.inner.exchange(&outer_one, &outer_other).await;
+        seen_as_either([(&outer_one, one), (&outer_other, other)], exchanged)
     }
 
     async fn mkdir(&self, locator: &Locator) -> Result<()> {

@@ -119,7 +119,7 @@ fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
         let name = shown(&mount.directory);
         status.problems.push(Problem {
             what: format!(
-                "{name} is not there; its memory ({}) is kept, and nothing was deleted",
+                "{name} is not there or may not be read; its memory ({}) is kept, and nothing was deleted",
                 mount.prefix
             ),
             short: "a directory is gone".to_owned(),
@@ -247,6 +247,10 @@ impl Status {
                 format!("All well. {} {wait} to be sent: haversack sync", changes(self.waiting))
             }
             (0, Some(_)) if self.reached.is_none() => "Not synced yet: haversack sync".to_owned(),
+            (0, Some(_)) if self.is_underway => {
+                "All you wrote is safe on this machine. A sync is under way, or was not finished: haversack sync"
+                    .to_owned()
+            }
             (0, Some(_)) if self.arriving > 0 => {
                 format!("In sync with what has arrived. {} not yet.", parts_of_logs(self.arriving))
             }
@@ -312,6 +316,9 @@ impl Status {
         }
         if self.arriving > 0 {
             parts.push(format!("{} arriving", self.arriving));
+        }
+        if self.is_underway {
+            parts.push("sync unfinished".to_owned());
         }
         parts.extend(self.problems.iter().map(|problem| problem.short.clone()));
         parts.dedup();

@@ -161,7 +161,7 @@ fn run(
     } else {
         tell(ui, &summary)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if summary.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// What to do about a place that could not be looked at.
@@ -224,8 +224,14 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
     }
     for name in &summary.vanished {
         note(
-            format!("{name} is not there or was emptied: nothing was deleted anywhere"),
+            format!("{name} is not there, may not be read, or was emptied: nothing was deleted anywhere"),
             &format!("put it back, or: haversack mount remove {name}"),
+        )?;
+    }
+    for (name, why) in &summary.failed {
+        note(
+            format!("{name} was left out: {why}"),
+            "All that was written there is safe. See to it, then: haversack sync",
         )?;
     }
     if report.out_of_time {
@@ -295,6 +301,7 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         "arriving": summary.arriving(),
         "mended": summary.mended,
         "vanished": summary.vanished,
+        "failed": summary.failed.iter().map(|(name, why)| json!({ "directory": name, "why": why })).collect::<Vec<_>>(),
         "out_of_time": report.out_of_time,
     })
 }

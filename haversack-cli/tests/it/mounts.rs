@@ -100,6 +100,31 @@ fn two_directories_at_one_place_are_like_two_machines() {
     }
 }
 
+/// What goes wrong in one bound directory does not keep the rest from being carried.
+#[cfg(unix)]
+#[test]
+fn a_directory_that_fails_stops_no_other() {
+    let machines = bound();
+    let fact = machines.env.path("laptop-project/fact.md");
+    std::fs::write(&fact, "one\n").expect("written");
+    machines.settle(&["laptop", "desktop"]);
+    std::fs::remove_file(&fact).expect("removed");
+    std::os::unix::fs::symlink("/nowhere", &fact).expect("linked");
+    std::fs::write(machines.env.path("desktop-project/fact.md"), "one\ntwo\n").expect("written");
+    machines.write("desktop", "notes.md", "from the desktop\n");
+    machines.done("desktop", &["sync"]);
+    machines.write("laptop", "here.md", "from the laptop\n");
+    let shown = machines.shown("laptop", &["sync"]);
+    assert!(shown.starts_with("exit 1\n") && shown.contains("laptop-project was left out"), "{shown}");
+    assert!(shown.contains("fact.md: it is a symbolic link"), "{shown}");
+    assert_eq!(machines.read("laptop", "notes.md").as_deref(), Some("from the desktop\n"));
+    machines.done("desktop", &["sync"]);
+    assert_eq!(machines.read("desktop", "here.md").as_deref(), Some("from the laptop\n"));
+    std::fs::remove_file(&fact).expect("removed");
+    machines.done("laptop", &["sync"]);
+    assert_eq!(std::fs::read_to_string(&fact).expect("there"), "one\ntwo\n");
+}
+
 #[test]
 fn a_directory_that_vanished_deletes_nothing() {
     let machines = bound();
@@ -113,7 +138,7 @@ fn a_directory_that_vanished_deletes_nothing() {
     exit 0
     --- stdout
     Nothing new.
-      BASE/user/laptop-project is not there or was emptied: nothing was deleted anywhere
+      BASE/user/laptop-project is not there, may not be read, or was emptied: nothing was deleted anywhere
       → put it back, or: haversack mount remove BASE/user/laptop-project
     --- stderr
     "#);
@@ -122,7 +147,7 @@ fn a_directory_that_vanished_deletes_nothing() {
     --- stdout
     1 thing needs you. All you wrote is safe on this machine.
 
-      1  BASE/user/laptop-project is not there; its memory (claude_memory/lighthouse) is kept, and nothing was deleted
+      1  BASE/user/laptop-project is not there or may not be read; its memory (claude_memory/lighthouse) is kept, and nothing was deleted
          → put it back, or: haversack mount remove BASE/user/laptop-project
 
       files      1
