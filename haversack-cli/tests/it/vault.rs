@@ -188,6 +188,7 @@ fn run(seed: u64, count: usize, steps: usize) {
                 let file = FILES[chance.below(FILES.len())];
                 let path = folder(&machines, machine).join(file);
                 if let Ok(text) = std::fs::read_to_string(&path) {
+                    oracle.carry(&text);
                     let token = oracle.token(machine, file);
                     put(
                         &folder(&machines, machine),
