@@ -4,7 +4,8 @@ use haversack_store::{Bytes, Locator};
 
 use super::bridge::{Bridge, local};
 use super::heads::Heads;
-use super::weave::{Made, Numbered, ingredients, weave_again};
+use super::logs::Numbered;
+use super::weave::{Made, ingredients, weave_again};
 use crate::frame::BadFrame;
 use crate::ids::ContentHash;
 use crate::log::{Carried, Commit, Content, MAX_INLINE_BYTES, What};

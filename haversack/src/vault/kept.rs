@@ -9,7 +9,7 @@ use haversack_store::{Backend, Bytes, Condition, ErrorKind, Locator};
 use super::entries::{Entries, MAX_ENTRIES_BYTES};
 use super::entry::Entry;
 use super::layout::Range;
-use super::weave::{Logs, Numbered};
+use super::logs::{Logs, Numbered};
 use crate::ids::ReplicaId;
 use crate::sync::Trouble;
 

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bridge::Bridge;
 use super::copies;
-use super::weave::{Crossed, available};
+use super::logs::Crossed;
+use super::weave::available;
 use crate::frame;
 use crate::ids::{ContentHash, Position, Timestamp};
 use crate::sync::planted::{Planted, has};
