@@ -9,7 +9,8 @@
 //!
 //! If both sides replaced the same lines, the second passage comes under a note that names its device.
 //!
-//! A line that one side removed and the other only put elsewhere is gone.
+//! A line that one side removed and the other only put elsewhere is gone. One that both put elsewhere is there once, where it comes
+//! first.
 //!
 //! A line that says nothing (blank, a rule, a fence) is one of many; it counts as the same only behind the same line. Otherwise the
 //! blank line of a paragraph that is gone would be found again below one that is new.
@@ -131,10 +132,10 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
     let base = split(base, &mut ids);
     let mut sides = [split(first.bytes, &mut ids), split(second.bytes, &mut ids)];
     let mut places = [align(&base, &sides[0]), align(&base, &sides[1])];
-    let gone = [moved_away(&base, &sides, &places, 0), moved_away(&base, &sides, &places, 1)];
+    let moved = [moved(&base, &sides[0], &places[0]), moved(&base, &sides[1], &places[1])];
+    let gone = [without(&moved[0], &sides[1]), without(&moved[1], &sides[0])];
     for (side, gone) in gone.iter().enumerate().filter(|(_, gone)| !gone.is_empty()) {
-        sides[side].retain(|line| !gone.contains(&line.id));
-        places[side] = align(&base, &sides[side]);
+        leave_out(gone, &mut sides[side], &mut places[side]);
     }
     let changes = changes(&base, &sides, &places);
     let devices = [first.device, second.device];
@@ -181,46 +182,55 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
     for (at, note) in &notes {
         merged[*at].text = note.as_bytes();
     }
+    let moved_twice: NumberSet<u32> = moved[0].intersection(&moved[1]).copied().collect();
+    if !moved_twice.is_empty() {
+        let mut met = NumberSet::default();
+        merged.retain(|line| !moved_twice.contains(&line.id) || met.insert(line.id));
+    }
     Merged { bytes: joined(&merged), copy: None, both_kept: !notes.is_empty() }
 }
 
-/// Returns the lines that one side put elsewhere and the other removed, as far as they can be told apart.
-fn moved_away(
-    base: &[Line<'_>],
-    sides: &[Vec<Line<'_>>; 2],
-    places: &[Vec<Option<usize>>; 2],
-    side: usize,
-) -> NumberSet<u32> {
-    let mut stays = vec![false; sides[side].len()];
-    for place in places[side].iter().flatten() {
+/// Returns the lines that a side put elsewhere, as far as they can be told apart: once in the base and once here.
+fn moved(base: &[Line<'_>], side: &[Line<'_>], places: &[Option<usize>]) -> NumberSet<u32> {
+    let mut stays = vec![false; side.len()];
+    for place in places.iter().flatten() {
         stays[*place] = true;
     }
-    let new = sides[side].iter().zip(stays).filter(|(line, stays)| !stays && !line.is_mute());
-    let mut moved: NumberMap<u32, usize> = new.map(|(line, _)| (line.id, 0)).collect();
-    if moved.is_empty() {
+    let new = side.iter().zip(stays).filter(|(line, stays)| !stays && !line.is_mute());
+    let mut counts: NumberMap<u32, [usize; 2]> = new.map(|(line, _)| (line.id, [0, 0])).collect();
+    if counts.is_empty() {
         return NumberSet::default();
     }
-    let mut counted = |lines: &[Line<'_>]| {
+    for (which, lines) in [base, side].into_iter().enumerate() {
         for line in lines {
-            if let Some(count) = moved.get_mut(&line.id) {
-                *count += 1;
+            if let Some(count) = counts.get_mut(&line.id) {
+                count[which] += 1;
             }
         }
-    };
-    counted(base);
-    counted(&sides[side]);
-    // Once in the base and once here.
-    let mut moved: NumberSet<u32> =
-        moved.into_iter().filter(|(_, count)| *count == 2).map(|(id, _)| id).collect();
-    if moved.is_empty() {
-        return moved;
     }
-    let in_base: NumberSet<u32> = base.iter().map(|line| line.id).filter(|id| moved.contains(id)).collect();
-    moved.retain(|id| in_base.contains(id));
-    for line in &sides[1 - side] {
-        moved.remove(&line.id);
+    counts.into_iter().filter(|(_, count)| *count == [1, 1]).map(|(id, _)| id).collect()
+}
+
+/// Returns which of some lines another text has not.
+fn without(ids: &NumberSet<u32>, lines: &[Line<'_>]) -> NumberSet<u32> {
+    let mut left = ids.clone();
+    for line in lines.iter().take_while(|_| !ids.is_empty()) {
+        left.remove(&line.id);
     }
-    moved
+    left
+}
+
+/// Leaves lines out of a side that it put elsewhere; where the others are is known already.
+fn leave_out(ids: &NumberSet<u32>, side: &mut Vec<Line<'_>>, places: &mut [Option<usize>]) {
+    let mut left = 0;
+    let mut now = Vec::with_capacity(side.len());
+    side.retain(|line| {
+        now.push(left);
+        let stays = !ids.contains(&line.id);
+        left += usize::from(stays);
+        stays
+    });
+    places.iter_mut().flatten().for_each(|place| *place = now[*place]);
 }
 
 /// The numbers by which the lines of one merge are known.

@@ -137,6 +137,33 @@ fn paragraphs() -> impl Strategy<Value = (String, String, String)> {
     (base, side("laptop"), side("desktop"))
 }
 
+/// Two sides that put lines elsewhere, remove some and add their own; the base has no line twice.
+fn shuffled() -> impl Strategy<Value = (Vec<String>, [Vec<String>; 2])> {
+    fn side(base: Vec<String>) -> impl Strategy<Value = Vec<String>> {
+        let lines = base.len();
+        // Where each line goes; those that are removed go beyond the end.
+        let places = vec(prop_oneof![4 => Just(None), 2 => (0..=lines).prop_map(Some)], lines);
+        let removed = vec(prop::bool::weighted(0.2), lines);
+        let added = vec((0..=lines, select(&["p", "q", "", "- item"][..])), 0..3);
+        (places, removed, added).prop_map(move |(places, removed, added)| {
+            let stays =
+                places.iter().enumerate().map(|(number, place)| (place.unwrap_or(number), &base[number]));
+            let mut all: Vec<(usize, String)> = stays
+                .zip(&removed)
+                .filter(|(_, removed)| !**removed)
+                .map(|((place, line), _)| (place, line.clone()))
+                .collect();
+            all.extend(added.iter().map(|(place, line)| (*place, (*line).to_owned())));
+            all.sort_by_key(|(place, _)| *place);
+            all.into_iter().map(|(_, line)| line).collect()
+        })
+    }
+    (0_usize..8).prop_flat_map(|lines| {
+        let base: Vec<String> = (0..lines).map(|number| format!("base {number}")).collect();
+        (Just(base.clone()), [side(base.clone()), side(base)])
+    })
+}
+
 fn prose(base: &str, laptop: &str, desktop: &str) -> String {
     merged(Rule::Prose, Some(base), laptop, desktop)
 }
@@ -260,6 +287,15 @@ proptest! {
         prop_assert_eq!(&prose(&base, &once, &desktop), &once);
         prop_assert_eq!(&prose(&base, &once, &laptop), &once);
         prop_assert_eq!(&prose(&desktop, &once, &desktop), &once);
+    }
+
+    #[test]
+    fn a_line_put_elsewhere_is_there_once((base, sides) in shuffled()) {
+        let text = prose(&joined(&base), &joined(&sides[0]), &joined(&sides[1]));
+        for line in &base {
+            let is_kept = sides.iter().all(|side| side.contains(line));
+            prop_assert_eq!(text.lines().filter(|other| other == line).count(), usize::from(is_kept), "{} in {}", line, text);
+        }
     }
 
     #[test]
