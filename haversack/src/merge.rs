@@ -51,6 +51,8 @@ mod texts;
 mod tree;
 mod yaml;
 
+use std::borrow::Cow;
+
 pub(crate) use self::commitments::{reworded, words_of};
 use haversack_store::{Bytes, InvalidLocator, Locator, MAX_SEGMENT_BYTES};
 
@@ -323,9 +325,13 @@ fn by_lines(base: &str, first: Part<'_>, second: Part<'_>) -> Outcome {
 
 /// Merges two texts by their lines, in which blank lines only part paragraphs.
 fn by_paragraphs(base: &str, first: Part<'_>, second: Part<'_>) -> Outcome {
-    let [base_lines, first_lines, second_lines] = [base, first.text, second.text].map(blanks::left_out);
-    let sides = [Part { text: &first_lines, ..first }, Part { text: &second_lines, ..second }];
-    let Outcome { text, both_kept } = by_lines(&base_lines, sides[0], sides[1]);
+    let without_blanks = [base, first.text, second.text].map(blanks::left_out);
+    if without_blanks.iter().all(|text| matches!(text, Cow::Borrowed(_))) {
+        return by_lines(base, first, second);
+    }
+    let [base_lines, first_lines, second_lines] = &without_blanks;
+    let sides = [Part { text: first_lines, ..first }, Part { text: second_lines, ..second }];
+    let Outcome { text, both_kept } = by_lines(base_lines, sides[0], sides[1]);
     Outcome { text: blanks::put_back(&text, base, [first.text, second.text]), both_kept }
 }
 

@@ -4,30 +4,38 @@
 //! wrote one behind it, theirs would add up. In the texts of memories they are left out of the merge and put back afterwards, as many as
 //! a side has between the same two lines; between lines that were no neighbours, one if either was the end of a paragraph.
 
+use std::borrow::Cow;
+
 use super::note;
 use super::numbers::NumberMap;
-use super::texts::TextMap;
+use super::texts::Numbering;
 
-/// Returns a text without its blank lines.
-pub(super) fn left_out(text: &str) -> String {
-    text.split_inclusive('\n').filter(|line| !line.trim().is_empty()).collect()
+/// Returns a text without its blank lines, borrowed if it has none.
+pub(super) fn left_out(text: &str) -> Cow<'_, str> {
+    let is_blank = |line: &str| line.trim().is_empty();
+    match text.split_inclusive('\n').any(is_blank) {
+        true => Cow::Owned(text.split_inclusive('\n').filter(|line| !is_blank(line)).collect()),
+        false => Cow::Borrowed(text),
+    }
 }
 
 /// Puts blank lines back into a merged text that has none.
 pub(super) fn put_back(merged: &str, base: &str, sides: [&str; 2]) -> String {
-    let mut lines = Lines::default();
+    let mut lines = Numbering::default();
+    assert_eq!(lines.number(""), NOTHING, "the first number");
     let [base, first, second] = [base, sides[0], sides[1]].map(|text| Gaps::of(text, &mut lines));
     let mut text = String::with_capacity(merged.len() + merged.len() / 8);
     let mut above = ("", NOTHING);
+    lines.begin();
     for line in merged.split_inclusive('\n').chain([""]) {
         let content = line.trim_end();
         let number = lines.number(content);
         let pair = (above.1, number);
-        let gap = match (first.between.get(&pair), second.between.get(&pair)) {
-            (Some(one), Some(other)) if base.between.get(&pair) == Some(one) => *other,
-            (Some(one), Some(other)) if base.between.get(&pair) == Some(other) => *one,
-            (Some(one), Some(other)) => *one.max(other),
-            (Some(gap), None) | (None, Some(gap)) => *gap,
+        let gap = match (first.between(pair), second.between(pair)) {
+            (Some(one), Some(other)) if base.between(pair) == Some(one) => other,
+            (Some(one), Some(other)) if base.between(pair) == Some(other) => one,
+            (Some(one), Some(other)) => one.max(other),
+            (Some(gap), None) | (None, Some(gap)) => gap,
             (None, None) if line.is_empty() || above.0.is_empty() => 0,
             // A note belongs to what is above and below.
             (None, None) if [above.0, content].iter().any(|line| note::read(line).is_some()) => 0,
@@ -46,40 +54,22 @@ pub(super) fn put_back(merged: &str, base: &str, sides: [&str; 2]) -> String {
 /// What is above the first line, and below the last.
 const NOTHING: u32 = 0;
 
-/// The lines of some texts, numbered.
-struct Lines<'a> {
-    numbers: TextMap<&'a str, u32>,
-}
-
-impl Default for Lines<'_> {
-    fn default() -> Self {
-        let mut numbers = TextMap::default();
-        numbers.insert("", NOTHING);
-        Lines { numbers }
-    }
-}
-
-impl<'a> Lines<'a> {
-    fn number(&mut self, line: &'a str) -> u32 {
-        let next =
-            u32::try_from(self.numbers.len()).expect("a file has fewer than four thousand million lines");
-        *self.numbers.entry(line).or_insert(next)
-    }
-}
-
 /// Where the blank lines of a text are.
 #[derive(Default)]
 struct Gaps {
-    /// How many are between two lines that are neighbours without them; nothing is above the first and below the last.
-    between: NumberMap<(u32, u32), usize>,
+    /// How many are between a line and the one below it, without them; nothing is above the first and below the last.
+    below: Vec<Option<(u32, usize)>>,
+    /// How many are between a line that is there more than once and what else is below it.
+    also_below: NumberMap<(u32, u32), usize>,
     /// Which lines end a paragraph, and which begin one.
     parts: Vec<(bool, bool)>,
 }
 
 impl Gaps {
-    fn of<'a>(text: &'a str, lines: &mut Lines<'a>) -> Gaps {
+    fn of<'a>(text: &'a str, lines: &mut Numbering<&'a str>) -> Gaps {
         let mut gaps = Gaps::default();
         let (mut above, mut gap) = (NOTHING, 0);
+        lines.begin();
         for line in text.lines().map(str::trim_end) {
             if line.is_empty() {
                 gap += 1;
@@ -94,15 +84,28 @@ impl Gaps {
     }
 
     fn add(&mut self, above: u32, gap: usize, below: u32) {
-        let widest = self.between.entry((above, below)).or_default();
+        let most = above.max(below) as usize + 1;
+        if self.below.len() < most {
+            self.below.resize(most, None);
+            self.parts.resize(most, (false, false));
+        }
+        let widest = match &mut self.below[above as usize] {
+            Some((other, widest)) if *other == below => widest,
+            Some(_) => self.also_below.entry((above, below)).or_default(),
+            free @ None => &mut free.insert((below, 0)).1,
+        };
         *widest = gap.max(*widest);
         if gap > 0 {
-            let most = above.max(below) as usize + 1;
-            if self.parts.len() < most {
-                self.parts.resize(most, (false, false));
-            }
             self.parts[above as usize].0 = true;
             self.parts[below as usize].1 = true;
+        }
+    }
+
+    /// Returns how many are between two lines, if they are neighbours without them.
+    fn between(&self, (above, below): (u32, u32)) -> Option<usize> {
+        match self.below.get(above as usize).copied().flatten()? {
+            (other, gap) if other == below => Some(gap),
+            _ => self.also_below.get(&(above, below)).copied(),
         }
     }
 

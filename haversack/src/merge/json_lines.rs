@@ -18,12 +18,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::numbers::NumberSet;
-use super::texts::{TextMap, TextSet};
+use super::texts::{Numbering, TextMap, TextSet};
 use super::{Merged, interleave};
 
 /// Merges two sides that both changed; which of them is first does not matter.
 pub(super) fn merge(base: &[u8], first: &[u8], second: &[u8]) -> Merged {
-    let mut numbers = TextMap::default();
+    let mut numbers = Numbering::default();
     let base = lines(base, &mut numbers);
     let sides = [lines(first, &mut numbers), lines(second, &mut numbers)];
     let all = numbers.len();
@@ -149,12 +149,10 @@ impl<'a> Event<'a> {
     }
 }
 
-fn lines<'a>(bytes: &'a [u8], numbers: &mut TextMap<&'a [u8], u32>) -> Vec<Line<'a>> {
+fn lines<'a>(bytes: &'a [u8], numbers: &mut Numbering<&'a [u8]>) -> Vec<Line<'a>> {
+    numbers.begin();
     let lines = bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    let line = |text: &'a [u8]| {
-        let next = u32::try_from(numbers.len()).expect("a file has fewer than four thousand million lines");
-        Line { text, number: *numbers.entry(text).or_insert(next) }
-    };
+    let line = |text: &'a [u8]| Line { text, number: numbers.number(text) };
     lines.filter(|line| !line.trim_ascii().is_empty()).map(line).collect()
 }
 

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::ops::Index;
 
 use super::numbers::{NumberMap, NumberSet};
-use super::texts::TextMap;
+use super::texts::Numbering;
 
 /// An element as it was found.
 pub(super) struct Found<'a, V> {
@@ -85,7 +85,8 @@ pub(super) fn identified<'a, V>(mut inputs: [Vec<Found<'a, V>>; 3]) -> [Vec<Elem
     let (identities, is_twice) = identities(&mut inputs);
     let mut identities = identities.into_iter();
     let mut by_identity: Vec<Option<u32>> = vec![None; is_twice.len()];
-    let mut by_text: TextMap<(u32, Cow<'a, str>), u32> = TextMap::default();
+    let mut texts: Numbering<(u32, Cow<'a, str>)> = Numbering::default();
+    let mut by_text: Vec<Option<u32>> = Vec::new();
     // The first of some twins has its number in the list, the others in the map.
     let mut firsts: Vec<u32> = Vec::new();
     let mut others: NumberMap<(u32, u32), u32> = NumberMap::default();
@@ -93,13 +94,18 @@ pub(super) fn identified<'a, V>(mut inputs: [Vec<Found<'a, V>>; 3]) -> [Vec<Elem
     inputs.map(|input| {
         // How many of the same twins came before, in this input.
         let mut seen: Vec<u32> = vec![0; firsts.len()];
+        texts.begin_with(input.len());
         let element = |found: Found<'a, V>| {
             let Found { text, place, value, .. } = found;
             let twins = match identities.next().flatten() {
                 Some(identity) if !is_twice[identity as usize] => {
                     *by_identity[identity as usize].get_or_insert_with(|| given(&mut next_twins))
                 }
-                _ => *by_text.entry((place, text)).or_insert_with(|| given(&mut next_twins)),
+                _ => {
+                    let number = texts.number((place, text)) as usize;
+                    by_text.resize(texts.len(), None);
+                    *by_text[number].get_or_insert_with(|| given(&mut next_twins))
+                }
             };
             let at = twins as usize;
             if at == firsts.len() {
@@ -128,16 +134,16 @@ fn given(next: &mut u32) -> u32 {
 
 /// Takes the identities of all elements, numbers them, and tells which of them an input has twice.
 fn identities<V>(inputs: &mut [Vec<Found<'_, V>>; 3]) -> (Vec<Option<u32>>, Vec<bool>) {
-    let mut numbers: TextMap<Cow<'_, str>, u32> = TextMap::default();
+    let mut numbers: Numbering<Cow<'_, str>> = Numbering::default();
     let mut all = Vec::with_capacity(inputs.iter().map(Vec::len).sum());
     // The last input that has an identity.
     let mut seen_in: Vec<usize> = Vec::new();
     let mut is_twice: Vec<bool> = Vec::new();
-    let mut next = 0;
     for (number, input) in inputs.iter_mut().enumerate() {
+        numbers.begin_with(input.len());
         for found in input {
             let identity = found.identity.take().map(|identity| {
-                let identity = *numbers.entry(identity).or_insert_with(|| given(&mut next));
+                let identity = numbers.number(identity);
                 let at = identity as usize;
                 if at == seen_in.len() {
                     seen_in.push(number);
@@ -422,15 +428,15 @@ fn interleaved<'a>(
 
 /// Merges two sets that have an order: what a side removed is gone, what a side added is there, each once.
 pub(super) fn three_way_set<'a>(base: &[&'a str], sides: [&[&'a str]; 2]) -> Vec<&'a str> {
-    let mut numbers: TextMap<&str, u32> = TextMap::default();
+    let mut numbers: Numbering<&str> = Numbering::default();
     let mut names: Vec<&'a str> = Vec::new();
     // For each member the inputs that have it.
     let mut seen_in: Vec<[bool; 3]> = Vec::new();
     let mut numbered: [Vec<u32>; 3] = Default::default();
-    let mut next = 0;
     for (input, members) in [base, sides[0], sides[1]].into_iter().enumerate() {
+        numbers.begin();
         for member in members.iter().copied() {
-            let number = *numbers.entry(member).or_insert_with(|| given(&mut next));
+            let number = numbers.number(member);
             let at = number as usize;
             if at == names.len() {
                 names.push(member);

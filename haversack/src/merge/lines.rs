@@ -26,7 +26,7 @@ use similar::{Algorithm, DiffOp};
 
 use super::note::{self, About, Mark};
 use super::numbers::{NumberMap, NumberSet};
-use super::texts::TextMap;
+use super::texts::Numbering;
 use super::{Merged, Side, interleave};
 
 /// How many lines of two texts are compared beyond what they have in common at both ends; what is longer counts as
@@ -132,7 +132,8 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
     let base = split(base, &mut ids);
     let mut sides = [split(first.bytes, &mut ids), split(second.bytes, &mut ids)];
     let mut places = [align(&base, &sides[0]), align(&base, &sides[1])];
-    let moved = [moved(&base, &sides[0], &places[0]), moved(&base, &sides[1], &places[1])];
+    let known = ids.texts.len();
+    let moved = [moved(&base, &sides[0], &places[0], known), moved(&base, &sides[1], &places[1], known)];
     let gone = [without(&moved[0], &sides[1]), without(&moved[1], &sides[0])];
     for (side, gone) in gone.iter().enumerate().filter(|(_, gone)| !gone.is_empty()) {
         leave_out(gone, &mut sides[side], &mut places[side]);
@@ -191,24 +192,20 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
 }
 
 /// Returns the lines that a side put elsewhere, as far as they can be told apart: once in the base and once here.
-fn moved(base: &[Line<'_>], side: &[Line<'_>], places: &[Option<usize>]) -> NumberSet<u32> {
+fn moved(base: &[Line<'_>], side: &[Line<'_>], places: &[Option<usize>], known: usize) -> NumberSet<u32> {
     let mut stays = vec![false; side.len()];
     for place in places.iter().flatten() {
         stays[*place] = true;
     }
-    let new = side.iter().zip(stays).filter(|(line, stays)| !stays && !line.is_mute());
-    let mut counts: NumberMap<u32, [usize; 2]> = new.map(|(line, _)| (line.id, [0, 0])).collect();
-    if counts.is_empty() {
-        return NumberSet::default();
-    }
+    let mut counts = vec![[0_u8; 2]; known];
     for (which, lines) in [base, side].into_iter().enumerate() {
         for line in lines {
-            if let Some(count) = counts.get_mut(&line.id) {
-                count[which] += 1;
-            }
+            let count = &mut counts[line.id as usize][which];
+            *count = count.saturating_add(1);
         }
     }
-    counts.into_iter().filter(|(_, count)| *count == [1, 1]).map(|(id, _)| id).collect()
+    let new = side.iter().zip(stays).filter(|(line, stays)| !stays && !line.is_mute());
+    new.map(|(line, _)| line.id).filter(|id| counts[*id as usize] == [1, 1]).collect()
 }
 
 /// Returns which of some lines another text has not.
@@ -236,28 +233,28 @@ fn leave_out(ids: &NumberSet<u32>, side: &mut Vec<Line<'_>>, places: &mut [Optio
 /// The numbers by which the lines of one merge are known.
 #[derive(Default)]
 struct Ids<'a> {
-    texts: TextMap<&'a [u8], u32>,
+    texts: Numbering<&'a [u8]>,
     /// A mute line: its text, what it follows, and how many mute lines are between.
-    mute: NumberMap<(u32, Option<u32>, usize), u32>,
+    mute: Numbering<(u32, Option<u32>, usize)>,
 }
 
 fn split<'a>(bytes: &'a [u8], ids: &mut Ids<'a>) -> Vec<Line<'a>> {
-    let number =
-        |count: usize| u32::try_from(count).expect("a file has fewer than two thousand million lines");
+    let count = memchr::memchr_iter(b'\n', bytes).count() + 1;
+    ids.texts.begin_with(count);
+    ids.mute.begin();
     let (mut speaking, mut between) = (None, 0);
     let line = |line: &'a [u8]| {
         let ending = Ending::of(line);
         let text = &line[..line.len() - ending.as_bytes().len()];
-        let next = number(ids.texts.len());
-        let id = *ids.texts.entry(text).or_insert(next);
-        let line = Line { text, ending, id, place_id: id };
+        let id = ids.texts.number(text);
+        // Even numbers are for lines that say something, odd ones for those that do not.
+        let line = Line { text, ending, id, place_id: 2 * id };
         if !line.is_mute() {
             (speaking, between) = (Some(id), 0);
             return line;
         }
         between += 1;
-        let next = u32::MAX - number(ids.mute.len());
-        Line { place_id: *ids.mute.entry((id, speaking, between)).or_insert(next), ..line }
+        Line { place_id: 2 * ids.mute.number((id, speaking, between)) + 1, ..line }
     };
     let mut rest = bytes;
     let lines = std::iter::from_fn(move || {
@@ -265,7 +262,9 @@ fn split<'a>(bytes: &'a [u8], ids: &mut Ids<'a>) -> Vec<Line<'a>> {
         let line = rest.split_off(..end)?;
         (!line.is_empty()).then_some(line)
     });
-    lines.map(line).collect()
+    let mut all = Vec::with_capacity(count);
+    all.extend(lines.map(line));
+    all
 }
 
 fn joined(lines: &[Line<'_>]) -> Bytes {
@@ -294,8 +293,11 @@ fn align(base: &[Line<'_>], side: &[Line<'_>]) -> Vec<Option<usize>> {
     let [base_headings, side_headings] = [base, side].map(single_headings);
     let mut places = vec![None; base.len()];
     let mut section = (0, 0);
+    let most = base_ids.iter().chain(&side_ids).max().map_or(0, |most| *most as usize + 1);
+    let mut found = vec![Found::default(); most];
     let mut align_section = |base_end: usize, side_end: usize| {
-        for (of_base, of_side) in pairs(&base_ids[section.0..base_end], &side_ids[section.1..side_end]) {
+        let (of_base, of_side) = (&base_ids[section.0..base_end], &side_ids[section.1..side_end]);
+        for (of_base, of_side) in pairs(of_base, of_side, &mut found) {
             places[section.0 + of_base] = Some(section.1 + of_side);
         }
         section = (base_end, side_end);
@@ -352,10 +354,21 @@ fn common(first: &[u32], second: &[u32]) -> Vec<Run> {
     runs
 }
 
-/// Returns where two sequences have what they have in common.
-fn pairs(first: &[u32], second: &[u32]) -> Vec<(usize, usize)> {
+/// Where a number was found.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Found {
+    first: bool,
+    second: bool,
+}
+
+impl Found {
+    const IN_BOTH: Found = Found { first: true, second: true };
+}
+
+/// Returns where two sequences have what they have in common; `found` has a place for every number.
+fn pairs(first: &[u32], second: &[u32], found: &mut [Found]) -> Vec<(usize, usize)> {
     let prefix = first.iter().zip(second).take_while(|(a, b)| a == b).count();
-    if let Some(mut pairs) = in_one_order(&first[prefix..], &second[prefix..]) {
+    if let Some(mut pairs) = in_one_order(&first[prefix..], &second[prefix..], found) {
         pairs.iter_mut().for_each(|(one, other)| (*one, *other) = (*one + prefix, *other + prefix));
         pairs.extend((0..prefix).map(|at| (at, at)));
         return pairs;
@@ -367,15 +380,18 @@ fn pairs(first: &[u32], second: &[u32]) -> Vec<(usize, usize)> {
 /// Returns where two sequences have what is in both of them, if they have it in the same order; `None` if they do not.
 ///
 /// So it is wherever a side only added and removed. Then there is one longest common subsequence, and nothing to search for.
-fn in_one_order(first: &[u32], second: &[u32]) -> Option<Vec<(usize, usize)>> {
+fn in_one_order(first: &[u32], second: &[u32], found: &mut [Found]) -> Option<Vec<(usize, usize)>> {
     if first.len() + second.len() > MAX_COMPARED_LINES {
         return None;
     }
-    let sets = [first, second].map(|ids| ids.iter().copied().collect::<NumberSet<u32>>());
-    let in_both = |ids: &'_ [u32]| -> Vec<usize> {
-        (0..ids.len()).filter(|at| sets.iter().all(|set| set.contains(&ids[*at]))).collect()
+    first.iter().for_each(|id| found[*id as usize].first = true);
+    second.iter().for_each(|id| found[*id as usize].second = true);
+    let in_both = |ids: &[u32]| -> Vec<usize> {
+        (0..ids.len()).filter(|at| found[ids[*at] as usize] == Found::IN_BOTH).collect()
     };
     let (ones, others) = (in_both(first), in_both(second));
+    // For the next two.
+    first.iter().chain(second).for_each(|id| found[*id as usize] = Found::default());
     let is_same = ones.len() == others.len()
         && ones.iter().zip(&others).all(|(one, other)| first[*one] == second[*other]);
     is_same.then(|| ones.into_iter().zip(others).collect())

@@ -15,7 +15,7 @@ use super::keyed::{Element, Found, Judge, Survivors, identified, order, survivor
 use super::note::{self, About, Mark};
 use super::numbers::NumberMap;
 use super::pieces::{Class, Cut, Pieces, heading_level, least_gap, usual_gap};
-use super::texts::TextMap;
+use super::texts::Numbering;
 use super::{Outcome, Part, moment};
 
 /// What is particular to a rule that merges by headings.
@@ -120,12 +120,15 @@ fn holds(long: &str, short: &str) -> bool {
 
 const ROOT: u32 = 0;
 
+/// What the text itself says as a heading.
+const NO_KEY: u32 = u32::MAX;
+
 /// The headings of base and sides, numbered; the first is the text itself.
 struct Places<'a> {
     places: Vec<Place<'a>>,
     /// A heading by what is above it, what it says, and how many such headings are before it.
-    numbers: NumberMap<(u32, u32, u32), u32>,
-    keys: TextMap<Cow<'a, str>, u32>,
+    numbers: Numbering<(u32, u32, u32)>,
+    keys: Numbering<Cow<'a, str>>,
 }
 
 struct Place<'a> {
@@ -137,35 +140,35 @@ struct Place<'a> {
 
 impl<'a> Places<'a> {
     fn new() -> Places<'a> {
-        Places {
-            places: vec![Place { parent: ROOT, date: None, key: Cow::Borrowed("") }],
-            numbers: NumberMap::default(),
-            keys: TextMap::default(),
-        }
+        let mut numbers = Numbering::default();
+        assert_eq!(numbers.number((ROOT, NO_KEY, 0)), ROOT, "the first number");
+        let root = Place { parent: ROOT, date: None, key: Cow::Borrowed("") };
+        Places { places: vec![root], numbers, keys: Numbering::default() }
+    }
+
+    /// Goes to the beginning of the next text.
+    fn begin(&mut self) {
+        self.numbers.begin();
+        self.keys.begin();
     }
 
     /// Returns the number of what a heading says.
     fn key(&mut self, key: Cow<'a, str>) -> u32 {
-        let next = to_number(self.keys.len());
-        *self.keys.entry(key).or_insert(next)
+        self.keys.number(key)
     }
 
     fn number(&mut self, parent: u32, key: (u32, Cow<'a, str>), nth: u32) -> u32 {
-        let next = to_number(self.places.len());
-        *self.numbers.entry((parent, key.0, nth)).or_insert_with(|| {
+        let place = self.numbers.number((parent, key.0, nth));
+        if place as usize == self.places.len() {
             let date = moment::date_in(&key.1).and_then(|date| date.as_bytes().try_into().ok());
             self.places.push(Place { parent, date, key: key.1 });
-            next
-        })
+        }
+        place
     }
 
     fn get(&self, place: u32) -> &Place<'a> {
         &self.places[place as usize]
     }
-}
-
-fn to_number(count: usize) -> u32 {
-    u32::try_from(count).expect("a file has fewer than four thousand million headings")
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -230,7 +233,9 @@ impl<'a> Input<'a> {
             is_ended,
         };
         let mut above: Vec<(usize, u32)> = Vec::new();
-        let mut seen: NumberMap<(u32, u32), u32> = NumberMap::default();
+        // How many of the same heading came before, by the number of the first.
+        let mut seen: Vec<u32> = Vec::new();
+        places.begin();
         let mut has_body = false;
         for piece in pieces {
             let place = above.last().map_or(ROOT, |(_, place)| *place);
@@ -245,9 +250,13 @@ impl<'a> Input<'a> {
                 let parent = above.last().map_or(ROOT, |(_, place)| *place);
                 let key = (shape.section)(piece.text);
                 let key = (places.key(key.clone()), key);
-                let nth = seen.entry((parent, key.0)).or_default();
-                let place = places.number(parent, key, *nth);
-                *nth += 1;
+                let first = places.number(parent, key.clone(), 0);
+                if seen.len() <= first as usize {
+                    seen.resize(first as usize + 1, 0);
+                }
+                let nth = seen[first as usize];
+                seen[first as usize] += 1;
+                let place = if nth == 0 { first } else { places.number(parent, key, nth) };
                 above.push((level, place));
                 input.headings.add(parent, place, piece.text);
                 input.sequence.push((Class::Heading, Some(place), piece.gap));

@@ -5,11 +5,93 @@
 //! find texts that collide all the same makes a merge slow, and nothing else: no outcome depends on the order in a map.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use foldhash::fast::RandomState;
+use indexmap::IndexSet;
 
 /// A map by texts.
 pub(super) type TextMap<K, V> = HashMap<K, V, RandomState>;
 
 /// A set of texts.
 pub(super) type TextSet<K> = HashSet<K, RandomState>;
+
+/// Numbers for what texts say, given out one after the other: the same for the same, in one merge.
+///
+/// Texts that are merged say most of it in the same order. So what came behind something before is compared with what comes behind it now,
+/// and most of it is not looked up.
+pub(super) struct Numbering<K> {
+    keys: IndexSet<K, RandomState>,
+    /// What came at the beginning, and behind each key, the last time.
+    behind: Vec<u32>,
+    /// Behind what we are.
+    at: usize,
+}
+
+/// Nothing has that number.
+const NOBODY: u32 = u32::MAX;
+
+impl<K> Default for Numbering<K> {
+    fn default() -> Numbering<K> {
+        Numbering { keys: IndexSet::default(), behind: vec![NOBODY], at: 0 }
+    }
+}
+
+impl<K: Eq + Hash> Numbering<K> {
+    /// Goes to the beginning of the next text.
+    pub(super) fn begin(&mut self) {
+        self.at = 0;
+    }
+
+    /// Goes to the beginning of the next text, which has so many of them; the first one makes room for all.
+    pub(super) fn begin_with(&mut self, keys: usize) {
+        self.begin();
+        if self.keys.is_empty() {
+            self.keys.reserve(keys);
+            self.behind.reserve(keys);
+        }
+    }
+
+    /// Returns the number of what comes next.
+    pub(super) fn number(&mut self, key: K) -> u32 {
+        let guess = self.behind[self.at];
+        let number = match self.keys.get_index(guess as usize) {
+            Some(guessed) if *guessed == key => guess,
+            _ => {
+                let (number, is_new) = self.keys.insert_full(key);
+                if is_new {
+                    self.behind.push(NOBODY);
+                }
+                u32::try_from(number).expect("a file says fewer than four thousand million things")
+            }
+        };
+        self.behind[self.at] = number;
+        self.at = number as usize + 1;
+        number
+    }
+
+    /// Returns how many numbers were given out.
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_has_the_same_number() {
+        let mut numbers = Numbering::default();
+        let texts = ["a b a c", "a b a c", "x b c c a", "", "c a b a c y"];
+        let numbered = texts.map(|text| {
+            numbers.begin();
+            text.split_whitespace().map(|word| (word, numbers.number(word))).collect::<Vec<_>>()
+        });
+        let all: HashMap<&str, u32> = numbered.iter().flatten().copied().collect();
+        assert_eq!(numbered.iter().flatten().filter(|(word, number)| all[word] != *number).count(), 0);
+        let mut given: Vec<u32> = all.into_values().collect();
+        given.sort_unstable();
+        assert_eq!((given, numbers.len()), ((0..5).collect(), 5));
+    }
+}

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::keyed::{Element, Found, Judge, identified, order, survivors};
-use super::texts::{TextMap, TextSet};
+use super::texts::{Numbering, TextSet};
 use super::{fields, moment};
 
 /// A value with everything below it; a copy of it costs nothing.
@@ -102,16 +102,15 @@ impl<'a> Merging<'a> {
         first: &[(Cow<'a, str>, Tree<'a>)],
         second: &[(Cow<'a, str>, Tree<'a>)],
     ) -> Vec<(Cow<'a, str>, Tree<'a>)> {
-        let mut numbers: TextMap<&str, u32> = TextMap::default();
+        let mut numbers: Numbering<&str> = Numbering::default();
         let mut keys: Vec<&Cow<'a, str>> = Vec::new();
         let mut values: Vec<[Option<&Tree<'a>>; 3]> = Vec::new();
         let mut inputs = [base, first, second].map(|map| Vec::<u32>::with_capacity(map.len()));
         for (input, map) in [base, first, second].into_iter().enumerate() {
+            numbers.begin();
             for (key, value) in map {
-                let next =
-                    u32::try_from(keys.len()).expect("a file has fewer than four thousand million keys");
-                let number = *numbers.entry(key).or_insert(next);
-                if number == next {
+                let number = numbers.number(key);
+                if number as usize == keys.len() {
                     keys.push(key);
                     values.push([None; 3]);
                 }
