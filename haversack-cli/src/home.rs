@@ -641,7 +641,13 @@ impl From<Trouble> for CommandError {
         let cure = haversack::store::cloud::Refusal::of(&trouble).map(|refusal| refusal.cure().to_owned());
         let hint = match &trouble {
             Trouble::Busy => "Wait for it, then run the same command again",
+            Trouble::Remote(error) if error.kind() == ErrorKind::Full => {
+                "All you wrote is safe on this machine. Make space where the remote is, then: haversack sync"
+            }
             Trouble::Remote(_) => "All you wrote is safe on this machine. Try again later: haversack sync",
+            Trouble::Local(error) if error.kind() == ErrorKind::Full => {
+                "All you wrote is where it was. Make space on this machine's disk, then: haversack sync"
+            }
             Trouble::Local(_) => "All you wrote is where it was. Check the home: haversack doctor",
             Trouble::OtherStore { .. } => {
                 "Nothing was written there. Name the right one: haversack remote remove, then haversack join URL"
@@ -663,5 +669,24 @@ impl From<Trouble> for CommandError {
             _ => "Nothing was lost here. Run the same command again",
         };
         CommandError::caused(Fault::User, &trouble, Some(cure.unwrap_or(hint.to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haversack::store::{Error as StoreError, Operation};
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_by_where_it_is() {
+        let full = || StoreError::at(ErrorKind::Full, Operation::Write, "a.md", "the disk is full");
+        for (trouble, cure) in [
+            (Trouble::Local(full()), "Make space on this machine's disk"),
+            (Trouble::Remote(full()), "Make space where the remote is"),
+        ] {
+            let told = CommandError::from(trouble);
+            assert!(told.hint.as_deref().is_some_and(|hint| hint.contains(cure)), "{told:?}");
+        }
     }
 }
