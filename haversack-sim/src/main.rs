@@ -1,5 +1,5 @@
-//! Runs schedules of the sync simulator: `sim [--vault] [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`, `sim --shrink SEED`,
-//! `sim --mutants`.
+//! Runs schedules of the sync simulator: `sim [--vault | --weave] [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`,
+//! `sim --shrink SEED`, `sim --mutants`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,12 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use haversack::sync::planted::Planted;
-use haversack_sim::sync::{Meeting, Run, Schedule, explain, run, shrink};
+use haversack_sim::sync::{Failure, Meeting, Run, Schedule, Weaving, explain, run, shrink};
 
-const USAGE: &str = "Usage: sim [--vault] [--from SEED] [--seeds N | --minutes M]
+const USAGE: &str = "Usage: sim [--vault | --weave] [--from SEED] [--seeds N | --minutes M]
        sim --explain SEED [--planted NAME]    all that happens in one schedule
        sim --shrink SEED [--planted NAME]     as little of it as breaks the same promise
        sim --mutants [NAME]                   which schedule finds each planted mistake
+
+With --vault devices share a folder that a sync client replicates; with --weave they read each other's logs, and nothing goes wrong.
 ";
 
 /// Within how many schedules a planted mistake must be found.
@@ -27,22 +29,69 @@ const MUTANT_SEEDS: u64 = 100_000;
 const CHUNK: u64 = 64;
 
 struct Plan {
-    meeting: Meeting,
+    ground: Ground,
     from: u64,
     seeds: u64,
     until: Option<Instant>,
 }
 
+/// What is simulated.
+#[derive(Clone, Copy)]
+enum Ground {
+    Devices(Meeting),
+    /// Only what logs come to.
+    Logs,
+}
+
+impl Ground {
+    fn run(self, seed: u64) -> Result<(), Failure> {
+        match self {
+            Ground::Devices(meeting) => run(Run { meeting, ..Run::of(seed) }).map(drop),
+            Ground::Logs => Weaving::at(seed).play(),
+        }
+    }
+
+    /// Shows the shortest schedule that breaks the same promise.
+    fn show_shrunk(self, seed: u64) -> ExitCode {
+        match self {
+            Ground::Devices(meeting) => show_shrunk(Run { meeting, ..Run::of(seed) }),
+            Ground::Logs => match Weaving::at(seed).shrink() {
+                Some(least) => show_told(&least.explain()),
+                None => {
+                    say(&format!("seed {seed} holds\n"));
+                    ExitCode::SUCCESS
+                }
+            },
+        }
+    }
+}
+
+/// Shows what happened.
+fn show_told((told, result): &(String, Result<(), Failure>)) -> ExitCode {
+    say(told);
+    match result {
+        Ok(()) => {
+            say("held\n");
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            say(&format!("{failure}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let meeting = match words.iter().position(|word| *word == "--vault") {
-        Some(at) => {
-            words.remove(at);
-            Meeting::Vault
-        }
-        None => Meeting::Log,
+    let mut is_asked = |option: &str| match words.iter().position(|word| *word == option) {
+        Some(at) => words.remove(at) == option,
+        None => false,
     };
+    if is_asked("--weave") {
+        return weave(&words);
+    }
+    let meeting = if is_asked("--vault") { Meeting::Vault } else { Meeting::Log };
     if let ["--explain" | "--shrink", seed, rest @ ..] = words.as_slice()
         && let Ok(seed) = seed.parse()
         && let Some(planted) = planted(rest)
@@ -54,11 +103,16 @@ fn main() -> ExitCode {
     if let ["--mutants", rest @ ..] = words.as_slice() {
         return hunt(meeting, rest);
     }
-    let Some(plan) = parse(meeting, &words) else {
-        say(USAGE);
-        return ExitCode::from(2);
-    };
-    simulate(&plan)
+    simulate(Ground::Devices(meeting), &words)
+}
+
+/// Does what the words say with devices that only read each other's logs.
+fn weave(words: &[&str]) -> ExitCode {
+    match words {
+        ["--explain", seed] if let Ok(seed) = seed.parse() => show_told(&Weaving::at(seed).explain()),
+        ["--shrink", seed] if let Ok(seed) = seed.parse() => Ground::Logs.show_shrunk(seed),
+        _ => simulate(Ground::Logs, words),
+    }
 }
 
 /// Returns the mistake that the words `--planted NAME` name; `None` if they make no sense.
@@ -129,8 +183,8 @@ fn hunt(meeting: Meeting, names: &[&str]) -> ExitCode {
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn parse(meeting: Meeting, words: &[&str]) -> Option<Plan> {
-    let mut plan = Plan { meeting, from: 0, seeds: 20_000, until: None };
+fn parse(ground: Ground, words: &[&str]) -> Option<Plan> {
+    let mut plan = Plan { ground, from: 0, seeds: 20_000, until: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let number: u64 = words.next()?.parse().ok()?;
@@ -148,7 +202,11 @@ fn parse(meeting: Meeting, words: &[&str]) -> Option<Plan> {
 }
 
 /// Runs all schedules on all cores, and says how many held.
-fn simulate(plan: &Plan) -> ExitCode {
+fn simulate(ground: Ground, words: &[&str]) -> ExitCode {
+    let Some(plan) = &parse(ground, words) else {
+        say(USAGE);
+        return ExitCode::from(2);
+    };
     let started = Instant::now();
     let (next, done, failed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -163,11 +221,10 @@ fn simulate(plan: &Plan) -> ExitCode {
                     }
                     for number in first..plan.seeds.min(first + CHUNK) {
                         let seed = plan.from.wrapping_add(number);
-                        let this = Run { meeting: plan.meeting, ..Run::of(seed) };
-                        if let Err(why) = run(this) {
+                        if let Err(why) = plan.ground.run(seed) {
                             failed.store(true, Ordering::Relaxed);
                             say(&format!("seed {seed}: {why}\n"));
-                            show_shrunk(this);
+                            plan.ground.show_shrunk(seed);
                             say(&format!("All of it: cargo xtask sim --explain {seed}\n"));
                             return;
                         }

@@ -31,7 +31,8 @@
 //! rewords an item removes what it said. The readings:
 //! - *Edit wins*: if one device deletes a file and another changes it without having seen that, the file stays, whole: with it
 //!   what the deleting device had in it, and what it had removed before and not yet sent. A text that was saved in the very
-//!   moment in which sync replaced the file was not seen by whoever deletes the file next.
+//!   moment in which sync replaced the file was not seen by whoever deletes the file next. If somebody made the file anew, a section is gone
+//!   from it, and where another device changed that section, it stays whole, with what anybody had removed of it.
 //! - What another device brought back by a change that it made before it saw a deletion counts as that change.
 //! - *Copies*: what was done on a device and not yet told to the log when the device was copied is also the copy's own. What
 //!   was added so may be there although the original removed it, or deleted its file; it comes back at another place, so that its
@@ -74,6 +75,7 @@ mod unit;
 mod user;
 mod weather;
 mod world;
+mod woven;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -84,6 +86,7 @@ pub use self::schedule::{Meeting, Schedule};
 pub use self::shrink::{Shrunk, shrink};
 pub use self::world::Ended;
 use self::world::World;
+pub use self::woven::Weaving;
 
 /// What a run is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,6 +21,8 @@ pub(crate) struct Oracle {
     copies: Vec<(&'static str, usize)>,
     /// Who changed a file in which nothing is new or gone.
     rearranged: Vec<(&'static str, usize)>,
+    /// Files that were written where they were not, and when.
+    made: Vec<(&'static str, usize)>,
     /// By file and thing, what was said about it, each with all that its author knew of it.
     said: BTreeMap<(&'static str, String), Vec<Saying>>,
 }
@@ -158,6 +160,11 @@ impl Oracle {
         self.did(actor, file, Done::Removed(unit.to_owned()));
         let now = self.now;
         self.with(unit, |unit, _| unit.removed_by.extend([(actor, now)]));
+    }
+
+    /// A user wrote a file where it was not.
+    pub(crate) fn made(&mut self, file: &'static str) {
+        self.made.push((file, self.now));
     }
 
     /// A user changed a file in which nothing is new or gone: some of it stands elsewhere, and to a merge is new there.
@@ -319,10 +326,11 @@ impl Oracle {
         })
     }
 
-    /// Tells whether whoever deleted the file wrote to it again.
+    /// Tells whether whoever deleted the file wrote to it again, or anybody found it gone and made it anew.
     fn was_made_anew(&self, deletion: &Deletion) -> bool {
-        let in_file = self.units.values().filter(|unit| unit.file == deletion.file);
-        in_file.into_iter().any(|unit| unit.added_by == deletion.actor && unit.at > deletion.at)
+        let mut in_file = self.units.values().filter(|unit| unit.file == deletion.file);
+        in_file.any(|unit| unit.added_by == deletion.actor && unit.at > deletion.at)
+            || self.made.iter().any(|(file, at)| *file == deletion.file && *at >= deletion.at)
     }
 
     /// Tells whether somebody changed the file without having seen the deletion, as far as units tell.

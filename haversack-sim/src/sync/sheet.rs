@@ -118,6 +118,12 @@ impl Sheets {
         Sheets { numbers, are_rearranged: random.between(1, 4) == 1 }
     }
 
+    /// Returns the same with fewer files, so that users meet more often.
+    pub(crate) fn crowded(self, files: usize) -> Sheets {
+        let numbers = std::array::from_fn(|at| self.numbers[at % files.max(1)]);
+        Sheets { numbers, ..self }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Sheet> {
         self.numbers.into_iter().map(|number| &SHEETS[number])
     }

@@ -29,6 +29,8 @@ pub(crate) struct Edit {
     /// What the file has afterwards; `None` if it was deleted.
     pub(crate) text: Option<Bytes>,
     pub(crate) how: Saving,
+    /// Whether there was no such file before.
+    is_made: bool,
     seen: BTreeSet<String>,
     removed: BTreeSet<String>,
     added: Option<String>,
@@ -62,7 +64,8 @@ impl Intention {
             // The only file is not deleted: that would look like an emptied directory.
             0 | 1 if text.is_some() && files > 1 => {
                 let removed = BTreeSet::new();
-                return Some(Edit { file, text: None, how, seen, removed, added: None, about: None });
+                let (is_made, added, about) = (false, None, None);
+                return Some(Edit { file, text: None, how, is_made, seen, removed, added, about });
             }
             _ if self.is_full => return None,
             2..=5 => Wish::Remove,
@@ -70,10 +73,11 @@ impl Intention {
             10 | 11 if self.can_move => Wish::Move,
             _ => Wish::Add,
         };
+        let is_made = text.is_none();
         let draft = self.sheet.edit(wish, text, &self.unit, &mut self.random)?;
         let added = draft.is_added.then_some(self.unit);
         let Draft { text, removed, about, .. } = draft;
-        Some(Edit { file, text: Some(text.into()), how, seen, removed, added, about })
+        Some(Edit { file, text: Some(text.into()), how, is_made, seen, removed, added, about })
     }
 }
 
@@ -87,6 +91,9 @@ impl Edit {
         }
         for removed in &self.removed {
             oracle.removed(actor, self.file, removed);
+        }
+        if self.is_made {
+            oracle.made(self.file);
         }
         if let Some(added) = &self.added {
             oracle.added(actor, self.file, added);
