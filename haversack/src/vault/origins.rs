@@ -51,7 +51,9 @@ pub struct FolderOrigins {
     /// What was waited for before, and since when.
     awaited: BTreeMap<(Locator, ContentHash), Timestamp>,
     /// What came before this was waited for long enough.
-    long_ago: Option<Timestamp>,
+    long_ago: Timestamp,
+    /// Whether there was time to read all that has arrived.
+    is_all_read: bool,
     machines: Vec<String>,
     /// How much of this device's own order is in logs, or announced there.
     told: Option<Position>,
@@ -64,13 +66,12 @@ impl Origins for FolderOrigins {
             Mine::These(these) => these.contains(&(locator.clone(), *hash)),
             Mine::Everything => true,
         };
-        let waited = || {
-            let since = self.awaited.get(&(locator.clone(), *hash));
-            since.zip(self.long_ago).is_some_and(|(since, long_ago)| *since <= long_ago)
-        };
+        let waited =
+            || self.awaited.get(&(locator.clone(), *hash)).is_some_and(|since| *since <= self.long_ago);
         if self.named.contains_key(&(locator.clone(), *hash)) {
             Origin::Ours
-        } else if is_mine() || waited() || has(Planted::StrangeIsAnEdit) {
+        } else if (self.is_all_read && (is_mine() || waited())) || has(Planted::StrangeIsAnEdit) {
+            // Whoever has not read everything does not know what it was made from, whoever it is from.
             Origin::Edit
         } else {
             Origin::Unclear
@@ -108,7 +109,8 @@ impl Bridge {
             named: logs.crossings(&heads, &own),
             mine,
             awaited,
-            long_ago: is_all_read.then(|| Timestamp(context.clock.now().0.saturating_sub(patience))),
+            long_ago: Timestamp(context.clock.now().0.saturating_sub(patience)),
+            is_all_read,
             machines: logs.devices().map(str::to_owned).collect(),
             told,
         })
@@ -161,4 +163,32 @@ async fn load(home: &dyn Backend) -> Result<BTreeMap<(Locator, ContentHash), Tim
     let list = frame::decode::<List>(KIND, VERSION, &bytes, MAX_BYTES).map(|framed| framed.heading);
     let lines = list.unwrap_or_default().awaited.into_iter();
     Ok(lines.filter_map(|line| Some(((Locator::parse(&line.at).ok()?, line.hash), line.since))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seed 81341433 of the vault's schedules: a device that was put back from a backup had no time to read its own last entries, and took an edit of
+    /// what they had put into the folder for an edit of what it had put there before.
+    #[test]
+    fn an_edit_waits_until_all_is_read() {
+        let (at, hash) = (Locator::parse("notes.md").expect("valid"), ContentHash::of(b"by hand"));
+        let mut origins = FolderOrigins {
+            named: HashMap::new(),
+            mine: Mine::Everything,
+            awaited: BTreeMap::new(),
+            long_ago: Timestamp(0),
+            is_all_read: false,
+            machines: Vec::new(),
+            told: None,
+        };
+        assert_eq!(origins.of(&at, &hash), Origin::Unclear);
+        origins.is_all_read = true;
+        assert_eq!(origins.of(&at, &hash), Origin::Edit);
+        origins.mine = Mine::Nothing;
+        assert_eq!(origins.of(&at, &hash), Origin::Unclear);
+        origins.awaited.insert((at.clone(), hash), Timestamp(0));
+        assert_eq!(origins.of(&at, &hash), Origin::Edit);
+    }
 }
