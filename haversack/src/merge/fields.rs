@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::keyed::{Element, Found, Judge, identified, order, survivors, three_way_set};
+use super::keyed::{Element, Judge, Named, found, identified, order, survivors, three_way_set};
 use super::moment;
 use crate::document::{Entry, Frontmatter, ListItem, METADATA, Value, list_items};
 
@@ -59,7 +59,7 @@ pub(super) fn merge(
         .iter()
         .filter_map(|form| if let Metadata::Fields(indent) = form { Some(*indent) } else { None })
         .min();
-    let [base, first, second] = identified(inputs.map(|input| input.found));
+    let [base, first, second] = identified(found(inputs.map(|input| input.named)));
     let modified = [&first, &second].map(|side| {
         let time = side.iter().find(|element| element.value.name.as_deref() == Some("modified"));
         time.map(|element| element.value.plain())
@@ -124,7 +124,7 @@ enum Metadata {
 
 #[derive(Default)]
 struct Lines<'a> {
-    found: Vec<Found<'a, Line<'a>>>,
+    named: Vec<Named<'a, Line<'a>>>,
     metadata: Option<Metadata>,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Lines<'a> {
     }
 
     fn add(&mut self, line: Line<'a>, place: u32) {
-        self.found.push(Found {
+        self.named.push(Named {
             identity: line.name.clone().map(Cow::Owned),
             text: line.raw.clone(),
             place,

@@ -14,13 +14,35 @@ use std::ops::Index;
 use super::numbers::{NumberMap, NumberSet};
 use super::texts::Numbering;
 
-/// An element as it was found.
-pub(super) struct Found<'a, V> {
+/// An element with what it is known by.
+pub(super) struct Named<'a, V> {
     /// What it is known by wherever it stands; `None` if it is known by what it says, where it stands.
     pub(super) identity: Option<Cow<'a, str>>,
     pub(super) text: Cow<'a, str>,
     pub(super) place: u32,
     pub(super) value: V,
+}
+
+/// The same with numbers for what it is known by.
+pub(super) struct Found<V> {
+    pub(super) identity: Option<u32>,
+    pub(super) text: u32,
+    pub(super) place: u32,
+    pub(super) value: V,
+}
+
+/// Numbers what the elements of base and sides are known by.
+pub(super) fn found<V>(inputs: [Vec<Named<'_, V>>; 3]) -> [Vec<Found<V>>; 3] {
+    let (mut identities, mut texts) = (Numbering::default(), Numbering::default());
+    inputs.map(|input| {
+        identities.begin();
+        texts.begin_with(input.len());
+        let found = |Named { identity, text, place, value }| {
+            let identity = identity.map(|identity| identities.number(identity));
+            Found { identity, text: texts.number(text), place, value }
+        };
+        input.into_iter().map(found).collect()
+    })
 }
 
 /// An element, with the number by which it is known in one merge.
@@ -81,11 +103,10 @@ impl<V> Index<u32> for Survivors<V> {
 /// Numbers the elements of base and sides.
 ///
 /// An identity that one of them has twice identifies nothing: such elements are known by what they say.
-pub(super) fn identified<'a, V>(mut inputs: [Vec<Found<'a, V>>; 3]) -> [Vec<Element<V>>; 3] {
-    let (identities, is_twice) = identities(&mut inputs);
-    let mut identities = identities.into_iter();
+pub(super) fn identified<V>(inputs: [Vec<Found<V>>; 3]) -> [Vec<Element<V>>; 3] {
+    let is_twice = is_twice(&inputs);
     let mut by_identity: Vec<Option<u32>> = vec![None; is_twice.len()];
-    let mut texts: Numbering<(u32, Cow<'a, str>)> = Numbering::default();
+    let mut texts: Numbering<(u32, u32)> = Numbering::default();
     let mut by_text: Vec<Option<u32>> = Vec::new();
     // The first of some twins has its number in the list, the others in the map.
     let mut firsts: Vec<u32> = Vec::new();
@@ -95,9 +116,8 @@ pub(super) fn identified<'a, V>(mut inputs: [Vec<Found<'a, V>>; 3]) -> [Vec<Elem
         // How many of the same twins came before, in this input.
         let mut seen: Vec<u32> = vec![0; firsts.len()];
         texts.begin_with(input.len());
-        let element = |found: Found<'a, V>| {
-            let Found { text, place, value, .. } = found;
-            let twins = match identities.next().flatten() {
+        let element = |Found { identity, text, place, value }| {
+            let twins = match identity {
                 Some(identity) if !is_twice[identity as usize] => {
                     *by_identity[identity as usize].get_or_insert_with(|| given(&mut next_twins))
                 }
@@ -132,32 +152,22 @@ fn given(next: &mut u32) -> u32 {
     number
 }
 
-/// Takes the identities of all elements, numbers them, and tells which of them an input has twice.
-fn identities<V>(inputs: &mut [Vec<Found<'_, V>>; 3]) -> (Vec<Option<u32>>, Vec<bool>) {
-    let mut numbers: Numbering<Cow<'_, str>> = Numbering::default();
-    let mut all = Vec::with_capacity(inputs.iter().map(Vec::len).sum());
+/// Tells which identities an input has twice.
+fn is_twice<V>(inputs: &[Vec<Found<V>>; 3]) -> Vec<bool> {
     // The last input that has an identity.
-    let mut seen_in: Vec<usize> = Vec::new();
+    let mut seen_in: Vec<Option<usize>> = Vec::new();
     let mut is_twice: Vec<bool> = Vec::new();
-    for (number, input) in inputs.iter_mut().enumerate() {
-        numbers.begin_with(input.len());
-        for found in input {
-            let identity = found.identity.take().map(|identity| {
-                let identity = numbers.number(identity);
-                let at = identity as usize;
-                if at == seen_in.len() {
-                    seen_in.push(number);
-                    is_twice.push(false);
-                } else {
-                    is_twice[at] |= seen_in[at] == number;
-                    seen_in[at] = number;
-                }
-                identity
-            });
-            all.push(identity);
+    for (number, input) in inputs.iter().enumerate() {
+        for identity in input.iter().filter_map(|found| found.identity) {
+            let at = identity as usize;
+            if at >= seen_in.len() {
+                seen_in.resize(at + 1, None);
+                is_twice.resize(at + 1, false);
+            }
+            is_twice[at] |= seen_in[at].replace(number) == Some(number);
         }
     }
-    (all, is_twice)
+    is_twice
 }
 
 /// Returns what stays, by number.

@@ -123,9 +123,13 @@ const ROOT: u32 = 0;
 /// What the text itself says as a heading.
 const NO_KEY: u32 = u32::MAX;
 
-/// The headings of base and sides, numbered; the first is the text itself.
+/// The headings of base and sides, numbered, and what is below them; the first heading is the text itself.
 struct Places<'a> {
     places: Vec<Place<'a>>,
+    /// What blocks say, and for each of those that were asked for, what it is known by.
+    texts: Numbering<&'a str>,
+    known_by: Vec<Option<Option<u32>>>,
+    identities: Numbering<Cow<'a, str>>,
     /// A heading by what is above it, what it says, and how many such headings are before it.
     numbers: Numbering<(u32, u32, u32)>,
     keys: Numbering<Cow<'a, str>>,
@@ -143,13 +147,32 @@ impl<'a> Places<'a> {
         let mut numbers = Numbering::default();
         assert_eq!(numbers.number((ROOT, NO_KEY, 0)), ROOT, "the first number");
         let root = Place { parent: ROOT, date: None, key: Cow::Borrowed("") };
-        Places { places: vec![root], numbers, keys: Numbering::default() }
+        Places {
+            places: vec![root],
+            texts: Numbering::default(),
+            known_by: Vec::new(),
+            identities: Numbering::default(),
+            numbers,
+            keys: Numbering::default(),
+        }
     }
 
     /// Goes to the beginning of the next text.
     fn begin(&mut self) {
+        self.texts.begin();
+        self.identities.begin();
         self.numbers.begin();
         self.keys.begin();
+    }
+
+    /// Returns the number of what an item with the text of a number is known by.
+    fn identity(&mut self, text: &'a str, number: u32, shape: &Shape<'_>) -> Option<u32> {
+        let at = number as usize;
+        if self.known_by.len() <= at {
+            self.known_by.resize(at + 1, None);
+        }
+        *self.known_by[at]
+            .get_or_insert_with(|| (shape.identity)(text).map(|identity| self.identities.number(identity)))
     }
 
     /// Returns the number of what a heading says.
@@ -214,7 +237,7 @@ impl<'a> Headings<'a> {
 
 /// One text, read.
 struct Input<'a> {
-    found: Vec<Found<'a, Block<'a>>>,
+    found: Vec<Found<Block<'a>>>,
     headings: Headings<'a>,
     /// The pieces in order with the blank lines above them; a heading by its number, a block by its turn.
     sequence: Vec<(Class, Option<u32>, usize)>,
@@ -241,7 +264,7 @@ impl<'a> Input<'a> {
             let place = above.last().map_or(ROOT, |(_, place)| *place);
             if piece.class == Class::Heading {
                 if shape.cut == Cut::Bodies && !has_body {
-                    input.add(Class::Body, "", place, shape);
+                    input.add(Class::Body, "", place, shape, places);
                 }
                 let level = heading_level(piece.text);
                 while above.last().is_some_and(|(other, _)| *other >= level) {
@@ -262,23 +285,23 @@ impl<'a> Input<'a> {
                 input.sequence.push((Class::Heading, Some(place), piece.gap));
                 has_body = false;
             } else {
-                input.add(piece.class, piece.text, place, shape);
+                input.add(piece.class, piece.text, place, shape, places);
                 input.sequence.push((piece.class, None, piece.gap));
                 has_body = true;
             }
         }
         if shape.cut == Cut::Bodies && !has_body {
-            input.add(Class::Body, "", above.last().map_or(ROOT, |(_, place)| *place), shape);
+            input.add(Class::Body, "", above.last().map_or(ROOT, |(_, place)| *place), shape, places);
         }
         Some(input)
     }
 
-    fn add(&mut self, class: Class, text: &'a str, place: u32, shape: &Shape<'_>) {
-        let identity = if class == Class::Item { (shape.identity)(text) } else { None };
+    fn add(&mut self, class: Class, text: &'a str, place: u32, shape: &Shape<'_>, places: &mut Places<'a>) {
         // There is one body below each heading, whatever it says.
-        let known = if class == Class::Body { "" } else { text };
+        let number = places.texts.number(if class == Class::Body { "" } else { text });
+        let identity = if class == Class::Item { places.identity(text, number, shape) } else { None };
         let value = Block { text: Cow::Borrowed(text), class };
-        self.found.push(Found { identity, text: Cow::Borrowed(known), place, value });
+        self.found.push(Found { identity, text: number, place, value });
     }
 }
 

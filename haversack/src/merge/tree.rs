@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::keyed::{Element, Found, Judge, identified, order, survivors};
+use super::keyed::{Element, Judge, Named, found, identified, order, survivors};
 use super::texts::{Numbering, TextSet};
 use super::{fields, moment};
 
@@ -142,16 +142,17 @@ impl<'a> Merging<'a> {
     }
 
     fn merge_lists(&mut self, base: &[Tree<'a>], first: &List<'a>, second: &List<'a>) -> List<'a> {
-        let found = |members: &[Tree<'a>]| -> Vec<Found<'a, Tree<'a>>> {
-            let found = |member: &Tree<'a>| {
+        let named = |members: &[Tree<'a>]| -> Vec<Named<'a, Tree<'a>>> {
+            let named = |member: &Tree<'a>| {
                 let identity = identity(member);
                 // Members that have the same identity are known by their turn.
                 let text = if identity.is_some() { Cow::Borrowed("") } else { said(member) };
-                Found { identity, text, place: 0, value: member.clone() }
+                Named { identity, text, place: 0, value: member.clone() }
             };
-            members.iter().map(found).collect()
+            members.iter().map(named).collect()
         };
-        let [base, one, other] = identified([found(base), found(&first.members), found(&second.members)]);
+        let inputs = [named(base), named(&first.members), named(&second.members)];
+        let [base, one, other] = identified(found(inputs));
         let mut kept = survivors(&base, [&one, &other], self);
         let ids = |elements: &[Element<Tree<'a>>]| -> Vec<u32> {
             elements.iter().map(|element| element.id).filter(|id| kept.get(*id).is_some()).collect()
