@@ -44,6 +44,15 @@ enum Ground {
 }
 
 impl Ground {
+    /// Returns the option that asks for it.
+    fn option(self) -> &'static str {
+        match self {
+            Ground::Devices(Meeting::Log) => "",
+            Ground::Devices(Meeting::Vault) => "--vault ",
+            Ground::Logs => "--weave ",
+        }
+    }
+
     fn run(self, seed: u64) -> Result<(), Failure> {
         match self {
             Ground::Devices(meeting) => run(Run { meeting, ..Run::of(seed) }).map(drop),
@@ -225,7 +234,8 @@ fn simulate(ground: Ground, words: &[&str]) -> ExitCode {
                             failed.store(true, Ordering::Relaxed);
                             say(&format!("seed {seed}: {why}\n"));
                             plan.ground.show_shrunk(seed);
-                            say(&format!("All of it: cargo xtask sim --explain {seed}\n"));
+                            let option = plan.ground.option();
+                            say(&format!("All of it: cargo xtask sim {option}--explain {seed}\n"));
                             return;
                         }
                         done.fetch_add(1, Ordering::Relaxed);

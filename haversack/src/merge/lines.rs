@@ -294,10 +294,10 @@ fn align(base: &[Line<'_>], side: &[Line<'_>]) -> Vec<Option<usize>> {
     let mut places = vec![None; base.len()];
     let mut section = (0, 0);
     let most = base_ids.iter().chain(&side_ids).max().map_or(0, |most| *most as usize + 1);
-    let mut found = vec![Found::default(); most];
+    let mut marks = vec![Presence::default(); most];
     let mut align_section = |base_end: usize, side_end: usize| {
         let (of_base, of_side) = (&base_ids[section.0..base_end], &side_ids[section.1..side_end]);
-        for (of_base, of_side) in pairs(of_base, of_side, &mut found) {
+        for (of_base, of_side) in pairs(of_base, of_side, &mut marks) {
             places[section.0 + of_base] = Some(section.1 + of_side);
         }
         section = (base_end, side_end);
@@ -354,21 +354,21 @@ fn common(first: &[u32], second: &[u32]) -> Vec<Run> {
     runs
 }
 
-/// Where a number was found.
+/// In which of two sequences a number is.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Found {
+struct Presence {
     first: bool,
     second: bool,
 }
 
-impl Found {
-    const IN_BOTH: Found = Found { first: true, second: true };
+impl Presence {
+    const IN_BOTH: Presence = Presence { first: true, second: true };
 }
 
-/// Returns where two sequences have what they have in common; `found` has a place for every number.
-fn pairs(first: &[u32], second: &[u32], found: &mut [Found]) -> Vec<(usize, usize)> {
+/// Returns where two sequences have what they have in common; `marks` has a place for every number.
+fn pairs(first: &[u32], second: &[u32], marks: &mut [Presence]) -> Vec<(usize, usize)> {
     let prefix = first.iter().zip(second).take_while(|(a, b)| a == b).count();
-    if let Some(mut pairs) = in_one_order(&first[prefix..], &second[prefix..], found) {
+    if let Some(mut pairs) = in_one_order(&first[prefix..], &second[prefix..], marks) {
         pairs.iter_mut().for_each(|(one, other)| (*one, *other) = (*one + prefix, *other + prefix));
         pairs.extend((0..prefix).map(|at| (at, at)));
         return pairs;
@@ -380,18 +380,18 @@ fn pairs(first: &[u32], second: &[u32], found: &mut [Found]) -> Vec<(usize, usiz
 /// Returns where two sequences have what is in both of them, if they have it in the same order; `None` if they do not.
 ///
 /// So it is wherever a side only added and removed. Then there is one longest common subsequence, and nothing to search for.
-fn in_one_order(first: &[u32], second: &[u32], found: &mut [Found]) -> Option<Vec<(usize, usize)>> {
+fn in_one_order(first: &[u32], second: &[u32], marks: &mut [Presence]) -> Option<Vec<(usize, usize)>> {
     if first.len() + second.len() > MAX_COMPARED_LINES {
         return None;
     }
-    first.iter().for_each(|id| found[*id as usize].first = true);
-    second.iter().for_each(|id| found[*id as usize].second = true);
+    first.iter().for_each(|id| marks[*id as usize].first = true);
+    second.iter().for_each(|id| marks[*id as usize].second = true);
     let in_both = |ids: &[u32]| -> Vec<usize> {
-        (0..ids.len()).filter(|at| found[ids[*at] as usize] == Found::IN_BOTH).collect()
+        (0..ids.len()).filter(|at| marks[ids[*at] as usize] == Presence::IN_BOTH).collect()
     };
     let (ones, others) = (in_both(first), in_both(second));
     // For the next two.
-    first.iter().chain(second).for_each(|id| found[*id as usize] = Found::default());
+    first.iter().chain(second).for_each(|id| marks[*id as usize] = Presence::default());
     let is_same = ones.len() == others.len()
         && ones.iter().zip(&others).all(|(one, other)| first[*one] == second[*other]);
     is_same.then(|| ones.into_iter().zip(others).collect())

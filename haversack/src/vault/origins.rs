@@ -52,7 +52,7 @@ pub struct FolderOrigins {
     awaited: BTreeMap<(Locator, ContentHash), Timestamp>,
     /// What came before this was waited for long enough.
     long_ago: Timestamp,
-    /// Whether there was time to read all that has arrived.
+    /// Whether there was time to read all that has arrived; otherwise nobody knows what an edit was made from.
     is_all_read: bool,
     machines: Vec<String>,
     /// How much of this device's own order is in logs, or announced there.
@@ -71,7 +71,6 @@ impl Origins for FolderOrigins {
         if self.named.contains_key(&(locator.clone(), *hash)) {
             Origin::Ours
         } else if (self.is_all_read && (is_mine() || waited())) || has(Planted::StrangeIsAnEdit) {
-            // Whoever has not read everything does not know what it was made from, whoever it is from.
             Origin::Edit
         } else {
             Origin::Unclear

@@ -209,6 +209,18 @@ fn insertions(words: &'static [&'static str]) -> impl Strategy<Value = (Vec<Stri
     })
 }
 
+/// Two cases of the law below that once broke it.
+#[test]
+fn a_line_put_elsewhere_by_both_or_removed_by_one() {
+    let merged = |laptop: &str, desktop: &str| {
+        let lines =
+            |numbers: &str| numbers.chars().map(|number| format!("base {number}\n")).collect::<String>();
+        prose(&lines("012"), &lines(laptop), &lines(desktop))
+    };
+    assert_eq!(merged("2", "210"), "base 2\n");
+    assert_eq!(merged("102", "21").matches("base 1").count(), 1);
+}
+
 proptest! {
     #![proptest_config(config())]
 
