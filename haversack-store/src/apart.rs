@@ -57,6 +57,10 @@ impl Backend for Apart {
         self.side(locator).write(locator, bytes, condition).await
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        self.own.prepare(objects).await
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
         self.side(locator).append(locator, bytes, durability).await
     }

@@ -5,7 +5,7 @@
 //!
 //! 1. Bytes come back exactly as they went in (`exact_bytes`, `large_object`).
 //! 2. A reader sees a complete old or a complete new object (`readers_never_see_half`); the tail of an
-//!    append under way excepted.
+//!    append under way excepted, and what is being prepared.
 //! 3. A conditional write that does not hold changes nothing (`update_if_match`, `create_if_absent`).
 //! 4. Of racing conditional writes exactly those win that saw the state they replaced
 //!    (`counter_of_sixteen`, `racing_creates`).
@@ -31,6 +31,7 @@ use futures_lite::Stream;
 use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::error::Result;
 use crate::locator::Locator;
+use crate::refuse::check_own;
 use crate::version::{Fingerprint, TouchMark, Version};
 
 /// The pages of a scan, one by one.
@@ -53,6 +54,18 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// [`Conflict`](crate::ErrorKind::Conflict) and changes nothing. A new name that some platform cannot hold,
     /// or that differs from an existing one only by case, is [`Invalid`](crate::ErrorKind::Invalid).
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written>;
+
+    /// Writes objects that nobody looks for before this returns; then all of them are complete and durable.
+    ///
+    /// Only names of our own can be prepared, anything else is [`Invalid`](crate::ErrorKind::Invalid); what is there is replaced.
+    /// After an error or a crash any of them may be there, in part too: that is what makes it cheaper than as many writes.
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        check_own(&objects)?;
+        for (locator, bytes) in objects {
+            let _ = self.write(&locator, bytes, Condition::Any).await?;
+        }
+        Ok(())
+    }
 
     /// Adds bytes to the end of the object, creating it if need be.
     ///

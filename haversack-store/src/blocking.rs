@@ -86,6 +86,11 @@ impl Blocking {
         block_on(self.backend.write(locator, bytes.into(), condition))
     }
 
+    /// See [`Backend::prepare`].
+    pub fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        block_on(self.backend.prepare(objects))
+    }
+
     /// See [`Backend::append`].
     pub fn append(
         &self,

@@ -155,6 +155,12 @@ impl Backend for Cached {
         self.inner.write(locator, bytes, condition).await
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        let places: Vec<Locator> = objects.iter().map(|(locator, _)| locator.clone()).collect();
+        let _forgetting: Vec<Forgetting<'_>> = places.iter().map(|place| self.forgetting(place)).collect();
+        self.inner.prepare(objects).await
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
         let _forgetting = self.forgetting(locator);
         self.inner.append(locator, bytes, durability).await

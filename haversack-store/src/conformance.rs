@@ -168,6 +168,7 @@ cases! { $
     bytes::versions [] "a write returns the version that reading reports, and other content has another one"
     bytes::appending [] "an append creates or extends, tells where its bytes begin, and changes the version"
     bytes::barrier [] "what was appended before a barrier is there after it"
+    bytes::preparing [] "what was prepared is there, whole, whatever was there; and only names of our own can be"
     bytes::large_object [] "an object of 64 MiB comes back exactly"
     bytes::text [] "text is UTF-8 or refused, absent text is none"
     bytes::survives_reopening [durable] "what was acknowledged is there when the place is opened again"

@@ -24,6 +24,7 @@ pub mod fs;
 mod memo;
 mod note;
 mod os;
+mod prepare;
 mod queue;
 mod recent;
 mod recover;
@@ -58,7 +59,7 @@ use crate::blocking::{may_block, offload};
 use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
-use crate::refuse::{check_lock_name, lock_busy, root_refused};
+use crate::refuse::{check_lock_name, check_own, lock_busy, root_refused};
 use crate::version::TouchMark;
 
 /// The name of this backend.
@@ -85,6 +86,9 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 /// The most edits that are applied together; each may hold two files open, and a process may often have 1,024, or elsewhere than on
 /// Linux 256.
 const MAX_BATCH_EDITS: usize = if cfg!(target_os = "linux") { 256 } else { 64 };
+
+/// The most objects that are given other names together: that holds no file open.
+const MAX_BATCH_MOVES: usize = 2_048;
 
 /// The most bytes that are applied together, unless one edit alone has more.
 const MAX_BATCH_BYTES: usize = 32 * 1024 * 1024;
@@ -182,7 +186,7 @@ impl<F: Fs> Batches<Edit, Ended<F>> for Core<F> {
 
 impl<F: Fs> Batches<Relocation, Result<()>> for Core<F> {
     fn choose(&self, waiting: &mut VecDeque<Waiting<Relocation>>) -> Vec<Waiting<Relocation>> {
-        waiting.drain(..waiting.len().min(MAX_BATCH_EDITS)).collect()
+        waiting.drain(..waiting.len().min(MAX_BATCH_MOVES)).collect()
     }
 
     fn work(&self, relocations: Vec<Relocation>) -> Vec<Result<()>> {
@@ -319,6 +323,11 @@ impl<F: Fs> Backend for DeviceLocal<F> {
 
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
         self.inner.write(locator.clone(), bytes, condition).await
+    }
+
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        check_own(&objects)?;
+        self.run(move |inner| inner.core.prepare(objects)).await
     }
 
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {

@@ -106,6 +106,11 @@ impl Backend for Faulty {
         )
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        let first = objects.first().map_or("", |(locator, _)| locator.as_str());
+        with_fault!(self, Write, first, self.inner.prepare(objects.clone()))
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
         with_fault!(self, Append, locator.as_str(), self.inner.append(locator, bytes.clone(), durability))
     }

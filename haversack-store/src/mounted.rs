@@ -81,6 +81,12 @@ impl Backend for Under {
         Ok(Written { displaced: self.displaced(written.displaced), ..written })
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        let inner = |(locator, bytes): (Locator, Bytes)| Ok((self.inner(Operation::Write, &locator)?, bytes));
+        let inner: Vec<(Locator, Bytes)> = objects.into_iter().map(inner).collect::<Result<_>>()?;
+        self.inner.prepare(inner).await
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
         let inner = self.inner(Operation::Append, locator)?;
         let appended = seen_as(locator, self.inner.append(&inner, bytes, durability).await)?;
@@ -252,6 +258,13 @@ impl Backend for Overlay {
 
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
         self.at(locator).write(locator, bytes, condition).await
+    }
+
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        for (locator, bytes) in objects {
+            self.at(&locator).prepare(vec![(locator.clone(), bytes)]).await?;
+        }
+        Ok(())
     }
 
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {

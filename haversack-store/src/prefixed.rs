@@ -13,6 +13,7 @@ use crate::backend::{
 use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::error::{Error, Operation, Result, seen_as, seen_as_either};
 use crate::locator::Locator;
+use crate::refuse::check_own;
 use crate::version::TouchMark;
 
 /// A backend whose root is a directory of another one.
@@ -64,6 +65,15 @@ impl Backend for Prefixed {
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
         let outer = self.outer(Operation::Write, locator)?;
         seen_as(locator, self.inner.write(&outer, bytes, condition).await)
+    }
+
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        check_own(&objects)?;
+        // What is our own here is not for the whole: there somebody may look.
+        for (locator, bytes) in objects {
+            let _ = self.write(&locator, bytes, Condition::Any).await?;
+        }
+        Ok(())
     }
 
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {

@@ -105,6 +105,10 @@ impl Backend for Vault {
         self.files.write(locator, bytes, condition).await
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        self.files.prepare(objects).await
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
         self.files.append(locator, bytes, durability).await
     }

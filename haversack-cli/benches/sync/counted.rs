@@ -65,6 +65,13 @@ impl Backend for Counted {
         self.inner.write(locator, bytes, condition).await
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        self.writes.fetch_add(objects.len() as u64, Ordering::Relaxed);
+        let bytes = objects.iter().map(|(_, bytes)| bytes.len() as u64);
+        self.written_bytes.fetch_add(bytes.sum(), Ordering::Relaxed);
+        self.inner.prepare(objects).await
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
         count(&self.writes);
         self.inner.append(locator, bytes, durability).await

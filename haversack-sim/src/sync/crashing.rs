@@ -152,6 +152,15 @@ impl Backend for Stepped {
         })
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        effect!(async {
+            for (locator, _) in &objects {
+                room(&self.is_full, Operation::Write, locator)?;
+            }
+            self.local.prepare(objects).await
+        })
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
         effect!(async {
             room(&self.is_full, Operation::Append, locator)?;

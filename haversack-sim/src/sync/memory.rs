@@ -293,6 +293,28 @@ impl Backend for Stepped {
         })
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        moment().await;
+        let mut result = Ok(());
+        for (locator, bytes) in objects {
+            let length = bytes.len();
+            result = self.storage.room(Operation::Write, &locator);
+            if result.is_ok() {
+                result = self.storage.write(&locator, bytes, Condition::Any).await.map(drop);
+            }
+            if result.is_err() {
+                break;
+            }
+            // In a folder nothing half-written is seen.
+            if self.storage.versions == Versions::Write {
+                *self.hands.unfinished() = Some((locator, 0, length));
+            }
+        }
+        moment().await;
+        *self.hands.unfinished() = None;
+        result
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
         moment().await;
         self.storage.room(Operation::Append, locator)?;

@@ -1,9 +1,9 @@
 //! What is acknowledged on top of what an earlier process did not live to sync.
 
 use haversack_sim::{Crash, SimDisk};
-use haversack_store::Condition;
+use haversack_store::{Bytes, Condition, Locator};
 
-use crate::cases::{Case, NEW, key};
+use crate::cases::{Case, NEW, OLD, key};
 use crate::crash::crash_sweep;
 use crate::world::{Ending, Tails, check, ensure, open, prepared, shown, sound};
 
@@ -87,4 +87,36 @@ fn files_in_directories_of_other_programs_are_durable() -> Result<(), String> {
 #[test]
 fn a_rename_into_a_new_directory_loses_nothing() -> Result<(), String> {
     crash_sweep(&sound, &[Case::RenameToNewDirectory], |_| {}, Tails::Repaired)
+}
+
+/// What was prepared is all there once that is acknowledged, and nothing else is touched whenever it ends.
+#[test]
+fn what_was_prepared_is_durable() -> Result<(), String> {
+    let own = |number: usize| Locator::reserved(&format!(".haversack/incoming/{number}")).expect("ours");
+    let start = SimDisk::new(0);
+    let store = open(&sound, &start)?;
+    for (locator, text) in [(key("notes.md"), OLD), (own(1), b"left by somebody who died")] {
+        assert!(store.write(&locator, text, Condition::Absent).map_err(shown)?.displaced.is_none());
+    }
+    drop(store);
+    for calls in 1.. {
+        let mut has_crashed = true;
+        for seed in 0..24 {
+            let disk = start.fork(seed);
+            let store = open(&sound, &disk)?;
+            disk.crash_after(calls);
+            let prepared = store.prepare((0..3).map(|number| (own(number), Bytes::from(NEW))).collect());
+            has_crashed = disk.has_crashed();
+            drop(store);
+            disk.restart(Crash::PowerLoss { seed });
+            let context = || format!("seed {seed}, {calls} calls");
+            ensure(disk.read("notes.md").as_deref() == Some(OLD), context)?;
+            let is_whole = |number| disk.read(own(number).as_str()).as_deref() == Some(NEW);
+            ensure(prepared.is_err() || (0..3).all(is_whole), context)?;
+        }
+        if !has_crashed {
+            return Ok(());
+        }
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! What goes in comes out.
 
 use super::{Bench, Broken, Checked, at, ensure, ensure_eq, ensure_refused};
-use crate::{Blocking, Condition, Durability, ErrorKind};
+use crate::{Blocking, Condition, Durability, ErrorKind, Locator};
 
 pub(super) fn exact_bytes(bench: &Bench<'_>) -> Checked {
     let every_byte: Vec<u8> = (0..=255).collect();
@@ -92,6 +92,28 @@ pub(super) fn barrier(bench: &Bench<'_>) -> Checked {
     }
     bench.store.barrier()?;
     ensure_eq(bench.store.read(&locator)?.bytes.len(), 500, "bytes after the barrier")
+}
+
+pub(super) fn preparing(bench: &Bench<'_>) -> Checked {
+    let own = |number: usize| {
+        Locator::reserved(&format!(".haversack/incoming/{number}")).expect("one of our own names")
+    };
+    let _ = bench.store.write(&own(1), "left by somebody who died", Condition::Any)?;
+    let contents = ["one", "", "three\r\n"];
+    bench
+        .store
+        .prepare(contents.iter().enumerate().map(|(number, text)| (own(number), (*text).into())).collect())?;
+    for (number, text) in contents.iter().enumerate() {
+        ensure_eq(
+            &bench.store.read(&own(number))?.bytes[..],
+            text.as_bytes(),
+            format_args!("object {number}"),
+        )?;
+    }
+    bench.store.prepare(Vec::new())?;
+    let mixed = bench.store.prepare(vec![(own(3), "ours".into()), (at("notes.md"), "not ours".into())]);
+    ensure_refused(mixed, ErrorKind::Invalid, "a name that is not our own")?;
+    ensure_eq(bench.store.exists(&at("notes.md"))?, false, "a name that is not our own")
 }
 
 pub(super) fn large_object(bench: &Bench<'_>) -> Checked {

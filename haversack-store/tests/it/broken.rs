@@ -22,6 +22,7 @@ enum Defect {
     GivesOneVersion,
     AppendsByReplacing,
     DropsUnsyncedAppends,
+    PreparesInHalves,
     TruncatesLargeObjects,
     ForgetsOnReopening,
     FingerprintsBySize,
@@ -57,6 +58,7 @@ const CAUGHT_BY: &[(Defect, &[&str])] = &[
     (Defect::GivesOneVersion, &["versions"]),
     (Defect::AppendsByReplacing, &["appending"]),
     (Defect::DropsUnsyncedAppends, &["barrier"]),
+    (Defect::PreparesInHalves, &["preparing"]),
     (Defect::TruncatesLargeObjects, &["large_object"]),
     (Defect::ForgetsOnReopening, &["survives_reopening"]),
     (Defect::FingerprintsBySize, &["fingerprints"]),
@@ -203,6 +205,13 @@ impl Backend for Broken {
             written.version = Version::new("1");
         }
         Ok(written)
+    }
+
+    async fn prepare(&self, mut objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        if self.has(Defect::PreparesInHalves) {
+            objects.iter_mut().for_each(|(_, bytes)| bytes.truncate(bytes.len() / 2));
+        }
+        self.inner.prepare(objects).await
     }
 
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haversack_store::{
     Backend, Bytes, Condition, Entry, EntryKind, Error as StoreError, ErrorKind, Locator, Object, Operation,
-    Result as StoreResult, Written,
+    Result as StoreResult,
 };
 
 use super::many::{MAX_FILES_AT_ONCE, Work, many};
@@ -22,6 +22,9 @@ use crate::merge::{Rule, Side, conflict_name, merge};
 
 /// How often a file is merged again because another program saved meanwhile.
 const MAX_TRIES: usize = 8;
+
+/// How many contents are prepared together; after that it is told how far it is.
+const MAX_PREPARED_TOGETHER: usize = 512;
 
 /// How a name says that there was no file.
 const NOTHING: &str = "nothing";
@@ -71,19 +74,18 @@ pub(crate) async fn prepare(
     contents: &[Option<Bytes>],
     progress: &dyn Progress,
 ) -> StoreResult<()> {
-    let half = &Half::new(progress, moves.len(), 0);
-    let mut writes: Vec<Work<'_, Written, StoreError>> = Vec::new();
-    for (number, (_, content)) in moves.iter().zip(contents).enumerate() {
-        if let Some(content) = content.clone() {
-            let incoming = names(attempt, number).incoming;
-            writes.push(Box::pin(async move {
-                let written = files.write(&incoming, content, Condition::Any).await;
-                half.step();
-                written
-            }));
-        }
+    let incoming = |(number, content): (usize, &Option<Bytes>)| {
+        Some((names(attempt, number).incoming, content.clone()?))
+    };
+    let half = Half::new(progress, moves.len(), 0);
+    let mut incoming = contents.iter().enumerate().filter_map(incoming).peekable();
+    while incoming.peek().is_some() {
+        let some: Vec<(Locator, Bytes)> = incoming.by_ref().take(MAX_PREPARED_TOGETHER).collect();
+        let count = some.len();
+        files.prepare(some).await?;
+        half.step(count);
     }
-    many(MAX_FILES_AT_ONCE, writes).await.map(drop)
+    Ok(())
 }
 
 /// Carries out every move that was recorded; what was carried out before is left as it is.
@@ -116,7 +118,7 @@ pub(crate) async fn carry_out(
         for mover in wave.into_iter().filter_map(mover) {
             moves.push(Box::pin(async move {
                 let met = mover.carry_out().await;
-                half.step();
+                half.step(1);
                 met
             }));
         }
@@ -138,8 +140,8 @@ impl Half<'_> {
         Half { progress, total, before, done: AtomicUsize::new(0) }
     }
 
-    fn step(&self) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+    fn step(&self, count: usize) {
+        let done = self.done.fetch_add(count, Ordering::Relaxed) + count;
         self.progress.at(Stage::Fetching, self.before + done / 2, Some(self.total));
     }
 }

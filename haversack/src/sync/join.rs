@@ -22,6 +22,9 @@ const MAX_PORTION_FILES: usize = 2_000;
 /// The most bytes that are put in place under one record, unless one file alone has more.
 const MAX_PORTION_BYTES: u64 = 32 * 1024 * 1024;
 
+/// How many files are fetched before whole directories are looked at instead of each place.
+const MANY: usize = 64;
+
 /// What files are put in place for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -99,6 +102,10 @@ impl Replica {
         }
         let Some(store) = self.state.known.store else { return Ok(()) };
         let checkpoint = self.joined(context).await?;
+        let free = match purpose {
+            Purpose::Fetching if wanted.len() > MANY => self.free(&wanted).await?,
+            Purpose::Fetching | Purpose::Meeting | Purpose::Asked => BTreeSet::new(),
+        };
         let mut rest = &wanted[..];
         while !rest.is_empty() {
             if !context.patience.has_time() {
@@ -107,18 +114,35 @@ impl Replica {
             }
             context.progress.at(Stage::Fetching, wanted.len() - rest.len(), Some(wanted.len()));
             let (portion, later) = rest.split_at(portion_length(rest));
-            self.materialise_some(context, store, portion, checkpoint.as_ref(), purpose, report).await?;
+            self.materialise_some(context, store, portion, checkpoint.as_ref(), &free, purpose, report)
+                .await?;
             rest = later;
         }
         Ok(())
     }
 
+    /// Returns the places where nothing is: a device that joins has few files, and need not look for each of the others.
+    ///
+    /// What somebody puts there meanwhile is met when the file is put in place.
+    async fn free(&self, wanted: &[(Locator, Content)]) -> Result<BTreeSet<Locator>, Trouble> {
+        let parents: BTreeSet<Locator> = wanted.iter().filter_map(|(locator, _)| locator.parent()).collect();
+        let mut free: BTreeSet<Locator> = wanted.iter().map(|(locator, _)| locator.clone()).collect();
+        for parent in parents {
+            for entry in self.files.list(&parent).await.map_err(Trouble::Local)?.entries {
+                free.remove(&entry.locator);
+            }
+        }
+        Ok(free)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a portion needs of the whole")]
     async fn materialise_some(
         &mut self,
         context: Context<'_>,
         store: StoreId,
         portion: &[(Locator, Content)],
         checkpoint: Option<&Checkpoint>,
+        free: &BTreeSet<Locator>,
         purpose: Purpose,
         report: &mut Report,
     ) -> Result<(), Trouble> {
@@ -147,7 +171,10 @@ impl Replica {
         let mut work = Work::default();
         let mut bases = Vec::new();
         for (locator, content) in portion {
-            let mine = self.local(locator).await?;
+            let mine = match free.contains(locator) {
+                true => None,
+                false => self.local(locator).await?,
+            };
             match (&mine, brought.contents.get(&content.hash)) {
                 (Some(mine), _) if ContentHash::of(mine) == content.hash => {}
                 (Some(_), Some(_)) if purpose == Purpose::Fetching => {
@@ -197,7 +224,8 @@ impl Replica {
         wanted: &[Content],
         checkpoint: Option<&Checkpoint>,
     ) -> Result<BTreeMap<ContentHash, Bytes>, Trouble> {
-        let mut contents = BTreeMap::new();
+        let kept = self.state.kept_of(wanted.iter().map(|content| content.hash)).await;
+        let mut contents = kept.map_err(Trouble::Local)?;
         let mut objects = BTreeSet::new();
         let mut packs: BTreeMap<ContentHash, Vec<(u64, Content)>> = BTreeMap::new();
         let places: BTreeMap<ContentHash, &Place> = checkpoint
@@ -205,8 +233,7 @@ impl Replica {
             .flat_map(|checkpoint| checkpoint.files.values().map(|file| (file.hash, &file.place)))
             .collect();
         for content in wanted {
-            if let Some(kept) = self.state.kept(&content.hash).await.map_err(Trouble::Local)? {
-                contents.insert(content.hash, kept);
+            if contents.contains_key(&content.hash) {
                 continue;
             }
             match places.get(&content.hash) {

@@ -9,8 +9,8 @@ use haversack_store::aside;
 /// How many requests to a remote are under way at a time.
 pub(super) const MAX_AT_ONCE: usize = 16;
 
-/// How many working files are being changed at a time: a disk makes that many durable together.
-pub(super) const MAX_FILES_AT_ONCE: usize = 512;
+/// How many working files are given their names at a time: a disk makes that many durable together.
+pub(super) const MAX_FILES_AT_ONCE: usize = 2_048;
 
 /// Something that is under way.
 pub(super) type Work<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;

@@ -85,6 +85,13 @@ impl Backend for ReadOnce {
         self.change(locator, self.inner.write(locator, bytes, condition)).await
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        let places: Vec<Locator> = objects.iter().map(|(locator, _)| locator.clone()).collect();
+        let prepared = self.inner.prepare(objects).await;
+        places.iter().for_each(|place| self.remembered().forget(place));
+        prepared
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
         self.change(locator, self.inner.append(locator, bytes, durability)).await
     }

@@ -41,6 +41,9 @@ const MAX_JOURNAL_BYTES: u64 = 64 * 1024;
 /// down a few times, not with every step.
 const JOURNAL_SHARE: u64 = 4;
 
+/// How many contents are asked for before all that are here are listed.
+const MANY_CONTENTS: usize = 64;
+
 /// The format of everything here but the snapshot and the stat cache.
 const VERSION: u32 = 1;
 
@@ -427,6 +430,30 @@ impl State {
             return Ok(Some(bytes));
         }
         Ok(self.object(hash).await?.filter(|bytes| ContentHash::of(bytes) == *hash))
+    }
+
+    /// Returns those of many contents that were kept.
+    pub(crate) async fn kept_of(
+        &self,
+        hashes: impl IntoIterator<Item = ContentHash>,
+    ) -> StoreResult<BTreeMap<ContentHash, Bytes>> {
+        let hashes: BTreeSet<ContentHash> = hashes.into_iter().collect();
+        // Who asks for many has few of them: one listing is cheaper than to look for each in vain.
+        let objects = match hashes.len() > MANY_CONTENTS {
+            true => Some(self.backend.list(&place("objects")).await?.entries),
+            false => None,
+        };
+        let names = objects.map(|entries| -> BTreeSet<ContentHash> {
+            entries.iter().filter_map(|entry| entry.locator.name().parse().ok()).collect()
+        });
+        let may_be_here = |hash: &ContentHash| {
+            names.as_ref().is_none_or(|names| names.contains(hash) || self.known.packed.get(hash).is_some())
+        };
+        let mut kept = BTreeMap::new();
+        for hash in hashes.into_iter().filter(may_be_here) {
+            kept.extend(self.kept(&hash).await?.map(|bytes| (hash, bytes)));
+        }
+        Ok(kept)
     }
 
     /// Returns a pack; the last one is at hand, because who asks for one content of it asks for the next.

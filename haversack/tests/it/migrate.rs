@@ -295,6 +295,10 @@ impl Backend for Rough {
         written
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Done<()> {
+        self.inner.prepare(objects).await
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Done<Appended> {
         self.inner.append(locator, bytes, durability).await
     }

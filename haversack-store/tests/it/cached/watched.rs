@@ -154,6 +154,13 @@ impl Backend for Watched {
         result
     }
 
+    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
+        for (locator, bytes) in objects {
+            let _ = self.write(&locator, bytes, Condition::Any).await?;
+        }
+        Ok(())
+    }
+
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
         let before = self.version(locator).await;
         let result = self.inner.append(locator, bytes, durability).await;

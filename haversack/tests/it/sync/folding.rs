@@ -78,6 +78,32 @@ fn who_joins_with_files_of_its_own_keeps_them() {
     assert_eq!(world.text("laptop", "own.md").as_deref(), Some("own\n"));
 }
 
+/// Of many files not each place is looked at by itself.
+#[test]
+fn who_joins_a_large_memory_with_files_of_its_own_keeps_them() {
+    let world = World::new();
+    for number in 0..200 {
+        world.put("laptop", &format!("notes-{}/{number}.md", number % 3), format!("note {number}\n"));
+    }
+    world.publish(1..=4);
+    world.put("desktop", "notes-1/1.md", "note 1\nmine\n");
+    world.put("desktop", "notes-2/2.md", "note 2\n");
+    world.put("desktop", "notes-2/mine.md", "mine\n");
+    // Nothing is fetched to where a directory is.
+    world.put("desktop", "notes-0/3.md/mine.md", "mine\n");
+    let report = world.sync("desktop");
+    assert_eq!(report.fetched, 202, "all but what was here, and what is in the way");
+    world.sync("laptop");
+    assert_eq!(world.text("laptop", "notes-1/1.md").as_deref(), Some("note 1\nmine\n"));
+    assert_eq!(world.text("laptop", "notes-2/mine.md").as_deref(), Some("mine\n"));
+    assert_eq!(world.text("desktop", "notes-0/3.md/mine.md").as_deref(), Some("mine\n"));
+    assert_eq!(world.text("laptop", "notes-0/3.md").as_deref(), Some("note 3\n"));
+    for number in (0..200).filter(|number| *number != 3) {
+        let key = format!("notes-{}/{number}.md", number % 3);
+        assert_eq!(world.text("desktop", &key), world.text("laptop", &key), "{key}");
+    }
+}
+
 #[test]
 fn a_checkpoint_that_the_log_does_not_confirm_is_not_believed() {
     let world = World::new();
