@@ -48,11 +48,11 @@ mod take_in;
 mod trouble;
 mod upkeep;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haversack_store::{Backend, Bytes, ErrorKind, Guard, Locator};
+use haversack_store::{Backend, Bytes, ErrorKind, Guard, Locator, Version};
 
 pub use self::batching::{Batching, Due, MAX_WAIT, MAX_WAITING_BYTES};
 pub use self::dump::{Dump, DumpedBase, DumpedPublishing, dump};
@@ -281,6 +281,8 @@ pub struct Replica {
     recent: Vec<Recent>,
     /// Plain objects that were found to be not what they should be.
     mend: BTreeSet<Locator>,
+    /// Copies in the mirror that were taken in, and go once others can read so.
+    taken: BTreeMap<Locator, Version>,
     /// Where files are that the last look could not look at, and why.
     unseen: Vec<(Locator, String)>,
     _lock: Guard,
@@ -339,9 +341,9 @@ impl Replica {
         let state = State::load(state, ids).await.map_err(Trouble::Local)?;
         let cache = state.cache().await.map_err(Trouble::Local)?;
         let (scope, recent) = (Scope::default(), Vec::new());
-        let (remote, mend) = (Remote::new(remote), BTreeSet::new());
+        let (remote, mend, taken) = (Remote::new(remote), BTreeSet::new(), BTreeMap::new());
         let unseen = Vec::new();
-        Ok(Replica { files, state, remote, cache, scope, recent, mend, unseen, _lock: lock })
+        Ok(Replica { files, state, remote, cache, scope, recent, mend, taken, unseen, _lock: lock })
     }
 
     /// Restricts the replica to a part of the store.

@@ -10,7 +10,7 @@
 //!   (`sync::mirror::an_old_object_is_no_edit`).
 //! - Nor is one that the log has had since this device read it: who is behind takes nothing in.
 //! - An edit is taken in once, whatever happens in between (`sync::mirror::an_edit_is_taken_in_once`), and stays where it is until the log has it
-//!   (`vault::an_edit_stays_until_it_was_told`).
+//!   (`vault::an_edit_stays_until_it_was_told`); so does a copy (`vault::a_copy_stays_until_it_was_told`).
 //! - What an edit lacks was taken out only if it is known what it was made from: what a sync client put in the place of a file, or made a copy
 //!   of, adds and takes nothing away (`vault::a_copy_takes_nothing_away`, `vault::what_took_the_place_of_a_file_takes_nothing_away`,
 //!   `vault::an_edit_of_what_another_device_wrote_takes_nothing_away`).
@@ -118,9 +118,10 @@ impl Replica {
     /// Does nothing as long as others cannot read in a log what they would see ([`is_told`](super::Origins::is_told)): it is called again then.
     pub async fn mirror(&mut self, context: Context<'_>) -> Result<Mirrored, Trouble> {
         let mut mirrored = Mirrored::default();
-        if self.state.known.head.as_ref().is_some_and(|head| !context.origins.is_told(head.position)) {
+        if !self.is_told(context) {
             return Ok(mirrored);
         }
+        self.remove_taken(context).await?;
         for _ in 0..MAX_TRIES {
             let index = self.index(context).await?;
             if self.mirror_once(context, index, &self.mend, &mut mirrored).await? {
@@ -539,7 +540,7 @@ impl Replica {
         self.carry_out(context, work, advance, report).await
     }
 
-    /// Takes in the copies that a sync client made of plain files, and removes them.
+    /// Takes in the copies that a sync client made of plain files, and removes them; those that nobody was told of yet with the next mirror.
     ///
     /// What a copy holds that no device wrote is in the history under its own name, and in the file it is a copy of. A copy that is a file
     /// of the store by now is somebody's, and stays.
@@ -579,17 +580,24 @@ impl Replica {
             };
             match origin {
                 // As long as no log has what took its place, it shows everybody that this was not made from it.
-                Origin::Ours if !self.is_told_of(context, &original).await? => continue,
-                Origin::Ours => {}
-                Origin::Unclear => {
-                    report.awaited.push((copy, hash));
-                    continue;
-                }
+                Origin::Ours if !self.is_told_of(context, &original).await? => {}
+                Origin::Ours => drop(self.taken.insert(copy, version)),
+                Origin::Unclear => report.awaited.push((copy, hash)),
                 Origin::Edit => match self.merge_copy(context, &copy, &original, bytes, report).await? {
-                    Merging::Done => {}
-                    Merging::NotYet => continue,
+                    Merging::Done => drop(self.taken.insert(copy, version)),
+                    Merging::NotYet => {}
                 },
             }
+        }
+        self.remove_taken(context).await
+    }
+
+    /// Removes copies that were taken in, once everybody can read in a log what they held.
+    async fn remove_taken(&mut self, context: Context<'_>) -> Result<(), Trouble> {
+        if !self.is_told(context) {
+            return Ok(());
+        }
+        while let Some((copy, version)) = self.taken.pop_first() {
             match self.remote.backend().delete(&copy, Condition::Matches(version)).await {
                 Ok(()) => {}
                 // It has changed since: it is looked at again.
@@ -598,6 +606,11 @@ impl Replica {
             }
         }
         Ok(())
+    }
+
+    /// Tells whether others can read in a log all that the plain objects show.
+    fn is_told(&self, context: Context<'_>) -> bool {
+        self.state.known.head.as_ref().is_none_or(|head| context.origins.is_told(head.position))
     }
 
     /// Tells whether a log has what lies in the place of a file, or nothing does.

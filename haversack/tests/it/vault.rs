@@ -638,6 +638,21 @@ fn an_edit_stays_until_it_was_told() {
     }
 }
 
+/// Seed 83349192 of the vault's schedules: a copy was taken in and went; then its device was put back from a backup before it had told of it.
+#[test]
+fn a_copy_stays_until_it_was_told() {
+    let laptop = Device::new("laptop", 0);
+    laptop.write("notes.md", "# Lighthouse\n- from the laptop\n");
+    laptop.look(Mine::Nothing, 0);
+    let copy = "notes.sync-conflict-20261116-101112-ABCDEFG.md";
+    laptop.put(copy, "# Lighthouse\n- from a copy\n");
+    laptop.look_and(Mine::Everything, 0, || {
+        assert!(laptop.text("notes.md").is_some_and(|text| text.contains("- from a copy\n")));
+        assert_eq!(laptop.plain(), ["notes.md", copy]);
+    });
+    assert_eq!(laptop.plain(), ["notes.md"]);
+}
+
 /// An edit and a copy of one file are taken in together, and the edit is replaced by what they come to: nobody takes it in again.
 #[test]
 fn an_edit_is_replaced_although_a_copy_was_taken_in_after_it() {
