@@ -35,7 +35,9 @@ pub mod vault;
 pub use haversack_store as store;
 
 pub use self::error::{Error, Reason, Result, Verb};
-pub use self::memory::{BatchReport, Change, Depth, Edited, MAX_TEXT_BYTES, Memory, Resolved, View};
+pub use self::memory::{
+    BatchReport, Change, Conflicts, Depth, Edited, MAX_TEXT_BYTES, Memory, Resolved, View,
+};
 pub use self::signed::Writer;
 pub use self::text::{Ending, Occurrences};
 

@@ -25,7 +25,7 @@ use haversack_store::{
 };
 
 pub use self::batch::{BatchReport, Change};
-pub use self::conflicts::Resolved;
+pub use self::conflicts::{Conflicts, Resolved};
 use crate::error::{Error, Reason, Result, Verb};
 use crate::signed::{self, Left, Writer};
 use crate::text::{Ending, NewText, insert_lines, replace_once};

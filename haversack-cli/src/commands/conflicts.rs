@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use haversack::conflict::{Conflict, Copy, Lines, Passage};
 use haversack::store::block_on;
+use haversack::{Conflicts, Error};
 use serde_json::{Value as Json, json};
 
 use crate::error::CommandError;
@@ -38,20 +39,32 @@ pub(crate) fn cmd_conflicts(
     settings: &Settings,
     args: &ConflictsArgs,
 ) -> Result<ExitCode, CommandError> {
-    let conflicts = block_on(open_to_look(settings)?.conflicts(&locate(&args.path)?))?;
+    let Conflicts { found, unread } = block_on(open_to_look(settings)?.conflicts(&locate(&args.path)?))?;
     if args.json {
-        let all: Vec<Json> = conflicts.iter().zip(1_usize..).map(as_json).collect();
-        ui.json(&json!({ "conflicts": all }))?;
-        return Ok(ExitCode::SUCCESS);
+        let all: Vec<Json> = found.iter().zip(1_usize..).map(as_json).collect();
+        let unread: Vec<Json> = unread.iter().map(unread_as_json).collect();
+        ui.json(&json!({ "conflicts": all, "unread": unread }))?;
+    } else {
+        for (conflict, number) in found.iter().zip(1_usize..) {
+            write(ui, conflict, number)?;
+        }
+        for error in unread.iter().skip(1) {
+            ui.note(format!("{} could not be looked at", error.locator()));
+        }
+        ui.note(count(found.len()));
+        if let Some(first) = found.first() {
+            ui.note(format!(
+                "Hint: haversack resolve {} --keep 1|2|both settles the first of them",
+                first.id
+            ));
+        }
     }
-    for (conflict, number) in conflicts.iter().zip(1_usize..) {
-        write(ui, conflict, number)?;
-    }
-    ui.note(count(conflicts.len()));
-    if let Some(first) = conflicts.first() {
-        ui.note(format!("Hint: haversack resolve {} --keep 1|2|both settles the first of them", first.id));
-    }
-    Ok(ExitCode::SUCCESS)
+    // That nothing was found there says nothing.
+    unread.into_iter().next().map_or(Ok(ExitCode::SUCCESS), |error| Err(error.into()))
+}
+
+fn unread_as_json(error: &Error) -> Json {
+    json!({ "path": error.locator().as_str(), "why": error.to_string() })
 }
 
 /// Returns how many conflicts there are, in words.

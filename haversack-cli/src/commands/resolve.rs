@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack::Resolved;
 use haversack::conflict::{Conflict, Keep};
 use haversack::store::{Locator, block_on};
+use haversack::{Conflicts, Resolved};
 use serde_json::{Value as Json, json};
 
 use super::conflicts::count;
@@ -43,11 +43,15 @@ pub(crate) fn cmd_resolve(
     args: &ResolveArgs,
 ) -> Result<ExitCode, CommandError> {
     let root = Locator::root();
-    let conflicts = block_on(open_to_look(settings)?.conflicts(&root))?;
-    let conflict = named(&conflicts, &args.conflict)?;
+    let Conflicts { found, unread } = block_on(open_to_look(settings)?.conflicts(&root))?;
+    let conflict = match (named(&found, &args.conflict), unread.into_iter().next()) {
+        // It may be there.
+        (Err(_), Some(unread)) => return Err(unread.into()),
+        (conflict, _) => conflict?,
+    };
     let memory = open(settings)?;
     let Resolved { renamed, kept } = block_on(memory.resolve(conflict, args.keep))?;
-    let left = block_on(memory.conflicts(&root))?.len();
+    let left = block_on(memory.conflicts(&root))?.found.len();
     let Conflict { id, locator, .. } = conflict;
     if args.json {
         let keep = match args.keep {

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use haversack::Conflicts;
 use haversack::clock::Clock;
 use haversack::ids::Timestamp;
-use haversack::store::{ErrorKind, Locator, block_on};
+use haversack::store::{Locator, block_on};
 use haversack::sync::Outlook;
 use serde_json::{Value, json};
 
@@ -146,17 +147,15 @@ fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
 }
 
 /// Returns memories that hold two versions of something.
+///
+/// Which files cannot be looked at was told above.
 fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
-    let conflicts = match block_on(open_to_look(settings)?.conflicts(&Locator::root())) {
-        // Which file that is was told above.
-        Err(error) if error.kind() == ErrorKind::Denied => return Ok(None),
-        conflicts => conflicts?,
-    };
-    let Some(first) = conflicts.first() else { return Ok(None) };
+    let Conflicts { found, .. } = block_on(open_to_look(settings)?.conflicts(&Locator::root()))?;
+    let Some(first) = found.first() else { return Ok(None) };
     let devices = first.passages.iter().filter_map(|passage| passage.device.as_deref());
     let devices: Vec<&str> = devices.collect();
     let from = if devices.is_empty() { String::new() } else { format!(" (one from {})", devices.join(", ")) };
-    let more = match conflicts.len() - 1 {
+    let more = match found.len() - 1 {
         0 => String::new(),
         more => format!("; {more} more like it"),
     };

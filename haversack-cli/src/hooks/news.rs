@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use haversack::Conflicts;
 use haversack::clock::Clock;
 use haversack::ids::{Position, ReplicaId, Timestamp};
 use haversack::store::{Locator, block_on};
@@ -194,8 +195,8 @@ fn find_problem(
             return Ok(told("deletions", what));
         }
     }
-    let conflicts = block_on(open_to_look(settings)?.conflicts(prefix))?;
-    Ok(conflicts.first().and_then(|conflict| {
+    let Conflicts { found, .. } = block_on(open_to_look(settings)?.conflicts(prefix))?;
+    Ok(found.first().and_then(|conflict| {
         told(
             &format!("versions {}", conflict.locator),
             format!("{} has two versions of one passage", conflict.locator),

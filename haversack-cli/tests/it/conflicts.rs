@@ -263,7 +263,8 @@ fn an_agent_reads_both_passages() {
           ],
           "path": "MEMORY.md"
         }
-      ]
+      ],
+      "unread": []
     }
     --- stderr
     "#);

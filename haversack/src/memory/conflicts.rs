@@ -12,6 +12,15 @@ use crate::text::NewText;
 /// How many names are tried for a copy that is to be a file of its own.
 const MAX_NAMES: usize = 10_000;
 
+/// The conflicts among some files.
+#[derive(Debug, Default)]
+pub struct Conflicts {
+    /// Those that were found, in the order of their locators and places.
+    pub found: Vec<Conflict>,
+    /// Why files could not be looked at: there may be more in them.
+    pub unread: Vec<Error>,
+}
+
 /// What became of a conflict that was settled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
@@ -22,8 +31,8 @@ pub struct Resolved {
 }
 
 impl Memory {
-    /// Returns the conflicts in a file, or in all files of a directory, in the order of their locators and places.
-    pub async fn conflicts(&self, below: &Locator) -> Result<Vec<Conflict>> {
+    /// Returns the conflicts in a file, or in all files of a directory.
+    pub async fn conflicts(&self, below: &Locator) -> Result<Conflicts> {
         let failed = |error| Error::storage(Verb::View, below, error);
         let infos: Vec<Info> = match self.files.scan_all(below).await.map_err(failed)?.infos {
             infos if infos.is_empty() && !below.is_root() => match self.info(Verb::View, below).await? {
@@ -32,7 +41,7 @@ impl Memory {
             },
             infos => infos,
         };
-        let mut conflicts = Vec::new();
+        let mut conflicts = Conflicts::default();
         for Info { locator, size_bytes, .. } in infos {
             let is_named = original_name(&locator).is_some();
             if !is_named && size_bytes > MAX_TEXT_BYTES {
@@ -42,16 +51,22 @@ impl Memory {
                 Ok(object) => object.bytes,
                 // It went away meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(Error::storage(Verb::View, &locator, error)),
+                Err(error) => {
+                    conflicts.unread.push(Error::storage(Verb::View, &locator, error));
+                    continue;
+                }
             };
             if is_named {
-                conflicts.extend(self.conflict_of_copy(&locator, &bytes).await?);
+                match self.conflict_of_copy(&locator, &bytes).await {
+                    Ok(conflict) => conflicts.found.extend(conflict),
+                    Err(error) => conflicts.unread.push(error),
+                }
             }
             if let Ok(text) = std::str::from_utf8(&bytes) {
-                conflicts.extend(find(&locator, text));
+                conflicts.found.extend(find(&locator, text));
             }
         }
-        conflicts.sort_by(|one, other| one.locator.cmp(&other.locator));
+        conflicts.found.sort_by(|one, other| one.locator.cmp(&other.locator));
         Ok(conflicts)
     }
 

@@ -1,10 +1,12 @@
 //! Conflicts in the files of a memory.
 
+use std::sync::Arc;
+
 use futures_lite::future::block_on;
-use haversack::Reason;
 use haversack::conflict::{Conflict, Keep};
 use haversack::merge::conflict_name;
-use haversack::store::{ErrorKind, Locator};
+use haversack::store::{BackendExt, ErrorKind, Fault, Faulty, InMemory, Locator};
+use haversack::{Memory, Reason};
 
 use crate::subjects::{Subject, at, on_every_backend};
 
@@ -18,7 +20,9 @@ on_every_backend!(
 const TEXT: &str = "The lamp turns every 12 s.\n> [also, from desktop:]\nThe lamp turns every 15 s.\n";
 
 fn all(subject: &Subject) -> Vec<Conflict> {
-    block_on(subject.memory.conflicts(&Locator::root())).expect("listed")
+    let conflicts = block_on(subject.memory.conflicts(&Locator::root())).expect("listed");
+    assert!(conflicts.unread.is_empty(), "{conflicts:?}");
+    conflicts.found
 }
 
 fn refused(subject: &Subject, conflict: &Conflict, keep: Keep) -> Reason {
@@ -37,8 +41,8 @@ fn passages_are_found_and_settled(subject: &Subject) {
         .collect();
     assert_eq!(places, [("a.md", Some(1)), ("a.md", Some(5)), ("z.md", Some(1))]);
     let below = |key: &str| block_on(subject.memory.conflicts(&at(key)));
-    assert_eq!(below("lighthouse/z.md").expect("listed"), conflicts[2..]);
-    assert_eq!(below("other.md").expect("listed"), []);
+    assert_eq!(below("lighthouse/z.md").expect("listed").found, conflicts[2..]);
+    assert_eq!(below("other.md").expect("listed").found, []);
     assert_eq!(below("absent.md").expect_err("nothing there").kind(), ErrorKind::NotFound);
 
     // What stands elsewhere in the file may change meanwhile.
@@ -107,4 +111,21 @@ fn a_copy_without_its_file(subject: &Subject) {
     let copy = conflict_name(&at("x.png"), b"\0new").expect("a name");
     subject.put(copy.as_str(), &b"\0newer"[..]);
     assert_eq!(all(subject), []);
+}
+
+/// What cannot be read is named, and hides nothing else.
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let files = Arc::new(Faulty::new(Arc::new(InMemory::new())));
+    for key in ["a.md", "b.md", "c.md"] {
+        let _ = block_on(files.write_text(&at(key), TEXT)).expect("written");
+    }
+    let memory = Memory::new(files.clone(), Arc::new(InMemory::new()));
+    // One scan, then one read for each.
+    files.plan([Fault::None, Fault::None, Fault::Refused(ErrorKind::Denied)]);
+    let conflicts = block_on(memory.conflicts(&Locator::root())).expect("listed");
+    let found: Vec<&Locator> = conflicts.found.iter().map(|conflict| &conflict.locator).collect();
+    assert_eq!(found, [&at("a.md"), &at("c.md")]);
+    let unread: Vec<&Locator> = conflicts.unread.iter().map(|error| error.locator()).collect();
+    assert_eq!(unread, [&at("b.md")]);
 }
