@@ -496,14 +496,18 @@ impl Replica {
                         false => continue,
                     }
                 }
-                Published::Nothing if is_newest => return Ok(()),
-                Published::Behind | Published::Nothing => {}
+                Published::Gone if rounds + 1 < MAX_ROUNDS => {
+                    rounds += 1;
+                    continue;
+                }
+                Published::Nothing | Published::Gone if is_newest => return Ok(()),
+                Published::Behind | Published::Nothing | Published::Gone => {}
             }
             rounds += 1;
             let taken = self.take_in(context, store, seen, report).await?;
             is_newest = taken != Taking::Nothing;
             // Where nothing differed and nothing of ours came into what was taken in, nothing differs now.
-            if taken != Taking::Mixed && published == Published::Nothing {
+            if taken != Taking::Mixed && published != Published::Behind {
                 return Ok(());
             }
         }

@@ -1,7 +1,7 @@
 //! Elements that are known by something: which of them survive, and in which order.
 //!
-//! An element that the base has stays if both sides have it, or if one side changed it; what the base does not have is new and
-//! stays. Twins (elements known by the same) are counted: if a side has more of them than the base, no removal of the other counts.
+//! An element that the base has stays if both sides have it, or if one side made more or something else of it; what the base does not
+//! have is new and stays. Twins (elements known by the same) are counted: if a side has more of them than the base, no removal of the other counts.
 //!
 //! The order is that of the base, or of the side that changed it. What is new stands behind the element of the base that it
 //! stands behind on its side; there, what both sides have is there once, and the rest is interleaved by content. A side that
@@ -59,6 +59,11 @@ pub(super) struct Element<V> {
 pub(super) trait Judge<V> {
     /// Tells whether two values say the same.
     fn same(&self, one: &V, other: &V) -> bool;
+
+    /// Tells whether a value says something that it did not say before: one that says only less does not stand against a removal.
+    fn adds(&self, before: &V, after: &V) -> bool {
+        !self.same(before, after)
+    }
 
     /// Returns the value that counts whatever the base was, if there is one.
     fn regardless(&self, _first: &V, _second: &V) -> Option<V> {
@@ -199,7 +204,8 @@ pub(super) fn survivors<V: Clone + Ord>(
                 (before, Some(at)) => merged(before, element, &sides[other][at as usize], judge),
                 (None, None) => element.clone(),
                 (Some(before), None) => {
-                    if !kept_by_twins[element.twins as usize] && !is_changed(before, element, judge) {
+                    let stands = before.place != element.place || judge.adds(&before.value, &element.value);
+                    if !kept_by_twins[element.twins as usize] && !stands {
                         continue;
                     }
                     element.clone()

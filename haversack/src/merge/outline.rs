@@ -10,6 +10,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use super::keyed::{Element, Found, Judge, Survivors, identified, order, survivors};
 use super::note::{self, About, Mark};
@@ -396,6 +397,14 @@ struct Joining<'j, 'a> {
 impl<'a> Judge<Block<'a>> for Joining<'_, 'a> {
     fn same(&self, one: &Block<'a>, other: &Block<'a>) -> bool {
         one.text == other.text
+    }
+
+    fn adds(&self, before: &Block<'a>, after: &Block<'a>) -> bool {
+        if before.text == after.text {
+            return false;
+        }
+        let said: HashSet<&str> = before.text.lines().map(str::trim_end).collect();
+        after.text.lines().map(str::trim_end).any(|line| !line.is_empty() && !said.contains(line))
     }
 
     fn both(&mut self, base: Option<&Block<'a>>, first: &Block<'a>, second: &Block<'a>) -> Block<'a> {

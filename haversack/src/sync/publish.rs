@@ -37,6 +37,8 @@ pub(super) enum Settled {
 pub(super) enum Published {
     /// Nothing differs that could be told.
     Nothing,
+    /// What differed went away before it was read: that is to be told too.
+    Gone,
     /// Others were faster: what they did is to be taken in first.
     Behind,
     /// A commit of ours.
@@ -52,7 +54,8 @@ pub(super) enum Left {
 
 /// What a commit says about the files that differ.
 struct Changes {
-    writer: Writer,
+    /// Who made them; nobody, if there are none.
+    writer: Option<Writer>,
     changes: Vec<FileChange>,
     /// The bases that come of it.
     bases: Vec<BaseLine>,
@@ -133,9 +136,9 @@ impl Replica {
             ToSend::These(pending) => pending,
         };
         pending.changed.retain(|locator| !report.held.iter().any(|(held, _)| held == locator));
-        let Some(Changes { writer, changes, bases, left }) = self.changes(context, &pending, report).await?
-        else {
-            return Ok(Published::Nothing);
+        let Changes { writer, changes, bases, left } = self.changes(context, &pending, report).await?;
+        let Some(writer) = writer else {
+            return Ok(if left == Left::Nothing { Published::Nothing } else { Published::Gone });
         };
         if self.standing(context).await? == Standing::Behind {
             return Ok(Published::Behind);
@@ -260,7 +263,7 @@ impl Replica {
         context: Context<'_>,
         pending: &Pending,
         report: &mut Report,
-    ) -> Result<Option<Changes>, Trouble> {
+    ) -> Result<Changes, Trouble> {
         let signatures = match context.signed {
             Some(state) => Signatures::read(state).await.map_err(Trouble::Local)?,
             None => Signatures::default(),
@@ -276,7 +279,10 @@ impl Replica {
                 break;
             }
             context.progress.at(Stage::Sending, number, Some(pending.changed.len()));
-            let Some(bytes) = self.local(locator).await? else { continue };
+            let Some(bytes) = self.local(locator).await? else {
+                left = Left::Something;
+                continue;
+            };
             let base = self.state.known.log.files().get(locator);
             let hash = ContentHash::of(&bytes);
             if base.is_some_and(|base| base.hash == hash) {
@@ -334,7 +340,7 @@ impl Replica {
             BaseLine { pack, ..BaseLine::new(change.locator.as_str(), after) }
         };
         let bases = changes.iter().map(base).collect();
-        Ok(turns.writer.map(|writer| Changes { writer, changes, bases, left }))
+        Ok(Changes { writer: turns.writer, changes, bases, left })
     }
 
     /// Returns why a content may not be sent; that the remote has the file does not let a new secret pass.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_lite::future::block_on;
 use haversack::store::{BackendExt, Locator};
-use haversack::sync::{Context, Gate, Hold, Intervals, Mirror, Report};
+use haversack::sync::{Context, Deletions, Gate, Hold, Intervals, Mirror, Report};
 
 use super::World;
 use crate::subjects::at;
@@ -21,6 +21,22 @@ impl Gate for Guard {
 
     fn still_holds(&self, locator: &Locator, content: &[u8], sent: &[u8]) -> Option<Hold> {
         if has(sent) { None } else { self.holds(locator, content) }
+    }
+}
+
+/// Deletes a file as soon as another is looked at, and lets that pass or not.
+struct Deleting<'a> {
+    world: &'a World,
+    hold: Option<Hold>,
+}
+
+impl Gate for Deleting<'_> {
+    fn holds(&self, locator: &Locator, _: &[u8]) -> Option<Hold> {
+        let is_first = locator.name() == "first.md";
+        if is_first {
+            self.world.delete("laptop", "second.md");
+        }
+        self.hold.clone().filter(|_| is_first)
     }
 }
 
@@ -119,4 +135,24 @@ fn what_the_remote_has_does_not_keep_a_file_here() {
     assert_eq!(world.guarded("desktop").held, []);
     world.sync("laptop");
     assert_eq!(world.text("laptop", "held.md"), world.text("desktop", "held.md"));
+}
+
+/// Seeds 84274822 and 84339198 of the vault's schedules: a file was changed, and deleted while a sync read others, and the sync told of neither.
+#[test]
+fn what_goes_away_before_it_is_read_is_told_as_gone() {
+    for hold in [None, Some(Hold::whole("not now"))] {
+        let world = World::new();
+        for text in ["as it was", "changed"] {
+            world.put("laptop", "first.md", text);
+            world.put("laptop", "second.md", text);
+            if text == "as it was" {
+                world.sync("laptop");
+                world.sync("desktop");
+            }
+        }
+        let gate = Deleting { world: &world, hold };
+        world.try_sync("laptop", &gate, Deletions::Cautious).expect("synced");
+        world.sync("desktop");
+        assert_eq!(world.text("desktop", "second.md"), None);
+    }
 }
