@@ -106,10 +106,20 @@ impl Bridge {
 
     /// Takes a name that nobody has.
     async fn begin_anew(&mut self, old: Option<ReplicaId>, ids: &dyn Ids) -> Result<(), Trouble> {
-        let new = match (self.standing.moving, old) {
-            (Some(moving), _) => moving.to,
-            (None, None) => self.replica,
-            (None, Some(_)) => {
+        let old = match self.standing.moving {
+            None => old,
+            // A copy of a home that is giving its entries another name cannot be told from that home: every copy completes it alike, and none
+            // goes on under that name.
+            Some(moving) => {
+                standing::write_name(&*self.home, &mut self.standing, old, moving.to).await?;
+                self.replica = moving.to;
+                self.finish_moving().await?;
+                Some(moving.to)
+            }
+        };
+        let new = match old {
+            None => self.replica,
+            Some(_) => {
                 // What was written while the name was ours is written under it, by every copy alike.
                 self.read().await?;
                 self.follow().await?;

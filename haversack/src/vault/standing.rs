@@ -117,15 +117,25 @@ pub(super) async fn rename(
     old: Option<ReplicaId>,
     new: ReplicaId,
 ) -> Result<ReplicaId, Trouble> {
+    write_name(home, standing, old, new).await?;
+    standing.name_mark = mark(home).await?;
+    standing.save(home).await?;
+    Ok(new)
+}
+
+/// Writes down another name as one that was left: whoever opens the home next takes it for a copy.
+pub(super) async fn write_name(
+    home: &dyn Backend,
+    standing: &mut Standing,
+    old: Option<ReplicaId>,
+    new: ReplicaId,
+) -> Result<(), Trouble> {
     // The old one is written down before it is gone.
     standing.former.extend(old.filter(|old| *old != new && !standing.former.contains(old)));
     standing.name_mark = None;
     standing.save(home).await?;
     let written = home.write(&name_place(), format!("{new}\n").into(), Condition::Any).await;
-    let _ = written.map_err(Trouble::Local)?;
-    standing.name_mark = mark(home).await?;
-    standing.save(home).await?;
-    Ok(new)
+    written.map(drop).map_err(Trouble::Local)
 }
 
 /// Returns what the file that has the name looks like from outside.
