@@ -103,7 +103,7 @@ impl Replica {
         let Some(store) = self.state.known.store else { return Ok(()) };
         let checkpoint = self.joined(context).await?;
         let free = match purpose {
-            Purpose::Fetching if wanted.len() > MANY => self.free(&wanted).await?,
+            Purpose::Fetching if wanted.len() > MANY => self.free(&wanted).await,
             Purpose::Fetching | Purpose::Meeting | Purpose::Asked => BTreeSet::new(),
         };
         let mut rest = &wanted[..];
@@ -124,15 +124,21 @@ impl Replica {
     /// Returns the places where nothing is: a device that joins has few files, and need not look for each of the others.
     ///
     /// What somebody puts there meanwhile is met when the file is put in place.
-    async fn free(&self, wanted: &[(Locator, Content)]) -> Result<BTreeSet<Locator>, Trouble> {
+    async fn free(&self, wanted: &[(Locator, Content)]) -> BTreeSet<Locator> {
         let parents: BTreeSet<Locator> = wanted.iter().filter_map(|(locator, _)| locator.parent()).collect();
         let mut free: BTreeSet<Locator> = wanted.iter().map(|(locator, _)| locator.clone()).collect();
         for parent in parents {
-            for entry in self.files.list(&parent).await.map_err(Trouble::Local)?.entries {
-                free.remove(&entry.locator);
+            match self.files.list(&parent).await {
+                Ok(listing) => {
+                    for entry in listing.entries {
+                        free.remove(&entry.locator);
+                    }
+                }
+                // A link is in the way, or it may not be read: each of its places is looked at by itself.
+                Err(_) => free.retain(|locator| locator.parent().as_ref() != Some(&parent)),
             }
         }
-        Ok(free)
+        free
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a portion needs of the whole")]
