@@ -10,7 +10,7 @@
 //! If both sides replaced the same lines, the second passage comes under a note that names its device.
 //!
 //! A line that one side removed and the other only put elsewhere is gone. One that both put elsewhere is there once, where it comes
-//! first.
+//! first. Of a line that the base has several times each side may remove another one: both still say it, so one stays.
 //!
 //! A line that says nothing (blank, a rule, a fence) is one of many; it counts as the same only behind the same line. Otherwise the
 //! blank line of a paragraph that is gone would be found again below one that is new.
@@ -133,6 +133,7 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
     let mut sides = [split(first.bytes, &mut ids), split(second.bytes, &mut ids)];
     let mut places = [align(&base, &sides[0]), align(&base, &sides[1])];
     let known = ids.texts.len();
+    keep_what_both_say(&base, &mut sides, &mut places, known);
     let moved = [moved(&base, &sides[0], &places[0], known), moved(&base, &sides[1], &places[1], known)];
     let gone = [without(&moved[0], &sides[1]), without(&moved[1], &sides[0])];
     for (side, gone) in gone.iter().enumerate().filter(|(_, gone)| !gone.is_empty()) {
@@ -189,6 +190,68 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
         merged.retain(|line| !moved_twice.contains(&line.id) || met.insert(line.id));
     }
     Merged { bytes: joined(&merged), copy: None, both_kept: !notes.is_empty() }
+}
+
+/// Keeps one of the lines that the base has several times where each side removed those that the other left.
+fn keep_what_both_say<'a>(
+    base: &[Line<'a>],
+    sides: &mut [Vec<Line<'a>>; 2],
+    places: &mut [Vec<Option<usize>>; 2],
+    known: usize,
+) {
+    // By the number of a line: whether there is one of its sort that only the first side left, only the second, both.
+    let mut left = vec![[false; 3]; known];
+    for (number, line) in base.iter().enumerate() {
+        let [first, second] = [places[0][number].is_some(), places[1][number].is_some()];
+        let left = &mut left[line.id as usize];
+        left[0] |= first && !second;
+        left[1] |= second && !first;
+        left[2] |= first && second;
+    }
+    let is_crossed = |line: &Line<'_>| left[line.id as usize] == [true, true, false] && !line.is_mute();
+    if !base.iter().any(is_crossed) {
+        return;
+    }
+    let mut said: NumberSet<u32> = NumberSet::default();
+    for (side, places) in sides.iter().zip(places.iter()) {
+        let stays: NumberSet<usize> = places.iter().flatten().copied().collect();
+        said.extend(side.iter().enumerate().filter(|(at, _)| !stays.contains(at)).map(|(_, line)| line.id));
+    }
+    let mut kept = [NumberSet::default(), NumberSet::default()];
+    for (number, line) in base.iter().enumerate().filter(|(_, line)| is_crossed(line)) {
+        let lacking = [0, 1].into_iter().find(|side| places[*side][number].is_none());
+        let is_left = places.iter().any(|places| places[number].is_some());
+        if let Some(lacking) = lacking.filter(|_| is_left && said.insert(line.id)) {
+            kept[lacking].insert(number);
+        }
+    }
+    for ((side, places), kept) in sides.iter_mut().zip(places).zip(&kept) {
+        put_back(base, kept, side, places);
+    }
+}
+
+/// Puts lines of the base back into a side that removed them, each behind the one before it that is there.
+fn put_back<'a>(
+    base: &[Line<'a>],
+    numbers: &NumberSet<usize>,
+    side: &mut Vec<Line<'a>>,
+    places: &mut [Option<usize>],
+) {
+    let mut all = Vec::with_capacity(side.len() + numbers.len());
+    let mut taken = 0;
+    for (number, place) in places.iter_mut().enumerate() {
+        match place {
+            Some(at) => {
+                all.extend_from_slice(&side[taken..=*at]);
+                taken = *at + 1;
+            }
+            None if numbers.contains(&number) => all.push(base[number]),
+            None => continue,
+        }
+        *place = Some(all.len() - 1);
+    }
+    all.extend_from_slice(&side[taken..]);
+    *side = all;
 }
 
 /// Returns the lines that a side put elsewhere, as far as they can be told apart: once in the base and once here.

@@ -221,6 +221,13 @@ fn a_line_put_elsewhere_by_both_or_removed_by_one() {
     assert_eq!(merged("102", "21").matches("base 1").count(), 1);
 }
 
+/// The vault's seed 86162908: of a line that was there twice, each side took out another one.
+#[test]
+fn a_line_that_was_there_twice_stays_once() {
+    let text = prose("a\nb\n> quote\nc\na\n", "a\nb\n> quote\nc\n", "b\n> quote\nc\na\n");
+    assert_eq!(text, "a\nb\n> quote\nc\n");
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -267,6 +274,17 @@ proptest! {
                     prop_assert!(old.contains_key(line) || now.get(line).is_some_and(|now| *now >= count), "{:?} in {:?}", line, text);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_line_that_both_still_have_is_there((base, laptop, desktop) in ragged()) {
+        let text = merged(Rule::Prose, Some(&base), &laptop, &desktop);
+        let lines = |text| counts(str::lines(text).map(|line| line.trim_end_matches('\r')));
+        let (now, there) = (lines(&text), lines(&desktop));
+        for (line, _) in lines(&laptop).iter().filter(|(line, _)| there.contains_key(*line)) {
+            let is_mute = !line.contains(char::is_alphanumeric);
+            prop_assert!(is_mute || now.contains_key(line), "{:?} in {:?}", line, text);
         }
     }
 
