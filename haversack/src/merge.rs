@@ -227,7 +227,7 @@ fn typed(rule: Rule, base: Option<&[u8]>, first: Side<'_>, second: Side<'_>) -> 
         merged.or_else(|| Some(by_lines(base.unwrap_or_default(), parts[0], parts[1])))
     };
     let Outcome { text, both_kept } = three(base, parts, &by_rule)?;
-    Some(Merged { bytes: style.write(&text), copy: None, both_kept })
+    Some(Merged { bytes: style.write(text), copy: None, both_kept })
 }
 
 fn by_rule(rule: Rule, base: Option<&str>, parts: [Part<'_>; 2]) -> Option<Outcome> {
@@ -287,7 +287,7 @@ fn data(rule: Rule, base: Option<&[u8]>, first: Side<'_>, second: Side<'_>) -> O
         }
     };
     let copy = lost.map(|side| Bytes::copy_from_slice([first, second][side].bytes));
-    Some(Merged { bytes: style.write(&text), both_kept: copy.is_some(), copy })
+    Some(Merged { bytes: style.write(text), both_kept: copy.is_some(), copy })
 }
 
 /// Merges trees: the base, if there is one, and both sides.

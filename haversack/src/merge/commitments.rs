@@ -11,6 +11,7 @@ use super::note::{self, About, Mark};
 use super::outline::{self, Newest, Shape};
 use super::pieces::Cut;
 use super::sections::heading;
+use super::texts::last_pair;
 use super::{Outcome, Part, by_lines, items};
 
 /// Merges two lists of commitments; `None` if one of them cannot be cut.
@@ -60,7 +61,7 @@ impl<'a> Parts<'a> {
         let bullet = &line[..line.len() - rest.len()];
         let (checkbox, rest) = items::without_checkbox(rest);
         let (date, rest) = items::without_date(rest);
-        let (rest, id) = match rest.rfind(" ^") {
+        let (rest, id) = match last_pair(rest, *b" ^") {
             Some(at) if !rest[at + 2..].contains(' ') => rest.split_at(at),
             _ => rest.split_at(rest.len()),
         };
@@ -155,7 +156,9 @@ fn without_note(below: &str, words: &str) -> String {
 /// Returns the id of a commitment.
 fn id(item: &str) -> Option<Cow<'_, str>> {
     let line = item.lines().next()?;
-    if let Some((_, id)) = line.trim_end().rsplit_once(" ^") {
+    let line = line.trim_end();
+    if let Some(at) = last_pair(line, *b" ^") {
+        let id = &line[at + 2..];
         return is_id(id).then_some(Cow::Borrowed(id));
     }
     let rest = items::without_checkbox(items::without_bullet(line)).1;
@@ -166,13 +169,12 @@ fn id(item: &str) -> Option<Cow<'_, str>> {
 
 /// Tells whether a word is letters, a dash, and letters or digits with a digit among them.
 fn is_id(word: &str) -> bool {
-    word.split_once('-').is_some_and(|(letters, number)| {
-        (1..=12).contains(&letters.len())
-            && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
-            && (1..=36).contains(&number.len())
-            && number.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            && number.bytes().any(|byte| byte.is_ascii_digit())
-    })
+    let letters = word.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let Some([b'-', number @ ..]) = word.as_bytes().get(letters..) else { return false };
+    (1..=12).contains(&letters)
+        && (1..=36).contains(&number.len())
+        && number.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+        && number.iter().any(u8::is_ascii_digit)
 }
 
 #[cfg(test)]

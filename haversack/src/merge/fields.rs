@@ -74,7 +74,7 @@ pub(super) fn merge(
             input.iter().filter(stays).map(|element| element.id).collect()
         };
         let compare = |one: u32, other: u32| kept[one].value.cmp(&kept[other].value);
-        order(&ids(&base), [&ids(&first), &ids(&second)], &compare)
+        order(&ids(&base), [&ids(&first), &ids(&second)], &compare).into_owned()
     };
     let mut text = String::new();
     let below: String =

@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 
 use super::outline::{self, Newest, Shape, join_items};
-use super::pieces::{Class, Cut, Pieces};
+use super::pieces::{Class, Cut, Piece, Pieces};
 use super::sections::heading;
+use super::texts::last_pair;
 use super::{Outcome, Part, moment};
 
 /// Merges two indexes; `None` if one of them cannot be cut.
@@ -88,7 +89,7 @@ pub(super) fn words(item: &str) -> Option<Cow<'_, str>> {
         let shorter = text.trim_end_matches(['✓', '✔', '✅', '.', ';', ',', '—', '-', '–', ':', ' ']);
         let shorter = match shorter.strip_suffix(')').and_then(|inner| inner.rfind('(')) {
             Some(open) => &shorter[..open],
-            None => match shorter.rfind(" ^") {
+            None => match last_pair(shorter, *b" ^") {
                 Some(at) if !shorter[at + 2..].contains(' ') => &shorter[..at],
                 _ => shorter,
             },
@@ -97,6 +98,9 @@ pub(super) fn words(item: &str) -> Option<Cow<'_, str>> {
             break;
         }
         text = shorter;
+    }
+    if is_plain(text) {
+        return (!text.is_empty()).then(|| Cow::Owned(text.to_ascii_lowercase()));
     }
     let mut words = String::with_capacity(text.len());
     for c in text.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '~')) {
@@ -112,6 +116,16 @@ pub(super) fn words(item: &str) -> Option<Cow<'_, str>> {
     }
     words.truncate(words.trim_end().len());
     (!words.is_empty()).then_some(Cow::Owned(words))
+}
+
+/// Tells whether a text is words of ASCII with one space between them, and no marks.
+fn is_plain(text: &str) -> bool {
+    let mut above = b' ';
+    let mut goes_on = |byte: u8| match std::mem::replace(&mut above, byte) {
+        b' ' if byte == b' ' => false,
+        _ => byte.is_ascii() && !matches!(byte, b'\t'..=b'\r' | b'*' | b'_' | b'`' | b'~'),
+    };
+    text.bytes().all(&mut goes_on) && !text.ends_with(' ')
 }
 
 /// Returns an item behind its bullet or number.
@@ -150,7 +164,11 @@ fn uncounted(line: &str) -> Cow<'_, str> {
 
 /// Writes into each heading with a number how many items are below it.
 fn recounted(text: &str) -> String {
-    let Some(Pieces { pieces, .. }) = Pieces::of(text, Cut::Blocks) else { return text.to_owned() };
+    let mut cut = Pieces::of(text, Cut::Blocks);
+    let pieces: Vec<Piece<'_>> = cut.by_ref().collect();
+    if cut.ended().is_none() {
+        return text.to_owned();
+    }
     let mut new = text.to_owned();
     for (at, piece) in pieces.iter().enumerate().rev().filter(|(_, piece)| piece.class == Class::Heading) {
         let Some((name, _)) = counted(piece.text) else { continue };

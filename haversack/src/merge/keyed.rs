@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Index;
 
-use super::numbers::{NumberMap, NumberSet};
+use super::numbers::{NumberMap, NumberSet, Table};
 use super::texts::Numbering;
 
 /// An element with what it is known by.
@@ -31,6 +31,9 @@ pub(super) struct Found<V> {
     pub(super) value: V,
 }
 
+/// The number of a text that says nothing.
+pub(super) const NOTHING_SAID: u32 = u32::MAX;
+
 /// Numbers what the elements of base and sides are known by.
 pub(super) fn found<V>(inputs: [Vec<Named<'_, V>>; 3]) -> [Vec<Found<V>>; 3] {
     let (mut identities, mut texts) = (Numbering::default(), Numbering::default());
@@ -39,7 +42,9 @@ pub(super) fn found<V>(inputs: [Vec<Named<'_, V>>; 3]) -> [Vec<Found<V>>; 3] {
         texts.begin_with(input.len());
         let found = |Named { identity, text, place, value }| {
             let identity = identity.map(|identity| identities.number(identity));
-            Found { identity, text: texts.number(text), place, value }
+            // Two empty texts are not compared: where there is nothing to read, that takes longer than reading.
+            let text = if text.is_empty() { NOTHING_SAID } else { texts.number(text) };
+            Found { identity, text, place, value }
         };
         input.into_iter().map(found).collect()
     })
@@ -160,9 +165,9 @@ fn given(next: &mut u32) -> u32 {
 /// Tells which identities an input has twice.
 fn is_twice<V>(inputs: &[Vec<Found<V>>; 3]) -> Vec<bool> {
     // The last input that has an identity.
-    let mut seen_in: Vec<Option<usize>> = Vec::new();
+    let mut seen_in: Vec<Option<u8>> = Vec::new();
     let mut is_twice: Vec<bool> = Vec::new();
-    for (number, input) in inputs.iter().enumerate() {
+    for (number, input) in (0..).zip(inputs) {
         for identity in input.iter().filter_map(|found| found.identity) {
             let at = identity as usize;
             if at >= seen_in.len() {
@@ -284,69 +289,86 @@ fn merged<V: Clone + Ord>(
 }
 
 /// Returns the elements of one place in order: those of base and sides that stay there, each once.
-pub(super) fn order(base: &[u32], sides: [&[u32]; 2], compare: &dyn Fn(u32, u32) -> Ordering) -> Vec<u32> {
+pub(super) fn order<'s>(
+    base: &[u32],
+    sides: [&'s [u32]; 2],
+    compare: &dyn Fn(u32, u32) -> Ordering,
+) -> Cow<'s, [u32]> {
     if sides[0] == sides[1] {
-        return sides[0].to_vec();
+        return Cow::Borrowed(sides[0]);
     }
-    let mut present = NumberSet::default();
-    present.reserve(sides[0].len().max(sides[1].len()));
-    present.extend(sides.into_iter().flatten().copied());
-    let base: Vec<u32> = base.iter().copied().filter(|id| present.contains(id)).collect();
-    let positions: NumberMap<u32, usize> = base.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+    let mut present = Table::of(sides.into_iter().flatten().copied());
+    for id in sides.into_iter().flatten() {
+        present.set(*id, 0);
+    }
+    let base: Vec<u32> = base.iter().copied().filter(|id| present.get(*id).is_some()).collect();
+    let mut positions = present;
+    positions.clear();
+    for (at, id) in (0..).zip(&base) {
+        positions.set(*id, at);
+    }
     let spine = spine(&base, sides, &positions, compare);
-    let spine_positions: NumberMap<u32, usize> =
-        spine.iter().enumerate().map(|(at, id)| (*id, at + 1)).collect();
+    let mut spine_positions = positions;
+    for (at, id) in (1..).zip(&spine) {
+        spine_positions.set(*id, at);
+    }
 
     // For each new element the place in the spine behind which it stands, on the side where that is the earliest.
-    let mut anchors: NumberMap<u32, usize> = Default::default();
-    for side in sides {
+    let mut anchors: NumberMap<u32, u32> = Default::default();
+    let new = sides.map(|side| {
         let mut anchor = 0;
+        let mut new: Vec<(u32, u32)> = Vec::new();
         for id in side {
-            match spine_positions.get(id) {
-                Some(position) => anchor = *position,
+            match spine_positions.get(*id) {
+                Some(position) => anchor = position,
                 None => {
                     let earliest = anchors.entry(*id).or_insert(anchor);
                     *earliest = anchor.min(*earliest);
+                    new.push((anchor, *id));
                 }
             }
         }
-    }
-    let mut groups: Vec<[Vec<u32>; 2]> = (0..=spine.len()).map(|_| [Vec::new(), Vec::new()]).collect();
-    for (number, side) in sides.into_iter().enumerate() {
-        let mut anchor = 0;
-        for id in side {
-            match spine_positions.get(id) {
-                Some(position) => anchor = *position,
-                None if anchors[id] == anchor => groups[anchor][number].push(*id),
-                None => {}
-            }
-        }
-    }
-    let mut all = Vec::with_capacity(present.len());
-    for (at, [first, second]) in groups.iter().enumerate() {
-        if let Some(behind) = at.checked_sub(1) {
-            all.push(spine[behind]);
-        }
+        new
+    });
+    let [first, second] = new.map(|mut new| {
+        new.retain(|(anchor, id)| anchors[id] == *anchor);
+        new.sort_by_key(|(anchor, _)| *anchor);
+        new
+    });
+    let mut all = Vec::with_capacity(spine.len() + first.len() + second.len());
+    let mut rests = [first.as_slice(), second.as_slice()];
+    for anchor in 0.. {
+        let [first, second] = rests.each_mut().map(|rest| behind(rest, anchor));
         if !first.is_empty() || !second.is_empty() {
-            all.extend(together(first, second, compare));
+            all.extend(together(&first, &second, compare));
         }
+        let Some(next) = spine.get(anchor as usize) else { break };
+        all.push(*next);
     }
-    all
+    Cow::Owned(all)
+}
+
+/// Takes off what stands behind one place in the spine.
+fn behind(rest: &mut &[(u32, u32)], anchor: u32) -> Vec<u32> {
+    let count = rest.iter().take_while(|(at, _)| *at == anchor).count();
+    rest.split_off(..count).into_iter().flatten().map(|(_, id)| *id).collect()
 }
 
 /// Returns the elements of the base in the order that they have now.
 fn spine(
     base: &[u32],
     sides: [&[u32]; 2],
-    positions: &NumberMap<u32, usize>,
+    positions: &Table,
     compare: &dyn Fn(u32, u32) -> Ordering,
 ) -> Vec<u32> {
+    let is_as_before = |side: &[u32]| side.iter().filter_map(|id| positions.get(*id)).is_sorted();
+    if sides.iter().all(|side| is_as_before(side)) {
+        return base.to_vec();
+    }
     let old = sides
-        .map(|side| -> Vec<u32> { side.iter().copied().filter(|id| positions.contains_key(id)).collect() });
-    let is_as_before = |side: &[u32]| side.is_sorted_by_key(|id| positions[id]);
+        .map(|side| -> Vec<u32> { side.iter().copied().filter(|id| positions.get(*id).is_some()).collect() });
     let order = match [is_as_before(&old[0]), is_as_before(&old[1])] {
-        [true, true] => return base.to_vec(),
-        [false, true] => &old[0],
+        [_, true] => &old[0],
         [true, false] => &old[1],
         [false, false] => {
             let sets = old.each_ref().map(|side| side.iter().copied().collect::<NumberSet<u32>>());
@@ -472,5 +494,5 @@ pub(super) fn three_way_set<'a>(base: &[&'a str], sides: [&[&'a str]; 2]) -> Vec
     let [base, first, second] = numbered;
     let compare = |one: u32, other: u32| names[one as usize].cmp(names[other as usize]);
     let merged = order(&base, [&first, &second], &compare);
-    merged.into_iter().map(|number| names[number as usize]).collect()
+    merged.iter().map(|number| names[*number as usize]).collect()
 }

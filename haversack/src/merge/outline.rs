@@ -12,10 +12,10 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use super::keyed::{Element, Found, Judge, Survivors, identified, order, survivors};
+use super::keyed::{Element, Found, Judge, NOTHING_SAID, Survivors, identified, order, survivors};
 use super::note::{self, About, Mark};
 use super::numbers::NumberMap;
-use super::pieces::{Class, Cut, Pieces, heading_level, least_gap, usual_gap};
+use super::pieces::{Class, Cut, Ended, Pieces, heading_level, least_gap, usual_gap};
 use super::texts::Numbering;
 use super::{Outcome, Part, moment};
 
@@ -50,7 +50,7 @@ pub(super) fn merge(base: Option<&str>, sides: [&str; 2], shape: &Shape<'_>) -> 
         Input::read(sides[1], shape, &mut places)?,
     ];
     let is_ended = first.is_ended || second.is_ended;
-    let [base_input, first, second] = Sorted::of([base_input, first, second]);
+    let [base_input, first, second] = Sorted::of([base_input, first, second], places.places.len());
     let inputs = [&base_input, &first, &second];
 
     let mut judge = Joining { shape, places: &places, inputs, both_kept: false };
@@ -59,7 +59,7 @@ pub(super) fn merge(base: Option<&str>, sides: [&str; 2], shape: &Shape<'_>) -> 
     let writer = Writer {
         inputs,
         live: live(&kept, &places),
-        residents: inputs.map(|input| Residents::of(input, &kept, places.places.len())),
+        residents: inputs.map(|input| residents(input, &kept, places.places.len())),
         kept,
         places: &places,
         newest: newest(inputs, &places, shape),
@@ -121,9 +121,6 @@ fn holds(long: &str, short: &str) -> bool {
 
 const ROOT: u32 = 0;
 
-/// What the text itself says as a heading.
-const NO_KEY: u32 = u32::MAX;
-
 /// The headings of base and sides, numbered, and what is below them; the first heading is the text itself.
 struct Places<'a> {
     places: Vec<Place<'a>>,
@@ -131,9 +128,10 @@ struct Places<'a> {
     texts: Numbering<&'a str>,
     known_by: Vec<Option<Option<u32>>>,
     identities: Numbering<Cow<'a, str>>,
-    /// A heading by what is above it, what it says, and how many such headings are before it.
-    numbers: Numbering<(u32, u32, u32)>,
     keys: Numbering<Cow<'a, str>>,
+    /// For each key the heading that was the first to say it, and what is above that; then the others, by what is above them.
+    firsts: Vec<(u32, u32)>,
+    others: NumberMap<(u32, u32), u32>,
 }
 
 struct Place<'a> {
@@ -141,29 +139,33 @@ struct Place<'a> {
     /// The date in its heading.
     date: Option<[u8; 10]>,
     key: Cow<'a, str>,
+    /// The next heading that says the same below the same.
+    twin: Option<u32>,
 }
 
 impl<'a> Places<'a> {
     fn new() -> Places<'a> {
-        let mut numbers = Numbering::default();
-        assert_eq!(numbers.number((ROOT, NO_KEY, 0)), ROOT, "the first number");
-        let root = Place { parent: ROOT, date: None, key: Cow::Borrowed("") };
+        let root = Place { parent: ROOT, date: None, key: Cow::Borrowed(""), twin: None };
         Places {
             places: vec![root],
             texts: Numbering::default(),
             known_by: Vec::new(),
             identities: Numbering::default(),
-            numbers,
             keys: Numbering::default(),
+            firsts: Vec::new(),
+            others: NumberMap::default(),
         }
     }
 
-    /// Goes to the beginning of the next text.
-    fn begin(&mut self) {
-        self.texts.begin();
-        self.identities.begin();
-        self.numbers.begin();
-        self.keys.begin();
+    /// Goes to the beginning of the next text, which has at most so many pieces.
+    fn begin(&mut self, lines: usize, cut: Cut) {
+        let (blocks, headings) = match cut {
+            Cut::Blocks => (lines, 0),
+            Cut::Bodies => (0, lines / 2),
+        };
+        self.texts.begin_with(blocks);
+        self.identities.begin_with(blocks);
+        self.keys.begin_with(headings);
     }
 
     /// Returns the number of what an item with the text of a number is known by.
@@ -176,18 +178,44 @@ impl<'a> Places<'a> {
             .get_or_insert_with(|| (shape.identity)(text).map(|identity| self.identities.number(identity)))
     }
 
-    /// Returns the number of what a heading says.
-    fn key(&mut self, key: Cow<'a, str>) -> u32 {
-        self.keys.number(key)
-    }
-
-    fn number(&mut self, parent: u32, key: (u32, Cow<'a, str>), nth: u32) -> u32 {
-        let place = self.numbers.number((parent, key.0, nth));
-        if place as usize == self.places.len() {
-            let date = moment::date_in(&key.1).and_then(|date| date.as_bytes().try_into().ok());
-            self.places.push(Place { parent, date, key: key.1 });
+    /// Returns the number of the first heading that says something below another.
+    fn first(&mut self, parent: u32, key: Cow<'a, str>) -> u32 {
+        let number = self.keys.number(key.clone());
+        match self.firsts.get(number as usize) {
+            Some((above, place)) if *above == parent => return *place,
+            Some(_) => {
+                if let Some(place) = self.others.get(&(parent, number)) {
+                    return *place;
+                }
+            }
+            None => {}
+        }
+        let date = moment::date_in(&key).and_then(|date| date.as_bytes().try_into().ok());
+        let place = self.add(Place { parent, date, key, twin: None });
+        match number as usize == self.firsts.len() {
+            true => self.firsts.push((parent, place)),
+            false => drop(self.others.insert((parent, number), place)),
         }
         place
+    }
+
+    /// Returns the number of the next heading that says the same below the same.
+    fn twin(&mut self, place: u32) -> u32 {
+        let Place { parent, date, ref key, twin } = self.places[place as usize];
+        if let Some(twin) = twin {
+            return twin;
+        }
+        let key = key.clone();
+        let twin = self.add(Place { parent, date, key, twin: None });
+        self.places[place as usize].twin = Some(twin);
+        twin
+    }
+
+    fn add(&mut self, place: Place<'a>) -> u32 {
+        let number =
+            u32::try_from(self.places.len()).expect("a file has fewer than four thousand million headings");
+        self.places.push(place);
+        number
     }
 
     fn get(&self, place: u32) -> &Place<'a> {
@@ -213,26 +241,54 @@ enum Known {
 #[derive(Default)]
 struct Headings<'a> {
     texts: Vec<Option<&'a str>>,
-    children: Vec<Vec<u32>>,
+    /// In order, each with what it is below.
+    places: Vec<(u32, u32)>,
 }
 
 impl<'a> Headings<'a> {
     fn add(&mut self, parent: u32, place: u32, text: &'a str) {
-        let most = parent.max(place) as usize + 1;
-        if self.texts.len() < most {
-            self.texts.resize(most, None);
-            self.children.resize(most, Vec::new());
+        if self.texts.len() <= place as usize {
+            self.texts.resize(place as usize + 1, None);
         }
         self.texts[place as usize] = Some(text);
-        self.children[parent as usize].push(place);
+        self.places.push((parent, place));
     }
 
     fn get(&self, place: u32) -> Option<&'a str> {
         self.texts.get(place as usize).copied().flatten()
     }
+}
 
-    fn children(&self, place: u32) -> &[u32] {
-        self.children.get(place as usize).map_or(&[], Vec::as_slice)
+/// What is right below each heading, in order.
+struct Below {
+    numbers: Vec<u32>,
+    /// Where those of each heading begin; one more for the end.
+    starts: Vec<u32>,
+}
+
+impl Below {
+    /// Sorts numbers by the heading that comes before each of them.
+    fn of(pairs: impl Iterator<Item = (u32, u32)> + Clone, places: usize) -> Below {
+        let mut starts = vec![0; places + 1];
+        for (place, _) in pairs.clone() {
+            starts[place as usize + 1] += 1;
+        }
+        for place in 0..places {
+            starts[place + 1] += starts[place];
+        }
+        let mut numbers = vec![0; starts[places] as usize];
+        let mut next = starts.clone();
+        for (place, number) in pairs {
+            let at = &mut next[place as usize];
+            numbers[*at as usize] = number;
+            *at += 1;
+        }
+        Below { numbers, starts }
+    }
+
+    fn get(&self, place: u32) -> &[u32] {
+        let at = place as usize;
+        &self.numbers[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 }
 
@@ -241,27 +297,28 @@ struct Input<'a> {
     found: Vec<Found<Block<'a>>>,
     headings: Headings<'a>,
     /// The pieces in order with the blank lines above them; a heading by its number, a block by its turn.
-    sequence: Vec<(Class, Option<u32>, usize)>,
-    gap: usize,
+    sequence: Vec<(Class, Option<u32>, u32)>,
+    gap: u32,
     is_ended: bool,
 }
 
 impl<'a> Input<'a> {
     fn read(text: &'a str, shape: &Shape<'_>, places: &mut Places<'a>) -> Option<Input<'a>> {
-        let Pieces { pieces, gap, is_ended } = Pieces::of(text, shape.cut)?;
+        let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1;
         let mut input = Input {
-            found: Vec::with_capacity(pieces.len()),
+            found: Vec::with_capacity(lines),
             headings: Headings::default(),
-            sequence: Vec::with_capacity(pieces.len()),
-            gap,
-            is_ended,
+            sequence: Vec::with_capacity(lines),
+            gap: 0,
+            is_ended: false,
         };
         let mut above: Vec<(usize, u32)> = Vec::new();
-        // How many of the same heading came before, by the number of the first.
-        let mut seen: Vec<u32> = Vec::new();
-        places.begin();
+        // The last of the same headings that came before, by the number of the first.
+        let mut last: Vec<Option<u32>> = Vec::new();
+        places.begin(lines, shape.cut);
         let mut has_body = false;
-        for piece in pieces {
+        let mut pieces = Pieces::of(text, shape.cut);
+        for piece in &mut pieces {
             let place = above.last().map_or(ROOT, |(_, place)| *place);
             if piece.class == Class::Heading {
                 if shape.cut == Cut::Bodies && !has_body {
@@ -272,15 +329,12 @@ impl<'a> Input<'a> {
                     above.pop();
                 }
                 let parent = above.last().map_or(ROOT, |(_, place)| *place);
-                let key = (shape.section)(piece.text);
-                let key = (places.key(key.clone()), key);
-                let first = places.number(parent, key.clone(), 0);
-                if seen.len() <= first as usize {
-                    seen.resize(first as usize + 1, 0);
+                let first = places.first(parent, (shape.section)(piece.text));
+                if last.len() <= first as usize {
+                    last.resize(first as usize + 1, None);
                 }
-                let nth = seen[first as usize];
-                seen[first as usize] += 1;
-                let place = if nth == 0 { first } else { places.number(parent, key, nth) };
+                let last = &mut last[first as usize];
+                let place = *last.insert(last.map_or(first, |last| places.twin(last)));
                 above.push((level, place));
                 input.headings.add(parent, place, piece.text);
                 input.sequence.push((Class::Heading, Some(place), piece.gap));
@@ -294,12 +348,13 @@ impl<'a> Input<'a> {
         if shape.cut == Cut::Bodies && !has_body {
             input.add(Class::Body, "", above.last().map_or(ROOT, |(_, place)| *place), shape, places);
         }
-        Some(input)
+        let Ended { gap, is_ended } = pieces.ended()?;
+        Some(Input { gap, is_ended, ..input })
     }
 
     fn add(&mut self, class: Class, text: &'a str, place: u32, shape: &Shape<'_>, places: &mut Places<'a>) {
         // There is one body below each heading, whatever it says.
-        let number = places.texts.number(if class == Class::Body { "" } else { text });
+        let number = if class == Class::Body { NOTHING_SAID } else { places.texts.number(text) };
         let identity = if class == Class::Item { places.identity(text, number, shape) } else { None };
         let value = Block { text: Cow::Borrowed(text), class };
         self.found.push(Found { identity, text: number, place, value });
@@ -310,25 +365,26 @@ impl<'a> Input<'a> {
 struct Sorted<'a> {
     elements: Vec<Element<Block<'a>>>,
     headings: Headings<'a>,
+    children: Below,
     gaps: Gaps,
 }
 
 /// The blank lines of one text: for each piece what is above it, and how many are between.
 struct Gaps {
-    of_blocks: Vec<(Known, usize)>,
-    of_headings: Vec<(Known, usize)>,
-    of_end: (Known, usize),
+    of_blocks: Vec<(Known, u32)>,
+    of_headings: Vec<(Known, u32)>,
+    of_end: (Known, u32),
     /// How often so many are between two sorts of pieces.
-    usual: [[NumberMap<usize, usize>; CLASSES]; CLASSES],
+    usual: [[NumberMap<u32, usize>; CLASSES]; CLASSES],
 }
 
 /// How many sorts of pieces there are.
 const CLASSES: usize = Class::End as usize + 1;
 
 impl Gaps {
-    fn add(&mut self, above: (Class, Known), below: (Class, Known), gap: usize) {
+    fn add(&mut self, above: (Class, Known), below: (Class, Known), gap: u32) {
         // The end is above nothing.
-        let put = |list: &mut Vec<(Known, usize)>, number: u32| {
+        let put = |list: &mut Vec<(Known, u32)>, number: u32| {
             if list.len() <= number as usize {
                 list.resize(number as usize + 1, (Known::End, 0));
             }
@@ -343,7 +399,7 @@ impl Gaps {
     }
 
     /// Returns how many are between two pieces; `None` if they are no neighbours.
-    fn between(&self, above: Known, below: Known) -> Option<usize> {
+    fn between(&self, above: Known, below: Known) -> Option<u32> {
         let found = match below {
             Known::Block(id) => self.of_blocks.get(id as usize),
             Known::Heading(place) => self.of_headings.get(place as usize),
@@ -354,7 +410,7 @@ impl Gaps {
 }
 
 impl<'a> Sorted<'a> {
-    fn of(inputs: [Input<'a>; 3]) -> [Sorted<'a>; 3] {
+    fn of(inputs: [Input<'a>; 3], places: usize) -> [Sorted<'a>; 3] {
         let mut rests = Vec::new();
         let found = inputs.map(|Input { found, headings, sequence, gap, .. }| {
             rests.push((headings, sequence, gap));
@@ -381,7 +437,8 @@ impl<'a> Sorted<'a> {
                 gaps.add(above, (class, known), gap);
                 above = (class, known);
             }
-            Sorted { elements, headings, gaps }
+            let children = Below::of(headings.places.iter().copied(), places);
+            Sorted { elements, headings, children, gaps }
         })
     }
 }
@@ -435,44 +492,18 @@ fn live(kept: &Survivors<Block<'_>>, places: &Places<'_>) -> Vec<bool> {
     live
 }
 
-/// What stays below each heading of one text, in order.
-struct Residents {
-    ids: Vec<u32>,
-    /// Where those of each heading begin; one more for the end.
-    starts: Vec<usize>,
-}
-
-impl Residents {
-    fn of(input: &Sorted<'_>, kept: &Survivors<Block<'_>>, places: usize) -> Residents {
-        let stays = |element: &&Element<Block<'_>>| {
-            kept.get(element.id).is_some_and(|kept| kept.place == element.place)
-        };
-        let mut starts = vec![0; places + 1];
-        for element in input.elements.iter().filter(stays) {
-            starts[element.place as usize + 1] += 1;
-        }
-        for place in 0..places {
-            starts[place + 1] += starts[place];
-        }
-        let mut ids = vec![0; starts[places]];
-        let mut next = starts.clone();
-        for element in input.elements.iter().filter(stays) {
-            let at = &mut next[element.place as usize];
-            ids[*at] = element.id;
-            *at += 1;
-        }
-        Residents { ids, starts }
-    }
-
-    fn below(&self, place: u32) -> &[u32] {
-        &self.ids[self.starts[place as usize]..self.starts[place as usize + 1]]
-    }
+/// Returns what stays below each heading of one text, where it is there.
+fn residents(input: &Sorted<'_>, kept: &Survivors<Block<'_>>, places: usize) -> Below {
+    let stays =
+        |element: &&Element<Block<'_>>| kept.get(element.id).is_some_and(|kept| kept.place == element.place);
+    Below::of(input.elements.iter().filter(stays).map(|element| (element.place, element.id)), places)
 }
 
 /// Returns where the newest day stands, by the days that follow each other in the file.
 fn newest(inputs: [&Sorted<'_>; 3], places: &Places<'_>, shape: &Shape<'_>) -> Newest {
     let (mut falling, mut rising) = (0, 0);
-    for children in inputs.iter().flat_map(|input| &input.headings.children) {
+    let all = (0..).zip(&places.places).map(|(place, _)| place);
+    for children in inputs.iter().flat_map(|input| all.clone().map(|place| input.children.get(place))) {
         let mut dates = children.iter().filter_map(|place| places.get(*place).date);
         let mut above = dates.next();
         for date in dates {
@@ -499,21 +530,21 @@ struct Writer<'w, 'a> {
     places: &'w Places<'a>,
     kept: Survivors<Block<'a>>,
     live: Vec<bool>,
-    residents: [Residents; 3],
+    residents: [Below; 3],
     newest: Newest,
 }
 
 impl<'w> Writer<'w, '_> {
     fn write_below(&'w self, place: u32, pieces: &mut Vec<Written<'w>>) {
-        let [base, first, second] = self.residents.each_ref().map(|residents| residents.below(place));
+        let [base, first, second] = self.residents.each_ref().map(|residents| residents.get(place));
         let compare = |one: u32, other: u32| self.kept[one].value.cmp(&self.kept[other].value);
-        for id in order(base, [first, second], &compare) {
-            let block = &self.kept[id].value;
+        for id in order(base, [first, second], &compare).iter() {
+            let block = &self.kept[*id].value;
             if !block.text.is_empty() {
-                pieces.push((Known::Block(id), block.class, &block.text));
+                pieces.push((Known::Block(*id), block.class, &block.text));
             }
         }
-        let [base, first, second] = self.inputs.map(|input| input.headings.children(place));
+        let [base, first, second] = self.inputs.map(|input| input.children.get(place));
         if first.is_empty() && second.is_empty() {
             return;
         }
@@ -525,7 +556,7 @@ impl<'w> Writer<'w, '_> {
         let [base, first, second] =
             [base, first, second].map(|side| side.iter().copied().filter(stays).collect::<Vec<u32>>());
         let compare = |one: u32, other: u32| self.compare_headings(one, other);
-        let mut children = order(&base, [&first, &second], &compare);
+        let mut children = order(&base, [&first, &second], &compare).into_owned();
         // A heading takes in what is deeper behind it.
         children.sort_by_cached_key(|child| std::cmp::Reverse(heading_level(self.heading(*child))));
         for child in children {
@@ -562,7 +593,7 @@ fn joined(pieces: &[Written<'_>], inputs: [&Sorted<'_>; 3], is_ended: bool) -> S
     for (known, class, piece) in pieces.iter().copied().chain([(Known::End, Class::End, "")]) {
         let gap = gap(inputs, above, (known, class)).max(least_gap(above.1, class, piece));
         if class != Class::End || !pieces.is_empty() {
-            text.extend(std::iter::repeat_n('\n', gap));
+            text.extend(std::iter::repeat_n('\n', gap as usize));
         }
         if class != Class::End {
             text.push_str(piece);
@@ -577,7 +608,7 @@ fn joined(pieces: &[Written<'_>], inputs: [&Sorted<'_>; 3], is_ended: bool) -> S
 }
 
 /// Returns how many blank lines part two pieces.
-fn gap(inputs: [&Sorted<'_>; 3], above: (Known, Class), below: (Known, Class)) -> usize {
+fn gap(inputs: [&Sorted<'_>; 3], above: (Known, Class), below: (Known, Class)) -> u32 {
     let [base, first, second] = inputs.map(|input| input.gaps.between(above.0, below.0));
     match (first, second) {
         (Some(first), Some(second)) if base == Some(first) => second,
@@ -585,7 +616,7 @@ fn gap(inputs: [&Sorted<'_>; 3], above: (Known, Class), below: (Known, Class)) -
         (Some(first), Some(second)) => first.max(second),
         (Some(gap), None) | (None, Some(gap)) => gap,
         (None, None) => {
-            let mut counts: NumberMap<usize, usize> = Default::default();
+            let mut counts: NumberMap<u32, usize> = Default::default();
             let of_input =
                 inputs.iter().flat_map(|input| &input.gaps.usual[above.1 as usize][below.1 as usize]);
             for (gap, count) in of_input {

@@ -34,69 +34,89 @@ pub(super) struct Piece<'a> {
     /// Where they begin.
     pub(super) start: usize,
     /// How many blank lines are above it.
-    pub(super) gap: usize,
+    pub(super) gap: u32,
 }
 
-/// A text in pieces.
+/// Cuts a text, piece by piece.
 pub(super) struct Pieces<'a> {
-    pub(super) pieces: Vec<Piece<'a>>,
+    text: &'a str,
+    cut: Cut,
+    /// Where the next line begins.
+    at: usize,
+    /// The piece that is being read: where it begins and ends, and the blank lines above it.
+    open: Option<(Class, usize, usize, u32)>,
+    fence: Option<&'a str>,
+    /// How many blank lines came since the last line.
+    gap: u32,
+}
+
+/// How a text ends.
+pub(super) struct Ended {
     /// How many blank lines are at the end.
-    pub(super) gap: usize,
+    pub(super) gap: u32,
     /// Whether the last line has an ending.
     pub(super) is_ended: bool,
 }
 
 impl<'a> Pieces<'a> {
-    /// Cuts a text; `None` if it ends within a fence, of which nobody knows where it would end in another text.
-    pub(super) fn of(text: &'a str, cut: Cut) -> Option<Pieces<'a>> {
-        let mut pieces: Vec<Piece<'a>> = Vec::new();
-        // The piece that is being read: where it begins and ends.
-        let mut open: Option<(Class, usize, usize, usize)> = None;
-        let mut fence: Option<&str> = None;
-        let (mut at, mut gap) = (0, 0);
-        for line in text.split_inclusive('\n') {
-            let start = at;
-            at += line.len();
-            let content = line.trim_end_matches('\n');
-            let end = start + content.len();
-            if let (Some(mark), Some(open)) = (fence, &mut open) {
+    pub(super) fn of(text: &'a str, cut: Cut) -> Pieces<'a> {
+        Pieces { text, cut, at: 0, open: None, fence: None, gap: 0 }
+    }
+
+    /// Tells how the text ends, when it was read; `None` if that is within a fence, of which nobody knows where it would end in another text.
+    pub(super) fn ended(self) -> Option<Ended> {
+        let ended = Ended { gap: self.gap, is_ended: self.text.ends_with('\n') };
+        self.fence.is_none().then_some(ended)
+    }
+
+    /// Returns the piece that was being read.
+    fn close(&mut self) -> Option<Piece<'a>> {
+        let (class, start, end, gap) = self.open.take()?;
+        Some(Piece { class, text: &self.text[start..end], start, gap })
+    }
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        while self.at < self.text.len() {
+            let start = self.at;
+            let rest = &self.text.as_bytes()[start..];
+            let end = memchr::memchr(b'\n', rest).map_or(self.text.len(), |length| start + length);
+            let content = &self.text[start..end];
+            self.at = end + 1;
+            if let (Some(mark), Some(open)) = (self.fence, &mut self.open) {
                 open.2 = end;
                 if content.trim() == mark {
-                    fence = None;
+                    self.fence = None;
                 }
                 continue;
             }
             if content.trim().is_empty() {
-                gap += 1;
+                self.gap = self.gap.saturating_add(1);
                 continue;
             }
-            let class = class(content, cut, open.map(|open| open.0), gap);
-            match (&mut open, class) {
+            let gap = std::mem::take(&mut self.gap);
+            self.fence = fence_mark(content);
+            let class = class(content, self.cut, self.open.map(|open| open.0), gap);
+            match (&mut self.open, class) {
                 (Some(open), None) => open.2 = end,
                 (_, class) => {
-                    close(&mut pieces, &mut open, text);
-                    open = Some((class.unwrap_or(Class::Text), start, end, gap));
+                    let closed = self.close();
+                    self.open = Some((class.unwrap_or(Class::Text), start, end, gap));
+                    if closed.is_some() {
+                        return closed;
+                    }
                 }
             }
-            gap = 0;
-            fence = fence_mark(content);
         }
-        if fence.is_some() {
-            return None;
-        }
-        close(&mut pieces, &mut open, text);
-        Some(Pieces { pieces, gap, is_ended: text.ends_with('\n') })
-    }
-}
-
-fn close<'a>(pieces: &mut Vec<Piece<'a>>, open: &mut Option<(Class, usize, usize, usize)>, text: &'a str) {
-    if let Some((class, start, end, gap)) = open.take() {
-        pieces.push(Piece { class, text: &text[start..end], start, gap });
+        self.close()
     }
 }
 
 /// Returns what begins with a line; `None` if it belongs to what is open.
-fn class(content: &str, cut: Cut, open: Option<Class>, gap: usize) -> Option<Class> {
+fn class(content: &str, cut: Cut, open: Option<Class>, gap: u32) -> Option<Class> {
     if heading_level(content) > 0 {
         return Some(Class::Heading);
     }
@@ -111,7 +131,7 @@ fn class(content: &str, cut: Cut, open: Option<Class>, gap: usize) -> Option<Cla
 }
 
 /// Returns how many blank lines must part two pieces, for them to be two.
-pub(super) fn least_gap(above: Class, below: Class, text: &str) -> usize {
+pub(super) fn least_gap(above: Class, below: Class, text: &str) -> u32 {
     match (above, below) {
         (Class::Text, Class::Text) => 1,
         (Class::Item, Class::Text) if goes_on(text) => 1,
@@ -120,7 +140,7 @@ pub(super) fn least_gap(above: Class, below: Class, text: &str) -> usize {
 }
 
 /// Returns how many blank lines usually part two pieces, if the text does not tell.
-pub(super) fn usual_gap(above: Class, below: Class) -> usize {
+pub(super) fn usual_gap(above: Class, below: Class) -> u32 {
     match (above, below) {
         (Class::Start, _) | (_, Class::End) | (Class::Item, Class::Item) => 0,
         (Class::Heading, Class::Item | Class::Text | Class::Body) => 0,
@@ -155,6 +175,9 @@ fn goes_on(content: &str) -> bool {
 }
 
 fn fence_mark(content: &str) -> Option<&str> {
+    if !content.bytes().any(|byte| matches!(byte, b'`' | b'~')) {
+        return None;
+    }
     let content = content.trim_start();
     let after_bullet = content.strip_prefix("- ").unwrap_or(content).trim_start();
     let mark = after_bullet.as_bytes().first().filter(|byte| matches!(byte, b'`' | b'~'))?;

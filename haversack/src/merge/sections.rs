@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use super::outline::{self, Newest, Shape, join_accounts};
 use super::pieces::Cut;
+use super::texts::last_pair;
 use super::{Outcome, Part, by_paragraphs};
 
 /// Merges two texts by their headings; `None` if one of them cannot be cut.
@@ -42,7 +43,7 @@ fn merge_with(
 /// Returns what a heading is known by: what it says.
 pub(super) fn heading(line: &str) -> Cow<'_, str> {
     let line = line.trim_end();
-    if line.contains("  ") || line.contains('\t') {
+    if last_pair(line, *b"  ").is_some() || line.as_bytes().contains(&b'\t') {
         return Cow::Owned(line.split_whitespace().collect::<Vec<_>>().join(" "));
     }
     Cow::Borrowed(line)

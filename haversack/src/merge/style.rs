@@ -86,18 +86,17 @@ impl Style {
     }
 
     /// Writes a text in this style.
-    pub(super) fn write(self, text: &str) -> Bytes {
-        let mut text = Cow::Borrowed(text);
+    pub(super) fn write(self, mut text: String) -> Bytes {
         if self.form == Form::Decomposed {
-            text = Cow::Owned(text.nfd().collect());
+            text = text.nfd().collect();
         }
         if self.endings == Endings::ReturnNewline {
-            text = Cow::Owned(text.replace('\n', "\r\n"));
+            text = text.replace('\n', "\r\n");
         }
         if self.has_mark {
-            text = Cow::Owned(format!("\u{feff}{text}"));
+            text.insert(0, '\u{feff}');
         }
-        Bytes::from(text.into_owned())
+        Bytes::from(text)
     }
 }
 

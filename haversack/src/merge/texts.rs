@@ -5,10 +5,11 @@
 //! find texts that collide all the same makes a merge slow, and nothing else: no outcome depends on the order in a map.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::RandomState;
-use indexmap::IndexSet;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// A map by texts.
 pub(super) type TextMap<K, V> = HashMap<K, V, RandomState>;
@@ -16,12 +17,20 @@ pub(super) type TextMap<K, V> = HashMap<K, V, RandomState>;
 /// A set of texts.
 pub(super) type TextSet<K> = HashSet<K, RandomState>;
 
+/// Returns where two characters of ASCII stand next to each other for the last time. Lines are short, and a search for words costs more to begin.
+pub(super) fn last_pair(text: &str, pair: [u8; 2]) -> Option<usize> {
+    text.as_bytes().array_windows().rposition(|window| *window == pair)
+}
+
 /// Numbers for what texts say, given out one after the other: the same for the same, in one merge.
 ///
 /// Texts that are merged say most of it in the same order. So what came behind something before is compared with what comes behind it now,
 /// and most of it is not looked up.
 pub(super) struct Numbering<K> {
-    keys: IndexSet<K, RandomState>,
+    keys: Vec<K>,
+    /// The numbers of the keys, by hash. Hashes are not kept: in a merge of many short texts most of the time goes into fetching memory.
+    numbers: HashTable<u32>,
+    hasher: RandomState,
     /// What came at the beginning, and behind each key, the last time.
     behind: Vec<u32>,
     /// Behind what we are.
@@ -33,7 +42,13 @@ const NOBODY: u32 = u32::MAX;
 
 impl<K> Default for Numbering<K> {
     fn default() -> Numbering<K> {
-        Numbering { keys: IndexSet::default(), behind: vec![NOBODY], at: 0 }
+        Numbering {
+            keys: Vec::new(),
+            numbers: HashTable::new(),
+            hasher: RandomState::default(),
+            behind: vec![NOBODY],
+            at: 0,
+        }
     }
 }
 
@@ -43,31 +58,43 @@ impl<K: Eq + Hash> Numbering<K> {
         self.at = 0;
     }
 
-    /// Goes to the beginning of the next text, which has so many of them; the first one makes room for all.
+    /// Goes to the beginning of the next text, which has so many of them, and makes room for those.
     pub(super) fn begin_with(&mut self, keys: usize) {
         self.begin();
-        if self.keys.is_empty() {
-            self.keys.reserve(keys);
-            self.behind.reserve(keys);
-        }
+        let more = keys.saturating_sub(self.keys.len());
+        let (known, hasher) = (&self.keys, &self.hasher);
+        self.numbers.reserve(more, |number| hasher.hash_one(&known[*number as usize]));
+        self.keys.reserve(more);
+        self.behind.reserve(more);
     }
 
     /// Returns the number of what comes next.
     pub(super) fn number(&mut self, key: K) -> u32 {
         let guess = self.behind[self.at];
-        let number = match self.keys.get_index(guess as usize) {
+        let number = match self.keys.get(guess as usize) {
             Some(guessed) if *guessed == key => guess,
-            _ => {
-                let (number, is_new) = self.keys.insert_full(key);
-                if is_new {
-                    self.behind.push(NOBODY);
-                }
-                u32::try_from(number).expect("a file says fewer than four thousand million things")
-            }
+            _ => self.look_up(key),
         };
         self.behind[self.at] = number;
         self.at = number as usize + 1;
         number
+    }
+
+    fn look_up(&mut self, key: K) -> u32 {
+        let Numbering { keys, numbers, hasher, behind, .. } = self;
+        let is_key = |number: &u32| keys[*number as usize] == key;
+        let rehash = |number: &u32| hasher.hash_one(&keys[*number as usize]);
+        match numbers.entry(hasher.hash_one(&key), is_key, rehash) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let number =
+                    u32::try_from(keys.len()).expect("a file says fewer than four thousand million things");
+                free.insert(number);
+                keys.push(key);
+                behind.push(NOBODY);
+                number
+            }
+        }
     }
 
     /// Returns how many numbers were given out.
@@ -79,6 +106,13 @@ impl<K: Eq + Hash> Numbering<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_of_several_pairs_is_found() {
+        for text in ["", "^", " ^", "a ^b ^c", "^ ^ ", "é ^é", " ^^", "a  b"] {
+            assert_eq!(last_pair(text, *b" ^"), text.rfind(" ^"), "{text}");
+        }
+    }
 
     #[test]
     fn the_same_has_the_same_number() {

@@ -138,7 +138,7 @@ impl<'a> Merging<'a> {
         let compare = |one: u32, other: u32| keys[one as usize].cmp(keys[other as usize]);
         let in_order = order(&base, [&first, &second], &compare);
         let mut take = |number: u32| Some((keys[number as usize].clone(), merged[number as usize].take()?));
-        in_order.into_iter().filter_map(&mut take).collect()
+        in_order.iter().copied().filter_map(&mut take).collect()
     }
 
     fn merge_lists(&mut self, base: &[Tree<'a>], first: &List<'a>, second: &List<'a>) -> List<'a> {
@@ -158,9 +158,9 @@ impl<'a> Merging<'a> {
             elements.iter().map(|element| element.id).filter(|id| kept.get(*id).is_some()).collect()
         };
         let compare = |one: u32, other: u32| kept[one].value.cmp(&kept[other].value);
-        let in_order = order(&ids(&base), [&ids(&one), &ids(&other)], &compare);
-        let members =
-            in_order.into_iter().filter_map(|id| kept.take(id)).map(|element| element.value).collect();
+        let [base, one, other] = [ids(&base), ids(&one), ids(&other)];
+        let in_order = order(&base, [&one, &other], &compare);
+        let members = in_order.iter().filter_map(|id| kept.take(*id)).map(|element| element.value).collect();
         List { members, is_inline: first.is_inline && second.is_inline }
     }
 

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use super::texts::last_pair;
 use super::tree::{List, Tree, has_single_keys};
 
 /// How deeply maps and lists can be nested.
@@ -136,10 +137,9 @@ fn entry<'a>(lines: &mut &[Line<'a>], line: Line<'a>, depth: usize) -> Option<(C
 }
 
 fn key(content: &str) -> Option<&str> {
-    let end = content.match_indices(':').map(|(at, _)| at).find(|at| {
-        let after = &content[at + 1..];
-        after.is_empty() || after.starts_with(' ')
-    })?;
+    let bytes = content.as_bytes();
+    let ends = |at: &usize| bytes[*at] == b':' && matches!(bytes.get(at + 1), None | Some(b' '));
+    let end = (0..bytes.len()).find(ends)?;
     let key = &content[..end];
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ' | '/');
     let is_key = key.starts_with(|c: char| c.is_alphanumeric() || c == '_')
@@ -168,7 +168,7 @@ fn leaf(value: &str) -> Option<Tree<'_>> {
                 && !value.contains('\\')
         }
         '[' | ']' | '{' | '}' | '|' | '>' | '&' | '*' | '!' | '%' | '@' | '`' | ',' | '?' | '#' => false,
-        _ => !value.contains(": ") && !value.ends_with(':'),
+        _ => last_pair(value, *b": ").is_none() && !value.ends_with(':'),
     };
     is_closed.then_some(Tree::Leaf(Cow::Borrowed(value)))
 }
