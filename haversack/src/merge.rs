@@ -14,9 +14,8 @@
 //! 5. Taking in the same change a second time changes nothing (`a_change_taken_in_twice_is_taken_in_once`,
 //!    `a_paragraph_taken_in_twice_is_taken_in_once`, `an_event_taken_in_twice_is_taken_in_once`). For text this is so as far
 //!    as its lines can be told apart: if a side adds a line that the base has elsewhere, or the base has it twice, nobody can
-//!    see in the result which of them was meant. Lines that say nothing are told apart by what they follow. Lines that a side put
-//!    elsewhere can be told apart, but not always what was put beside them: merged again over the old base, one of those may be there twice.
-//!    Nobody does that: a base moves on with what was merged.
+//!    see in the result which of them was meant. Lines that say nothing are told apart by what they follow. Lines that were put
+//!    elsewhere are told apart (`lines_put_elsewhere_are_taken_in_once`).
 //! 6. Three devices come to the same lines in whatever order they meet, and to the same bytes if what they added are list items
 //!    or events (`three_devices_come_to_the_same_lines`, `three_devices_come_to_the_same_list`,
 //!    `three_devices_come_to_the_same_events`).

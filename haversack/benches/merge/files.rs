@@ -60,6 +60,8 @@ enum Apart {
     Rewritten,
     /// One device writes `\r\n`, the other letters with their accents apart.
     Style,
+    /// Each device put lines elsewhere, here and there and far.
+    Moved,
 }
 
 /// Returns a file for every rule, and those that are hard.
@@ -69,6 +71,7 @@ pub(crate) fn meetings() -> Vec<Meeting> {
         ("prose, made on both devices", 0, Apart::NoBase),
         ("prose, written anew on both devices", 0, Apart::Rewritten),
         ("facts, other line endings and accents", 2, Apart::Style),
+        ("prose, lines put elsewhere on both devices", 0, Apart::Moved),
     ];
     for (what, shape, apart) in hard {
         meetings.push(Meeting { what, ..meeting(&SHAPES[shape], apart) });
@@ -101,6 +104,7 @@ fn meeting(shape: &Shape, apart: Apart) -> Meeting {
             Apart::Rewritten => text = text.replace('e', by.name()),
             Apart::Style if by == By::Laptop => text = text.replace('\n', "\r\n"),
             Apart::Style if by == By::Desktop => text = text.replace('ü', "u\u{308}"),
+            Apart::Moved => text = moved(&text, by),
             Apart::No | Apart::NoBase | Apart::Style => {}
         }
         text.into_bytes()
@@ -113,6 +117,20 @@ fn meeting(shape: &Shape, apart: Apart) -> Meeting {
         laptop: write(By::Laptop),
         desktop: write(By::Desktop),
     }
+}
+
+/// Puts lines elsewhere: the laptop every hundredth one before the ten above it, the desktop the first tenth of all to the end.
+fn moved(text: &str, by: By) -> String {
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    match by {
+        By::Nobody => {}
+        By::Laptop => lines.chunks_exact_mut(100).for_each(|lines| lines[..11].rotate_right(1)),
+        By::Desktop => {
+            let tenth = lines.len() / 10;
+            lines.rotate_left(tenth);
+        }
+    }
+    lines.concat()
 }
 
 fn locator(raw: &str) -> Locator {

@@ -9,14 +9,16 @@
 //!
 //! If both sides replaced the same lines, the second passage comes under a note that names its device.
 //!
-//! A line that one side removed and the other only put elsewhere is gone. One that both put elsewhere is there once, where it comes
-//! first. Of a line that the base has several times each side may remove another one: both still say it, so one stays.
+//! Lines that a side put elsewhere are elsewhere, and both sides' moves go together ([`moves`]). A line that one side removed and the
+//! other only put elsewhere is gone. Of a line that the base has several times each side may remove another one: both still say it, so one stays.
 //!
 //! A line that says nothing (blank, a rule, a fence) is one of many; it counts as the same only behind the same line. Otherwise the
 //! blank line of a paragraph that is gone would be found again below one that is new.
 //!
 //! Lines are compared without their endings. The ending of a line that stays is merged like the line: whoever changed it
 //! wins. A line that something comes after gets an ending if it had none.
+
+mod moves;
 
 use std::ops::Range;
 
@@ -129,10 +131,11 @@ impl Line<'_> {
 /// Merges two sides that both changed; `first` is the smaller one.
 pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
     let mut ids = Ids::default();
-    let base = split(base, &mut ids);
+    let mut base = split(base, &mut ids);
     let mut sides = [split(first.bytes, &mut ids), split(second.bytes, &mut ids)];
-    let mut places = [align(&base, &sides[0]), align(&base, &sides[1])];
+    moves::straighten(&mut base, &mut sides, &mut ids);
     let known = ids.texts.len();
+    let mut places = [align(&base, &sides[0]), align(&base, &sides[1])];
     keep_what_both_say(&base, &mut sides, &mut places, known);
     let moved = [moved(&base, &sides[0], &places[0], known), moved(&base, &sides[1], &places[1], known)];
     let gone = [without(&moved[0], &sides[1]), without(&moved[1], &sides[0])];
@@ -301,23 +304,32 @@ struct Ids<'a> {
     mute: Numbering<(u32, Option<u32>, usize)>,
 }
 
+impl Ids<'_> {
+    /// Says by what the lines of a text are known.
+    fn place(&mut self, lines: &mut [Line<'_>]) {
+        self.mute.begin();
+        let (mut speaking, mut between) = (None, 0);
+        for line in lines {
+            // Even numbers are for lines that say something, odd ones for those that do not.
+            if !line.is_mute() {
+                (speaking, between) = (Some(line.id), 0);
+                line.place_id = 2 * line.id;
+                continue;
+            }
+            between += 1;
+            line.place_id = 2 * self.mute.number((line.id, speaking, between)) + 1;
+        }
+    }
+}
+
 fn split<'a>(bytes: &'a [u8], ids: &mut Ids<'a>) -> Vec<Line<'a>> {
     let count = memchr::memchr_iter(b'\n', bytes).count() + 1;
     ids.texts.begin_with(count);
-    ids.mute.begin();
-    let (mut speaking, mut between) = (None, 0);
     let line = |line: &'a [u8]| {
         let ending = Ending::of(line);
         let text = &line[..line.len() - ending.as_bytes().len()];
         let id = ids.texts.number(text);
-        // Even numbers are for lines that say something, odd ones for those that do not.
-        let line = Line { text, ending, id, place_id: 2 * id };
-        if !line.is_mute() {
-            (speaking, between) = (Some(id), 0);
-            return line;
-        }
-        between += 1;
-        Line { place_id: 2 * ids.mute.number((id, speaking, between)) + 1, ..line }
+        Line { text, ending, id, place_id: 2 * id }
     };
     let mut rest = bytes;
     let lines = std::iter::from_fn(move || {
@@ -327,6 +339,7 @@ fn split<'a>(bytes: &'a [u8], ids: &mut Ids<'a>) -> Vec<Line<'a>> {
     });
     let mut all = Vec::with_capacity(count);
     all.extend(lines.map(line));
+    ids.place(&mut all);
     all
 }
 

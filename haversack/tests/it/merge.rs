@@ -135,7 +135,7 @@ fn lines_meet_in_one_text() {
                 base: Some("## Open\n- c-1\n- c-2\n\n## Delivered\n- c-0\n"),
                 laptop: "## Open\n- c-2\n\n## Delivered\n- c-0\n- c-1\n",
                 desktop: "## Open\n- c-1\n\n## Delivered\n- c-0\n- c-2\n",
-                merged: "## Open\n\n## Delivered\n- c-0\n- c-1\n- c-2\n",
+                merged: "## Open\n\n## Delivered\n- c-0\n- c-2\n- c-1\n",
             },
             Case {
                 name: "fact, edits apart",

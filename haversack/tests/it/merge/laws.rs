@@ -158,8 +158,10 @@ fn shuffled() -> impl Strategy<Value = (Vec<String>, [Vec<String>; 2])> {
             all.into_iter().map(|(_, line)| line).collect()
         })
     }
-    (0_usize..8).prop_flat_map(|lines| {
-        let base: Vec<String> = (0..lines).map(|number| format!("base {number}")).collect();
+    let line = select(&["", "", "", "# ", "- ", "  - "][..]);
+    vec(line, 0..8).prop_flat_map(|marks| {
+        let base: Vec<String> =
+            marks.iter().enumerate().map(|(number, mark)| format!("{mark}base {number}")).collect();
         (Just(base.clone()), [side(base.clone()), side(base)])
     })
 }
@@ -326,6 +328,15 @@ proptest! {
             let is_kept = sides.iter().all(|side| side.contains(line));
             prop_assert_eq!(text.lines().filter(|other| other == line).count(), usize::from(is_kept), "{} in {}", line, text);
         }
+    }
+
+    #[test]
+    fn lines_put_elsewhere_are_taken_in_once((base, sides) in shuffled()) {
+        let [laptop, desktop] = sides.map(|side| joined(&side));
+        let base = joined(&base);
+        let once = prose(&base, &laptop, &desktop);
+        prop_assert_eq!(&prose(&base, &once, &desktop), &once);
+        prop_assert_eq!(&prose(&base, &once, &laptop), &once);
     }
 
     #[test]
