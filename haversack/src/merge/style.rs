@@ -71,8 +71,29 @@ impl<'a> Plain<'a> {
 /// Tells whether letters are written in the usual form.
 fn is_composed(text: &str) -> bool {
     // Most of what is not ASCII has no other form: Latin letters, dashes and quotes, marks and arrows, Chinese.
-    let has_one_form = |c: char| matches!(c, ..'\u{300}' | '\u{2010}'..='\u{2027}' | '\u{2500}'..='\u{27bf}' | '\u{4e00}'..='\u{9fff}');
-    text.is_ascii() || text.chars().all(has_one_form) || is_nfc(text)
+    let has_one_form = |c: char| matches!(c, ..FIRST_MARK | '\u{2010}'..='\u{2027}' | '\u{2500}'..='\u{27bf}' | '\u{4e00}'..='\u{9fff}');
+    let mut at = 0;
+    while let Some(next) = first_beyond_latin(&text.as_bytes()[at..]) {
+        at += next;
+        match text[at..].chars().next() {
+            Some(c) if has_one_form(c) => at += c.len_utf8(),
+            _ => return is_nfc(text),
+        }
+    }
+    true
+}
+
+/// The first character that is put on another.
+const FIRST_MARK: char = '\u{300}';
+
+/// Returns where the first character from [`FIRST_MARK`] on begins: no byte of those before it is as large as its first one.
+fn first_beyond_latin(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 256;
+    const FIRST: u8 = 0xcc;
+    // Whole blocks are looked through at the speed of memory, and most files have no such character.
+    let mut blocks = bytes.chunks(BLOCK).enumerate();
+    let (number, block) = blocks.find(|(_, block)| block.iter().copied().fold(0, u8::max) >= FIRST)?;
+    block.iter().position(|byte| *byte >= FIRST).map(|at| number * BLOCK + at)
 }
 
 impl Style {
@@ -105,5 +126,34 @@ fn three<T: Ord>(base: Option<T>, first: T, second: T) -> T {
         Some(base) if base == first => second,
         Some(base) if base == second => first,
         _ => first.min(second),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_another_form_is_found_wherever_it_is() {
+        for letter in [
+            'a',
+            'ü',
+            '\u{2ff}',
+            '—',
+            '→',
+            '灯',
+            '\u{300}',
+            '\u{308}',
+            'ά',
+            '\u{212b}',
+            '\u{1d15e}',
+            '\u{ac00}',
+            '\u{f900}',
+        ] {
+            for at in [0, 1, 2, 254, 255, 256, 257, 700] {
+                let text = format!("{}u{letter} — and ü{}", "x".repeat(at), "→".repeat(300));
+                assert_eq!(is_composed(&text), is_nfc(&text), "{letter:?} at {at}");
+            }
+        }
     }
 }
