@@ -332,11 +332,14 @@ proptest! {
 
     #[test]
     fn lines_put_elsewhere_are_taken_in_once((base, sides) in shuffled()) {
-        let [laptop, desktop] = sides.map(|side| joined(&side));
-        let base = joined(&base);
-        let once = prose(&base, &laptop, &desktop);
-        prop_assert_eq!(&prose(&base, &once, &desktop), &once);
-        prop_assert_eq!(&prose(&base, &once, &laptop), &once);
+        let as_fact = |lines: &[String]| format!("---\nname: lamp\n---\n\n{}", joined(lines).replace('\n', "\n\n"));
+        for write in [&joined as &dyn Fn(&[String]) -> String, &as_fact] {
+            let [laptop, desktop] = sides.each_ref().map(|side| write(side));
+            let base = write(&base);
+            let once = prose(&base, &laptop, &desktop);
+            prop_assert_eq!(&prose(&base, &once, &desktop), &once);
+            prop_assert_eq!(&prose(&base, &once, &laptop), &once);
+        }
     }
 
     #[test]
