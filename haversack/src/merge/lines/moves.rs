@@ -65,7 +65,7 @@ fn places(side: &[Line<'_>], firm: &[u32], known: usize) -> Vec<u32> {
     firm.iter().map(|id| at[*id as usize]).collect()
 }
 
-/// Returns the order that holds the inversions of both; `None` if there are none, or too many.
+/// Returns the order that holds the inversions of both; `None` if there are none, or too many to be put together.
 fn joined([first, second]: &[Vec<u32>; 2]) -> Option<Vec<u32>> {
     match [first.is_sorted(), second.is_sorted()] {
         [true, true] => return None,
@@ -153,9 +153,9 @@ fn ascending(ranked: &[(usize, u32)]) -> Vec<(usize, u32)> {
 
 /// Puts lines into the order of their ranks.
 ///
-/// What stands between two that are still neighbours stays between them; so does it go with the one that it follows if that stays where it
-/// is, or moves with its section. Otherwise it stays before what it stood before, but for what is indented below the one that moves, and
-/// blank lines above a text.
+/// What stands between two lines that are still neighbours stays between them. Otherwise it goes with the line above it, if that one stays where
+/// it is or moves with its section; if the line moves alone, only what is indented below it and blank lines go along, and the rest stays before
+/// the line below.
 fn arrange<'a>(lines: &mut Vec<Line<'a>>, ranks: &[u32], stays: &[bool], ids: &mut Ids<'a>) {
     let end = u32::try_from(stays.len() - 1).expect("a file has fewer lines");
     let rank = |line: &Line<'_>| Some(ranks[line.id as usize]).filter(|rank| *rank != NOWHERE);
