@@ -20,14 +20,8 @@ use crate::settings::Settings;
 use crate::store::open;
 use crate::ui::Ui;
 
-/// How much input is taken from the system at a time: a file as agents write them, in one go.
-const BUFFER_BYTES: usize = 256 * 1024;
-
-/// How much a caller can write before we read, where that can be said.
-///
-/// A pipe holds 64 KB at first. Whoever writes more waits for us again and again, and we for them: that takes longer than the command.
-#[cfg(target_os = "linux")]
-const PIPE_BYTES: usize = 1024 * 1024;
+/// How much input is taken from the system at a time.
+const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Answer memory-tool commands: one JSON object per line in, one per line out
 #[derive(Debug, Args)]
@@ -39,11 +33,7 @@ pub(crate) fn cmd_memory_tool(
     _args: &MemoryToolArgs,
 ) -> Result<ExitCode, CommandError> {
     let tool = MemoryTool::new(open(settings)?).with_view_characters(settings.memory_tool.view_characters);
-    let input = std::io::stdin().lock();
-    // What is no pipe, or one that may not grow, is read as it is.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::pipe::fcntl_setpipe_size(&input, PIPE_BYTES);
-    let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
+    let mut input = BufReader::with_capacity(BUFFER_BYTES, std::io::stdin().lock());
     let mut line = Vec::new();
     let mut out = Vec::new();
     loop {
