@@ -223,6 +223,15 @@ fn a_line_put_elsewhere_by_both_or_removed_by_one() {
     assert_eq!(merged("102", "21").matches("base 1").count(), 1);
 }
 
+/// One side put a line elsewhere that the other removed, and both added the same line, each in another place.
+#[test]
+fn what_stands_beside_a_line_that_is_gone_is_taken_in_once() {
+    let (base, laptop, desktop) = ("base 0\nbase 1\n", "base 0\np\n", "base 1\np\nbase 0\n");
+    let once = prose(base, laptop, desktop);
+    assert_eq!(once, "p\nbase 0\np\n");
+    assert_eq!([laptop, desktop].map(|side| prose(base, &once, side)), [once.clone(), once]);
+}
+
 /// The vault's seed 86162908: of a line that was there twice, each side took out another one.
 #[test]
 fn a_line_that_was_there_twice_stays_once() {
