@@ -150,6 +150,10 @@ impl<F: Fs> Fs for Mutant<F> {
         self.inner.names(dir, limit)
     }
 
+    fn enter(&self, parent: &F::Dir, name: &str) -> io::Result<(Arc<F::Dir>, Vec<Name>)> {
+        self.inner.enter(parent, name)
+    }
+
     fn lock(&self, name: &str, wait: Duration) -> io::Result<Option<F::Lock>> {
         self.inner.lock(name, wait)
     }

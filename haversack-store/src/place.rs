@@ -155,19 +155,31 @@ fn replicated(directory: &Path) -> Option<Found> {
         let above = text(folder.parent().and_then(Path::file_name));
         let by_its_name =
             || found_by_name(name, above).map(|client| (client, folder.to_owned(), named(name)));
+        let names = dotted_names(folder);
+        let is_there = |mark: &str| names.iter().any(|name| name == mark) && folder.join(mark).exists();
         for (mark, client) in MARKS {
-            let path = folder.join(mark);
-            if path.exists() && (mark != DROPBOX_MARK || path.is_file()) {
+            if is_there(mark) && (mark != DROPBOX_MARK || folder.join(mark).is_file()) {
                 return found(client, format!("{mark} is there"));
             }
         }
         for (mark, client) in OTHER_MARKS {
-            if folder.join(mark).exists() {
+            if is_there(mark) {
                 return found(Client::Other(client.to_owned()), format!("{mark} is there"));
             }
         }
-        by_its_name().or_else(|| found(Client::Nextcloud, format!("{} is there", journal_in(folder)?)))
+        by_its_name().or_else(|| found(Client::Nextcloud, format!("{} is there", journal_among(&names)?)))
     })
+}
+
+/// Returns the names in a folder that begin with a dot, as all do that clients leave there.
+fn dotted_names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        // It may be entered all the same, so that each of them has to be tried.
+        let others = OTHER_MARKS.iter().map(|(mark, _)| *mark);
+        return MARKS.iter().map(|(mark, _)| *mark).chain(others).map(str::to_owned).collect();
+    };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| name.starts_with('.')).collect()
 }
 
 fn text(name: Option<&OsStr>) -> &str {
@@ -199,11 +211,9 @@ fn found_by_name(name: &str, above: &str) -> Option<Client> {
     (name == "OneDrive" || name.starts_with("OneDrive - ")).then_some(Client::OneDrive)
 }
 
-/// Returns the database in which Nextcloud and ownCloud remember what they replicated, if a folder has one.
-fn journal_in(folder: &Path) -> Option<String> {
-    let entries = fs::read_dir(folder).ok()?;
-    let mut names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.find(|name| {
+/// Returns the database in which Nextcloud and ownCloud remember what they replicated, if it is among the names in a folder.
+fn journal_among(names: &[String]) -> Option<&String> {
+    names.iter().find(|name| {
         let rest = name.strip_prefix("._sync_").or_else(|| name.strip_prefix(".sync_"));
         rest.is_some_and(|rest| rest.ends_with(".db"))
     })

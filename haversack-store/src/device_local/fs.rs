@@ -95,6 +95,13 @@ pub trait Fs: fmt::Debug + Send + Sync + 'static {
     /// Returns the names in a directory in any order, at most `limit` of them.
     fn names(&self, dir: &Self::Dir, limit: usize) -> io::Result<Vec<Name>>;
 
+    /// Opens a directory of `parent`, and returns it with all names in it.
+    fn enter(&self, parent: &Self::Dir, name: &str) -> io::Result<(Arc<Self::Dir>, Vec<Name>)> {
+        let dir = self.open_dir(parent, name)?;
+        let names = self.names(&dir, usize::MAX)?;
+        Ok((dir, names))
+    }
+
     /// Takes the lock called `name`, waiting at most `wait`; `None` if it stayed taken.
     fn lock(&self, name: &str, wait: Duration) -> io::Result<Option<Self::Lock>>;
 

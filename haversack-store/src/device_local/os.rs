@@ -55,7 +55,6 @@ pub struct Disk {
     key: String,
     note: Mutex<Note>,
     idle: Arc<Mutex<Idle>>,
-    boot: String,
     exchanges: AtomicBool,
 }
 
@@ -87,7 +86,6 @@ impl Disk {
             key,
             note: Mutex::new(Note { file: note, written: 0 }),
             idle: Arc::default(),
-            boot: boot(),
             exchanges: AtomicBool::new(cfg!(any(
                 target_os = "linux",
                 target_os = "android",
@@ -184,7 +182,10 @@ impl Fs for Disk {
     }
 
     fn stats(&self, names: &[(&Dir, &str)]) -> Vec<io::Result<Stat>> {
-        let lanes = (names.len() / NAMES_PER_LANE).clamp(1, processors());
+        let lanes = match names.len() / NAMES_PER_LANE {
+            0 | 1 => 1,
+            lanes => lanes.min(processors()),
+        };
         let stat = |(parent, name): &(&Dir, &str)| system::stat(parent, name);
         let per_lane = names.len().div_ceil(lanes).max(1);
         let (first, others) = names.split_at(per_lane.min(names.len()));
@@ -294,6 +295,10 @@ impl Fs for Disk {
         system::names(dir, limit)
     }
 
+    fn enter(&self, parent: &Dir, name: &str) -> io::Result<(Arc<Dir>, Vec<Name>)> {
+        system::enter(parent, name).map(|(dir, names)| (Arc::new(dir), names))
+    }
+
     fn lock(&self, name: &str, wait: Duration) -> io::Result<Option<DiskLock>> {
         let file = match self.take_idle(name) {
             Some(file) => file,
@@ -334,7 +339,7 @@ impl Fs for Disk {
         text.truncate(read);
         // A note whose writing was cut short announces nothing: it is complete before anything is touched.
         // One from before the machine was started again may be old: a scan finds what it would have told.
-        let believed = note_header(&self.boot, &text) == header;
+        let believed = note_header(&text) == header;
         Ok(if believed { text } else { Vec::new() })
     }
 
@@ -349,7 +354,7 @@ impl Fs for Disk {
             return Ok(());
         }
         let mut framed = Vec::with_capacity(NOTE_HEADER_BYTES + text.len());
-        framed.extend_from_slice(&note_header(&self.boot, text));
+        framed.extend_from_slice(&note_header(text));
         framed.extend_from_slice(text);
         note.written = framed.len();
         system::write_at(&note.file, &framed, 0)
@@ -360,10 +365,10 @@ impl Fs for Disk {
     }
 }
 
-fn note_header(boot: &str, note: &[u8]) -> [u8; NOTE_HEADER_BYTES] {
+fn note_header(note: &[u8]) -> [u8; NOTE_HEADER_BYTES] {
     let mut header = [0; NOTE_HEADER_BYTES];
     header[..8].copy_from_slice(&(note.len() as u64).to_le_bytes());
-    let check = blake3::Hasher::new().update(boot.as_bytes()).update(note).finalize();
+    let check = blake3::Hasher::new().update(boot().as_bytes()).update(note).finalize();
     header[8..].copy_from_slice(&check.as_bytes()[..8]);
     header
 }
@@ -371,12 +376,16 @@ fn note_header(boot: &str, note: &[u8]) -> [u8; NOTE_HEADER_BYTES] {
 /// Returns what tells this run of the machine from others, where the system says.
 ///
 /// The note is not synced: one from before a power failure may be old, and must not be believed.
-fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+fn boot() -> &'static str {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    BOOT.get_or_init(|| fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default())
 }
 
 /// Makes a directory and those above it, and their names durable.
 fn make_private_dirs(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -408,6 +417,31 @@ mod tests {
 
     fn take(disk: &Disk, name: &str) -> Option<DiskLock> {
         disk.lock(name, Duration::ZERO).expect("the lock file can be opened")
+    }
+
+    #[test]
+    fn a_directory_that_was_entered_can_be_listed_again() {
+        let base = tempfile::tempdir().expect("a temporary directory");
+        let disk = disk(base.path());
+        disk.make_dir(&disk.root, "notes").expect("a directory");
+        let parent = disk.open_dir(&disk.root, "notes").expect("it is there");
+        // More than the system tells at a time.
+        let expected: Vec<String> =
+            (0..1_000).map(|number| format!("{number:03}-{}", "n".repeat(60))).collect();
+        for name in &expected {
+            drop(disk.create(&parent, name, 0o600).expect("a new file"));
+        }
+        let sorted = |names: Vec<Name>| {
+            let mut names: Vec<String> = names.into_iter().filter_map(|name| name.text.ok()).collect();
+            names.sort_unstable();
+            names
+        };
+        let (dir, names) = disk.enter(&disk.root, "notes").expect("it is there");
+        assert_eq!(sorted(names), expected);
+        for _ in 0..2 {
+            assert_eq!(sorted(disk.names(&dir, usize::MAX).expect("names")), expected);
+        }
+        assert_eq!(disk.names(&dir, 7).expect("names").len(), 7);
     }
 
     #[test]

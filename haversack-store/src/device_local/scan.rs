@@ -70,12 +70,7 @@ impl<F: Fs> Walk<F> {
                 EntryKind::File => files.push((level.dir.clone(), child)),
                 EntryKind::Directory => {
                     directories += 1;
-                    let opened = self.core.fs.open_dir(&level.dir, &child.name);
-                    let entered = opened.and_then(|dir| {
-                        let names = self.core.fs.names(&dir, usize::MAX)?;
-                        Ok((dir, names))
-                    });
-                    match entered {
+                    match self.core.fs.enter(&level.dir, &child.name) {
                         Ok((dir, names)) => stack.push(self.enter(dir, names, &child.locator, &mut page)),
                         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                         Err(error) => page.odd.push(unseen(child.locator, "the directory", &error)),

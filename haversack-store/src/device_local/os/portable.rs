@@ -77,6 +77,12 @@ pub(super) fn names(dir: &Dir, limit: usize) -> io::Result<Vec<Name>> {
     Ok(names)
 }
 
+pub(super) fn enter(parent: &Dir, name: &str) -> io::Result<(Dir, Vec<Name>)> {
+    let dir = readable_child(parent, name)?;
+    let names = names(&dir, usize::MAX)?;
+    Ok((dir, names))
+}
+
 /// Nothing here tells.
 pub(super) fn has_name(_file: &std::fs::File) -> bool {
     true
