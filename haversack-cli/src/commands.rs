@@ -60,7 +60,10 @@ use crate::settings::Resolved;
 use crate::ui::Ui;
 
 /// What to do; each command says in its own arguments what it is for.
+///
+/// Only the one that is called is described to the parser: describing all of them took longer than most of them run.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Init(init::InitArgs),

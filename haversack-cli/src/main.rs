@@ -41,7 +41,7 @@ use crate::ui::Ui;
 #[command(name = "haversack", version, disable_help_subcommand = true)]
 struct Arguments {
     /// The directory that Haversack keeps everything in
-    #[arg(long, global = true, value_name = "DIRECTORY")]
+    #[arg(long, global = true, value_name = "DIRECTORY", display_order = flags::LAST - 1)]
     home: Option<std::path::PathBuf>,
 
     #[command(subcommand)]

@@ -9,11 +9,12 @@ use crate::error::CommandError;
 use crate::settings::declarations::Value;
 use crate::settings::files::SettingsFile;
 use crate::settings::reference::reference;
-use crate::settings::{Resolved, shown};
+use crate::settings::{Resolved, flags, shown};
 use crate::ui::Ui;
 
 /// Manage settings
 #[derive(Debug, Args)]
+#[command(mut_subcommands(flags::accept))]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     command: ConfigCommand,

@@ -13,11 +13,12 @@ use haversack::sync::{Dump, dump};
 use serde_json::{Value, json};
 
 use crate::error::CommandError;
-use crate::settings::Settings;
+use crate::settings::{Settings, flags};
 use crate::ui::Ui;
 
 /// Look into the files that Haversack keeps for itself
 #[derive(Debug, Args)]
+#[command(mut_subcommands(flags::accept))]
 pub(crate) struct DebugArgs {
     #[command(subcommand)]
     what: Subject,

@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::moments::ago;
 use crate::past::{Enough, Past};
-use crate::settings::Settings;
+use crate::settings::{Settings, flags};
 use crate::store::{open, open_to_look};
 use crate::system::{SystemClock, Timed};
 use crate::ui::Ui;
@@ -23,6 +23,7 @@ const REMOVED: &str = "state/removed_devices.set";
 
 /// Show the machines that write to this memory, or take one off the list
 #[derive(Debug, Args)]
+#[command(mut_subcommands(flags::accept))]
 pub(crate) struct DevicesArgs {
     #[command(subcommand)]
     action: Option<Action>,

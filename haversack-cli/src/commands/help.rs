@@ -44,7 +44,11 @@ pub(crate) struct HelpArgs {
 
 pub(crate) fn cmd_help(ui: &mut Ui, args: &HelpArgs) -> Result<ExitCode, CommandError> {
     let page = match args.all {
-        true => Arguments::command().mut_subcommands(|command| command.hide(false)).render_help().to_string(),
+        true => {
+            let mut everything = Arguments::command().mut_subcommands(|command| command.hide(false));
+            everything.build();
+            everything.render_help().to_string()
+        }
         false => SHORT.to_owned(),
     };
     ui.bytes(page.as_bytes())?;

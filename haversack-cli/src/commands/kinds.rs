@@ -7,11 +7,12 @@ use haversack::kind::{Kind, Kinds};
 use serde_json::{Value as Json, json};
 
 use crate::error::CommandError;
-use crate::settings::{Settings, shown};
+use crate::settings::{Settings, flags, shown};
 use crate::ui::Ui;
 
 /// Show the kinds of memory: how each is recognised, merged and loaded
 #[derive(Debug, Args)]
+#[command(mut_subcommands(flags::accept))]
 pub(crate) struct KindsArgs {
     #[command(subcommand)]
     command: Option<KindsCommand>,

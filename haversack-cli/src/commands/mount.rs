@@ -13,12 +13,13 @@ use crate::moments::counted;
 use crate::mounts::{self, Mount};
 use crate::projects::private;
 use crate::remote::Remote;
-use crate::settings::{Settings, shown};
+use crate::settings::{Settings, flags, shown};
 use crate::store::locate;
 use crate::ui::Ui;
 
 /// Bind directories that other programs write to places in this memory
 #[derive(Debug, Args)]
+#[command(mut_subcommands(flags::accept))]
 pub(crate) struct MountArgs {
     #[command(subcommand)]
     action: Action,

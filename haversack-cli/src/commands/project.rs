@@ -20,12 +20,13 @@ use crate::projects::bind::{self, Bound};
 use crate::projects::book::{self, Book};
 use crate::projects::{Project, claude_code, id_of_prefix, identity, tilde};
 use crate::remote::Remote;
-use crate::settings::{Settings, shown};
+use crate::settings::{Settings, flags, shown};
 use crate::store::open_to_look;
 use crate::ui::Ui;
 
 /// Manage projects: which memory belongs together, and what of it is carried
 #[derive(Debug, Args)]
+#[command(mut_subcommands(flags::accept))]
 pub(crate) struct ProjectArgs {
     #[command(subcommand)]
     action: Action,

@@ -24,7 +24,7 @@ use self::plan::{CONTAINER, Call, ENDPOINT, For, Options, Source, Step, TENANT, 
 use self::role::NotYet;
 use crate::error::CommandError;
 use crate::remote::refuse_local;
-use crate::settings::Settings;
+use crate::settings::{Settings, flags};
 use crate::system::SystemClock;
 use crate::ui::Ui;
 
@@ -35,6 +35,7 @@ to $0.08, reads about $0.02. Prices differ by region and change: https://azure.m
 
 /// Make a storage that the devices of this memory can meet at
 #[derive(Debug, Args)]
+#[command(mut_subcommands(flags::accept))]
 pub(crate) struct ProvisionArgs {
     #[command(subcommand)]
     cloud: Cloud,

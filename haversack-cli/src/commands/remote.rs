@@ -17,12 +17,13 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::moments::ago;
 use crate::remote::{self, Remote};
-use crate::settings::Settings;
+use crate::settings::{Settings, flags};
 use crate::system::{SystemClock, Timed};
 use crate::ui::Ui;
 
 /// Manage where the devices of this memory meet
 #[derive(Debug, Args)]
+#[command(mut_subcommands(flags::accept))]
 pub(crate) struct RemoteArgs {
     #[command(subcommand)]
     action: Action,

@@ -20,7 +20,10 @@ pub(crate) struct Flag {
 /// Both the name and the id of the argument.
 const CONFIG: &str = "config";
 
-/// Adds the flag to a command and to everything below it.
+/// Where options of every command are shown: after what it has of its own.
+pub(crate) const LAST: usize = 900;
+
+/// Adds the flag to a command and to everything below it that is described already; what is not yet, adds it by itself.
 ///
 /// A global argument of clap's would not do: given both before and after a subcommand, the former is
 /// dropped in silence.
@@ -30,6 +33,7 @@ pub(crate) fn accept(command: Command) -> Command {
         .value_name("KEY=VALUE")
         .help("Change a setting for this run; can be given more than once")
         .action(ArgAction::Append)
+        .display_order(LAST)
         .value_parser(ValueParser::new(parse));
     command.arg(argument).mut_subcommands(accept)
 }
@@ -56,5 +60,27 @@ fn parse(text: &str) -> Result<Flag, String> {
             Ok(Flag { name: "--config", key: key.to_owned(), value: value.into() })
         }
         _ => Err("it is not of the form KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::Arguments;
+
+    fn without(command: &Command) -> Vec<String> {
+        let has = command.get_arguments().any(|argument| argument.get_id() == CONFIG);
+        let below = command.get_subcommands().flat_map(without);
+        below.chain((!has).then(|| command.get_name().to_owned())).collect()
+    }
+
+    #[test]
+    fn every_command_accepts_it() {
+        let mut command = accept(Arguments::command());
+        command.build();
+        assert!(command.get_subcommands().any(|command| command.get_subcommands().count() > 1));
+        assert_eq!(without(&command), [""; 0]);
     }
 }
