@@ -2,10 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use futures_lite::future::zip;
+
 use crate::backend::{Backend, Condition};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
 use crate::registry::OpenOptions;
+use crate::version::Version;
 
 /// What an examination found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +26,10 @@ pub struct Examined {
 /// Needs a name that nobody else uses at the same time.
 pub async fn examine(options: &OpenOptions, unique: &str) -> Result<Examined> {
     let cloud = super::open::open_cloud(options)?;
-    let round_trip = reach(&cloud, unique).await.map_err(|error| error.with_place(&options.address))?;
-    probe(&cloud, unique).await.map_err(|error| error.with_place(&options.address))?;
+    // Far away every answer takes its time: nothing waits that need not. If both fail, that it is not reached says more.
+    let (reached, kept) = zip(reach(&cloud, unique), probe(&cloud, unique)).await;
+    let round_trip = reached.map_err(|error| error.with_place(&options.address))?;
+    kept.map_err(|error| error.with_place(&options.address))?;
     Ok(Examined {
         credential: cloud.wire.signer.source.clone(),
         round_trip,
@@ -51,27 +56,33 @@ pub async fn reach(backend: &dyn Backend, unique: &str) -> Result<Duration> {
 ///
 /// A storage that breaks one is [`Unsupported`](ErrorKind::Unsupported). Leaves nothing behind.
 pub async fn probe(backend: &dyn Backend, unique: &str) -> Result<()> {
-    let place = probe_place(unique, "promises");
-    let result = try_promises(backend, &place).await;
+    let [created, replaced] = ["created", "replaced"].map(|name| probe_place(unique, name));
+    let (creating, replacing) = zip(try_creating(backend, &created), try_replacing(backend, &replaced)).await;
     // What is left of a failed probe is small, and under a name that nobody reads.
-    drop(backend.delete(&place, Condition::Any).await);
-    result
+    drop(zip(backend.delete(&created, Condition::Any), backend.delete(&replaced, Condition::Any)).await);
+    creating.and(replacing)
 }
 
-async fn try_promises(backend: &dyn Backend, place: &Locator) -> Result<()> {
+async fn try_creating(backend: &dyn Backend, place: &Locator) -> Result<()> {
     let first = backend.write(place, "first".into(), Condition::Absent).await?.version;
     refuses(backend, place, "second", Condition::Absent, "it creates what is there already").await?;
-    let found = backend.read(place).await?;
-    if found.bytes != "first" || found.version != first {
-        return Err(broken("it says that it refuses a write, and writes it"));
-    }
+    is_still(backend, place, "first", &first).await
+}
+
+async fn try_replacing(backend: &dyn Backend, place: &Locator) -> Result<()> {
+    let first = backend.write(place, "first".into(), Condition::Absent).await?.version;
     let second = backend.write(place, "second".into(), Condition::Matches(first.clone())).await?.version;
     refuses(backend, place, "third", Condition::Matches(first), "it lets a stale writer write").await?;
+    is_still(backend, place, "second", &second).await
+}
+
+/// Makes sure that a write that was refused did not happen.
+async fn is_still(backend: &dyn Backend, place: &Locator, content: &str, version: &Version) -> Result<()> {
     let found = backend.read(place).await?;
-    if found.bytes != "second" || found.version != second {
-        return Err(broken("it says that it refuses a write, and writes it"));
+    match found.bytes == content && found.version == *version {
+        true => Ok(()),
+        false => Err(broken("it says that it refuses a write, and writes it")),
     }
-    Ok(())
 }
 
 async fn refuses(
