@@ -2,19 +2,21 @@
 //!
 //! What joins a store looks at its log before it takes it in, and every bound directory of a home follows the same log. What was created once
 //! stays as it is, so whoever reads it a second time in the same run can have what the first one got. What is not there is asked for every
-//! time: somebody may create it in the next moment.
+//! time: somebody may create it in the next moment. Which checkpoints there are is asked for once too: who starts from one that is not the newest
+//! any more reads more of the log, and comes to the same.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::{TryStreamExt, stream};
 use haversack_store::{
     Appended, Backend, Bytes, Capabilities, Condition, ConflictStrategy, Durability, Guard, Info, Listing,
-    Locator, Object, Pages, Result, TouchMark, Written,
+    Locator, Object, Page, Pages, Result, TouchMark, Written,
 };
 
-use crate::log::layout::Item;
+use crate::log::layout::{self, Item};
 
 /// The most bytes that are remembered; what is beyond is asked for again.
 const MAX_REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
@@ -30,6 +32,7 @@ pub struct ReadOnce {
 struct Remembered {
     objects: HashMap<Locator, Object>,
     bytes: usize,
+    checkpoints: Option<Page>,
 }
 
 impl Remembered {
@@ -44,6 +47,13 @@ impl Remembered {
     fn forget(&mut self, locator: &Locator) {
         if let Some(object) = self.objects.remove(locator) {
             self.bytes -= object.bytes.len();
+        }
+    }
+
+    fn forget_changed(&mut self, locator: &Locator) {
+        self.forget(locator);
+        if matches!(Item::at(locator), Some(Item::Checkpoint(_))) {
+            self.checkpoints = None;
         }
     }
 }
@@ -61,7 +71,7 @@ impl ReadOnce {
     /// Does something to a place, of which nothing is known afterwards.
     async fn change<T>(&self, locator: &Locator, change: impl Future<Output = T>) -> T {
         let changed = change.await;
-        self.remembered().forget(locator);
+        self.remembered().forget_changed(locator);
         changed
     }
 }
@@ -88,7 +98,7 @@ impl Backend for ReadOnce {
     async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
         let places: Vec<Locator> = objects.iter().map(|(locator, _)| locator.clone()).collect();
         let prepared = self.inner.prepare(objects).await;
-        places.iter().for_each(|place| self.remembered().forget(place));
+        places.iter().for_each(|place| self.remembered().forget_changed(place));
         prepared
     }
 
@@ -105,7 +115,22 @@ impl Backend for ReadOnce {
     }
 
     fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
-        self.inner.scan(prefix, after)
+        if *prefix != layout::checkpoints() || after.is_some() {
+            return self.inner.scan(prefix, after);
+        }
+        Box::pin(stream::once(async {
+            if let Some(known) = self.remembered().checkpoints.clone() {
+                return Ok(known);
+            }
+            let mut all = Page::default();
+            let mut pages = self.inner.scan(&layout::checkpoints(), None);
+            while let Some(page) = pages.try_next().await? {
+                all.infos.extend(page.infos);
+                all.odd.extend(page.odd);
+            }
+            self.remembered().checkpoints = Some(all.clone());
+            Ok(all)
+        }))
     }
 
     async fn info(&self, locator: &Locator) -> Result<Info> {
@@ -152,7 +177,6 @@ mod tests {
 
     use super::*;
     use crate::ids::Position;
-    use crate::log::layout;
 
     #[test]
     fn what_never_changes_is_read_once() {
@@ -177,6 +201,28 @@ mod tests {
         assert_eq!(read(&first).as_deref().ok(), Some(&b"three"[..]));
         block_on(remote.delete(&first, Condition::Any)).expect("deleted");
         assert_eq!(read(&first).map_err(|error| error.kind()), Err(ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn which_checkpoints_there_are_is_asked_for_once() {
+        let inner = Arc::new(InMemory::new());
+        let remote = ReadOnce::new(inner.clone());
+        let at = |number| layout::checkpoint(Position::new(number).expect("a position"));
+        let put = |backend: &dyn Backend, number| {
+            let _ = block_on(backend.write(&at(number), "state".into(), Condition::Any)).expect("written");
+        };
+        let listed = |after: Option<&Locator>| -> Vec<Locator> {
+            let pages = remote.scan(&layout::checkpoints(), after).try_collect::<Vec<Page>>();
+            let pages = block_on(pages).expect("listed");
+            pages.into_iter().flat_map(|page| page.infos).map(|info| info.locator).collect()
+        };
+        put(&*inner, 1);
+        assert_eq!(listed(None), [at(1)]);
+        put(&*inner, 2);
+        assert_eq!((listed(None), listed(Some(&at(1)))), (vec![at(1)], vec![at(2)]));
+        // Our own are known.
+        put(&remote, 3);
+        assert_eq!(listed(None), [at(1), at(2), at(3)]);
     }
 
     #[test]

@@ -25,6 +25,11 @@ impl Scope {
         Scope { within: prefix, except: Vec::new() }
     }
 
+    /// Returns the scope of no file, for whoever follows a log without having what it tells of.
+    pub fn nothing() -> Scope {
+        Scope::default().except([Locator::root()])
+    }
+
     /// Leaves out everything below each of `prefixes`.
     pub fn except(self, prefixes: impl IntoIterator<Item = Locator>) -> Scope {
         Scope { except: self.except.into_iter().chain(prefixes).collect(), ..self }
