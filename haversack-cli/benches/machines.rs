@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use haversack::store::{DeviceLocal, block_on};
 use haversack::sync::{Open, Scope, look};
+use haversack_bench::bare::{self, Bare};
 use haversack_bench::measure::{Contender, Race, timed};
 use haversack_bench::report::{Report, say, sized};
 use haversack_bench::scratch::{Scratch, fill};
@@ -40,23 +41,41 @@ fn run(most_files: usize) -> Outcome<()> {
     report.end(&[filesystem])
 }
 
-/// A sync that finds nothing, beside `git pull`.
+/// A sync that finds nothing, beside `git pull`, which looks at no file, and beside what looking at all of them takes a bare C loop.
 fn nothing_new(scratch: &Path, filesystem: &str) -> Outcome<Table> {
     let title = format!("A sync with nothing new on {filesystem}, warm");
-    let mut table =
-        Table::new(title, &["files", "`haversack sync` p50 ms", "`git pull` p50 ms", "ours / git"]);
+    let columns = [
+        "files",
+        "`haversack sync` p50 ms",
+        "`git pull` p50 ms",
+        "bare C look p50 ms",
+        "bare C start p50 ms",
+        "bare C / git",
+        "ours / git",
+    ];
+    let mut table = Table::new(title, &columns);
+    let program = bare::compile(scratch)?;
     for files in [50, 5_000] {
         say(&format!("two machines with {} files\n", grouped(files)));
         let ours = Ours::with(&scratch.join(format!("idle-ours-{files}")), files)?;
         let git = Git::with(&scratch.join(format!("idle-git-{files}")), files)?;
-        let contenders: Vec<Contender<'_>> =
-            vec![Box::new(|_| Ok(vec![ours.receive()?])), Box::new(|_| Ok(vec![git.receive()?]))];
-        let race = Race::run(15, contenders)?;
+        let bare = Bare::start(&program, &ours.received_files())?;
+        let contenders: Vec<Contender<'_>> = vec![
+            Box::new(|_| Ok(vec![ours.receive()?])),
+            Box::new(|_| Ok(vec![git.receive()?])),
+            Box::new(|_| bare.run("scan", files, &["notes"])),
+            Box::new(|_| Ok(vec![bare.spawn(&["/bin/true"])?.elapsed])),
+        ];
+        let race = Race::run(41, contenders)?;
         let ratio = race.ratio(0, 1);
+        let [synced, pulled, looked, started] = [0, 1, 2, 3].map(|contender| race.nanoseconds(contender));
         let cells = vec![
             grouped(files),
-            milliseconds(race.nanoseconds(0)),
-            milliseconds(race.nanoseconds(1)),
+            milliseconds(synced),
+            milliseconds(pulled),
+            milliseconds(looked),
+            milliseconds(started),
+            times((looked + started) / pulled),
             times(ratio),
         ];
         table.row(cells, Goal::AtMost(0.33), ratio);

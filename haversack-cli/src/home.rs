@@ -210,6 +210,8 @@ pub(crate) struct Summary {
     pub(crate) mended: usize,
     /// The newest position that this home knew before.
     known: Option<Position>,
+    /// The newest position that it knows now.
+    pub(crate) position: Option<Position>,
 }
 
 /// Syncs every replica of a home, and writes down how it went.
@@ -392,6 +394,7 @@ fn sync_home(
     let context = Context { origins: origins_of(&origins), ..context };
     let mut replicas: Vec<Replica> = replicas.into_iter().map(|(_, replica)| replica).collect();
     summary.account(&home, &mut replicas)?;
+    summary.position = replicas.iter().filter_map(Replica::position).max();
     let is_new = !summary.published.is_empty() || summary.carriage.taken > 0;
     let is_mirrored = remote.mirror && is_new && patience.has_time();
     let files = replicas.last().map_or(0, |replica| replica.log_files().len());

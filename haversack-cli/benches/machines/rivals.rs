@@ -51,6 +51,11 @@ impl Ours {
         self.base.join("one")
     }
 
+    /// Returns the directory of the second machine's files.
+    pub(crate) fn received_files(&self) -> PathBuf {
+        self.base.join("two/memory")
+    }
+
     fn run(&self, machine: &str, arguments: &[&str]) -> Outcome<Nanoseconds> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
         command.arg("--home").arg(self.base.join(machine)).args(arguments);

@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use clap::Args;
 use haversack::clock::Clock;
 use haversack::history::History;
 use haversack::history::archive::{self, Bounds};
 use haversack::ids::{ContentHash, Position, Timestamp};
-use haversack::log::StoreFile;
+use haversack::log::{Files, StoreFile};
 use haversack::store::{Backend, Bytes, InMemory, Locator, block_on};
-use haversack::sync::{Author, Context, Fetching, ReadOnce, Recent, Replica, store_at};
+use haversack::sync::{
+    Author, Context, Fetching, Progress, Quiet, ReadOnce, Recent, Replica, Scope, store_at,
+};
 use haversack::vault::Bridge;
 use serde_json::json;
 
-use super::remote::{NamedArgs, admit};
+use super::remote::{Candidate, NamedArgs};
 use super::sync;
 use crate::credential::Cloud;
 use crate::error::CommandError;
@@ -26,7 +29,7 @@ use crate::remote::{self, Remote, Vault};
 use crate::settings::Settings;
 use crate::store::open;
 use crate::system::{RandomIds, SystemClock, Timed};
-use crate::ui::{Answer, Bar, Ui};
+use crate::ui::{Answer, Ui};
 
 /// The most commits that are looked through for the store's machines.
 const MAX_LOOKED_AT: u64 = 2_000;
@@ -48,12 +51,17 @@ pub(crate) struct JoinArgs {
     pub(crate) json: bool,
 }
 
-/// A store, and what joining it would mean.
-struct Preview {
+/// A store as it is.
+struct There {
     store: StoreFile,
     /// The machines that wrote to it, and when they last did.
     machines: BTreeMap<String, Timestamp>,
-    files: usize,
+    files: Files,
+}
+
+/// What joining a store would mean.
+struct Preview {
+    there: There,
     same: usize,
     only_here: usize,
     only_there: usize,
@@ -67,33 +75,28 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
         ui.note("This machine has joined already. Bring it up to date: haversack sync");
         return Ok(ExitCode::SUCCESS);
     }
-    let mut remote = admit(ui, settings, &args.named)?;
+    let candidate = Candidate::named(ui, settings, &args.named)?;
+    let ahead = Ahead::begin(settings, candidate.remote());
+    let mut remote = candidate.admit(ui, settings)?;
     let url = &remote.url.clone();
-    let backend = remote::open(settings, &remote).map_err(|error| match Cloud::of(url) {
-        Some(_) => error,
-        None => {
-            let hint = "Name it as file:///home/me/memory, where another machine or home began a store";
-            CommandError { hint: Some(hint.to_owned()), ..error }
-        }
-    })?;
-    // The sync takes in what the preview looked at.
-    let backend: Arc<dyn Backend> = Arc::new(ReadOnce::new(backend));
-    let home = Home::open(settings)?;
-    let here = block_on(joined::all(open(settings)?.files()))?;
     let bar = ui.progress();
-    let preview = match remote::vault(settings, &remote)? {
-        Some(vault) => preview_vault(&vault, &here, url, &bar),
-        None => preview(backend.clone(), &here, url, &bar),
+    let looked = match ahead.and_then(Ahead::end) {
+        Some(found) => Ok(found),
+        None => look_there(settings, &remote, &bar),
     };
     bar.end();
-    let preview = preview?;
-    if let Some(ours) = home.memory().look()?.store.filter(|ours| *ours != preview.store.store) {
+    let (backend, there) = looked?;
+    let home = Home::open(settings)?;
+    let here = block_on(joined::all(open(settings)?.files()))?;
+    let preview = Preview::of(there, &here);
+    let store = &preview.there.store;
+    if let Some(ours) = home.memory().look()?.store.filter(|ours| *ours != store.store) {
         return Err(CommandError::user(
             format!("this memory belongs to another store ({ours}), and merging two is not undone easily"),
             "Use another home for the other store: haversack --home DIRECTORY join URL",
         ));
     }
-    let device = free_name(remote.device.clone(), &preview.machines);
+    let device = free_name(remote.device.clone(), &preview.there.machines);
     if args.json {
         ui.json(&preview.to_json(&device))?;
         if !args.yes {
@@ -120,7 +123,7 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
     bar.end();
     let summary = summary?;
     record.published.clone_from(&summary.published);
-    record.position = home.memory().look()?.position;
+    record.position = summary.position;
     record.save(settings)?;
     if !args.json {
         sync::tell(ui, &summary)?;
@@ -128,25 +131,66 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
+/// Looks at a store in a cloud while it is not known yet whether this machine may use it.
+///
+/// Nothing comes of it where that fails: what is wrong is told by who tries it, or by who looks again.
+struct Ahead(JoinHandle<Option<Found>>);
+
+/// A store, and the remote that remembers what was read of it.
+type Found = (Arc<dyn Backend>, There);
+
+impl Ahead {
+    /// Begins, where it would take a while.
+    fn begin(settings: &Settings, remote: &Remote) -> Option<Ahead> {
+        Cloud::of(&remote.url)?;
+        let backend = remote::open(settings, remote).ok()?;
+        let url = remote.url.clone();
+        let look = move || {
+            let backend: Arc<dyn Backend> = Arc::new(ReadOnce::new(backend));
+            let there = store_there(&backend, &url, &Quiet).ok()?;
+            Some((backend, there))
+        };
+        std::thread::Builder::new().name("look-ahead".to_owned()).spawn(look).ok().map(Ahead)
+    }
+
+    fn end(self) -> Option<Found> {
+        self.0.join().ok().flatten()
+    }
+}
+
+/// Looks at the store in a remote.
+fn look_there(settings: &Settings, remote: &Remote, progress: &dyn Progress) -> Result<Found, CommandError> {
+    let url = &remote.url;
+    let backend = remote::open(settings, remote).map_err(|error| match Cloud::of(url) {
+        Some(_) => error,
+        None => {
+            let hint = "Name it as file:///home/me/memory, where another machine or home began a store";
+            CommandError { hint: Some(hint.to_owned()), ..error }
+        }
+    })?;
+    // The sync takes in what was looked at.
+    let backend: Arc<dyn Backend> = Arc::new(ReadOnce::new(backend));
+    let there = match remote::vault(settings, remote)? {
+        Some(vault) => vault_there(&vault, url, progress)?,
+        None => store_there(&backend, url, progress)?,
+    };
+    Ok((backend, there))
+}
+
 /// Looks at a folder that is replicated without leaving anything there or here.
-fn preview_vault(
-    vault: &Vault,
-    here: &BTreeMap<Locator, Bytes>,
-    url: &str,
-    bar: &Bar,
-) -> Result<Preview, CommandError> {
+fn vault_there(vault: &Vault, url: &str, progress: &dyn Progress) -> Result<There, CommandError> {
     let patience = Timed::for_at_most(None);
     if block_on(store_at(vault.folder.clone(), &patience))?.is_none() {
         return Err(nothing_at(url));
     }
     let author = Author::default();
     let context =
-        Context { patience: &patience, progress: bar, ..Context::new(&SystemClock, &RandomIds, &author) };
+        Context { patience: &patience, progress, ..Context::new(&SystemClock, &RandomIds, &author) };
     let home: Arc<dyn Backend> = Arc::new(InMemory::new());
     block_on(async {
         Bridge::open(vault.folder.clone(), home.clone(), &RandomIds).await?.take_in_only(context).await
     })?;
-    preview(home, here, url, bar)
+    store_there(&home, url, progress)
 }
 
 fn nothing_at(url: &str) -> CommandError {
@@ -157,12 +201,11 @@ fn nothing_at(url: &str) -> CommandError {
 }
 
 /// Looks at a store without leaving anything there or here.
-fn preview(
-    backend: Arc<dyn Backend>,
-    here: &BTreeMap<Locator, Bytes>,
+fn store_there(
+    backend: &Arc<dyn Backend>,
     url: &str,
-    bar: &Bar,
-) -> Result<Preview, CommandError> {
+    progress: &dyn Progress,
+) -> Result<There, CommandError> {
     let patience = Timed::for_at_most(None);
     let Some(store) = block_on(store_at(backend.clone(), &patience))? else {
         return Err(nothing_at(url));
@@ -170,14 +213,15 @@ fn preview(
     let author = Author::default();
     let context = Context {
         patience: &patience,
-        progress: bar,
+        progress,
         fetching: Fetching::WhenAsked,
         ..Context::new(&SystemClock, &RandomIds, &author)
     };
     let state = Arc::new(InMemory::new());
-    let (there, head, read) = block_on(async {
+    let (files, head, read) = block_on(async {
         let files = Arc::new(InMemory::new());
-        let mut replica = Replica::open(files, state.clone(), backend.clone(), &RandomIds).await?;
+        let replica = Replica::open(files, state.clone(), backend.clone(), &RandomIds).await?;
+        let mut replica = replica.with_scope(Scope::nothing());
         replica.pull(context).await?;
         let read = replica.take_recent().into_iter().filter_map(Recent::read).collect();
         Ok::<_, haversack::sync::Trouble>((replica.log_files().clone(), replica.position(), read))
@@ -185,23 +229,8 @@ fn preview(
     // What was read need not be asked for once more, commit by commit.
     let everything = Bounds { bytes: u64::MAX, oldest: Timestamp(i64::MIN) };
     block_on(archive::keep(&*state, store.store, read, everything))?;
-    let mut preview = Preview {
-        machines: machines(backend, state, &store, head, &patience)?,
-        store,
-        files: there.len(),
-        same: 0,
-        only_here: 0,
-        only_there: there.keys().filter(|locator| !here.contains_key(locator)).count(),
-        different: 0,
-    };
-    for (locator, bytes) in here {
-        match there.get(locator) {
-            None => preview.only_here += 1,
-            Some(content) if content.hash == ContentHash::of(bytes) => preview.same += 1,
-            Some(_) => preview.different += 1,
-        }
-    }
-    Ok(preview)
+    let machines = machines(backend.clone(), state, &store, head, &patience)?;
+    Ok(There { store, machines, files })
 }
 
 fn machines(
@@ -230,16 +259,31 @@ fn free_name(name: String, machines: &BTreeMap<String, Timestamp>) -> String {
 }
 
 impl Preview {
+    /// Compares a store with what is here.
+    fn of(there: There, here: &BTreeMap<Locator, Bytes>) -> Preview {
+        let only_there = there.files.keys().filter(|locator| !here.contains_key(locator)).count();
+        let mut preview = Preview { there, same: 0, only_here: 0, only_there, different: 0 };
+        for (locator, bytes) in here {
+            match preview.there.files.get(locator) {
+                None => preview.only_here += 1,
+                Some(content) if content.hash == ContentHash::of(bytes) => preview.same += 1,
+                Some(_) => preview.different += 1,
+            }
+        }
+        preview
+    }
+
     fn tell(&self, ui: &mut Ui, here: &BTreeMap<Locator, Bytes>) -> Result<(), CommandError> {
         let now = SystemClock.now();
         let machine = |(name, time): (&String, &Timestamp)| format!("{name}, {}", ago(now, *time));
-        let machines: Vec<String> = self.machines.iter().map(machine).collect();
+        let There { store, machines, files } = &self.there;
+        let machines: Vec<String> = machines.iter().map(machine).collect();
         ui.line(format!(
             "The store of \"{}\": {} ({}), {}.",
-            self.store.name,
+            store.name,
             counted(machines.len(), "machine"),
             machines.join(" · "),
-            counted(self.files, "file")
+            counted(files.len(), "file")
         ))?;
         if here.is_empty() {
             return Ok(());
@@ -251,12 +295,13 @@ impl Preview {
     }
 
     fn to_json(&self, device: &str) -> serde_json::Value {
-        let machines = self.machines.iter();
+        let There { store, machines, files } = &self.there;
+        let machines = machines.iter();
         let machines = machines.map(|(name, time)| json!({ "name": name, "last_change": time.to_string() }));
         json!({
-            "store": { "id": self.store.store.to_string(), "name": self.store.name, "created": self.store.created.to_string() },
+            "store": { "id": store.store.to_string(), "name": store.name, "created": store.created.to_string() },
             "machines": machines.collect::<Vec<_>>(),
-            "files": self.files,
+            "files": files.len(),
             "same": self.same,
             "only_here": self.only_here,
             "only_there": self.only_there,

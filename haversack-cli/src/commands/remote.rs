@@ -10,7 +10,7 @@ use haversack::store::block_on;
 use haversack::sync::store_at;
 use serde_json::json;
 
-use self::test::{TestArgs, test, try_alone};
+use self::test::{TestArgs, Trial, test};
 use crate::contact::Contact;
 use crate::credential::{Cloud, Kept, Source};
 use crate::error::CommandError;
@@ -91,7 +91,7 @@ pub(crate) fn cmd_remote(
 }
 
 pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
-    let remote = admit(ui, settings, named)?;
+    let remote = Candidate::named(ui, settings, named)?.admit(ui, settings)?;
     let url = &named.url;
     let backend = remote::plain(settings, &remote)?;
     let there = block_on(store_at(backend, &Timed::for_at_most(None)))?;
@@ -115,36 +115,73 @@ pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs)
     Ok(())
 }
 
-/// Returns a remote that may be used: the only one, and one that works for a process without this shell's variables.
-pub(crate) fn admit(ui: &mut Ui, settings: &Settings, named: &NamedArgs) -> Result<Remote, CommandError> {
-    remote::refuse_local(settings)?;
-    let (url, note) = remote::address(&named.url)?;
-    refuse_second(settings, &url)?;
-    if let Some(note) = note {
-        ui.note(note);
-    }
-    let device = named.device.clone().unwrap_or_else(remote::device_name);
-    let mut remote = Remote { mirror: !named.no_mirror, ..Remote::new(url, device) };
-    let Some(cloud) = Cloud::of(&named.url) else { return Ok(remote) };
-    remote.settings = cloud.place(&settings.cloud);
-    let before = Kept::of(settings);
-    remote.credential = Some(Source::choose(settings, cloud, named.credential.as_deref())?);
-    let bar = ui.progress();
-    let tried = try_alone(settings, &remote);
-    bar.end();
-    match tried {
-        Ok(told) => ui.note(told),
-        Err(error) => {
-            // What was handed in for nothing is not kept, and what worked before is.
-            match &remote.credential {
-                Some(Source::File) => before.put_back(settings)?,
-                Some(source) if Remote::recorded(settings)?.is_none() => source.forget(settings)?,
-                Some(_) | None => {}
+/// A remote that somebody named, and that is used once it was found to work.
+pub(crate) struct Candidate {
+    remote: Remote,
+    /// Under way where a credential is needed.
+    trial: Option<Trial>,
+    /// What was handed in for credentials before.
+    before: Kept,
+}
+
+impl Candidate {
+    /// Returns the remote that is named, the only one, and begins to try it in a process without this shell's variables.
+    pub(crate) fn named(
+        ui: &mut Ui,
+        settings: &Settings,
+        named: &NamedArgs,
+    ) -> Result<Candidate, CommandError> {
+        remote::refuse_local(settings)?;
+        let (url, note) = remote::address(&named.url)?;
+        refuse_second(settings, &url)?;
+        if let Some(note) = note {
+            ui.note(note);
+        }
+        let device = named.device.clone().unwrap_or_else(remote::device_name);
+        let remote = Remote { mirror: !named.no_mirror, ..Remote::new(url, device) };
+        let mut candidate = Candidate { remote, trial: None, before: Kept::of(settings) };
+        if let Some(cloud) = Cloud::of(&named.url) {
+            candidate.remote.settings = cloud.place(&settings.cloud);
+            let source = Source::choose(settings, cloud, named.credential.as_deref())?;
+            candidate.remote.credential = Some(source);
+            match Trial::begin(settings, &candidate.remote) {
+                Ok(trial) => candidate.trial = Some(trial),
+                Err(error) => return Err(candidate.refuse(settings, error)),
             }
-            return Err(error);
+        }
+        Ok(candidate)
+    }
+
+    /// Returns the remote, which may turn out not to work.
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    /// Waits until it was tried, and returns the remote if it may be used.
+    pub(crate) fn admit(mut self, ui: &mut Ui, settings: &Settings) -> Result<Remote, CommandError> {
+        let Some(trial) = self.trial.take() else { return Ok(self.remote) };
+        let bar = ui.progress();
+        let tried = trial.end();
+        bar.end();
+        match tried {
+            Ok(told) => {
+                ui.note(told);
+                Ok(self.remote)
+            }
+            Err(error) => Err(self.refuse(settings, error)),
         }
     }
-    Ok(remote)
+
+    /// Returns why it cannot be used. What was handed in for nothing is not kept, and what worked before is.
+    fn refuse(self, settings: &Settings, error: CommandError) -> CommandError {
+        let put_back = match (&self.remote.credential, Remote::recorded(settings)) {
+            (Some(Source::File), _) => self.before.put_back(settings),
+            (Some(source), Ok(None)) => source.forget(settings),
+            (Some(_), Err(unread)) => Err(unread),
+            (Some(_), Ok(Some(_))) | (None, _) => Ok(()),
+        };
+        put_back.err().unwrap_or(error)
+    }
 }
 
 /// Refuses a second remote.

@@ -1,7 +1,7 @@
 //! `haversack remote test`: what there is to know about a remote, and the cure for what is wrong with it.
 
 use std::io::Write;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use clap::Args;
@@ -106,44 +106,59 @@ fn examine(settings: &Settings, remote: &Remote) -> Result<Report, CommandError>
     Ok(Report { round_trip_ms: milliseconds(round_trip), ..report })
 }
 
-/// Tries a remote as a hook would reach it: in a process that has none of this shell's variables. Returns what to tell about it.
-pub(super) fn try_alone(settings: &Settings, remote: &Remote) -> Result<String, CommandError> {
-    let ours = |error: std::io::Error| CommandError {
-        source: Some(error.into()),
-        ..CommandError::user("the remote could not be tried", "Run the same command again")
-    };
-    let described = toml::to_string(remote).map_err(|error| CommandError::ours(error.to_string()))?;
-    // It runs elsewhere, where a relative path would name something else.
-    let home = std::path::absolute(&settings.home).map_err(ours)?;
-    let mut command = Command::new(std::env::current_exe().map_err(ours)?);
-    command.arg("--home").arg(home).args(["remote", "test", "--json", "--described"]);
-    command.env_clear().current_dir(std::env::temp_dir());
-    // Without these the system itself does not work.
-    for name in ["SystemRoot", "SystemDrive", "TEMP"].iter().filter(|_| cfg!(windows)) {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
+/// A remote that is being tried as a hook would reach it: in a process that has none of this shell's variables.
+pub(super) struct Trial {
+    child: Child,
+}
+
+impl Trial {
+    /// Begins to try a remote.
+    pub(super) fn begin(settings: &Settings, remote: &Remote) -> Result<Trial, CommandError> {
+        let described = toml::to_string(remote).map_err(|error| CommandError::ours(error.to_string()))?;
+        // It runs elsewhere, where a relative path would name something else.
+        let home = std::path::absolute(&settings.home).map_err(untried)?;
+        let mut command = Command::new(std::env::current_exe().map_err(untried)?);
+        command.arg("--home").arg(home).args(["remote", "test", "--json", "--described"]);
+        command.env_clear().current_dir(std::env::temp_dir());
+        // Without these the system itself does not work.
+        for name in ["SystemRoot", "SystemDrive", "TEMP"].iter().filter(|_| cfg!(windows)) {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut trial = Trial { child: command.spawn().map_err(untried)? };
+        if let Some(mut stdin) = trial.child.stdin.take() {
+            stdin.write_all(described.as_bytes()).map_err(untried)?;
+        }
+        Ok(trial)
+    }
+
+    /// Waits for its end, and returns what to tell about the remote.
+    pub(super) fn end(self) -> Result<String, CommandError> {
+        let output = self.child.wait_with_output().map_err(untried)?;
+        let Ok(report) = serde_json::from_slice::<Report>(&output.stdout) else {
+            let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(CommandError::user(
+                format!("the remote could not be tried: {complaint}"),
+                "Run the same command again",
+            ));
+        };
+        match report.error {
+            None => Ok(report.in_one_line()),
+            Some(error) => Err(CommandError {
+                source: Some(error.into()),
+                hint: report.hint,
+                ..CommandError::user("the remote cannot be used with what is written down about it", "")
+            }),
         }
     }
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(ours)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(described.as_bytes()).map_err(ours)?;
-    }
-    let output = child.wait_with_output().map_err(ours)?;
-    let Ok(report) = serde_json::from_slice::<Report>(&output.stdout) else {
-        let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(CommandError::user(
-            format!("the remote could not be tried: {complaint}"),
-            "Run the same command again",
-        ));
-    };
-    match report.error {
-        None => Ok(report.in_one_line()),
-        Some(error) => Err(CommandError {
-            source: Some(error.into()),
-            hint: report.hint,
-            ..CommandError::user("the remote cannot be used with what is written down about it", "")
-        }),
+}
+
+fn untried(error: std::io::Error) -> CommandError {
+    CommandError {
+        source: Some(error.into()),
+        ..CommandError::user("the remote could not be tried", "Run the same command again")
     }
 }
 

@@ -1,8 +1,11 @@
 //! What a sync costs in requests, counted.
 
-use super::{Place, in_each_cloud};
+use haversack_servers::front::Act;
 
-in_each_cloud!(requests_of_a_sync);
+use super::{Place, in_each_cloud};
+use crate::machines::Machines;
+
+in_each_cloud!(requests_of_a_sync, requests_of_a_join, who_may_not_write_does_not_join);
 
 fn requests_of_a_sync(place: &Place) {
     let files: Vec<(String, String)> =
@@ -34,4 +37,35 @@ fn requests_of_a_sync(place: &Place) {
     for arguments in [["status"].as_slice(), &["ls"], &["view", "notes/00.md"], &["conflicts"], &["doctor"]] {
         assert_eq!(count("laptop", arguments).0, 0, "{arguments:?}");
     }
+}
+
+fn requests_of_a_join(place: &Place) {
+    let machines = Machines::new();
+    machines.write("laptop", "ports.md", "staging: 5433\n");
+    place.add(&machines, "laptop", &["--no-mirror"]);
+    place.front.forget();
+    place.join(&machines, "desktop", &["--no-mirror"]);
+    assert_eq!(machines.files("laptop"), machines.files("desktop"));
+    let seen = place.front.seen();
+    let looks: Vec<&str> =
+        seen.iter().map(|seen| seen.path.as_str()).filter(|path| !path.contains("probe")).collect();
+    // Which store it is, its checkpoints, its commit; and what comes after that, once to show it and once to join.
+    assert_eq!(looks.len(), 5, "on {}: {looks:#?}", place.backend);
+}
+
+/// What a store holds is looked at while this machine is tried; it stays there if that fails.
+fn who_may_not_write_does_not_join(place: &Place) {
+    let machines = Machines::new();
+    machines.write("laptop", "ports.md", "staging: 5433\n");
+    place.add(&machines, "laptop", &["--no-mirror"]);
+    place.front.script(|seen| match seen.is_write() {
+        true => Act::answer(403, "<Error><Code>AccessDenied</Code><Message>m</Message></Error>"),
+        false => Act::Pass,
+    });
+    let join = ["join", &place.url, "--device", "desktop", "--credential", "file", "--yes"];
+    let shown = place.shown(&machines, &mut place.in_shell(&machines, "desktop", &join));
+    assert!(shown.starts_with("exit 1\n") && shown.contains("cannot be used"), "{shown}");
+    let left = std::fs::read_dir(machines.env.path("desktop")).into_iter().flatten().flatten();
+    let left: Vec<String> = left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    assert_eq!(left, [""; 0], "on {}: {shown}", place.backend);
 }
