@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haversack_store::device_local::fs::{Fs, Name, Stat, Target};
+use haversack_store::device_local::fs::{Fs, Name, NodeKind, Stat, Target};
 
 /// What is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Flaw {
     ForgetNote,
     /// No file can be moved to another directory, as if each were a disk of its own.
     CrossesDevices,
+    /// No change of a file shows in its times, as if all happened within one tick of the clock; nothing may depend on them.
+    StoppedClock,
 }
 
 /// A disk with one flaw.
@@ -34,6 +36,15 @@ impl<F: Fs> Mutant<F> {
     /// Returns `inner` with a flaw.
     pub fn new(inner: F, flaw: Flaw) -> Mutant<F> {
         Mutant { inner, flaw }
+    }
+
+    fn shown(&self, stat: Stat) -> Stat {
+        match self.flaw {
+            Flaw::StoppedClock if stat.kind == NodeKind::File => {
+                Stat { modified_ns: 0, changed_ns: 0, ..stat }
+            }
+            _ => stat,
+        }
     }
 }
 
@@ -68,15 +79,15 @@ impl<F: Fs> Fs for Mutant<F> {
     }
 
     fn stat(&self, parent: &F::Dir, name: &str) -> io::Result<Stat> {
-        self.inner.stat(parent, name)
+        self.inner.stat(parent, name).map(|stat| self.shown(stat))
     }
 
     fn stats(&self, names: &[(&F::Dir, &str)]) -> Vec<io::Result<Stat>> {
-        self.inner.stats(names)
+        self.inner.stats(names).into_iter().map(|stat| stat.map(|stat| self.shown(stat))).collect()
     }
 
     fn stat_file(&self, file: &F::File) -> io::Result<Stat> {
-        self.inner.stat_file(file)
+        self.inner.stat_file(file).map(|stat| self.shown(stat))
     }
 
     fn stat_dir(&self, dir: &F::Dir) -> io::Result<Stat> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use haversack::store::{Backend, BackendExt, Bytes, Condition, DeviceLocal, Locator, Prefixed, block_on};
 use haversack::{BatchReport, Change, Depth, Memory, Reason};
-use haversack_sim::{Crash, SimDisk, Verb};
+use haversack_sim::{Crash, Flaw, Mutant, SimDisk, Verb};
+use haversack_store::device_local::fs::Fs;
 
 use crate::world::{kept, no_working_names};
 
@@ -17,7 +18,11 @@ fn at(key: &str) -> Locator {
 
 /// Opens a memory whose files and state are on `disk`.
 fn open(disk: &SimDisk) -> Result<Memory, haversack::store::Error> {
-    let files: Arc<dyn Backend> = Arc::new(DeviceLocal::on(disk.clone())?);
+    open_on(disk.clone())
+}
+
+fn open_on(disk: impl Fs) -> Result<Memory, haversack::store::Error> {
+    let files: Arc<dyn Backend> = Arc::new(DeviceLocal::on(disk)?);
     let state = Arc::new(Prefixed::new(files.clone(), at(STATE)));
     Ok(Memory::new(files, state))
 }
@@ -41,7 +46,8 @@ const NOTE: &str = "note.md";
 
 /// Lets an editor save `theirs` before every call of a replacement; `judge` gets whether that was before the replacement took
 /// effect, its result, and what is in the file.
-fn with_editor_at_every_call(
+fn with_editor_at_every_call<F: Fs>(
+    wrap: impl Fn(SimDisk) -> F,
     theirs: &'static str,
     mut judge: impl FnMut(bool, Result<String, Reason>, String),
 ) {
@@ -51,7 +57,7 @@ fn with_editor_at_every_call(
         edited.map(|edited| edited.text().to_owned()).map_err(|error| error.reason().clone())
     };
     let undisturbed = start.fork(0);
-    let memory = open(&undisturbed).expect("it opens");
+    let memory = open_on(wrap(undisturbed.clone())).expect("it opens");
     undisturbed.mark();
     assert_eq!(replace(&memory), Ok("port 5434\n".to_owned()));
     let calls = undisturbed.calls();
@@ -59,7 +65,7 @@ fn with_editor_at_every_call(
     for how in 0..3 {
         for call in 1..=calls.len() {
             let disk = start.fork(0);
-            let memory = open(&disk).expect("it opens");
+            let memory = open_on(wrap(disk.clone())).expect("it opens");
             let descriptor = disk.edit(|editor| editor.open(NOTE));
             disk.mark();
             disk.at_call(call, move |editor| match how {
@@ -86,23 +92,44 @@ fn with_editor_at_every_call(
 #[test]
 fn an_editor_in_between_came_first() {
     let theirs = "saved by an editor\nport 5433\n";
-    with_editor_at_every_call(theirs, |before, result, now| {
-        if before {
-            assert_eq!(result, Ok("saved by an editor\nport 5434\n".to_owned()));
-            assert_eq!(now, "saved by an editor\nport 5434\n", "both changes are there");
-        } else {
-            assert_eq!((result, now.as_str()), (Ok("port 5434\n".to_owned()), theirs), "it saved later");
-        }
+    with_editor_at_every_call(
+        |disk| disk,
+        theirs,
+        |before, result, now| {
+            if before {
+                assert_eq!(result, Ok("saved by an editor\nport 5434\n".to_owned()));
+                assert_eq!(now, "saved by an editor\nport 5434\n", "both changes are there");
+            } else {
+                assert_eq!((result, now.as_str()), (Ok("port 5434\n".to_owned()), theirs), "it saved later");
+            }
+        },
+    );
+}
+
+/// What it saved is as long as what was there, and the clock stands still: the file looks untouched.
+#[test]
+fn an_editor_within_one_tick_of_the_clock_came_first() {
+    let stopped = |disk| Mutant::new(disk, Flaw::StoppedClock);
+    with_editor_at_every_call(stopped, "PORT 5433\n", |before, result, now| {
+        let (ours, now_expected) = match before {
+            true => ("PORT 5434\n", "PORT 5434\n"),
+            false => ("port 5434\n", "PORT 5433\n"),
+        };
+        assert_eq!((result, now.as_str()), (Ok(ours.to_owned()), now_expected));
     });
 }
 
 #[test]
 fn an_edit_that_no_longer_applies_leaves_the_editors_text() {
     let theirs = "rewritten\n";
-    with_editor_at_every_call(theirs, |before, result, now| {
-        let expected = if before { Err(Reason::OldNotFound) } else { Ok("port 5434\n".to_owned()) };
-        assert_eq!((result, now.as_str()), (expected, theirs));
-    });
+    with_editor_at_every_call(
+        |disk| disk,
+        theirs,
+        |before, result, now| {
+            let expected = if before { Err(Reason::OldNotFound) } else { Ok("port 5434\n".to_owned()) };
+            assert_eq!((result, now.as_str()), (expected, theirs));
+        },
+    );
 }
 
 // Each in a directory of its own: syncing one makes nothing else durable.

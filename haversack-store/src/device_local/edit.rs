@@ -19,6 +19,7 @@ use super::content::Held;
 use super::core::{Core, FILE_MODE};
 use super::fs::{Fs, Target};
 use super::note::{self, UnderWay};
+use super::recent::Reopened;
 use super::recover::{Content, Leftover};
 use super::temp::{Digest, TargetMark, Temp, Verdict};
 use super::trust::Owed;
@@ -284,11 +285,19 @@ impl<F: Fs> Core<F> {
     fn look_for_write(&self, job: &mut Job<F>, wrote: Digest, condition: &Condition) -> Result<()> {
         let locator = &job.place.locator;
         if let Condition::Matches(version) = condition {
-            let (old, stat) = match self.recent.take(&self.fs, &job.place, version) {
-                Some(open) => open,
-                None => self.open_file(job.operation, &job.place)?,
+            let (old, stat, looks_untouched) = match self.recent.take(&self.fs, &job.place, version) {
+                Some(Reopened { file, stat, looks_untouched }) => (file, stat, looks_untouched),
+                None => {
+                    let (file, stat) = self.open_file(job.operation, &job.place)?;
+                    (file, stat, false)
+                }
             };
-            let held = self.holds(&old, stat.size, version).map_err(|error| job.failed(&self.fs, error))?;
+            // What was just read and looks untouched is not read again: the exchange shows what it displaced.
+            let believed = self.memo.called(version).filter(|_| looks_untouched && self.fs.can_exchange());
+            let held = match believed {
+                Some(known) => Some(Held::Known(known)),
+                None => self.holds(&old, stat.size, version).map_err(|error| job.failed(&self.fs, error))?,
+            };
             let Some(read) = held else {
                 return Err(condition_failed(job.operation, locator, condition));
             };

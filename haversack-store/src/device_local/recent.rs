@@ -37,6 +37,14 @@ struct Seen<F: Fs> {
     stat: Stat,
 }
 
+/// A file that was read and is still the one under its name.
+pub(super) struct Reopened<F: Fs> {
+    pub(super) file: F::File,
+    pub(super) stat: Stat,
+    /// Whether its size and times are what they were. It may have been changed all the same, within a tick of the clock.
+    pub(super) looks_untouched: bool,
+}
+
 impl<F: Fs> Default for Recent<F> {
     fn default() -> Recent<F> {
         Recent { directory: Mutex::default(), file: Mutex::default(), locks: AtomicUsize::new(0) }
@@ -104,12 +112,13 @@ impl<F: Fs> Recent<F> {
         drop(before);
     }
 
-    /// Returns the file that was read at `place` as `version`, and how it is, if it is still there.
-    pub(super) fn take(&self, fs: &F, place: &Place<F>, version: &Version) -> Option<(F::File, Stat)> {
+    /// Returns the file that was read at `place` as `version`, if it is still there.
+    pub(super) fn take(&self, fs: &F, place: &Place<F>, version: &Version) -> Option<Reopened<F>> {
         let seen =
             lock(&self.file).take_if(|seen| seen.locator == place.locator && seen.version == *version)?;
         let now = fs.stat(&place.dir, &place.name).ok()?;
-        (now.kind == NodeKind::File && is_same(&seen.stat, &now)).then_some((seen.file, now))
+        let is_there = now.kind == NodeKind::File && is_same(&seen.stat, &now);
+        is_there.then(|| Reopened { file: seen.file, looks_untouched: seen.stat == now, stat: now })
     }
 
     /// Counts a lock that was taken.
