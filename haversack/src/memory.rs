@@ -76,6 +76,10 @@ impl Edited {
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.content).expect("only text is edited")
     }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.content
+    }
 }
 
 /// How far a delete goes.

@@ -237,7 +237,7 @@ impl MemoryTool {
                 _ => failed(path, &error),
             }
         })?;
-        let snippet = snippet(edited.text(), edited.line, self.view_characters);
+        let snippet = snippet(edited.bytes(), edited.line, self.view_characters);
         Ok(format!(
             "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
         ))

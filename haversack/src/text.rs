@@ -8,6 +8,9 @@ use memchr::{memchr_iter, memmem};
 /// How many occurrences a refusal names: enough to tell them apart, few enough to read.
 const MAX_NAMED_OCCURRENCES: usize = 100;
 
+/// How much of a text has its newlines counted in one go.
+const COUNTED_BYTES: usize = 4096;
+
 /// A text after an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewText {
@@ -120,10 +123,25 @@ fn line_end(text: &str, number: usize) -> Option<usize> {
     if number == 0 {
         return Some(0);
     }
-    match memchr_iter(b'\n', text.as_bytes()).nth(number - 1) {
+    match nth_newline(text.as_bytes(), number) {
         Some(newline) => Some(newline + 1),
         None => (count_lines(text) == number).then_some(text.len()),
     }
+}
+
+/// Returns where a newline is, the first of them has the number 1; `None` if there are fewer.
+///
+/// Newlines are counted many times faster than found, so it is looked for only in the part that must have it.
+pub(crate) fn nth_newline(text: &[u8], number: usize) -> Option<usize> {
+    let mut left = number.checked_sub(1)?;
+    for (part, bytes) in text.chunks(COUNTED_BYTES).enumerate() {
+        let newlines = memchr_iter(b'\n', bytes).count();
+        if left < newlines {
+            return Some(part * COUNTED_BYTES + memchr_iter(b'\n', bytes).nth(left)?);
+        }
+        left -= newlines;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -197,6 +215,19 @@ mod tests {
         assert_eq!(refused("", 1), Refusal::LineOutOfRange { line: 1, lines: 0 });
         assert_eq!(refused("a\nb\n", 3), Refusal::LineOutOfRange { line: 3, lines: 2 });
         assert_eq!(refused("a\nb", usize::MAX), Refusal::LineOutOfRange { line: usize::MAX, lines: 2 });
+    }
+
+    #[test]
+    fn newlines_are_found_by_their_number() {
+        let text: String = (0..3_000).map(|line| format!("{}\n", "x".repeat(line % 7))).collect();
+        let expected: Vec<usize> = memchr_iter(b'\n', text.as_bytes()).collect();
+        assert!(text.len() > 2 * COUNTED_BYTES);
+        let found: Vec<usize> =
+            (1..=3_000).filter_map(|number| nth_newline(text.as_bytes(), number)).collect();
+        assert_eq!(found, expected);
+        for (text, number) in [(text.as_bytes(), 0), (text.as_bytes(), 3_001), (b"", 1), (b"a", 1)] {
+            assert_eq!(nth_newline(text, number), None, "{number}");
+        }
     }
 
     proptest! {

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr_iter;
 
+use crate::text::nth_newline;
+
 /// How many characters a line number takes; no text has more lines than these can count.
 const NUMBER_WIDTH: usize = 6;
 
@@ -161,16 +163,21 @@ fn write_line(shown: &mut String, number: usize, line: &str) {
     shown.push_str(line);
 }
 
-/// Returns the lines around the one that changed, numbered.
-pub(super) fn snippet(text: &str, line: usize, max_characters: usize) -> String {
+/// Returns the lines around the one that changed, numbered; the others are only counted.
+pub(super) fn snippet(text: &[u8], line: usize, max_characters: usize) -> String {
     let first = line.saturating_sub(CONTEXT_LINES).max(1);
+    let start = match first {
+        1 => Some(0),
+        first => nth_newline(text, first - 1).map(|newline| newline + 1),
+    };
     let mut shown = String::new();
-    let around = lines(text).enumerate().skip(first - 1).take(line + CONTEXT_LINES + 1 - first);
-    for (at, line) in around {
-        if !shown.is_empty() {
+    let Some(rest) = start.and_then(|start| text.get(start..)) else { return shown };
+    let end = nth_newline(rest, line + CONTEXT_LINES + 1 - first).unwrap_or(rest.len());
+    for (at, line) in String::from_utf8_lossy(&rest[..end]).split('\n').enumerate() {
+        if at > 0 {
             shown.push('\n');
         }
-        write_line(&mut shown, at + 1, &shortened(line, max_characters / (2 * CONTEXT_LINES + 1)));
+        write_line(&mut shown, first + at, &shortened(line, max_characters / (2 * CONTEXT_LINES + 1)));
     }
     shown
 }
@@ -275,10 +282,10 @@ mod tests {
     #[test]
     fn a_snippet_has_two_lines_on_each_side() {
         assert_eq!(
-            snippet("1\n2\n3\n4\n5\n6\n7", 4, 100),
+            snippet(b"1\n2\n3\n4\n5\n6\n7", 4, 100),
             "     2\t2\n     3\t3\n     4\t4\n     5\t5\n     6\t6"
         );
-        assert_eq!(snippet("1\n2", 1, 100), "     1\t1\n     2\t2");
-        assert_eq!(snippet("", 1, 100), "     1\t");
+        assert_eq!(snippet(b"1\n2", 1, 100), "     1\t1\n     2\t2");
+        assert_eq!(snippet(b"", 1, 100), "     1\t");
     }
 }
