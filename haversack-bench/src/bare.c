@@ -155,6 +155,63 @@ static void list(const char *path, size_t expected)
         fail("list: another number of names", path);
 }
 
+#define TOGETHER 512
+#define DIRECTORIES 20
+#define FILE_BYTES 1024
+
+#ifdef __linux__
+static void sync_all(int directory)
+{
+    if (syncfs(directory))
+        fail("syncfs", "the filesystem");
+}
+#else
+static void sync_all(int directory)
+{
+    (void)directory;
+    sync();
+}
+#endif
+
+/* Makes so many small files in a new directory, none of which is ever seen half written or lost: written aside, made
+ * durable many at a time, then given their names in twenty directories. */
+static void durable(const char *path, size_t count)
+{
+    int files[TOGETHER], directories[DIRECTORIES], aside;
+    char from[MAX_PATH_BYTES], to[MAX_PATH_BYTES];
+    prepare(FILE_BYTES);
+    snprintf(from, sizeof from, "%s/aside", path);
+    if (mkdir(path, 0700) || mkdir(from, 0700) || (aside = open(from, O_RDONLY | O_DIRECTORY)) < 0)
+        fail("mkdir", from);
+    for (size_t number = 0; number < count; number++) {
+        size_t slot = number % TOGETHER;
+        snprintf(from, sizeof from, "%zu", number);
+        if ((files[slot] = openat(aside, from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0)
+            fail("open", from);
+        write_all(files[slot], from, FILE_BYTES);
+        if (slot + 1 == TOGETHER || number + 1 == count) {
+            sync_all(aside);
+            for (size_t written = 0; written <= slot; written++)
+                close(files[written]);
+        }
+    }
+    for (size_t number = 0; number < DIRECTORIES; number++) {
+        snprintf(to, sizeof to, "%s/%02zu", path, number);
+        if (mkdir(to, 0700) || (directories[number] = open(to, O_RDONLY | O_DIRECTORY)) < 0)
+            fail("mkdir", to);
+    }
+    for (size_t number = 0; number < count; number++) {
+        snprintf(from, sizeof from, "%zu", number);
+        snprintf(to, sizeof to, "%06zu.md", number);
+        if (renameat(aside, from, directories[number % DIRECTORIES], to))
+            fail("rename", from);
+    }
+    sync_all(aside);
+    for (size_t number = 0; number < DIRECTORIES; number++)
+        close(directories[number]);
+    close(aside);
+}
+
 #define MAX_THREADS 64
 #define THREADS_BYTES 1024
 
@@ -235,7 +292,7 @@ static const struct {
     int size_is_bytes;
 } commands[] = {
     { "replace", replace, 1 }, { "append", append, 1 }, { "read", read_whole, 1 },
-    { "scan", scan, 0 },       { "list", list, 0 },
+    { "scan", scan, 0 },       { "list", list, 0 },     { "durable", durable, 0 },
 };
 
 int main(void)

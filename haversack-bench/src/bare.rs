@@ -50,7 +50,7 @@ impl Bare {
 
     /// Does `command` once for each key and returns how long each took.
     ///
-    /// `size` is in bytes for contents, and a number of files for `scan` and `list`. Of `threads` it is the
+    /// `size` is in bytes for contents, and a number of files for `scan`, `list` and `durable`. Of `threads` it is the
     /// milliseconds, and what is returned is how many writes each thread did.
     pub fn run<K: AsRef<str>>(&self, command: &str, size: usize, keys: &[K]) -> Outcome<Vec<Nanoseconds>> {
         self.ask(command, size, keys, keys.len())

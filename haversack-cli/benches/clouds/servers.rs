@@ -21,6 +21,14 @@ impl Kind {
             Kind::Azurite => "Azurite (Azure Blob)",
         }
     }
+
+    /// Returns how many files it is timed with at most: rclone needs many minutes to put 10,000 into Azurite.
+    pub(crate) fn most_files(self) -> usize {
+        match self {
+            Kind::SeaweedFs => usize::MAX,
+            Kind::Azurite => 1_000,
+        }
+    }
 }
 
 /// A server that nobody else uses.
