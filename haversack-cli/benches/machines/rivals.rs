@@ -20,7 +20,7 @@ pub(crate) trait Rival {
     fn receive(&self) -> Outcome<Nanoseconds>;
 }
 
-/// Two homes and a directory between them.
+/// Two homes and a directory between them, without plain copies.
 pub(crate) struct Ours {
     base: PathBuf,
 }
@@ -31,7 +31,8 @@ impl Ours {
         std::fs::create_dir_all(base.join("one/memory"))?;
         let ours = Ours { base: base.to_owned() };
         let url = format!("file://{}", base.join("remote").display());
-        ours.run("one", &["remote", "add", &url, "--device", "one"])?;
+        // Plain copies are written in the background, and would disturb whoever is measured next.
+        ours.run("one", &["remote", "add", &url, "--device", "one", "--no-mirror"])?;
         Ok(ours)
     }
 
@@ -41,7 +42,7 @@ impl Ours {
         fill(&ours.files(), files)?;
         ours.send()?;
         let url = format!("file://{}", base.join("remote").display());
-        ours.run("two", &["join", &url, "--device", "two", "--yes"])?;
+        ours.run("two", &["join", &url, "--device", "two", "--yes", "--no-mirror"])?;
         std::thread::sleep(std::time::Duration::from_millis(50));
         ours.receive()?;
         Ok(ours)
