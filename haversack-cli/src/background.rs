@@ -22,6 +22,7 @@ use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::home::{self, Home, Manner, Summary, Work};
 use crate::hooks::journal::Journal;
+use crate::projects::proof;
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::system::SystemClock;
@@ -177,6 +178,9 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
         if is_mirror_late {
             // It is derived: what could not be written now is written by the next who sends something.
             drop(mirror::write_now(&settings));
+        }
+        if let Err(error) = proof::record_roots(&settings) {
+            Journal::of(&settings).note("background", None, &format!("failed: {}", error.message));
         }
         look_when_due(&settings);
         drop(turn);

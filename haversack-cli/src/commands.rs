@@ -120,6 +120,13 @@ pub(crate) enum Command {
     Debug(debug::DebugArgs),
 }
 
+impl Command {
+    /// Tells whether an agent runs this command and would be left without memory if it stopped.
+    pub(crate) fn must_not_stop(&self) -> bool {
+        matches!(self, Command::Hook(_) | Command::Background(_) | Command::Mcp(_) | Command::MemoryTool(_))
+    }
+}
+
 /// Runs a command and returns the exit code of what it found.
 ///
 /// With settings that are wrong no command runs; the doctor alone has something to say about them.
@@ -144,7 +151,10 @@ pub(crate) fn run(
     let half = crate::remote::half(settings).filter(|_| is_told);
     if !matches!(command, Command::Doctor(_)) {
         let warnings = resolved.warnings.iter().filter(|warning| Some(*warning) != half.as_ref());
-        warnings.for_each(|warning| ui.warning(warning));
+        warnings.clone().for_each(|warning| ui.warning(warning));
+        if let Command::Hook(args) = command {
+            warnings.for_each(|warning| hook::note_warning(settings, args, warning));
+        }
     }
     match command {
         Command::Demo(args) => demo::cmd_demo(ui, args),

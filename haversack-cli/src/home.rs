@@ -27,6 +27,7 @@ use crate::error::{CommandError, Fault};
 use crate::gate::NothingPrivate;
 use crate::lost;
 use crate::mounts::{self, Mount};
+use crate::projects::proof;
 use crate::remote::{self, Remote, Vault};
 use crate::settings::{Settings, shown};
 use crate::system::{RandomIds, SystemClock, Timed};
@@ -133,9 +134,10 @@ impl Home {
     }
 }
 
-/// Opens a bound directory.
+/// Opens a bound directory. A directory that is reached through a link is refused, also if the link appears at this moment.
 pub(crate) fn open_mount(settings: &Settings, mount: &Mount) -> Result<Arc<dyn Backend>, CommandError> {
-    Ok(Arc::new(DeviceLocal::open(&mount.directory, settings.shared_locks())?))
+    let opened = DeviceLocal::open_real(&mount.directory, settings.shared_locks())?;
+    Ok(Arc::new(opened))
 }
 
 fn open_state(settings: &Settings, directory: PathBuf) -> Result<Arc<dyn Backend>, CommandError> {
@@ -194,6 +196,8 @@ pub(crate) struct Summary {
     pub(crate) report: Report,
     /// Bound directories that are not there or were emptied.
     pub(crate) vanished: Vec<String>,
+    /// Bound directories that became links, and are not bound any more.
+    pub(crate) unbound: Vec<String>,
     /// Bound directories whose own disk failed, and why; the others are synced all the same.
     pub(crate) failed: Vec<(String, String)>,
     /// The positions that we published.
@@ -298,6 +302,7 @@ fn sync_home(
     manner: &Manner<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, Stopped> {
+    let unbound = mounts::unbind_links(settings)?;
     let home = Home::open(settings)?;
     crate::store::complete(settings, &home)?;
     adopt(settings)?;
@@ -319,6 +324,7 @@ fn sync_home(
     };
     let mut summary = Summary {
         vanished: home.vanished.iter().map(|mount| shown(&mount.directory)).collect(),
+        unbound: unbound.iter().map(|mount| shown(&mount.directory)).collect(),
         ..Summary::default()
     };
     let is_about = |place: &&Place| match manner.what {
@@ -534,6 +540,8 @@ impl Summary {
             if Some(position) <= self.known {
                 continue;
             }
+            // The records of projects are ours: the user counts memories.
+            let files = files.into_iter().filter(|file| !proof::is_record(file));
             if ours.contains(&replica) {
                 self.sent.extend(files);
                 self.published.push(position);

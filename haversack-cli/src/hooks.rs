@@ -192,10 +192,12 @@ fn keep_summary(settings: &Settings, input: &Input) -> Result<String, CommandErr
 /// Returns where the summaries of a project's compactions are.
 pub(crate) fn summaries_of(settings: &Settings, project: &Project) -> PathBuf {
     let by_path = |path: &Path| slug::slug(&path.to_string_lossy());
-    let name = match (&project.id, project.is_private) {
-        (_, true) => format!("{}.private", by_path(&project.checkout)),
-        (Some(id), false) => id.clone(),
-        (None, false) => by_path(&project.root),
+    let name = match &project.id {
+        _ if project.is_private => format!("{}.private", by_path(&project.checkout)),
+        // A checkout that only claims to be a project does not get at the project's summaries.
+        _ if project.barrier.is_some() => format!("{}.unproven", by_path(&project.checkout)),
+        Some(id) => id.clone(),
+        None => by_path(&project.root),
     };
     settings.home.join("sessions").join(name)
 }

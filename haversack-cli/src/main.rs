@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::{Command, help};
-use crate::settings::flags;
+use crate::settings::{BrokenProjectFile, flags};
 use crate::ui::Ui;
 
 /// Your agent's memory, on every machine you work on.
@@ -57,7 +57,11 @@ fn main() -> ExitCode {
         drop(std::env::set_current_dir("/"));
     }
     let home = arguments.home.clone();
-    let resolved = settings::load(&flags::collect(&matches, arguments.home));
+    let broken = match arguments.command.must_not_stop() {
+        true => BrokenProjectFile::IsIgnored,
+        false => BrokenProjectFile::Fails,
+    };
+    let resolved = settings::load(&flags::collect(&matches, arguments.home), broken);
     match commands::run(&mut ui, resolved, &arguments.command, home.as_deref()) {
         Ok(code) => code,
         Err(error) => {

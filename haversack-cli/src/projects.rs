@@ -1,23 +1,29 @@
-//! Projects: memory belongs to a project, not to the path that it is at.
+//! Projects: memory belongs to a project, not to the path of a checkout.
 //!
-//! A project is known by a name that somebody gave it, or else by the address of its repository, which is the same on every machine. One that has
-//! neither stays on this machine until it is named. Two projects never meet: each has a place of its own, `claude_memory/<id>`.
+//! A project is known by a name that the user gave it, or else by the address of its repository, which is the same on every machine. A
+//! project that has neither stays on this machine until the user names it. Two projects never meet: each has its own place in the
+//! store, `claude_memory/<id>`.
+//!
+//! A repository is written by other people. So a checkout must [prove](proof) that it is the project it names, and a directory that
+//! the repository names is used only after the user agreed ([`Barrier`]).
 
 pub(crate) mod bind;
 pub(crate) mod book;
 pub(crate) mod git;
 pub(crate) mod identity;
 pub(crate) mod private;
+pub(crate) mod proof;
 
 use std::path::{Path, PathBuf};
 
 use haversack::store::Locator;
 
-use self::book::Book;
-use crate::claude_code::private::is_private;
+use self::book::{Book, Consent};
+use self::proof::{Missing, Proof};
+use crate::claude_code::private::{directory as private_directory, is_private};
 use crate::claude_code::{ChosenBy, ClaudeCode, MemoryDirectory};
 use crate::error::CommandError;
-use crate::settings::{Settings, shown};
+use crate::settings::{Settings, files, shown};
 
 /// The place of all projects in a store.
 const PLACE: &str = "claude_memory";
@@ -40,10 +46,25 @@ pub(crate) struct Project {
     pub(crate) memory: MemoryDirectory,
     /// Who says what its id is.
     pub(crate) known_by: KnownBy,
-    /// Whether its memory stays here.
+    /// True if its memory stays on this machine.
     pub(crate) is_excluded: bool,
-    /// Whether this checkout has memory of its own, which stays here.
+    /// True if this checkout has memory of its own, which stays on this machine.
     pub(crate) is_private: bool,
+    /// The proof that the checkout is this project.
+    pub(crate) proof: Proof,
+    /// The reason why its memory is not used here before the user agrees.
+    pub(crate) barrier: Option<Barrier>,
+}
+
+/// A reason why the memory of a project is neither carried nor shown in a checkout until the user agrees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Barrier {
+    /// The checkout does not prove that it is the project.
+    Unproven(Missing),
+    /// The project's own settings name this directory for its memory.
+    NamedByProject(PathBuf),
+    /// The project's own settings name the private memory of another worktree.
+    PrivateElsewhere,
 }
 
 /// What a project is known by.
@@ -64,12 +85,13 @@ impl Project {
         let repository = git::find(&directory);
         let address = repository.as_ref().and_then(git::Repository::remote);
         let address = address.as_deref().and_then(identity::normalise);
-        let (root, checkout) = match repository {
-            Some(repository) => (repository.root, repository.checkout),
+        let (root, checkout) = match &repository {
+            Some(repository) => (repository.root.clone(), repository.checkout.clone()),
             None => (directory.clone(), directory.clone()),
         };
         let memory = claude.memory_of(&root, &directory);
         let is_private = memory.by == ChosenBy::Project && is_private(&memory.path);
+        let is_named_here = book.is_named_here(&root);
         let named = match memory.by {
             ChosenBy::User => Some(ALL_PROJECTS.to_owned()),
             ChosenBy::Rule | ChosenBy::Project => book.name_of(&root, address.as_deref()),
@@ -79,18 +101,46 @@ impl Project {
             (None, Some(address)) => (Some(identity::id_of_repository(address)), KnownBy::Repository),
             (None, None) => (None, KnownBy::Nothing),
         };
+        let proof = match (&repository, &id) {
+            _ if memory.by == ChosenBy::User => Proof::NotNeeded,
+            // Another checkout's repository says nothing about this one, whatever the user named that checkout.
+            (Some(repository), Some(id)) if !is_named_here || !repository.is_own => {
+                proof::of(settings, book, repository, id)
+            }
+            (Some(repository), None) if !repository.is_own => Proof::Missing(Missing::NotListed),
+            _ => Proof::NotNeeded,
+        };
         let user = settings.surroundings.user.as_deref();
         let excluded = settings.excluded_projects.split(',').chain(book.exclude.iter().map(String::as_str));
         let is_excluded = excluded
             .map(str::trim)
-            .any(|excluded| is_meant(excluded, user, &root, address.as_deref(), id.as_deref()));
-        Project { id, address, root, checkout, memory, known_by, is_excluded, is_private }
+            .any(|excluded| is_meant(excluded, user, &root, address.as_deref(), id.as_deref()))
+            || [&root, &checkout].into_iter().any(|directory| files::keeps_memory_local(directory));
+        let barrier = match proof {
+            Proof::Missing(missing) => Some(Barrier::Unproven(missing)),
+            _ if memory.by != ChosenBy::Project => None,
+            _ if is_private => {
+                let is_ours = memory.path == private_directory(&claude.projects(), &checkout);
+                // A worktree that was moved took its setting along.
+                let is_kept = book.private.iter().any(|private| {
+                    private.memory == memory.path
+                        && (private.checkout == checkout || !private.checkout.exists())
+                });
+                (!is_ours && !is_kept).then_some(Barrier::PrivateElsewhere)
+            }
+            _ => {
+                let real = memory.path.canonicalize().unwrap_or_else(|_| memory.path.clone());
+                let is_agreed = book.agrees(id.as_deref().unwrap_or_default(), &Consent::Memory(real));
+                (!is_agreed).then(|| Barrier::NamedByProject(memory.path.clone()))
+            }
+        };
+        Project { id, address, root, checkout, memory, known_by, is_excluded, is_private, proof, barrier }
     }
 
     /// Returns its place in the store, if it has one and may be carried.
     pub(crate) fn prefix(&self) -> Option<Locator> {
-        let id = self.id.as_ref().filter(|_| !self.is_excluded && !self.is_private)?;
-        prefix_of(id)
+        let may = !self.is_excluded && !self.is_private && self.barrier.is_none();
+        prefix_of(self.id.as_ref().filter(|_| may)?)
     }
 
     /// Returns what people call it.
@@ -123,6 +173,27 @@ impl Project {
         }
         if self.is_excluded {
             return Some("not carried (excluded)".to_owned());
+        }
+        let checkout = tilde(settings, &self.checkout);
+        match &self.barrier {
+            Some(Barrier::Unproven(missing)) => {
+                return Some(format!(
+                    "not carried: {} (if it is yours: haversack project bind {checkout})",
+                    missing.reason()
+                ));
+            }
+            Some(Barrier::NamedByProject(memory)) => {
+                return Some(format!(
+                    "not carried: the project's own settings keep its memory in {} (if you agree: haversack project bind {checkout})",
+                    tilde(settings, memory)
+                ));
+            }
+            Some(Barrier::PrivateElsewhere) => {
+                return Some(
+                    "not carried: its settings name the private memory of another worktree".to_owned(),
+                );
+            }
+            None => {}
         }
         self.id.is_none().then(|| {
             format!(
@@ -222,9 +293,9 @@ mod tests {
 
     #[test]
     fn places_and_ids() {
-        let prefix = prefix_of("lighthouse-d004b9e9").expect("a place");
-        assert_eq!(prefix.as_str(), "claude_memory/lighthouse-d004b9e9");
-        assert_eq!(id_of_prefix(&prefix), Some("lighthouse-d004b9e9"));
+        let prefix = prefix_of("lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb").expect("a place");
+        assert_eq!(prefix.as_str(), "claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb");
+        assert_eq!(id_of_prefix(&prefix), Some("lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb"));
         for other in ["claude_memory", "claude_memory/a/b", "claude_memoryx/a", "behavioral/a"] {
             assert_eq!(id_of_prefix(&Locator::parse(other).expect("valid")), None, "{other}");
         }

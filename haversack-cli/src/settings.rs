@@ -2,7 +2,8 @@
 //!
 //! Five layers, a later one wins: defaults, user file, project file, environment, flags. [`load`] reads, the
 //! rest decides: [`resolve`] is a function of what was read. A mistake in any layer is an error, also where
-//! a higher one overrides it.
+//! a higher one overrides it. The project file comes with a repository: it can only narrow what the layers below it say, and programs
+//! that must not stop (hooks, servers) go on without it if it is broken.
 
 pub(crate) mod declarations;
 pub(crate) mod files;
@@ -128,8 +129,17 @@ impl Resolved {
     }
 }
 
+/// What to do about a project file that is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BrokenProjectFile {
+    /// Stop: a person runs a command and can mend the file.
+    Fails,
+    /// Go on without it, with a warning: the file must not silence an agent's memory.
+    IsIgnored,
+}
+
 /// Reads every layer and resolves it; makes nothing, not even the home.
-pub(crate) fn load(flags: &[Flag]) -> Result<Resolved, CommandError> {
+pub(crate) fn load(flags: &[Flag], broken: BrokenProjectFile) -> Result<Resolved, CommandError> {
     let environment = environment();
     let given = given(&environment, flags)?;
     let home = home(&given, default_home)?;
@@ -141,14 +151,29 @@ pub(crate) fn load(flags: &[Flag]) -> Result<Resolved, CommandError> {
         )
     })?;
     let user_file = files::read_user(&home.0)?;
-    let project_file = files::read_project(&directory)?;
+    let mut warnings = Vec::new();
+    let project_file = match files::read_project(&directory).and_then(checked) {
+        Ok(file) => file,
+        Err(error) if broken == BrokenProjectFile::IsIgnored => {
+            let message = format!("we ignore the settings of this project: {}", error.in_one_line());
+            warnings.push(Warning { message, cure: error.hint.unwrap_or_default() });
+            SettingsFile { path: directory.join(files::PROJECT_FILE), text: None }
+        }
+        Err(error) => return Err(error),
+    };
     let mut resolved = resolve(home, user_file, project_file, given)?;
     resolved.settings.writer = writer(&environment);
     resolved.settings.cloud = cloud(&environment);
     resolved.settings.surroundings = Surroundings::of(&environment);
-    let mut warnings = warn_of_unknown_variables(&environment);
+    warnings.extend(warn_of_unknown_variables(&environment));
     warnings.extend(crate::remote::half(&resolved.settings));
     Ok(Resolved { warnings, ..resolved })
+}
+
+/// Returns a project file in which every line is a setting that a project may have.
+fn checked(file: SettingsFile) -> Result<SettingsFile, CommandError> {
+    said_in_text(&file.path, file.text.as_deref().unwrap_or_default(), Layer::Project)?;
+    Ok(file)
 }
 
 /// Returns what is compiled in.
@@ -211,7 +236,13 @@ fn resolve(
     let mut values = BTreeMap::new();
     let mut layers = BTreeMap::from([(declarations::HOME, home_layer)]);
     for Said { key, value, layer } in low_to_high.into_iter().flatten() {
-        if key != declarations::HOME {
+        let is_wider = match (&layer, &value, values.get(key)) {
+            (Layer::Project(_), Value::Number(new), Some(Value::Number(old))) => new >= old,
+            // It is about the project, not about the home: the project's own record reads it.
+            (Layer::Project(_), Value::Switch(_), _) => true,
+            _ => false,
+        };
+        if key != declarations::HOME && !is_wider {
             values.insert(key, value);
             layers.insert(key, layer);
         }
@@ -346,8 +377,9 @@ mod tests {
                     let default = defaults().expect("sound").into_iter().find(|said| said.key == *key);
                     vec![
                         ("default", default.expect("a default").value.to_string(), "default"),
-                        ("user", number(1), "user.toml:2"),
-                        ("project", number(2), "project.toml:3"),
+                        ("user", number(2), "user.toml:2"),
+                        // A project can only lower a number.
+                        ("project", number(1), "project.toml:3"),
                         ("environment", number(3), variable),
                         ("--config", number(4), "--config"),
                         ("--config", number(5), "--config"),
@@ -367,7 +399,10 @@ mod tests {
                 ],
             };
             let mut said = Layers::default();
-            for (layer, value, place) in layers {
+            let is_for_projects = declarations::FOR_PROJECTS.contains(key);
+            for (layer, value, place) in
+                layers.into_iter().filter(|(layer, ..)| *layer != "project" || is_for_projects)
+            {
                 said.say(layer, declaration, &value);
                 let resolved = said.resolve().expect("resolved");
                 assert_eq!(shown_of(&resolved, key), (value, place.to_owned()), "{key} by {layer}");
@@ -434,15 +469,32 @@ mod tests {
     }
 
     #[test]
-    fn a_project_cannot_decide_where_memory_goes() {
-        for key in declarations::NOT_FOR_PROJECTS {
-            let declaration = declarations::declared(key).expect("declared");
-            let value = if declaration.kind == Kind::Switch { "false" } else { "https://elsewhere.example" };
+    fn project_file_cannot_widen_anything() {
+        for declaration in DECLARATIONS.iter().filter(|declaration| declaration.kind != Kind::Home) {
+            let key = declaration.key;
             let mut layers = Layers::default();
-            layers.say("project", declaration, value);
+            match &declaration.kind {
+                Kind::Number(range) if declarations::FOR_PROJECTS.contains(&key) => {
+                    layers.say("user", declaration, &range.start().to_string());
+                    layers.say("project", declaration, &range.end().to_string());
+                    let resolved = layers.resolve().expect("resolved");
+                    assert_eq!(shown_of(&resolved, key).0, range.start().to_string(), "{key}");
+                    continue;
+                }
+                Kind::Number(range) => layers.say("project", declaration, &range.start().to_string()),
+                Kind::Switch => layers.say("project", declaration, "false"),
+                Kind::Text => layers.say("project", declaration, "https://elsewhere.example"),
+                Kind::Home => unreachable!("filtered"),
+            }
             let error = layers.resolve().expect_err("refused");
-            assert!(error.message.contains("no project can set"), "{key}: {}", error.message);
+            let is_said = ["no project can set", "can only keep memory here"];
+            assert!(is_said.iter().any(|said| error.message.contains(said)), "{key}: {}", error.message);
         }
+        // It is about the project alone: the home goes on carrying other projects.
+        let keep_local = declarations::declared(declarations::KEEP_MEMORY_LOCAL).expect("declared");
+        let mut layers = Layers::default();
+        layers.say("project", keep_local, "true");
+        assert!(!layers.resolve().expect("resolved").settings.keep_local);
     }
 
     #[test]

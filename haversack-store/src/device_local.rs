@@ -112,7 +112,12 @@ impl DeviceLocal {
     /// `locks` must not be inside `root`. Processes that share a root must share the locks too. What a
     /// writer that died left behind is cleaned up first.
     pub fn open(root: impl AsRef<Path>, locks: impl AsRef<Path>) -> Result<DeviceLocal> {
-        DeviceLocal::on(open_disk(root.as_ref(), locks.as_ref())?)
+        DeviceLocal::on(opened(root.as_ref(), locks.as_ref(), Disk::open)?)
+    }
+
+    /// Opens the directory `root` like [`DeviceLocal::open`], but only if it exists and its path leads through no link.
+    pub fn open_real(root: impl AsRef<Path>, locks: impl AsRef<Path>) -> Result<DeviceLocal> {
+        DeviceLocal::on(opened(root.as_ref(), locks.as_ref(), Disk::open_real)?)
     }
 
     /// Stops exchanging files and replaces them as on a filesystem that cannot exchange.
@@ -151,11 +156,19 @@ impl<F: Fs> fmt::Debug for DeviceLocal<F> {
 
 /// Opens the disk at `root`, saying what is wrong with it if it cannot be.
 pub(crate) fn open_disk(root: &Path, locks: &Path) -> Result<Disk> {
+    opened(root, locks, Disk::open)
+}
+
+fn opened(
+    root: &Path,
+    locks: &Path,
+    open: impl FnOnce(&Path, &Path) -> std::io::Result<Disk>,
+) -> Result<Disk> {
     let place = root.display().to_string();
     if place.is_empty() {
         return Err(Error::at(ErrorKind::Invalid, Operation::Open, "\"\"", "no directory was named"));
     }
-    Disk::open(root, locks).map_err(|error| {
+    open(root, locks).map_err(|error| {
         if error.kind() == std::io::ErrorKind::InvalidInput {
             return Error::at(ErrorKind::Invalid, Operation::Open, place.clone(), error.to_string());
         }

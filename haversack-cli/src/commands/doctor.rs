@@ -1,7 +1,7 @@
 //! `haversack doctor`: checks everything that memory depends on.
 
 mod folder;
-mod worktrees;
+mod projects;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ pub(crate) fn cmd_doctor(
     args: &DoctorArgs,
 ) -> Result<ExitCode, CommandError> {
     let mut findings = examine(resolved);
-    findings.extend(worktrees::examine(&resolved.settings));
+    findings.extend(projects::examine(&resolved.settings));
     if args.hooks {
         findings.extend(examine_hooks(&resolved.settings));
     }

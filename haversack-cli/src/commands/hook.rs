@@ -14,6 +14,7 @@ use crate::hooks::input::{Input, Understood};
 use crate::hooks::journal::Journal;
 use crate::hooks::{self, Event, LONGEST, Outcome, PULL_WAIT};
 use crate::settings::Settings;
+use crate::settings::layers::Warning;
 use crate::ui::Ui;
 
 /// The word that a plugin adds: where the settings have our hooks too, they alone fire.
@@ -94,6 +95,11 @@ pub(crate) fn without_settings(home: Option<&Path>, error: &CommandError, args: 
         Journal::in_home(home).note(args.event(), None, &format!("failed: {}{cause}", error.message));
     }
     ExitCode::SUCCESS
+}
+
+/// Writes a warning about the settings into the journal: nobody reads what a hook prints.
+pub(crate) fn note_warning(settings: &Settings, args: &HookArgs, warning: &Warning) {
+    Journal::of(settings).note(args.event(), None, &format!("warning: {}", warning.message));
 }
 
 /// Ends this process in time, whatever it waits for: a disk, a lock, or an input that never ends.

@@ -11,7 +11,7 @@ use haversack::store::block_on;
 use haversack::sync::store_at;
 
 use self::found::Found;
-use super::join::{JoinArgs, cmd_join};
+use super::join::{self, JoinArgs};
 use super::remote::{AddArgs, NamedArgs, add};
 use super::{setup, sync};
 use crate::agent::canary::{Canary, try_hooks};
@@ -20,7 +20,7 @@ use crate::error::CommandError;
 use crate::home::{self, Manner, Work};
 use crate::moments::counted;
 use crate::mounts;
-use crate::projects::bind;
+use crate::projects::bind::{self, AskedBy};
 use crate::projects::book::Book;
 use crate::projects::claude_code;
 use crate::remote::{self, Remote};
@@ -157,10 +157,9 @@ fn meet(
         return Ok(Met::Agreed);
     }
     if there_is_a_store(settings, url, args)? {
-        // What is bound is in the preview of what would be merged; until the answer nothing of it has left.
-        bind_all(settings, found)?;
+        // Bound directories are in the preview of the merge; until the answer nothing has left this machine.
         let join = JoinArgs { named: named(), yes: args.yes, json: false };
-        let joined = cmd_join(ui, settings, &join).map_err(incomplete);
+        let joined = join::join(ui, settings, &join, || bind_all(settings, found)).map_err(incomplete);
         if !matches!(&joined, Ok(code) if *code == ExitCode::SUCCESS) {
             mounts::save(settings, &before.0)?;
             before.1.save(settings)?;
@@ -201,7 +200,7 @@ fn there_is_a_store(settings: &Settings, url: &str, args: &InitArgs) -> Result<b
 fn bind_all(settings: &Settings, found: &Found) -> Result<(), CommandError> {
     let claude = claude_code(settings)?;
     for project in found.carried() {
-        bind::bind(settings, &claude, project)?;
+        bind::bind(settings, &claude, project, AskedBy::Nobody)?;
     }
     Ok(())
 }

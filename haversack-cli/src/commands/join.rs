@@ -12,9 +12,7 @@ use haversack::history::archive::{self, Bounds};
 use haversack::ids::{ContentHash, Position, Timestamp};
 use haversack::log::{Files, StoreFile};
 use haversack::store::{Backend, Bytes, InMemory, Locator, block_on};
-use haversack::sync::{
-    Author, Context, Fetching, Progress, Quiet, ReadOnce, Recent, Replica, Scope, store_at,
-};
+use haversack::sync::{Author, Context, Progress, Quiet, ReadOnce, Recent, Replica, Scope, store_at};
 use haversack::vault::Bridge;
 use serde_json::json;
 
@@ -25,6 +23,7 @@ use crate::error::CommandError;
 use crate::home::{self, Home, Manner, Work};
 use crate::joined::{self, Joined};
 use crate::moments::{ago, counted};
+use crate::projects::{identity, proof, tilde};
 use crate::remote::{self, Remote, Vault};
 use crate::settings::Settings;
 use crate::store::open;
@@ -56,7 +55,10 @@ struct There {
     store: StoreFile,
     /// The machines that wrote to it, and when they last did.
     machines: BTreeMap<String, Timestamp>,
+    /// All files, the records of projects among them.
     files: Files,
+    /// The records of its projects: they say which checkouts may have the projects' memory.
+    records: BTreeMap<Locator, Bytes>,
 }
 
 /// What joining a store would mean.
@@ -69,6 +71,16 @@ struct Preview {
 }
 
 pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Result<ExitCode, CommandError> {
+    join(ui, settings, args, || Ok(()))
+}
+
+/// Joins a store. `bind` binds this machine's projects, after the store was found and before the preview is made.
+pub(crate) fn join(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &JoinArgs,
+    bind: impl FnOnce() -> Result<(), CommandError>,
+) -> Result<ExitCode, CommandError> {
     remote::refuse_local(settings)?;
     let (url, _) = remote::address(&args.named.url)?;
     if Remote::recorded(settings)?.is_some_and(|remote| remote.url == url) {
@@ -86,14 +98,33 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
     };
     bar.end();
     let (backend, there) = looked?;
+    bind()?;
+    let is_known = |prefix: &Locator| there.files.keys().any(|file| file.is_within(prefix));
+    for checkout in proof::unbind_unproven(settings, &there.records, is_known)? {
+        ui.note(format!(
+            "{0} gets no memory: it does not prove that it is the project it names. If it is yours: haversack project bind {0}",
+            tilde(settings, &checkout)
+        ));
+    }
     let home = Home::open(settings)?;
-    let here = block_on(joined::all(open(settings)?.files()))?;
+    let mut here = block_on(joined::all(open(settings)?.files()))?;
+    here.retain(|locator, _| !proof::is_record(locator));
     let preview = Preview::of(there, &here);
     let store = &preview.there.store;
     if let Some(ours) = home.memory().look()?.store.filter(|ours| *ours != store.store) {
         return Err(CommandError::user(
             format!("this memory belongs to another store ({ours}), and merging two is not undone easily"),
             "Use another home for the other store: haversack --home DIRECTORY join URL",
+        ));
+    }
+    if let Some(id) = old_id_in(&preview.there.files) {
+        return Err(CommandError::user(
+            format!(
+                "this store has project ids of the old form ({id}), which another repository can be made to have"
+            ),
+            format!(
+                "On a machine that has joined, open a session in that project and follow its hint, or: haversack delete --recursive claude_memory/{id}"
+            ),
         ));
     }
     let device = free_name(remote.device.clone(), &preview.there.machines);
@@ -129,6 +160,15 @@ pub(crate) fn cmd_join(ui: &mut Ui, settings: &Settings, args: &JoinArgs) -> Res
         sync::tell(ui, &summary)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a project id of the old form that a store has.
+fn old_id_in(files: &Files) -> Option<String> {
+    let id = |locator: &Locator| {
+        let below = locator.as_str().strip_prefix("claude_memory/")?;
+        Some(below.split('/').next()?.to_owned())
+    };
+    files.keys().filter_map(|locator| id(&locator)).find(|id| identity::is_old_id(id))
 }
 
 /// Looks at a store in a cloud while it is not known yet whether this machine may use it.
@@ -211,26 +251,24 @@ fn store_there(
         return Err(nothing_at(url));
     };
     let author = Author::default();
-    let context = Context {
-        patience: &patience,
-        progress,
-        fetching: Fetching::WhenAsked,
-        ..Context::new(&SystemClock, &RandomIds, &author)
-    };
+    let context =
+        Context { patience: &patience, progress, ..Context::new(&SystemClock, &RandomIds, &author) };
     let state = Arc::new(InMemory::new());
+    let working = Arc::new(InMemory::new());
     let (files, head, read) = block_on(async {
-        let files = Arc::new(InMemory::new());
-        let replica = Replica::open(files, state.clone(), backend.clone(), &RandomIds).await?;
-        let mut replica = replica.with_scope(Scope::nothing());
+        let replica = Replica::open(working.clone(), state.clone(), backend.clone(), &RandomIds).await?;
+        // Only the records of projects are read; of all other files the names are enough.
+        let mut replica = replica.with_scope(Scope::within(proof::records()));
         replica.pull(context).await?;
         let read = replica.take_recent().into_iter().filter_map(Recent::read).collect();
         Ok::<_, haversack::sync::Trouble>((replica.log_files().clone(), replica.position(), read))
     })?;
+    let records = block_on(joined::all(&*working))?;
     // What was read need not be asked for once more, commit by commit.
     let everything = Bounds { bytes: u64::MAX, oldest: Timestamp(i64::MIN) };
     block_on(archive::keep(&*state, store.store, read, everything))?;
     let machines = machines(backend.clone(), state, &store, head, &patience)?;
-    Ok(There { store, machines, files })
+    Ok(There { store, machines, files, records })
 }
 
 fn machines(
@@ -258,10 +296,18 @@ fn free_name(name: String, machines: &BTreeMap<String, Timestamp>) -> String {
     names.find(|name| !machines.contains_key(name)).unwrap_or(name)
 }
 
+impl There {
+    /// Returns how many files of the user's it has.
+    fn count(&self) -> usize {
+        self.files.len() - self.records.len()
+    }
+}
+
 impl Preview {
     /// Compares a store with what is here.
     fn of(there: There, here: &BTreeMap<Locator, Bytes>) -> Preview {
-        let only_there = there.files.keys().filter(|locator| !here.contains_key(locator)).count();
+        let only_there = there.files.keys().filter(|locator| !here.contains_key(locator));
+        let only_there = only_there.filter(|locator| !proof::is_record(locator)).count();
         let mut preview = Preview { there, same: 0, only_here: 0, only_there, different: 0 };
         for (locator, bytes) in here {
             match preview.there.files.get(locator) {
@@ -276,14 +322,14 @@ impl Preview {
     fn tell(&self, ui: &mut Ui, here: &BTreeMap<Locator, Bytes>) -> Result<(), CommandError> {
         let now = SystemClock.now();
         let machine = |(name, time): (&String, &Timestamp)| format!("{name}, {}", ago(now, *time));
-        let There { store, machines, files } = &self.there;
+        let There { store, machines, .. } = &self.there;
         let machines: Vec<String> = machines.iter().map(machine).collect();
         ui.line(format!(
             "The store of \"{}\": {} ({}), {}.",
             store.name,
             counted(machines.len(), "machine"),
             machines.join(" · "),
-            counted(files.len(), "file")
+            counted(self.there.count(), "file")
         ))?;
         if here.is_empty() {
             return Ok(());
@@ -295,13 +341,13 @@ impl Preview {
     }
 
     fn to_json(&self, device: &str) -> serde_json::Value {
-        let There { store, machines, files } = &self.there;
+        let There { store, machines, .. } = &self.there;
         let machines = machines.iter();
         let machines = machines.map(|(name, time)| json!({ "name": name, "last_change": time.to_string() }));
         json!({
             "store": { "id": store.store.to_string(), "name": store.name, "created": store.created.to_string() },
             "machines": machines.collect::<Vec<_>>(),
-            "files": files.len(),
+            "files": self.there.count(),
             "same": self.same,
             "only_here": self.only_here,
             "only_there": self.only_there,

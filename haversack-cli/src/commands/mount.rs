@@ -123,8 +123,13 @@ fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandEr
 fn remove(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), CommandError> {
     let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let mut all = mounts::of(settings)?;
-    let Some(index) = all.iter().position(|mount| mount.directory == real || mount.directory == *directory)
-    else {
+    let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let is_it = |mount: &Mount| mount.directory == real || mount.directory == absolute;
+    let Some(index) = all.iter().position(is_it) else {
+        if mounts::forget_unbound(settings, &absolute)? {
+            ui.note(format!("{} is forgotten; its files stay where they are", shown(&absolute)));
+            return Ok(());
+        }
         return Err(CommandError::user(
             format!("{} is not bound", shown(directory)),
             "See what is: haversack mount list",

@@ -16,7 +16,7 @@ use crate::claude_code::private::is_private;
 use crate::error::CommandError;
 use crate::moments::counted;
 use crate::mounts;
-use crate::projects::bind::{self, Bound};
+use crate::projects::bind::{self, AskedBy, Bound};
 use crate::projects::book::{self, Book};
 use crate::projects::{Project, claude_code, id_of_prefix, identity, tilde};
 use crate::remote::Remote;
@@ -47,7 +47,7 @@ enum Action {
         /// The name, the same on every machine
         name: String,
     },
-    /// Carry the memory of a project from now on, without waiting for a session in it
+    /// Carry the memory of a project from now on; your yes to what its repository names (directories in the checkout or in its settings)
     Bind {
         /// Its directory; the current one if left out
         directory: Option<PathBuf>,
@@ -340,8 +340,19 @@ fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>)
     let directory = existing(directory)?;
     let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
     let label = project.label(settings);
-    let bound = bind::bind(settings, &claude, &project)?;
+    let unagreed = bind::unagreed(settings, &project)?;
+    let bound = bind::bind(settings, &claude, &project, AskedBy::User)?;
+    let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    for directory in &unagreed {
+        ui.note(format!("You agreed: {} is carried with {label}", tilde(settings, directory)));
+    }
     match &bound {
+        Bound::NeedsConsent(_) => {
+            return Err(CommandError::user(
+                format!("{label} stays on this machine"),
+                project.why_not(settings).unwrap_or_default(),
+            ));
+        }
         Bound::Local => {
             let why = project.why_not(settings).unwrap_or_default();
             return Err(CommandError::user(
@@ -425,7 +436,7 @@ fn rebind(settings: &Settings) -> Result<Vec<String>, CommandError> {
     for seen in book.seen.iter().filter(|seen| seen.root.is_dir()) {
         let project = Project::of(settings, &claude, &book, &seen.root);
         let before = mounts::of(settings)?.len();
-        bind::bind(settings, &claude, &project)?;
+        bind::bind(settings, &claude, &project, AskedBy::Nobody)?;
         if mounts::of(settings)?.len() < before {
             let_go.push(project.label(settings));
         }

@@ -17,6 +17,7 @@ use crate::error::CommandError;
 use crate::gate::{cure, named};
 use crate::home::Home;
 use crate::moments::{ago, counted, span};
+use crate::mounts;
 use crate::past::Past;
 use crate::remote::{self, Remote};
 use crate::settings::layers::Warning;
@@ -125,6 +126,19 @@ fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
             ),
             short: "a directory is gone".to_owned(),
             cure: format!("put it back, or: haversack mount remove {name}"),
+        });
+    }
+    for mount in mounts::unbound(settings)? {
+        let name = shown(&mount.directory);
+        status.problems.push(Problem {
+            what: format!(
+                "{name} became a link, so we do not carry it any more; its memory ({}) is kept, and nothing was deleted",
+                mount.prefix
+            ),
+            short: "a directory became a link".to_owned(),
+            cure: format!(
+                "put a directory in its place and open a session in the project, or: haversack mount remove {name}"
+            ),
         });
     }
     for place in &home.places {

@@ -228,6 +228,12 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
             &format!("put it back, or: haversack mount remove {name}"),
         )?;
     }
+    for name in &summary.unbound {
+        note(
+            format!("{name} became a link: we do not carry it any more, and nothing was deleted anywhere"),
+            &format!("put a directory in its place, or: haversack mount remove {name}"),
+        )?;
+    }
     for (name, why) in &summary.failed {
         note(
             format!("{name} was left out: {why}"),
@@ -301,6 +307,7 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         "arriving": summary.arriving(),
         "mended": summary.mended,
         "vanished": summary.vanished,
+        "unbound": summary.unbound,
         "failed": summary.failed.iter().map(|(name, why)| json!({ "directory": name, "why": why })).collect::<Vec<_>>(),
         "out_of_time": report.out_of_time,
     })

@@ -91,7 +91,7 @@ fn tell_portions(ui: &mut Ui, portions: &[Portion]) -> Result<(), CommandError> 
 
 fn next(ui: &mut Ui, settings: &Settings, args: &WhyArgs, project: &Project) -> Result<(), CommandError> {
     let news = project.prefix().and_then(|prefix| News::of(settings, &prefix).ok()).unwrap_or_default();
-    let parts = start::parts(&project.memory.path, &news, SystemClock.now(), false);
+    let parts = start::parts(project, &news, SystemClock.now(), false);
     let assembled = context::assemble(&project.label(settings), &parts);
     if args.json {
         let portions = assembled.as_ref().map(|assembled| &assembled.portions);

@@ -14,9 +14,10 @@ use crate::error::CommandError;
 use crate::gate;
 use crate::home::Home;
 use crate::moments::{ago, counted, span};
+use crate::mounts;
 use crate::past::{Enough, Past};
 use crate::records;
-use crate::settings::Settings;
+use crate::settings::{Settings, shown};
 use crate::store::open_to_look;
 use crate::system::{SystemClock, Timed};
 
@@ -38,6 +39,9 @@ struct Told {
     /// Projects of which their owner has not heard yet that they are carried.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     untold: BTreeSet<String>,
+    /// Questions that the user was asked; each is asked once.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    asked: BTreeSet<String>,
     /// When each problem was told.
     #[serde(default)]
     problems: BTreeMap<String, Timestamp>,
@@ -148,6 +152,17 @@ pub(crate) fn once(settings: &Settings, key: String, line: String) -> Result<Opt
     Ok(Some(line))
 }
 
+/// Tells whether a question was not asked before, and notes that it is asked now. Without a person in front of the session it is not
+/// asked, and stays open for the next one.
+pub(crate) fn may_ask(settings: &Settings, question: String) -> Result<bool, CommandError> {
+    let mut told = told(settings);
+    if settings.surroundings.is_headless || !told.asked.insert(question) {
+        return Ok(false);
+    }
+    records::write(&place(settings), &told, records::Weight::Light)?;
+    Ok(true)
+}
+
 /// Notes that a project is carried for the first time: its owner is to hear so.
 pub(crate) fn is_new(settings: &Settings, prefix: &Locator) -> Result<(), CommandError> {
     let mut told = told(settings);
@@ -177,6 +192,10 @@ fn find_problem(
     if failing >= SILENT_SECONDS && !settings.keep_local {
         let trouble = contact.trouble.map(|trouble| format!(" ({trouble})")).unwrap_or_default();
         return Ok(told("silent", format!("nothing sent for {}{trouble}", span(failing))));
+    }
+    if let Some(mount) = mounts::unbound(settings)?.first() {
+        let name = shown(&mount.directory);
+        return Ok(told(&format!("unbound {name}"), format!("{name} became a link and is not carried")));
     }
     let home = Home::open(settings)?;
     for place in home.places.iter().filter(|place| place.scope.contains(prefix)) {

@@ -1,6 +1,7 @@
 //! The start of a session: the project is bound, other machines' memory is here if it came in time, and the agent is told what it should know.
 
 use std::path::Path;
+use std::time::Instant;
 
 use haversack::clock::Clock;
 use haversack::document::Document;
@@ -16,12 +17,14 @@ use super::{Outcome, PULL_WAIT, directory_of, told};
 use crate::background::wishes::Wish;
 use crate::background::{self, Answer};
 use crate::claude_code::ClaudeCode;
+use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::moments::{ago, local};
 use crate::mounts;
-use crate::projects::bind::{self, Bound};
+use crate::projects::bind::{self, AskedBy, Bound};
 use crate::projects::book::Book;
-use crate::projects::{Project, private, tilde};
+use crate::projects::proof::Proof;
+use crate::projects::{Barrier, Project, private, tilde};
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::system::SystemClock;
@@ -43,25 +46,42 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     let Some((claude, directory)) = claude.zip(directory_of(settings, input)) else {
         return Ok(Outcome::quiet("no home directory, and nobody says where Claude Code is"));
     };
-    let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    let deadline = Instant::now() + PULL_WAIT;
+    let mut project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    if is_unknown(settings, &project)? {
+        // Another machine may have carried this project since our last sync. Then the checkout needs a proof.
+        let wish = Wish { session: input.session_id.clone(), ..Wish::default() };
+        drop(background::ask(settings, &wish, PULL_WAIT));
+        project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    }
     let label = project.label(settings);
     let memory = &project.memory.path;
     let index = || std::fs::read(memory.join(INDEX)).ok().map(|bytes| ContentHash::of(&bytes));
     let before = index();
     let mut notes = vec![label.clone()];
-    // A directory that cannot be bound is still read.
-    let bound = bind::bind(settings, &claude, &project).unwrap_or_else(|error| {
-        notes.push(error.message);
-        Bound::Local
+    let bound = match is_unknown(settings, &project)? && Contact::of(settings).reached.is_none() {
+        true => {
+            notes.push("not bound before the first sync".to_owned());
+            Bound::Local
+        }
+        // A directory that cannot be bound is still read.
+        false => bind::bind(settings, &claude, &project, AskedBy::Nobody).unwrap_or_else(|error| {
+            notes.push(error.message);
+            Bound::Local
+        }),
+    };
+    let prefix = project.prefix().filter(|_| match bound {
+        Bound::Already | Bound::New | Bound::Moved { .. } => true,
+        Bound::Local | Bound::NeedsConsent(_) | Bound::Unclear { .. } => false,
     });
-    let prefix = project.prefix().filter(|_| !matches!(bound, Bound::Local | Bound::Unclear { .. }));
     if let Some(prefix) = &prefix {
         let wish =
             Wish { prefix: Some(prefix.clone()), session: input.session_id.clone(), files: Vec::new() };
-        let answer = background::ask(settings, &wish, PULL_WAIT).unwrap_or_else(|error| {
-            notes.push(error.message);
-            Answer::NotAsked
-        });
+        let answer = background::ask(settings, &wish, deadline.duration_since(Instant::now()))
+            .unwrap_or_else(|error| {
+                notes.push(error.message);
+                Answer::NotAsked
+            });
         notes.push(told(answer).to_owned());
     }
     let news = match &prefix {
@@ -74,7 +94,7 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     let is_index_wanted = index() != before;
     let mut assembled = match source {
         "resume" | "fork" => context::assemble(&label, &changed(&news)),
-        _ => context::assemble(&label, &parts(memory, &news, now, is_index_wanted)),
+        _ => context::assemble(&label, &parts(&project, &news, now, is_index_wanted)),
     };
     let message = message(settings, &project, &bound, &news, now);
     if let Some(Message::Needed(line)) = message.as_ref().filter(|_| settings.surroundings.is_headless) {
@@ -96,6 +116,15 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     notes.push(format!("{} tokens", assembled.as_ref().map_or(0, |given| context::tokens(&given.text))));
     let watched = prefix.as_ref().map(|_| memory.as_path());
     Ok(Outcome { output: output(assembled, watched, message), note: notes.join("; ") })
+}
+
+/// Tells whether this machine would bind a project as a new one, although its store has a remote that may know it.
+fn is_unknown(settings: &Settings, project: &Project) -> Result<bool, CommandError> {
+    let is_new = project.proof == Proof::New && project.prefix().is_some();
+    let directory = project.memory.path.canonicalize().unwrap_or_else(|_| project.memory.path.clone());
+    // A directory that held another project until now must not be synced as that one.
+    let is_bound = mounts::of(settings)?.iter().any(|mount| mount.directory == directory);
+    Ok(is_new && !is_bound && Remote::for_looking(settings)?.is_some())
 }
 
 fn output(assembled: Option<Assembled>, watched: Option<&Path>, message: Option<String>) -> Option<Value> {
@@ -142,22 +171,26 @@ fn message(
 ) -> Option<Message> {
     let label = project.label(settings);
     let root = tilde(settings, &project.root);
+    if let Bound::NeedsConsent(barrier) = bound {
+        return question(settings, project, barrier);
+    }
     let prefix = project.prefix()?;
     match bound {
+        Bound::NeedsConsent(_) | Bound::Local => None,
         Bound::Unclear { before } => Some(Message::Needed(format!(
             "haversack: the directory of {label} held {before} until now, so its memory stays here. If it is the same: haversack project name {root} {before}"
         ))),
         Bound::Moved { files } => {
             Some(Message::News(format!("haversack: {label} moved to {root}, its {files} memories are here")))
         }
-        Bound::Local => None,
         Bound::Already | Bound::New => {
             if *bound == Bound::New && is_first(settings, &prefix) {
                 drop(news::is_new(settings, &prefix));
             }
             let needed = missed(settings, project, &label)
                 .or_else(|| news::problem(settings, &prefix).ok().flatten())
-                .map(Message::Needed);
+                .map(Message::Needed)
+                .or_else(|| agents_question(settings, project));
             let arrived = news.line(now).map(Message::News);
             let telling = match (&needed, &arrived) {
                 _ if settings.surroundings.is_headless => Telling::Later,
@@ -175,6 +208,37 @@ fn message(
             needed.or(arrived).or(carried)
         }
     }
+}
+
+/// Returns the question whether something that the repository names may be used; it is asked once.
+fn question(settings: &Settings, project: &Project, barrier: &Barrier) -> Option<Message> {
+    let (label, checkout) = (project.label(settings), tilde(settings, &project.checkout));
+    let what = match barrier {
+        Barrier::Unproven(missing) => {
+            format!("{checkout} gets no memory of {label}: {}", missing.reason())
+        }
+        Barrier::NamedByProject(memory) => {
+            let memory = tilde(settings, memory);
+            format!("the settings of {label} keep its memory in {memory}, which we do not carry unasked")
+        }
+        // The user cannot agree to this one.
+        Barrier::PrivateElsewhere => return None,
+    };
+    let line = format!("haversack: {what}. If it is yours: haversack project bind {checkout}");
+    let may = news::may_ask(settings, format!("{checkout}: {what}")).unwrap_or(false);
+    may.then_some(Message::Needed(line))
+}
+
+/// Returns the question whether memory of subagents inside the checkout may be carried; it is asked once.
+fn agents_question(settings: &Settings, project: &Project) -> Option<Message> {
+    let directories = bind::unagreed(settings, project).ok()?;
+    let first = tilde(settings, directories.first()?);
+    let (label, checkout) = (project.label(settings), tilde(settings, &project.checkout));
+    let line = format!(
+        "haversack: {label} has memory of subagents in {first}, which we do not carry unasked. To carry it: haversack project bind {checkout}"
+    );
+    let may = news::may_ask(settings, format!("agents of {}", project.id.as_deref()?)).unwrap_or(false);
+    may.then_some(Message::Needed(line))
 }
 
 /// Tells whether a project that was bound just now is carried for the first time from this machine.
@@ -196,8 +260,12 @@ fn missed(settings: &Settings, project: &Project, label: &str) -> Option<String>
     news::once(settings, format!("missed {checkout}"), line).ok().flatten()
 }
 
-/// Returns the memory that a session begins with.
-pub(crate) fn parts(memory: &Path, news: &News, now: Timestamp, is_index_wanted: bool) -> Vec<Part> {
+/// Returns the memory that a session begins with. A checkout that only claims to be a project gets none.
+pub(crate) fn parts(project: &Project, news: &News, now: Timestamp, is_index_wanted: bool) -> Vec<Part> {
+    if project.barrier.is_some() {
+        return Vec::new();
+    }
+    let memory = &project.memory.path;
     let mut names: Vec<String> = latest_digest(memory, now).into_iter().collect();
     names.extend(ALWAYS.map(str::to_owned));
     if is_index_wanted {

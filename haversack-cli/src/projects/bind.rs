@@ -1,12 +1,17 @@
 //! Binds the memory directories of a project to its places in the store.
+//!
+//! Bound without a question: the directory that Claude Code itself uses for the project, below Claude Code's own directory, and the
+//! directory of the user's subagents there. Everything that a repository names (a directory in its settings, directories inside the
+//! checkout, a checkout without proof) is bound only after the user's yes: `haversack project bind`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use haversack::store::Locator;
 
-use super::book::{self, Book, Private, Seen};
-use super::{KnownBy, Project, id_of_prefix, prefix_of, private};
+use super::book::{self, Book, Consent, Private, Seen};
+use super::proof::{self, Proof};
+use super::{Barrier, KnownBy, Project, git, id_of_prefix, identity, prefix_of, private};
 use crate::claude_code::{ChosenBy, ClaudeCode, discover};
 use crate::error::CommandError;
 use crate::home;
@@ -20,45 +25,132 @@ const AGENTS: &str = "behavioral/agents";
 const PROJECT_AGENTS: [(&str, &str); 2] =
     [("agent-memory", ".agents"), ("agent-memory-local", ".agents-local")];
 
-/// What binding a project came to.
+/// The outcome of binding a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
-    /// It was bound already.
+    /// It was bound before.
     Already,
     /// It is bound now.
     New,
-    /// It was elsewhere on this machine, and its memory came along.
+    /// Its checkout was moved on this machine, and we moved its memory along.
     Moved {
-        /// How many files.
+        /// The number of files.
         files: usize,
     },
     /// It stays on this machine.
     Local,
-    /// Its directory held another project until now; nothing is sent until somebody says which it is.
+    /// It stays on this machine until the user agrees to something that the repository names.
+    NeedsConsent(Barrier),
+    /// Its directory held another project until now. We send nothing until the user says which project it is.
     Unclear {
-        /// The other one.
+        /// The other project.
         before: String,
     },
 }
 
-/// Binds what a project has on this machine.
+/// Who asks for a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskedBy {
+    /// Nobody: a session started, or settings changed.
+    Nobody,
+    /// The user, by `haversack project bind`. This is a yes to what the repository names.
+    User,
+}
+
+/// Returns the things in a checkout that are bound only after the user's yes, and were not agreed to yet.
+pub(crate) fn unagreed(settings: &Settings, project: &Project) -> Result<Vec<PathBuf>, CommandError> {
+    let Some(id) = project.id.as_deref().filter(|_| project.prefix().is_some()) else {
+        return Ok(Vec::new());
+    };
+    if Book::of(settings)?.agrees(id, &Consent::Agents) {
+        return Ok(Vec::new());
+    }
+    Ok(agents_in_checkout(project).map(|(directory, _)| directory).collect())
+}
+
+/// Notes the user's yes to everything that a repository names; returns the directories that it covers.
+fn agree(settings: &Settings, project: &Project) -> Result<Vec<PathBuf>, CommandError> {
+    let Some(id) = &project.id else { return Ok(Vec::new()) };
+    let _turn = book::turn(settings)?;
+    let mut book = Book::of(settings)?;
+    let mut directories = Vec::new();
+    match &project.barrier {
+        Some(Barrier::Unproven(_)) => book.agree(id, Consent::Checkout(project.checkout.clone())),
+        Some(Barrier::NamedByProject(memory)) => {
+            fs::create_dir_all(memory).map_err(|error| cannot(memory, error))?;
+            let real = memory.canonicalize().map_err(|error| cannot(memory, error))?;
+            if let Some(why) = mounts::refused(settings, &real) {
+                return Err(refusal(&real, &why));
+            }
+            let is_others = |mount: &Mount| {
+                let is_near = mount.directory.starts_with(&real) || real.starts_with(&mount.directory);
+                is_near && Some(&mount.prefix) != prefix_of(id).as_ref()
+            };
+            if let Some(other) = mounts::of(settings)?.iter().find(|mount| is_others(mount)) {
+                return Err(refusal(&real, &format!("it holds memory of {}", other.prefix)));
+            }
+            directories.push(real.clone());
+            book.agree(id, Consent::Memory(real));
+        }
+        Some(Barrier::PrivateElsewhere) => {
+            return Err(CommandError::user(
+                format!(
+                    "the settings of {} name the private memory of another worktree",
+                    shown(&project.checkout)
+                ),
+                format!("Take autoMemoryDirectory out of {}/.claude", shown(&project.checkout)),
+            ));
+        }
+        None => {}
+    }
+    let agents: Vec<PathBuf> = agents_in_checkout(project).map(|(directory, _)| directory).collect();
+    if !agents.is_empty() {
+        book.agree(id, Consent::Agents);
+        directories.extend(agents);
+    }
+    book.save(settings)?;
+    Ok(directories)
+}
+
+/// Binds the memory directories of a project on this machine.
 pub(crate) fn bind(
     settings: &Settings,
     claude: &ClaudeCode,
     project: &Project,
+    asked_by: AskedBy,
 ) -> Result<Bound, CommandError> {
+    let renewed;
+    let project = match asked_by {
+        AskedBy::User => {
+            agree(settings, project)?;
+            renewed = Project::of(settings, claude, &Book::of(settings)?, &project.checkout);
+            &renewed
+        }
+        AskedBy::Nobody => project,
+    };
+    if let Some(barrier) = project.barrier.clone() {
+        // Another checkout took the place of the one that was bound. A directory that the repository names is not the repository's to
+        // unbind: it may be the memory of another project.
+        if project.checkout == project.root && project.memory.by == ChosenBy::Rule {
+            release(settings, project)?;
+        }
+        return Ok(Bound::NeedsConsent(barrier));
+    }
     let Some(prefix) = project.prefix() else {
         release(settings, project)?;
         return Ok(Bound::Local);
     };
+    refuse_old_id(settings, project)?;
     let id = project.id.clone().unwrap_or_default();
-    fs::create_dir_all(&project.memory.path).map_err(|error| cannot(&project.memory.path, error))?;
-    let directory =
-        project.memory.path.canonicalize().map_err(|error| cannot(&project.memory.path, error))?;
+    let directory = own_directory(&project.memory.path)?;
     let all = mounts::of(settings)?;
     let seen = Seen { id: id.clone(), root: project.root.clone(), memory: directory.clone() };
     let is_bound = all.iter().any(|mount| mount.directory == directory && mount.prefix == prefix);
-    if is_bound && Book::of(settings)?.seen.contains(&seen) && agents(claude, project, &id, &all).is_empty() {
+    let book = Book::of(settings)?;
+    if is_bound && book.seen.contains(&seen) && agents(claude, &book, project, &id, &all).is_empty() {
+        if project.proof == Proof::SeenHere {
+            record_tips(settings, project, &id)?;
+        }
         return Ok(Bound::Already);
     }
     let _turn = book::turn(settings)?;
@@ -74,7 +166,8 @@ pub(crate) fn bind(
             all.push(Mount { directory: directory.clone(), prefix: prefix.clone() });
         }
         Some(before) => {
-            // The directory is the same and the repository another: a new address, or a new project? Sent, the two would be one.
+            // The directory is the same and the repository is another: it has a new address, or it is a new project. If we sent its
+            // memory now, two projects could become one.
             all.retain(|mount| mount.directory != directory);
             mounts::save(settings, &all)?;
             return Ok(Bound::Unclear {
@@ -94,14 +187,56 @@ pub(crate) fn bind(
             }
         }
     }
-    for mount in agents(claude, project, &id, &all) {
+    for mount in agents(claude, &book, project, &id, &all) {
         all.push(mount);
     }
     mounts::save(settings, &all)?;
     book.see(seen);
     book.save(settings)?;
     home::adopt(settings)?;
+    record_tips(settings, project, &id)?;
     Ok(bound)
+}
+
+/// Adds the commits of a checkout that was just bound to the record of its project.
+fn record_tips(settings: &Settings, project: &Project, id: &str) -> Result<(), CommandError> {
+    match git::find(&project.checkout).filter(|repository| repository.is_own && project.address.is_some()) {
+        Some(repository) => proof::record_tips(settings, &repository, id),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a project whose memory is in the store under an id of the old form.
+fn refuse_old_id(settings: &Settings, project: &Project) -> Result<(), CommandError> {
+    let address = project.address.as_ref().filter(|_| project.known_by == KnownBy::Repository);
+    let (Some(address), Some(new)) = (address, project.prefix()) else { return Ok(()) };
+    let Some(old) = prefix_of(&identity::old_id_of_repository(address)) else { return Ok(()) };
+    let bound = mounts::of(settings)?.into_iter().find(|mount| mount.prefix == old);
+    if bound.is_none() && !settings.memory().join(old.as_str()).exists() {
+        return Ok(());
+    }
+    let first = bound
+        .map_or(String::new(), |mount| format!("haversack mount remove {} && ", shown(&mount.directory)));
+    Err(CommandError::user(
+        format!("the memory of {address} is in {old}: such a short id can be forged by another repository"),
+        format!("Give it the new id, on one machine: {first}haversack rename {old} {new} && haversack sync"),
+    ))
+}
+
+/// Returns the real path of a memory directory, made if need be. The directory itself must not be a link; links above it are the user's.
+fn own_directory(memory: &Path) -> Result<PathBuf, CommandError> {
+    if memory.is_symlink() {
+        let target = memory.canonicalize().unwrap_or_else(|_| memory.to_owned());
+        return Err(CommandError::user(
+            format!("{} is a link to {}, so we do not carry it", shown(memory), shown(&target)),
+            format!(
+                "Put a directory in its place. If you want to carry {0}: haversack mount add {0} PREFIX",
+                shown(&target)
+            ),
+        ));
+    }
+    fs::create_dir_all(memory).map_err(|error| cannot(memory, error))?;
+    memory.canonicalize().map_err(|error| cannot(memory, error))
 }
 
 /// Lets go of a project that is not carried any more, or of a worktree that has memory of its own now.
@@ -135,7 +270,7 @@ fn release(settings: &Settings, project: &Project) -> Result<(), CommandError> {
 
 /// Binds a directory whose project is gone to another project: its files are merged into it.
 pub(crate) fn bind_left_over(settings: &Settings, directory: &Path, id: &str) -> Result<(), CommandError> {
-    let directory = directory.canonicalize().map_err(|error| cannot(directory, error))?;
+    let directory = own_directory(directory)?;
     let Some(prefix) = prefix_of(id) else { return Ok(()) };
     private::refuse_in_use(settings, &directory)?;
     if let Some(why) = mounts::refused(settings, &directory) {
@@ -159,7 +294,7 @@ pub(crate) fn bind_left_over(settings: &Settings, directory: &Path, id: &str) ->
     home::adopt(settings)
 }
 
-/// A link, or a setting, may lead to a directory that must never be carried.
+/// Refuses a directory that must never be carried: a setting or a link above it may lead there.
 fn refuse(settings: &Settings, project: &Project, directory: &Path) -> Result<(), CommandError> {
     let is_by_rule = project.memory.by == ChosenBy::Rule && directory.ends_with("memory");
     let is_home = mounts::refused(settings, directory).filter(|why| !is_by_rule || why.contains("own home"));
@@ -199,17 +334,31 @@ fn move_here(
     Ok(Some(discover::count(directory).0))
 }
 
-/// Returns the directories of subagents that are there, or have something to come, and are not bound yet.
-fn agents(claude: &ClaudeCode, project: &Project, id: &str, all: &[Mount]) -> Vec<Mount> {
-    let mut wanted: Vec<(PathBuf, String)> = vec![(claude.agents(), AGENTS.to_owned())];
-    let own = project.checkout.join(".claude");
-    wanted
-        .extend(PROJECT_AGENTS.map(|(name, ending)| (own.join(name), format!("claude_memory/{id}{ending}"))));
-    let mounts = wanted.into_iter().filter_map(|(directory, prefix)| {
-        let directory = directory.canonicalize().ok().filter(|directory| directory.is_dir())?;
-        Some(Mount { directory, prefix: Locator::parse(&prefix).ok()? })
-    });
+/// Returns the directories of subagents that exist and are not bound yet. Those inside a checkout count only after the user's yes.
+fn agents(claude: &ClaudeCode, book: &Book, project: &Project, id: &str, all: &[Mount]) -> Vec<Mount> {
+    let of_user = claude.agents();
+    let is_directory = of_user.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    let of_user = of_user.canonicalize().ok().filter(|_| is_directory);
+    let mut wanted: Vec<(PathBuf, String)> =
+        of_user.map(|directory| (directory, AGENTS.to_owned())).into_iter().collect();
+    if book.agrees(id, &Consent::Agents) {
+        let own = agents_in_checkout(project);
+        wanted.extend(own.map(|(directory, ending)| (directory, format!("claude_memory/{id}{ending}"))));
+    }
+    let mounts = wanted
+        .into_iter()
+        .filter_map(|(directory, prefix)| Some(Mount { directory, prefix: Locator::parse(&prefix).ok()? }));
     mounts.filter(|mount| all.iter().all(|other| other.directory != mount.directory)).collect()
+}
+
+/// Returns the directories of subagents inside a checkout, and the ending of each one's place in the store. A repository can contain
+/// links, so a directory that is reached through one does not count.
+fn agents_in_checkout(project: &Project) -> impl Iterator<Item = (PathBuf, &'static str)> {
+    let own = project.checkout.canonicalize().unwrap_or_else(|_| project.checkout.clone()).join(".claude");
+    PROJECT_AGENTS.into_iter().filter_map(move |(name, ending)| {
+        let directory = own.join(name);
+        mounts::is_real(&directory).then_some((directory, ending))
+    })
 }
 
 /// Drops the directories of subagents in worktrees that are gone.

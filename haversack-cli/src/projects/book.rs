@@ -1,4 +1,4 @@
-//! What is known about projects: on this machine `projects.toml`, on all of them the names in the store.
+//! The records about projects: `projects.toml` on this machine, and the names in the store, which all machines share.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,9 @@ pub(crate) struct Book {
     /// Worktrees that have memory of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) private: Vec<Private>,
+    /// The user's yes to things that a repository names by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    agreed: Vec<Agreed>,
     /// The names that the store has for repositories.
     #[serde(skip)]
     names: BTreeMap<String, String>,
@@ -68,6 +71,27 @@ pub(crate) struct Private {
     pub(crate) memory: PathBuf,
 }
 
+/// The user's yes to one thing of one project, on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Agreed {
+    /// The project's id.
+    project: String,
+    to: Consent,
+}
+
+/// Something that a repository names by itself, and that the user must agree to once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum Consent {
+    /// This checkout is the project, although it has no commit that proves it.
+    Checkout(PathBuf),
+    /// The settings of the project may keep its memory in this directory.
+    Memory(PathBuf),
+    /// The memory of subagents inside the project's checkouts is carried.
+    Agents,
+}
+
 fn place(settings: &Settings) -> PathBuf {
     settings.home.join("projects.toml")
 }
@@ -90,10 +114,32 @@ impl Book {
         here.or_else(|| self.names.get(address?)).cloned()
     }
 
+    /// Tells whether an id is a name that the user gave.
+    pub(crate) fn is_name(&self, id: &str) -> bool {
+        self.named.iter().map(|named| &named.name).chain(self.names.values()).any(|name| name == id)
+    }
+
+    /// Tells whether the user named a directory of this machine.
+    pub(crate) fn is_named_here(&self, root: &Path) -> bool {
+        self.named.iter().any(|named| named.root == root)
+    }
+
     /// Names a directory of this machine.
     pub(crate) fn name(&mut self, root: &Path, name: &str) {
         self.named.retain(|named| named.root != root);
         self.named.push(Named { root: root.to_owned(), name: name.to_owned() });
+    }
+
+    /// Tells whether the user agreed to something of a project.
+    pub(crate) fn agrees(&self, project: &str, to: &Consent) -> bool {
+        self.agreed.iter().any(|agreed| agreed.project == project && agreed.to == *to)
+    }
+
+    /// Notes that the user agrees to something of a project.
+    pub(crate) fn agree(&mut self, project: &str, to: Consent) {
+        if !self.agrees(project, &to) {
+            self.agreed.push(Agreed { project: project.to_owned(), to });
+        }
     }
 
     /// Notes that a project is in a directory; tells whether that is new.

@@ -1,4 +1,7 @@
-//! Where a repository is and what it calls its remotes, read from its files: git itself need not be there, and none is started.
+//! A repository as its files describe it: its place, its remotes, its commits. Git itself need not be installed, and none is started.
+
+pub(crate) mod history;
+pub(crate) mod objects;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,8 +20,11 @@ pub(crate) struct Repository {
     pub(crate) checkout: PathBuf,
     /// What git keeps for all worktrees.
     pub(crate) common: PathBuf,
-    /// Whether this checkout is one of several, and not the main one.
+    /// True if this checkout is one of several, and not the main one.
     pub(crate) is_worktree: bool,
+    /// True if the repository belongs to this checkout: `.git` is its own directory, or the repository that its `.git` file names
+    /// lists this checkout. Anyone can write a `.git` file that names the repository of another checkout.
+    pub(crate) is_own: bool,
 }
 
 /// Finds the repository that a directory is in.
@@ -32,34 +38,89 @@ fn at(checkout: &Path, dot_git: &Path) -> Option<Repository> {
         let is_one = dot_git.join("HEAD").is_file() || dot_git.join("config").is_file();
         let checkout = checkout.to_owned();
         let common = dot_git.to_owned();
-        return is_one.then(|| Repository { root: checkout.clone(), checkout, common, is_worktree: false });
+        let is_own = !dot_git.is_symlink();
+        return is_one.then(|| Repository {
+            root: checkout.clone(),
+            checkout,
+            common,
+            is_worktree: false,
+            is_own,
+        });
     }
     let line = read(dot_git)?;
     let own = line.strip_prefix("gitdir:")?.trim();
     let own = real(&checkout.join(own))?;
     let Some(common) = read(&own.join("commondir")) else {
         // A submodule, or a repository whose files are elsewhere: it is its own.
+        let is_own = worktree_in(&own).is_some_and(|listed| real(checkout) == Some(listed));
         let checkout = checkout.to_owned();
-        return Some(Repository { root: checkout.clone(), checkout, common: own, is_worktree: false });
+        return Some(Repository {
+            root: checkout.clone(),
+            checkout,
+            common: own,
+            is_worktree: false,
+            is_own,
+        });
     };
     let common = real(&own.join(common.trim()))?;
     let is_plain = common.file_name().is_some_and(|name| name == ".git");
     // The worktrees of a bare repository have no main checkout.
     let root = common.parent().filter(|_| is_plain).unwrap_or(checkout).to_owned();
-    Some(Repository { root, checkout: checkout.to_owned(), common, is_worktree: true })
+    let listed = read(&own.join("gitdir")).and_then(|listed| real(&own.join(listed.trim())));
+    // A worktree's own directory is below `worktrees` of its repository; anywhere else, somebody else may have written the list.
+    let is_below = own.parent().is_some_and(|parent| parent == common.join("worktrees"));
+    let is_own = is_below && !dot_git.is_symlink() && listed.is_some() && listed == real(dot_git);
+    Some(Repository { root, checkout: checkout.to_owned(), common, is_worktree: true, is_own })
+}
+
+/// Returns the checkout that the configuration of a repository names.
+fn worktree_in(own: &Path) -> Option<PathBuf> {
+    let config = read(&own.join("config"))?;
+    let mut is_core = false;
+    let mut found = None;
+    for line in config.lines().map(str::trim) {
+        let assignment = match line.strip_prefix('[') {
+            Some(heading) => {
+                let (heading, rest) = split_heading(heading);
+                is_core = heading.trim().eq_ignore_ascii_case("core");
+                rest
+            }
+            None => line,
+        };
+        if let (true, Some((key, value))) = (is_core, assignment.split_once('='))
+            && key.trim().eq_ignore_ascii_case("worktree")
+        {
+            found = Some(plain(value.trim()));
+        }
+    }
+    real(&own.join(found?))
 }
 
 impl Repository {
     /// Returns the address of `origin`, or of the only remote there is.
     pub(crate) fn remote(&self) -> Option<String> {
+        Some(self.chosen_remote()?.1)
+    }
+
+    /// Returns the name of that remote.
+    pub(crate) fn remote_name(&self) -> Option<String> {
+        Some(self.chosen_remote()?.0)
+    }
+
+    /// Tells whether the repository has only the newest part of its history.
+    pub(crate) fn is_shallow(&self) -> bool {
+        self.common.join("shallow").is_file()
+    }
+
+    fn chosen_remote(&self) -> Option<(String, String)> {
         choose(remotes(&read(&self.common.join("config"))?))
     }
 }
 
-fn choose(mut remotes: BTreeMap<String, String>) -> Option<String> {
-    match remotes.remove("origin") {
-        Some(url) => Some(url),
-        None if remotes.len() == 1 => remotes.into_values().next(),
+fn choose(mut remotes: BTreeMap<String, String>) -> Option<(String, String)> {
+    match remotes.remove_entry("origin") {
+        Some(origin) => Some(origin),
+        None if remotes.len() == 1 => remotes.pop_first(),
         None => None,
     }
 }
@@ -214,7 +275,8 @@ mod tests {
             ("[remote", None),
             ("", None),
         ] {
-            assert_eq!(choose(remotes(config)).as_deref(), expected, "{config}");
+            let chosen = choose(remotes(config)).map(|(_, url)| url);
+            assert_eq!(chosen.as_deref(), expected, "{config}");
         }
     }
 }

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::bind::{self, AskedBy};
 use super::book::{self, Book, Private};
-use super::{Project, bind, git, tilde};
+use super::{Project, git, tilde};
 use crate::agent::ledger::{Change, Ledger, read};
 use crate::claude_code::private::{
     LOCAL_SETTINGS, SETTING, directory, named_in, with_setting, without_setting,
@@ -109,7 +110,7 @@ pub(crate) fn begin(settings: &Settings, claude: &ClaudeCode, place: &Path) -> R
         Ledger::of(settings, LEDGER).make(&[change], |_, text| without_setting(text))?;
     }
     let project = Project::of(settings, claude, &Book::of(settings)?, &checkout);
-    bind::bind(settings, claude, &project)?;
+    bind::bind(settings, claude, &project, AskedBy::Nobody)?;
     let (files, _) = discover::count(&memory);
     Ok(Begun { checkout, memory, files, file, is_new })
 }

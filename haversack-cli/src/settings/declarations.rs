@@ -89,9 +89,10 @@ pub(crate) const CLOUD_WAIT_SECONDS: &str = "cloud-wait-seconds";
 /// The key of [`Settings::excluded_projects`].
 pub(crate) const PROJECTS_EXCLUDE: &str = "projects.exclude";
 
-/// What no project's file can set: with a cloned repository somebody else would decide where memory goes.
-pub(crate) const NOT_FOR_PROJECTS: [&str; 4] =
-    [KEEP_MEMORY_LOCAL, BLOB_ENDPOINT, BLOB_CONTAINER, PROJECTS_EXCLUDE];
+/// The settings that a project's file may narrow. Other people write that file, so it can only make less happen: a number counts if
+/// it is lower than the user's, and `keep-memory-local = true` keeps the memory of that project on this machine.
+pub(crate) const FOR_PROJECTS: [&str; 4] =
+    [LOCK_WAIT_SECONDS, VIEW_CHARACTERS, LINE_BYTES, KEEP_MEMORY_LOCAL];
 
 /// Everything that can be set, in the order it is shown in.
 pub(crate) static DECLARATIONS: &[Declaration] = &[

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use super::declarations::KEEP_MEMORY_LOCAL;
+use super::layers::{Layer, said_in_text};
 use super::shown;
 use crate::error::CommandError;
 
@@ -40,6 +42,13 @@ pub(crate) fn read_project(directory: &Path) -> Result<SettingsFile, CommandErro
         }
     }
     Ok(SettingsFile { path: directory.join(PROJECT_FILE), text: None })
+}
+
+/// Tells whether the file of a project keeps the project's memory on this machine. A broken file says nothing.
+pub(crate) fn keeps_memory_local(directory: &Path) -> bool {
+    let file = read(directory.join(PROJECT_FILE)).ok().and_then(|file| Some((file.path, file.text?)));
+    let said = file.and_then(|(path, text)| said_in_text(&path, &text, Layer::Project).ok());
+    said.is_some_and(|said| said.iter().any(|said| said.key == KEEP_MEMORY_LOCAL))
 }
 
 fn read(path: PathBuf) -> Result<SettingsFile, CommandError> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 use super::declarations::{
-    DECLARATIONS, Declaration, Kind, NOT_FOR_PROJECTS, Nearest, Value, declared, is_table, nearest_key,
+    DECLARATIONS, Declaration, FOR_PROJECTS, Kind, Nearest, Value, declared, is_table, nearest_key,
     nearest_variable,
 };
 use super::flags::Flag;
@@ -107,12 +107,16 @@ pub(crate) fn said_in_text(
         .map(|Entry { key, offset, value }| {
             let layer = layer(line_at(offset));
             let declaration = declared(&key).ok_or_else(|| unknown_key(&key, &layer))?;
-            if matches!(layer, Layer::Project(_)) && NOT_FOR_PROJECTS.contains(&declaration.key) {
+            let is_projects = matches!(layer, Layer::Project(_));
+            if is_projects && declaration.kind != Kind::Home && !FOR_PROJECTS.contains(&declaration.key) {
                 return Err(not_for_projects(declaration.key, &layer));
             }
             let value = match &declaration.kind {
                 Kind::Home => return Err(home_in_file(&layer)),
                 Kind::Number(_) => number(declaration, integer(value), &written(value), &layer)?,
+                Kind::Switch if is_projects && value.as_bool() == Some(false) => {
+                    return Err(only_narrows(declaration.key, &layer));
+                }
                 Kind::Switch => switch(declaration, value.as_bool(), &written(value), &layer)?,
                 Kind::Text => text_value(declaration, value.as_str(), &written(value), &layer)?,
             };
@@ -312,6 +316,13 @@ fn not_for_projects(key: &str, layer: &Layer) -> CommandError {
         "{layer} sets {key}, which no project can set: whoever wrote the project would decide where your memory goes"
     );
     CommandError::user(message, "Remove it there; if you want it, set it in config.toml of the home")
+}
+
+fn only_narrows(key: &str, layer: &Layer) -> CommandError {
+    CommandError::user(
+        format!("{layer} sets {key} to false, but a project can only keep memory here, not send it"),
+        "Remove it there; if you want it, set it in config.toml of the home",
+    )
 }
 
 /// How many characters of a stranger's text a message repeats.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::checkouts;
 use crate::machines::Machines;
 
 /// How long a test waits for something that happens in the background before it fails.
@@ -34,31 +35,23 @@ impl Agents {
         Agents { machines: Machines::laptop_and_desktop(&[("root.md", "root\n")]) }
     }
 
-    /// Makes a directory of a machine that is a checkout of a repository.
+    /// Makes a directory of a machine that is a clone of a repository. All clones of a repository have the same first commit.
     pub(crate) fn repository(&self, machine: &str, name: &str, url: &str) -> PathBuf {
         let root = self.machines.env.path(&format!("{machine}-code/{name}"));
-        std::fs::create_dir_all(root.join(".git")).expect("made");
-        std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").expect("written");
-        let config = format!("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = {url}\n");
-        std::fs::write(root.join(".git/config"), config).expect("written");
+        checkouts::clone(&root, url);
+        root.canonicalize().expect("there")
+    }
+
+    /// Makes a directory of a machine that names the address of a repository and has none of its commits, like an unpacked archive.
+    pub(crate) fn archive(&self, machine: &str, name: &str, url: &str) -> PathBuf {
+        let root = self.machines.env.path(&format!("{machine}-code/{name}"));
+        checkouts::checkout(&root, url);
         root.canonicalize().expect("there")
     }
 
     /// Makes another checkout of a repository, beside it.
     pub(crate) fn worktree(&self, root: &Path, name: &str) -> PathBuf {
-        let worktree = root.with_file_name(name);
-        let state = root.join(".git/worktrees").join(name);
-        std::fs::create_dir_all(&state).expect("made");
-        std::fs::create_dir_all(&worktree).expect("made");
-        for (file, text) in [
-            (state.join("commondir"), "../..\n".to_owned()),
-            (state.join("HEAD"), format!("ref: refs/heads/{name}\n")),
-            (state.join("gitdir"), format!("{}\n", worktree.join(".git").display())),
-            (worktree.join(".git"), format!("gitdir: {}\n", state.display())),
-        ] {
-            std::fs::write(file, text).expect("written");
-        }
-        worktree
+        checkouts::worktree(root, name)
     }
 
     /// Returns where Claude Code keeps its things on a machine.

@@ -136,7 +136,8 @@ fn a_command_writes_memory_too() {
     agents.wait_until("the change is told", || agents.journal("laptop").contains("FileChanged"));
     agents.rest();
     agents.done("desktop", &["sync"]);
-    let carried = agents.machines.read("desktop", "claude_memory/lighthouse-d004b9e9/tide.md");
+    let carried =
+        agents.machines.read("desktop", "claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/tide.md");
     assert_eq!(carried.as_deref(), Some("twice a day\n"), "{}", agents.journal("laptop"));
     terminal.leave();
     agents.rest();
@@ -155,7 +156,9 @@ fn a_compaction_is_survived() {
     ]);
     client.run("laptop", &here, &api, &["-p", "Let us paint the lamp."]);
     client.run("laptop", &here, &api, &["--continue", "-p", "/compact"]);
-    let kept = crate::machines::files_below(&agents.machines.env.path("laptop/sessions/lighthouse-d004b9e9"));
+    let kept = crate::machines::files_below(
+        &agents.machines.env.path("laptop/sessions/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb"),
+    );
     let kept = kept.values().next().expect("kept");
     assert!(kept.contains("We painted the lamp."), "{kept}");
     // What the session was given is given to what is left of it.
@@ -185,7 +188,9 @@ fn a_worktree_shares_and_a_moved_repository_keeps_its_memory() {
     assert!(api.told()[0].contains(&memory.display().to_string()), "{}", api.told()[0]);
     agents.rest();
     agents.done("desktop", &["sync"]);
-    let carried = agents.machines.read("desktop", "claude_memory/lighthouse-d004b9e9/MEMORY.md");
+    let carried = agents
+        .machines
+        .read("desktop", "claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/MEMORY.md");
     assert_eq!(carried.as_deref(), Some("- [Lamp](lamp.md) — white\n"));
     let moved = root.with_file_name("tower");
     fs::rename(&root, &moved).expect("moved");
@@ -294,7 +299,9 @@ fn a_plugin_does_the_same_and_never_twice() {
         told[0]
     );
     agents.done("desktop", &["sync"]);
-    let carried = agents.machines.read("desktop", "claude_memory/lighthouse-d004b9e9/carry_forward.md");
+    let carried = agents
+        .machines
+        .read("desktop", "claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/carry_forward.md");
     assert_eq!(carried.as_deref(), Some("- ask about the lamp\n"));
 }
 

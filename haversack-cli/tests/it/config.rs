@@ -60,7 +60,7 @@ fn in_lighthouse(env: &TestEnv, arguments: &[&str]) -> Command {
 
 #[test]
 fn each_value_with_its_layer() {
-    let env = with_user_file("lock-wait-seconds = 5\nmemory-tool.view-characters = 20000\n");
+    let env = with_user_file("lock-wait-seconds = 5\nmemory-tool.view-characters = 40000\n");
     let mut command = in_lighthouse(&env, &["config", "list"]);
     command.env("HAVERSACK_MEMORY_TOOL_LINE_BYTES", "1048576").env("HAVERSACK_SOAK", "1");
     assert_snapshot!(squeezed(&env.shown(&mut command)), @r#"

@@ -2,10 +2,13 @@
 //!
 //! A block marked `console` has commands after `$ ` and below each what it prints, stdout and stderr together. All blocks of a
 //! guide run in one home, in order. The user's directory is called `/home/me`, also in names made of it, and times of day do not matter.
+//! A comment `<!-- clone DIRECTORY URL -->` or `<!-- worktree DIRECTORY NAME -->` makes what the reader has already: a clone with a commit, or
+//! a worktree beside one.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use crate::checkouts;
 use crate::environment::TestEnv;
 use crate::machines::without_times;
 
@@ -26,6 +29,8 @@ fn examples(text: &str) -> Vec<Example> {
     for (at, line) in text.lines().enumerate() {
         if line.starts_with("```") {
             inside = line == "```console";
+        } else if line.starts_with("<!-- clone ") || line.starts_with("<!-- worktree ") {
+            examples.push(Example { line: at + 1, command: line.to_owned(), printed: String::new() });
         } else if let (true, Some(command)) = (inside, line.strip_prefix("$ ")) {
             examples.push(Example { line: at + 1, command: command.to_owned(), printed: String::new() });
         } else if let (true, Some(example)) = (inside, examples.last_mut()) {
@@ -36,7 +41,20 @@ fn examples(text: &str) -> Vec<Example> {
     examples
 }
 
+/// Makes what a comment of a guide says that the reader has.
+fn make(env: &TestEnv, comment: &str) {
+    match comment.split_whitespace().collect::<Vec<_>>()[..] {
+        ["<!--", "clone", directory, url, "-->"] => checkouts::clone(&env.path(directory), url),
+        ["<!--", "worktree", directory, name, "-->"] => drop(checkouts::worktree(&env.path(directory), name)),
+        _ => panic!("a comment that is not understood: {comment}"),
+    }
+}
+
 fn run(env: &TestEnv, command: &str) -> String {
+    if command.starts_with("<!--") {
+        make(env, command);
+        return String::new();
+    }
     let binary = Path::new(env!("CARGO_BIN_EXE_haversack"));
     let path = format!("{}:/usr/bin:/bin", binary.parent().expect("in a directory").display());
     let mut shell = env.program("sh");

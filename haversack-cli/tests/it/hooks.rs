@@ -68,7 +68,8 @@ fn plain_copies_of_what_hooks_sent_are_in_the_remote() {
     let agents = Agents::laptop_and_desktop();
     let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
     let plain = || {
-        let place = agents.machines.env.path("remote/claude_memory/lighthouse-d004b9e9");
+        let place =
+            agents.machines.env.path("remote/claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb");
         crate::machines::files_below(&place)
     };
     agents.start("laptop", &root);
@@ -97,7 +98,8 @@ fn what_somebody_changed_in_the_remote_is_taken_in() {
     let file = agents.remember("laptop", &root, "lamp.md", "white\n");
     agents.wrote("laptop", &root, &file);
     agents.rest();
-    let plain = agents.machines.env.path("remote/claude_memory/lighthouse-d004b9e9/lamp.md");
+    let plain =
+        agents.machines.env.path("remote/claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/lamp.md");
     fs::write(&plain, "white\nby hand\n").expect("changed");
     agents.wrote("laptop", &root, &file);
     agents.rest();
@@ -181,7 +183,7 @@ fn a_summary_of_a_compaction_is_kept_here() {
         &root,
         json!({ "trigger": "manual", "compact_summary": "We painted the lamp." }),
     );
-    let kept = agents.machines.env.path("laptop/sessions/lighthouse-d004b9e9");
+    let kept = agents.machines.env.path("laptop/sessions/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb");
     let files: Vec<_> = fs::read_dir(&kept).expect("kept").flatten().collect();
     let text = fs::read_to_string(files[0].path()).expect("text");
     assert!(files.len() == 1 && text.ends_with("\n\nWe painted the lamp.\n"), "{text}");
@@ -240,12 +242,10 @@ fn odd_places_stop_nobody() {
     assert_eq!(fire(&|_| {}), "");
     fs::remove_file(home.join("config.toml")).expect("removed");
     fs::write(root.join(".haversack.toml"), "what = is this\n").expect("written");
-    assert_eq!(
-        fire(&|command| {
-            command.current_dir(&root);
-        }),
-        ""
-    );
+    let told = fire(&|command| {
+        command.current_dir(&root);
+    });
+    assert!(told.contains("watchPaths"), "a project cannot silence hooks: {told}");
     fs::remove_file(root.join(".haversack.toml")).expect("removed");
     let journal = agents.journal("laptop");
     assert!(journal.contains("config.toml:1") && journal.contains("is not TOML"), "{journal}");
@@ -259,7 +259,7 @@ fn odd_places_stop_nobody() {
     symlink(&keys, &memory).expect("linked");
     let told = agents.start("laptop", &tower);
     assert_eq!(told, Value::Null);
-    assert!(agents.journal("laptop").contains("is not bound"));
+    assert!(agents.journal("laptop").contains("is a link to"));
     assert!(!agents.done("laptop", &["mount", "list"]).contains(".ssh"));
     // One that cannot be read.
     let shed = agents.repository("laptop", "shed", "https://example.org/shed");
@@ -440,7 +440,7 @@ fn what_needs_the_user_is_one_line() {
     let told = agents.start("laptop", &root);
     let line = told["systemMessage"].as_str().expect("told").to_owned();
     assert!(!line.contains(&secret), "{line}");
-    assert_snapshot!(line, @r#"haversack: claude_memory/lighthouse-d004b9e9/deploy.md is held back: line 1 holds a GitHub token (github-token). Run: haversack status"#);
+    assert_snapshot!(line, @r#"haversack: claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md is held back: line 1 holds a GitHub token (github-token). Run: haversack status"#);
     // A client that shows only the answer leaves it to the model, once.
     let headless = || {
         let input = json!({ "cwd": root, "source": "startup", "session_id": "s" }).to_string();
@@ -449,7 +449,7 @@ fn what_needs_the_user_is_one_line() {
         serde_json::from_str::<Value>(&printed).expect("JSON")
     };
     let told = headless();
-    assert_snapshot!(context(&told), @"If a person reads your answer, end it with this note; where only a fixed format is wanted, leave it out: haversack: claude_memory/lighthouse-d004b9e9/deploy.md is held back: line 1 holds a GitHub token (github-token). Run: haversack status");
+    assert_snapshot!(context(&told), @"If a person reads your answer, end it with this note; where only a fixed format is wanted, leave it out: haversack: claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md is held back: line 1 holds a GitHub token (github-token). Run: haversack status");
     assert_eq!(context(&headless()), "");
     agents.rest();
 }

@@ -83,9 +83,11 @@ impl Machines {
         }
     }
 
-    /// Returns every file of a machine.
+    /// Returns every file of a machine, without the records of projects.
     pub(crate) fn files(&self, machine: &str) -> std::collections::BTreeMap<String, String> {
-        files_below(&self.env.path(machine).join("memory"))
+        let mut files = files_below(&self.env.path(machine).join("memory"));
+        files.retain(|name, _| !name.starts_with("state/projects/"));
+        files
     }
 }
 

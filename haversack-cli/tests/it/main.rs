@@ -4,6 +4,9 @@
 mod agents;
 mod backends;
 #[cfg(unix)]
+mod borders;
+mod checkouts;
+#[cfg(unix)]
 mod claude_code;
 #[cfg(unix)]
 mod clouds;

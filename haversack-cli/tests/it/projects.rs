@@ -81,12 +81,16 @@ fn a_project_is_found_bound_and_named() {
     };
     let ids: Vec<&Value> =
         list["projects"].as_array().expect("a list").iter().map(|project| &project["id"]).collect();
-    assert!(ids.contains(&&"lighthouse-d004b9e9".into()) && ids.contains(&&"My-Notes".into()), "{ids:?}");
+    assert!(
+        ids.contains(&&"lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb".into())
+            && ids.contains(&&"My-Notes".into()),
+        "{ids:?}"
+    );
     assert_snapshot!(agents.shown("laptop", &["mount", "list"]), @r#"
     exit 0
     --- stdout
     claude_memory/My-Notes  BASE/user/laptop-claude/projects/-BASE-user-notes-deep/memory
-    claude_memory/lighthouse-d004b9e9  BASE/user/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory
+    claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb  BASE/user/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory
     --- stderr
     "#);
 }
@@ -126,11 +130,14 @@ fn a_worktree_shares_and_a_name_joins_two_repositories() {
     agents.start("laptop", &worktree);
     agents.rest();
     let told = agents.done("laptop", &["mount", "list"]);
-    let place = "claude_memory/lighthouse-d004b9e9  BASE/user/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory\n";
+    let place = "claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb  BASE/user/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory\n";
     assert!(told.contains(place), "{told}");
     // A fork is the same project, if somebody says so; the other machine hears of it.
     let fork = agents.repository("desktop", "fork", "https://github.com/a-teammate/lighthouse");
-    agents.done("desktop", &["project", "name", &fork.display().to_string(), "lighthouse-d004b9e9"]);
+    agents.done(
+        "desktop",
+        &["project", "name", &fork.display().to_string(), "lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb"],
+    );
     agents.done("desktop", &["sync"]);
     assert_eq!(fs::read_to_string(agents.memory("desktop", &fork).join("fact.md")).expect("came"), "one\n");
     agents.done("laptop", &["sync"]);
@@ -190,17 +197,25 @@ fn a_directory_that_holds_another_project_now_waits_for_a_word() {
     let told = agents.start("laptop", &root);
     let message = told["systemMessage"].as_str().expect("told").to_owned();
     assert!(
-        message.contains("held lighthouse-d004b9e9 until now")
+        message.contains("held lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb until now")
             && told["hookSpecificOutput"]["watchPaths"].is_null(),
         "{told}"
     );
     agents.done("laptop", &["sync"]);
     agents.done("desktop", &["sync"]);
     assert!(!agents.machines.files("desktop").keys().any(|name| name.ends_with("new.md")));
-    agents.done("laptop", &["project", "name", &root.display().to_string(), "lighthouse-d004b9e9"]);
+    agents.done(
+        "laptop",
+        &["project", "name", &root.display().to_string(), "lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb"],
+    );
     agents.done("laptop", &["sync"]);
     agents.done("desktop", &["sync"]);
-    assert!(agents.machines.files("desktop").contains_key("claude_memory/lighthouse-d004b9e9/new.md"));
+    assert!(
+        agents
+            .machines
+            .files("desktop")
+            .contains_key("claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/new.md")
+    );
 }
 
 #[test]
@@ -215,8 +230,7 @@ fn subagents_memory_comes_along() {
             fs::create_dir_all(&directory).expect("made");
             fs::write(directory.join(format!("{machine}.md")), machine).expect("written");
         }
-        agents.start(machine, &root);
-        agents.rest();
+        agents.done(machine, &["project", "bind", &root.display().to_string()]);
     }
     agents.machines.settle(&["laptop", "desktop"]);
     for machine in ["laptop", "desktop"] {

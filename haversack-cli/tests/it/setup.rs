@@ -368,8 +368,8 @@ fn the_same_line_on_every_machine() {
       1 file stays here, and will not be sent:
         lighthouse/deploy.md: line 1 holds a GitHub token (github-token)
     Sent 2 files.
-      claude_memory/lighthouse-d004b9e9/deploy.md stays on this machine: line 1 holds a GitHub token (github-token)
-      → edit the line, or, if it may be sent: haversack allow claude_memory/lighthouse-d004b9e9/deploy.md:1
+      claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md stays on this machine: line 1 holds a GitHub token (github-token)
+      → edit the line, or, if it may be sent: haversack allow claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md:1
     Done. On your other machine:  haversack init remote
     --- stderr
     This machine is called "laptop" there. Send what is here: haversack sync
@@ -386,8 +386,8 @@ fn the_same_line_on_every_machine() {
       1 file stays here, and will not be sent:
         lighthouse/deploy.md: line 1 holds a GitHub token (github-token)
     Nothing new.
-      claude_memory/lighthouse-d004b9e9/deploy.md stays on this machine: line 1 holds a GitHub token (github-token)
-      → edit the line, or, if it may be sent: haversack allow claude_memory/lighthouse-d004b9e9/deploy.md:1
+      claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md stays on this machine: line 1 holds a GitHub token (github-token)
+      → edit the line, or, if it may be sent: haversack allow claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md:1
     Done. On your other machine:  haversack init remote
     --- stderr
     Claude Code is set up already

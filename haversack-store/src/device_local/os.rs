@@ -94,6 +94,27 @@ impl Disk {
         })
     }
 
+    /// Opens the directory at `root` if it exists and its path leads through no link, with its lock files in `locks`.
+    ///
+    /// Another program may put a link there while we open it. So we compare the directory that we opened with the one that the path
+    /// names afterwards.
+    pub fn open_real(root: &Path, locks: &Path) -> io::Result<Disk> {
+        let refuse_links = || match root.canonicalize()? == root {
+            true => Ok(()),
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "the path leads through a link")),
+        };
+        refuse_links()?;
+        let disk = Disk::open(root, locks)?;
+        refuse_links()?;
+        let named = Dir::open_ambient_dir(root, cap_std::ambient_authority())?;
+        let (opened, named) = (system::stat_dir(&disk.root)?, system::stat_dir(&named)?);
+        if (opened.device, opened.inode) != (named.device, named.inode) {
+            let message = "the path led through a link for a moment";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        Ok(disk)
+    }
+
     /// Forgets that this disk can exchange two names, as if its filesystem could not.
     pub fn forget_exchange(&self) {
         self.exchanges.store(false, Ordering::Relaxed);

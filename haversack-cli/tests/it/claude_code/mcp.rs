@@ -60,7 +60,7 @@ fn remembers(client: &Client, arguments: &[&str], remember: &'static str, recall
     all.extend(["-p", "Remember that the lamp is white. Which colour has it?"]);
     let printed = client.run("laptop", &here, &api, &all);
     assert_eq!(printed.trim(), "White.");
-    let path = "claude_memory/lighthouse-d004b9e9/project_lamp.md";
+    let path = "claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/project_lamp.md";
     let told = api.told();
     let kept = format!("Remembered in /memories/{path}, and in the index.");
     assert!(!told[0].contains(&kept) && told[1].contains(&kept), "{}", told[1]);

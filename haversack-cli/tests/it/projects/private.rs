@@ -209,6 +209,7 @@ fn what_subagents_learn_in_it_stays_too() {
         agents.rest();
     };
     learn(&worktree, "shared.md");
+    agents.done("laptop", &["project", "bind", "laptop-code/wt"]);
     assert!(carried(&agents, "desktop").contains("shared.md"));
     agents.done("laptop", &["project", "private", "laptop-code/wt"]);
     learn(&worktree, "own.md");

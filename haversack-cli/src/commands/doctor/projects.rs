@@ -1,13 +1,42 @@
-//! Worktrees that have memory of their own: whether their sessions use it.
+//! Projects: worktrees with memory of their own that no session uses, and ids of the old form.
+
+use std::collections::BTreeSet;
 
 use haversack::check::Finding;
 
 use crate::moments::counted;
+use crate::mounts;
+use crate::projects::book::Book;
 use crate::projects::private::{self, Standing};
-use crate::projects::tilde;
+use crate::projects::{id_of_prefix, identity, tilde};
 use crate::settings::Settings;
 
 pub(super) fn examine(settings: &Settings) -> Vec<Finding> {
+    let mut findings = worktrees(settings);
+    findings.extend(old_ids(settings));
+    findings
+}
+
+/// Lists ids of the old form: another repository can be made to have the same one.
+fn old_ids(settings: &Settings) -> Vec<Finding> {
+    let book = Book::of(settings).unwrap_or_default();
+    let stored = std::fs::read_dir(settings.memory().join("claude_memory")).into_iter().flatten().flatten();
+    let stored = stored.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let bound = mounts::of(settings).unwrap_or_default();
+    let bound = bound.iter().filter_map(|mount| id_of_prefix(&mount.prefix)).map(str::to_owned);
+    let ids: BTreeSet<String> =
+        stored.chain(bound).filter(|id| identity::is_old_id(id) && !book.is_name(id)).collect();
+    let each = ids.into_iter().map(|id| {
+        Finding::warn(
+            "projects",
+            format!("{id} is an id of the old form, which another repository can be made to have"),
+            format!("open a session in the project, or: haversack delete --recursive claude_memory/{id}"),
+        )
+    });
+    each.collect()
+}
+
+fn worktrees(settings: &Settings) -> Vec<Finding> {
     // A book that cannot be read is told of where projects are.
     let all = private::all(settings).unwrap_or_default();
     let each = all.into_iter().map(|(private, standing, files)| {

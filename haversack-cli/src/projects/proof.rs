@@ -1,0 +1,256 @@
+//! The proof that a checkout is the project whose address it names.
+//!
+//! Anyone can write your repository's address into the `.git/config` of an archive. A checkout that is opened here therefore shows a
+//! commit of the project before it gets the project's memory:
+//!
+//! 1. A directory that the user named, or a memory that the user shares among all projects, needs no proof.
+//! 2. A checkout that the user agreed to (`haversack project bind`) needs no proof.
+//! 3. A project that the store does not know yet needs no proof: there is no memory to protect.
+//! 4. Otherwise the checkout's own objects must contain a commit that the project's record names.
+//!
+//! The record is a file of the store, `state/projects/<id>.set`, with a line for each commit: `tip <hash>` for the branches of the
+//! remote at the time of each binding, `root <hash>` for the first commits of the history. The background process finds the roots.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use haversack::store::{Bytes, Locator, block_on};
+
+use super::book::{self, Book, Consent, Seen};
+use super::git::Repository;
+use super::git::history;
+use super::git::objects::{ObjectId, Objects};
+use super::prefix_of;
+use crate::error::CommandError;
+use crate::mounts::{self, Mount};
+use crate::settings::Settings;
+use crate::store::open;
+
+/// The number of lines that the record of a project grows to; roots are added beyond it.
+const MAX_LINES: usize = 64;
+
+/// The longest record that is read.
+const MAX_RECORD_BYTES: usize = 64 * 1024;
+
+/// Why a checkout counts as its project, or does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// The user named the directory, or shares one memory among all projects.
+    NotNeeded,
+    /// The user agreed to this checkout.
+    Agreed,
+    /// The store does not know the project yet.
+    New,
+    /// The project was bound in this directory before, and its record names no commit.
+    SeenHere,
+    /// The checkout has a commit that the record names.
+    Commit,
+    /// The checkout proves nothing.
+    Missing(Missing),
+}
+
+/// Why a proof is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// The `.git` file names a repository that does not list this checkout.
+    NotListed,
+    /// The clone is shallow, and its few commits are unknown.
+    Shallow,
+    /// No commit of the record is in the checkout.
+    NoCommit,
+}
+
+impl Missing {
+    /// Returns the reason as part of a sentence about the checkout.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Missing::NotListed => "its .git file names a repository that does not list it as a checkout",
+            Missing::Shallow => "it is a shallow clone without a commit that we know",
+            Missing::NoCommit => "it has no commit that we know of this project",
+        }
+    }
+}
+
+/// Returns how a checkout proves that it is the project with this id.
+pub(crate) fn of(settings: &Settings, book: &Book, repository: &Repository, id: &str) -> Proof {
+    let Repository { root, checkout, common, is_own, .. } = repository;
+    let is_agreed = |path| book.agrees(id, &Consent::Checkout(path));
+    if is_agreed(checkout.clone()) || *is_own && is_agreed(root.clone()) {
+        return Proof::Agreed;
+    }
+    if !is_own {
+        return Proof::Missing(Missing::NotListed);
+    }
+    let record = Record::of(settings, id);
+    if !record.is_there && !is_known(settings, id) {
+        return Proof::New;
+    }
+    if record.commits.is_empty() && book.seen.iter().any(|seen| seen.id == id && seen.root == *root) {
+        return Proof::SeenHere;
+    }
+    let objects = Objects::of(common);
+    let has = |id: &ObjectId| objects.as_ref().is_some_and(|objects| objects.commit(id).is_some());
+    if record.commits.iter().any(has) {
+        return Proof::Commit;
+    }
+    Proof::Missing(if repository.is_shallow() { Missing::Shallow } else { Missing::NoCommit })
+}
+
+/// Tells whether the store has memory of a project, as far as this machine knows.
+fn is_known(settings: &Settings, id: &str) -> bool {
+    let Some(prefix) = prefix_of(id) else { return false };
+    let is_bound = mounts::of(settings).is_ok_and(|all| all.iter().any(|mount| mount.prefix == prefix));
+    is_bound || settings.memory().join(prefix.as_str()).exists()
+}
+
+/// The commits that the store knows of a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Record {
+    is_there: bool,
+    has_root: bool,
+    lines: Vec<String>,
+    commits: Vec<ObjectId>,
+}
+
+impl Record {
+    /// Reads a record. One that cannot be read names no commit, and so proves nothing.
+    fn of(settings: &Settings, id: &str) -> Record {
+        let Some(place) = place(id) else { return Record::default() };
+        match std::fs::read(settings.memory().join(place.as_str())) {
+            Ok(bytes) => Record::parse(&String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_RECORD_BYTES)])),
+            Err(error) => {
+                Record { is_there: error.kind() != std::io::ErrorKind::NotFound, ..Record::default() }
+            }
+        }
+    }
+
+    fn parse(text: &str) -> Record {
+        let mut record = Record { is_there: true, ..Record::default() };
+        for line in text.lines().map(str::trim) {
+            let Some((kind @ ("tip" | "root"), commit)) = line.split_once(' ') else { continue };
+            if let Some(commit) = ObjectId::parse(commit) {
+                record.has_root |= kind == "root";
+                record.lines.push(line.to_owned());
+                // Roots first: most checkouts have them.
+                let at = if kind == "root" { 0 } else { record.commits.len() };
+                record.commits.insert(at, commit);
+            }
+        }
+        record
+    }
+}
+
+/// The directory of the records in the store.
+const RECORDS: &str = "state/projects";
+
+fn place(id: &str) -> Option<Locator> {
+    Locator::parse(&format!("{RECORDS}/{id}.set")).ok()
+}
+
+/// Returns the directory of the records in the store.
+pub(crate) fn records() -> Locator {
+    Locator::parse(RECORDS).expect("a plain name")
+}
+
+/// Unbinds checkouts that do not prove their project to a store that this home is about to join; returns them.
+///
+/// A project that was new to this home may be known there. Then its checkout needs a proof, before the store's memory comes here.
+pub(crate) fn unbind_unproven(
+    settings: &Settings,
+    records: &BTreeMap<Locator, Bytes>,
+    is_known: impl Fn(&Locator) -> bool,
+) -> Result<Vec<PathBuf>, CommandError> {
+    let _turn = book::turn(settings)?;
+    let book = Book::of(settings)?;
+    let mut mounts = mounts::of(settings)?;
+    let mut unproven = Vec::new();
+    for Seen { id, root, memory } in &book.seen {
+        let Some(prefix) = prefix_of(id) else { continue };
+        let is_bound = |mount: &Mount| mount.directory == *memory && mount.prefix == prefix;
+        let Some(repository) = super::git::find(root).filter(|found| found.root == *root) else { continue };
+        let is_asked = mounts.iter().any(is_bound) && !book.is_named_here(root);
+        let record = place(id).and_then(|place| records.get(&place));
+        if !is_asked || record.is_none() && !is_known(&prefix) {
+            continue;
+        }
+        let record = Record::parse(&String::from_utf8_lossy(record.map_or(&[], |bytes| bytes)));
+        let is_agreed = book.agrees(id, &Consent::Checkout(root.clone()));
+        let objects = Objects::of(&repository.common);
+        let has = |commit| objects.as_ref().is_some_and(|objects| objects.commit(commit).is_some());
+        if is_agreed || repository.is_own && record.commits.iter().any(has) {
+            continue;
+        }
+        mounts.retain(|mount| !is_bound(mount));
+        // Its commits must not become proofs of the project.
+        if let Some(place) = place(id) {
+            drop(std::fs::remove_file(settings.memory().join(place.as_str())));
+        }
+        unproven.push(root.clone());
+    }
+    if !unproven.is_empty() {
+        mounts::save(settings, &mounts)?;
+    }
+    Ok(unproven)
+}
+
+/// Tells whether a file is such a record, and no memory of the user's.
+pub(crate) fn is_record(file: &Locator) -> bool {
+    file.as_str().strip_prefix(RECORDS).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Adds the tips of the remote's branches to the record of a project, after its checkout was bound.
+pub(crate) fn record_tips(
+    settings: &Settings,
+    repository: &Repository,
+    id: &str,
+) -> Result<(), CommandError> {
+    let record = Record::of(settings, id);
+    let room = MAX_LINES.saturating_sub(record.lines.len());
+    let tips = history::tips(repository).into_iter().map(|tip| format!("tip {tip}"));
+    let new: Vec<String> = tips.filter(|line| !record.lines.contains(line)).take(room).collect();
+    add(settings, id, &new)
+}
+
+/// Finds the roots of every bound checkout whose record has none, and adds them. Walks history: for the background process only.
+pub(crate) fn record_roots(settings: &Settings) -> Result<(), CommandError> {
+    let book = Book::of(settings)?;
+    for seen in &book.seen {
+        let Some(repository) = super::git::find(&seen.root).filter(|found| found.root == seen.root) else {
+            continue;
+        };
+        let record = Record::of(settings, &seen.id);
+        if !record.is_there || record.has_root || repository.is_shallow() {
+            continue;
+        }
+        if !matches!(of(settings, &book, &repository, &seen.id), Proof::Commit | Proof::Agreed) {
+            continue;
+        }
+        let roots: Vec<String> =
+            history::roots(&repository).into_iter().map(|root| format!("root {root}")).collect();
+        add(settings, &seen.id, &roots)?;
+    }
+    Ok(())
+}
+
+fn add(settings: &Settings, id: &str, lines: &[String]) -> Result<(), CommandError> {
+    let Some(place) = place(id).filter(|_| !lines.is_empty()) else { return Ok(()) };
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    block_on(open(settings)?.append(&place, text))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn record_lines_that_name_no_commit_are_passed_over() {
+        let (root, tip) = ("1".repeat(40), "2".repeat(64));
+        let text = format!("tip {tip}\nroot {root}\n\ntip\nroot x\nother {root}\n<<<<\n");
+        let record = Record::parse(&text);
+        let commits: Vec<String> = record.commits.iter().map(ToString::to_string).collect();
+        assert_eq!(commits, [root, tip]);
+        assert!(record.has_root && record.is_there);
+        assert!(Record::parse("").commits.is_empty());
+    }
+}
