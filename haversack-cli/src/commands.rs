@@ -56,6 +56,7 @@ use haversack::store::Locator;
 use serde_json::json;
 
 use crate::error::CommandError;
+use crate::projects::border::{Face, Guard};
 use crate::settings::Resolved;
 use crate::ui::Ui;
 
@@ -127,6 +128,22 @@ impl Command {
     }
 }
 
+impl Command {
+    /// Tells whether this command writes text of the user's or an agent's into memory that is carried.
+    fn writes_memory(&self) -> bool {
+        matches!(
+            self,
+            Command::Create(_)
+                | Command::StrReplace(_)
+                | Command::Insert(_)
+                | Command::Append(_)
+                | Command::Rename(_)
+                | Command::New(_)
+                | Command::Event(_)
+        )
+    }
+}
+
 /// Runs a command and returns the exit code of what it found.
 ///
 /// With settings that are wrong no command runs; the doctor alone has something to say about them.
@@ -155,6 +172,11 @@ pub(crate) fn run(
         if let Command::Hook(args) = command {
             warnings.for_each(|warning| hook::note_warning(settings, args, warning));
         }
+    }
+    if let Some(refusal) =
+        command.writes_memory().then(|| Guard::new(settings, Face::Command).refusal()).flatten()
+    {
+        return Err(refusal.for_user());
     }
     match command {
         Command::Demo(args) => demo::cmd_demo(ui, args),

@@ -9,6 +9,7 @@
 
 pub(crate) mod bind;
 pub(crate) mod book;
+pub(crate) mod border;
 pub(crate) mod git;
 pub(crate) mod identity;
 pub(crate) mod private;

@@ -12,6 +12,8 @@ mod shelf;
 
 pub use self::shelf::Shelf;
 
+use std::collections::BTreeSet;
+
 use haversack::store::Locator;
 
 /// How many memories an answer has, unless told otherwise.
@@ -24,8 +26,44 @@ pub struct Query {
     pub text: String,
     /// Where; everywhere if it is the root.
     pub within: Locator,
+    /// The projects whose memory may be found.
+    pub projects: Projects,
     /// How many memories at most.
     pub limit: usize,
+}
+
+/// The projects whose memory a query may find. Memory that belongs to no project is always found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Projects {
+    /// All projects but these, by their ids.
+    AllBut(BTreeSet<String>),
+    /// Only these projects, by their ids.
+    Only(BTreeSet<String>),
+}
+
+impl Projects {
+    /// Returns all projects.
+    pub fn all() -> Projects {
+        Projects::AllBut(BTreeSet::new())
+    }
+
+    /// Tells whether a file may be found.
+    pub fn hold(&self, locator: &Locator) -> bool {
+        match (self, project_of(locator)) {
+            (_, None) => true,
+            (Projects::AllBut(excluded), Some(project)) => !excluded.contains(project),
+            (Projects::Only(projects), Some(project)) => projects.contains(project),
+        }
+    }
+}
+
+/// Returns the id of the project that a file or directory belongs to; `None` if it belongs to no project.
+///
+/// The memory of a project's subagents is beside the project's own: `claude_memory/<id>.agents`.
+pub fn project_of(locator: &Locator) -> Option<&str> {
+    let below = locator.as_str().strip_prefix("claude_memory/")?;
+    let name = below.split('/').next()?;
+    Some(name.strip_suffix(".agents").or(name.strip_suffix(".agents-local")).unwrap_or(name))
 }
 
 /// What was found.
@@ -54,4 +92,28 @@ pub struct Hit {
     pub modified: Option<std::time::SystemTime>,
     /// How well it fits; only the order means something.
     pub score: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projects_hold_their_own_memory_and_that_of_nobody() {
+        let locator = |text: &str| Locator::parse(text).expect("valid");
+        let only = Projects::Only(BTreeSet::from(["lighthouse".to_owned()]));
+        let others = Projects::AllBut(BTreeSet::from(["lighthouse".to_owned()]));
+        for (path, is_lighthouse) in [
+            ("claude_memory/lighthouse/lamp.md", Some(true)),
+            ("claude_memory/lighthouse.agents/reviewer/lamp.md", Some(true)),
+            ("claude_memory/lighthouse.agents-local/reviewer/lamp.md", Some(true)),
+            ("claude_memory/lighthouse-2/lamp.md", Some(false)),
+            ("behavioral/lighthouse/lamp.md", None),
+            ("claude_memory_old/lighthouse/lamp.md", None),
+        ] {
+            assert_eq!(only.hold(&locator(path)), is_lighthouse.unwrap_or(true), "{path}");
+            assert_eq!(others.hold(&locator(path)), !is_lighthouse.unwrap_or(false), "{path}");
+            assert!(Projects::all().hold(&locator(path)), "{path}");
+        }
+    }
 }

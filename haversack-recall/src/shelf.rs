@@ -10,7 +10,7 @@ use haversack::remember::fingerprint;
 use haversack::store::{Backend, EntryKind, ErrorKind, Fingerprint, Locator, Result, block_on};
 
 use crate::search::{Words, rank};
-use crate::{Hit, Query, Recalled};
+use crate::{Hit, Projects, Query, Recalled};
 
 /// How much of one file is looked through.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -101,7 +101,7 @@ impl Shelf {
         let words = Words::of(&query.text);
         let mut counted = Vec::new();
         let left_out = self
-            .each(files, &query.within, |texts| {
+            .each(files, &query.within, &query.projects, |texts| {
                 let counts = in_shares(texts, |(locator, text)| words.count(locator.as_str(), text));
                 let found = texts.iter().zip(counts);
                 counted
@@ -137,16 +137,17 @@ impl Shelf {
         text: &str,
     ) -> Result<Option<Locator>> {
         let wanted = fingerprint(text);
-        let _ = self.each(files, within, |_| {}).await?;
+        let _ = self.each(files, within, &Projects::all(), |_| {}).await?;
         let mut below = self.texts.iter_mut().filter(|(locator, _)| locator.is_within(within));
         Ok(below.find_map(|(locator, kept)| (kept.says() == Some(wanted)).then(|| locator.clone())))
     }
 
-    /// Looks at every text below `within`, many at a time, reading only what may have changed.
+    /// Looks at every text below `within` that `projects` hold, many at a time, reading only what may have changed.
     async fn each(
         &mut self,
         files: &dyn Backend,
         within: &Locator,
+        projects: &Projects,
         mut look: impl FnMut(&[(&Locator, &str)]),
     ) -> Result<LeftOut> {
         let mut left_out = LeftOut::default();
@@ -155,7 +156,8 @@ impl Shelf {
         self.texts.values_mut().for_each(|kept| kept.seen = false);
         while let Some(page) = pages.next().await {
             let (mut known, mut unknown) = (Vec::new(), Vec::new());
-            for info in page?.infos.into_iter().filter(|info| info.kind == EntryKind::File) {
+            let infos = page?.infos.into_iter().filter(|info| info.kind == EntryKind::File);
+            for info in infos.filter(|info| projects.hold(&info.locator)) {
                 if let Some(kept) = self.texts.get_mut(&info.locator)
                     && kept.settled == Some(info.fingerprint)
                     && (kept.text.is_some() || kept.says.is_none())
@@ -194,7 +196,9 @@ impl Shelf {
             }
             look(&texts);
         }
-        let is_gone = |locator: &Locator, kept: &Kept| !kept.seen && locator.is_within(within);
+        let is_gone = |locator: &Locator, kept: &Kept| {
+            !kept.seen && locator.is_within(within) && projects.hold(locator)
+        };
         self.texts.retain(|locator, kept| !is_gone(locator, kept));
         self.kept_bytes =
             self.texts.values().filter_map(|kept| kept.text.as_ref()).map(|text| text.len()).sum();

@@ -11,11 +11,12 @@ use std::process::ExitCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
-use haversack::memory_tool::{Answer, Content, MemoryTool};
+use haversack::memory_tool::{Answer, Command, Content, MemoryTool};
 use haversack::store::block_on;
 use serde::Serialize;
 
 use crate::error::CommandError;
+use crate::projects::border::{Face, Guard};
 use crate::settings::Settings;
 use crate::store::open;
 use crate::ui::Ui;
@@ -34,13 +35,17 @@ pub(crate) fn cmd_memory_tool(
 ) -> Result<ExitCode, CommandError> {
     let tool = MemoryTool::new(open(settings)?).with_view_characters(settings.memory_tool.view_characters);
     let mut input = BufReader::with_capacity(BUFFER_BYTES, std::io::stdin().lock());
+    let mut guard = Guard::new(settings, Face::Agent);
     let mut line = Vec::new();
     let mut out = Vec::new();
     loop {
         let answer = match read_line(&mut input, &mut line, settings.memory_tool.line_bytes)? {
             Line::End => return Ok(ExitCode::SUCCESS),
             Line::Whole => match input::parse(&line) {
-                Ok(command) => block_on(tool.answer(command)),
+                Ok(command) => match guard.refusal().filter(|_| !matches!(command, Command::View { .. })) {
+                    Some(refusal) => Answer::error(refusal.for_model()),
+                    None => block_on(tool.answer(command)),
+                },
                 Err(why) => Answer::error(why),
             },
             Line::TooLong => Answer::error(format!(

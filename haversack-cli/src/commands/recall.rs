@@ -10,12 +10,15 @@ use serde_json::json;
 
 use crate::error::CommandError;
 use crate::mcp::desk::in_lines;
+use crate::projects::border::{self, Breadth};
 use crate::settings::Settings;
 use crate::store::{locate, open_to_look};
 use crate::system::SystemClock;
 use crate::ui::Ui;
 
 /// Find memories by what they say
+///
+/// In a checkout it looks in the memory of that project and in memory that belongs to no project.
 ///
 /// Exits with 1 if nothing is relevant, and fails if it could not look.
 #[derive(Debug, Args)]
@@ -27,6 +30,10 @@ pub(crate) struct RecallArgs {
     /// Only below this directory
     #[arg(long, value_name = "PATH", default_value = "")]
     within: String,
+
+    /// Look in all projects that are not excluded, not only in the one of this directory
+    #[arg(long)]
+    everywhere: bool,
 
     /// How many memories at most
     #[arg(long, short = 'n', default_value_t = DEFAULT_LIMIT)]
@@ -42,7 +49,14 @@ pub(crate) fn cmd_recall(
     settings: &Settings,
     args: &RecallArgs,
 ) -> Result<ExitCode, CommandError> {
-    let query = Query { text: args.query.join(" "), within: locate(&args.within)?, limit: args.count };
+    let breadth = if args.everywhere { Breadth::Everywhere } else { Breadth::ThisProject };
+    let (projects, within) = (border::reach(settings, breadth), locate(&args.within)?);
+    if let Some(why) = border::outside(&projects, &within) {
+        let cure =
+            "To look there: haversack recall --everywhere; excluded projects only from their own checkout";
+        return Err(CommandError::user(why, cure));
+    }
+    let query = Query { text: args.query.join(" "), within, projects, limit: args.count };
     let memory = open_to_look(settings)?;
     let recalled = block_on(Shelf::new().recall(memory.files(), &query))?;
     if args.json {

@@ -3,7 +3,6 @@
 //! Nothing is opened before the first call. A desk serves any number of clients; several desks, hooks and commands on one home take turns by the
 //! store's own locks.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::UNIX_EPOCH;
 
@@ -14,11 +13,10 @@ use haversack::memory_tool::{Answer, MemoryTool};
 use haversack::remember::{self, Kept, Wish};
 use haversack::store::{Locator, block_on};
 use haversack::{Memory, Writer, secrets};
-use haversack_recall::{DEFAULT_LIMIT, Hit, Query, Recalled, Shelf};
+use haversack_recall::{DEFAULT_LIMIT, Hit, Projects, Query, Recalled, Shelf};
 
 use super::errands::Errands;
 use super::tools::Call;
-use crate::claude_code::ClaudeCode;
 use crate::commands::kinds;
 use crate::commands::log::{LogArgs, cmd_log};
 use crate::commands::status::{StatusArgs, cmd_status};
@@ -26,8 +24,7 @@ use crate::commands::undo::{UndoArgs, cmd_undo};
 use crate::error::CommandError;
 use crate::moments::{ago, counted, day};
 use crate::mounts::{self, Mount};
-use crate::projects::Project;
-use crate::projects::book::Book;
+use crate::projects::border::{self, Breadth, Face, Guard};
 use crate::remote::{Remote, device_name};
 use crate::settings::Settings;
 use crate::store::{locate, open};
@@ -61,6 +58,8 @@ pub(crate) struct Desk {
     /// The memory, with the bound directories that were there when it was opened.
     memory: Mutex<Option<(Vec<Mount>, Memory)>>,
     shelf: Mutex<Shelf>,
+    /// Refuses writes from a project whose memory stays on this machine.
+    guard: Mutex<Guard>,
     errands: Errands,
 }
 
@@ -82,6 +81,7 @@ impl Desk {
             place: OnceLock::new(),
             memory: Mutex::new(None),
             shelf: Mutex::new(Shelf::new()),
+            guard: Mutex::new(Guard::new(settings, Face::Agent)),
             errands: Errands::new(settings),
         })
     }
@@ -101,10 +101,12 @@ impl Desk {
         }
     }
 
-    /// Returns the memory that the worktree has for itself that the client started us in.
-    fn private_memory(&self) -> Option<PathBuf> {
-        let project = (self.whose == Whose::ThisProjects).then(|| of_here(&self.settings)).flatten()?;
-        project.is_private.then_some(project.memory.path)
+    /// Returns the projects that a recall reaches.
+    pub(crate) fn reach(&self, breadth: Breadth) -> Projects {
+        match self.whose {
+            Whose::ThisProjects => border::reach(&self.settings, breadth),
+            Whose::Nobodys => border::reach_from_anywhere(&self.settings, None),
+        }
     }
 
     /// Returns who goes to the other machines.
@@ -127,12 +129,18 @@ impl Desk {
     /// Does what a call asks for. Blocks.
     pub(crate) fn answer(&self, call: Call, writer: Writer) -> Answer {
         let writes = call.writes();
+        if writes
+            && self.whose == Whose::ThisProjects
+            && let Some(refusal) = lock(&self.guard).refusal()
+        {
+            return Answer::error(refusal.for_model());
+        }
         let answer = match call {
             Call::Command(command) => self.memory().map(|memory| {
                 let tool = MemoryTool::new(memory.with_writer(writer));
                 block_on(tool.with_view_characters(self.settings.memory_tool.view_characters).answer(command))
             }),
-            Call::Recall { query, path, limit } => self.recall(&query, &path, limit),
+            Call::Recall { query, path, limit, breadth } => self.recall(&query, &path, limit, breadth),
             Call::Remember { kind, name, description, content } => {
                 let (name, description) = (&name, &description);
                 self.remember(&Wish { kind: &kind, name, description, content: &content }, writer)
@@ -157,10 +165,22 @@ impl Desk {
         answer
     }
 
-    fn recall(&self, query: &str, path: &str, limit: Option<usize>) -> Result<Answer, CommandError> {
+    fn recall(
+        &self,
+        query: &str,
+        path: &str,
+        limit: Option<usize>,
+        breadth: Breadth,
+    ) -> Result<Answer, CommandError> {
+        let projects = self.reach(breadth);
+        let within = locate(path)?;
+        if let Some(why) = border::outside(&projects, &within) {
+            return Ok(Answer::error(format!("Error: {why}. To look there: everywhere = true")));
+        }
         let query = Query {
             text: query.to_owned(),
-            within: locate(path)?,
+            within,
+            projects,
             limit: limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT),
         };
         let memory = self.memory()?;
@@ -178,12 +198,6 @@ impl Desk {
     }
 
     fn remember(&self, wish: &Wish<'_>, writer: Writer) -> Result<Answer, CommandError> {
-        if let Some(memory) = self.private_memory() {
-            return Ok(Answer::error(format!(
-                "Error: this worktree has memory of its own, which stays on this machine, and this tool writes what is carried. Write the fact as a file into {} with your own tools, and its line into MEMORY.md there",
-                memory.display()
-            )));
-        }
         let table = kinds::load(&self.settings)?;
         let place = self.place();
         let draft = match remember::draft(&table, &place, wish) {
@@ -287,15 +301,9 @@ fn in_line(hit: &Hit, now: Timestamp) -> String {
 
 /// Returns the place of the project that we were started in, if it is carried.
 fn project_here(settings: &Settings) -> Option<Locator> {
-    let prefix = of_here(settings)?.prefix()?;
+    let prefix = border::here(settings)?.prefix()?;
     let mounts = mounts::of(settings).ok()?;
     mounts.iter().any(|mount| mount.prefix == prefix && mount.is_there()).then_some(prefix)
-}
-
-fn of_here(settings: &Settings) -> Option<Project> {
-    let here = std::env::current_dir().ok()?;
-    let claude = ClaudeCode::of(settings, None)?;
-    Some(Project::of(settings, &claude, &Book::of(settings).ok()?, &here))
 }
 
 /// Returns what a command tells a person.

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::desk::Desk;
 use crate::error::CommandError;
+use crate::projects::border::Breadth;
 
 /// What the address of every memory begins with.
 const ROOT: &str = "haversack:///memories/";
@@ -45,11 +46,14 @@ pub(super) fn list(desk: &Desk, after: Option<&str>) -> Result<ListResourcesResu
     let after = after.map(Locator::parse).transpose();
     let after = after.map_err(|_| ErrorData::invalid_params("the cursor is none of ours", None))?;
     let memory = desk.memory().map_err(|error| failed(&error))?;
+    // As a recall: the memory of other projects is not offered unasked.
+    let projects = desk.reach(Breadth::ThisProject);
+    let is_offered = |info: &Info| info.kind == EntryKind::File && projects.hold(&info.locator);
     let mut infos: Vec<Info> = Vec::new();
     let page = async {
         let mut pages = memory.files().scan(&Locator::root(), after.as_ref());
         while let Some(page) = pages.next().await {
-            infos.extend(page?.infos.into_iter().filter(|info| info.kind == EntryKind::File));
+            infos.extend(page?.infos.into_iter().filter(is_offered));
             if infos.len() > PAGE {
                 break;
             }

@@ -8,6 +8,7 @@ use haversack::memory_tool::Command;
 use serde_json::{Map, Value, json};
 
 use crate::commands::memory_tool::input::{Given, command};
+use crate::projects::border::Breadth;
 
 /// How a call changes things, for clients that ask their user first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,7 @@ enum Type {
     Text,
     Number,
     Range,
+    Switch,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -43,7 +45,7 @@ enum Need {
 }
 
 use self::Need::{May, Must};
-use self::Type::{Number, Range, Text};
+use self::Type::{Number, Range, Switch, Text};
 
 /// All tools, in the order in which clients list them.
 pub(crate) const TOOLS: &[Tool] = &[
@@ -55,6 +57,7 @@ pub(crate) const TOOLS: &[Tool] = &[
             ("query", Text, Must, "Words that the memory would contain"),
             ("path", Text, May, "Only below this directory, as /memories/notes"),
             ("limit", Number, May, "How many at most (8)"),
+            ("everywhere", Switch, May, "Look in the user's other projects too (false)"),
         ],
     },
     Tool {
@@ -164,7 +167,7 @@ pub(crate) const TOOLS: &[Tool] = &[
 /// What a call asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    Recall { query: String, path: String, limit: Option<usize> },
+    Recall { query: String, path: String, limit: Option<usize>, breadth: Breadth },
     Remember { kind: String, name: String, description: String, content: String },
     Event(Event),
     Command(Command),
@@ -191,6 +194,10 @@ impl Call {
                 query: given.text("query")?,
                 path: given.optional_text("path")?.unwrap_or_default(),
                 limit: limit(given)?,
+                breadth: match given.optional_switch("everywhere")? {
+                    Some(true) => Breadth::Everywhere,
+                    Some(false) | None => Breadth::ThisProject,
+                },
             }),
             "remember" => Ok(Call::Remember {
                 kind: given.text("kind")?,
@@ -235,6 +242,7 @@ impl Tool {
             let mut schema = match kind {
                 Text => json!({ "type": "string" }),
                 Number => json!({ "type": "integer" }),
+                Switch => json!({ "type": "boolean" }),
                 Range => json!({ "type": "array", "items": { "type": "integer" } }),
             };
             schema["description"] = json!(about);
@@ -268,6 +276,7 @@ mod tests {
             let value = |kind: &Type| match kind {
                 Text => json!("x"),
                 Number => json!(1),
+                Switch => json!(true),
                 Range => json!([1, 2]),
             };
             let all = tool.parameters.iter().map(|(name, kind, ..)| ((*name).to_owned(), value(kind)));
@@ -297,6 +306,10 @@ mod tests {
             "Error: The parameter `path` of `view` must be a string, not a number"
         );
         let most = parse("recall", json!({ "query": "x", "limit": -3 })).expect("a tool").expect("right");
-        assert_eq!(most, Call::Recall { query: "x".to_owned(), path: String::new(), limit: Some(1) });
+        let breadth = Breadth::ThisProject;
+        assert_eq!(
+            most,
+            Call::Recall { query: "x".to_owned(), path: String::new(), limit: Some(1), breadth }
+        );
     }
 }

@@ -8,8 +8,9 @@
 //! 3. A project that the store does not know yet needs no proof: there is no memory to protect.
 //! 4. Otherwise the checkout's own objects must contain a commit that the project's record names.
 //!
-//! The record is a file of the store, `state/projects/<id>.set`, with a line for each commit: `tip <hash>` for the branches of the
-//! remote at the time of each binding, `root <hash>` for the first commits of the history. The background process finds the roots.
+//! The record is a file of the store, `state/projects/<id>.set`. It has a line for each commit (`tip <hash>` for the branches of the
+//! remote at the time of each binding, `root <hash>` for the first commits of the history) and the repository's `address`. The
+//! background process finds the roots.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ use super::book::{self, Book, Consent, Seen};
 use super::git::Repository;
 use super::git::history;
 use super::git::objects::{ObjectId, Objects};
-use super::prefix_of;
+use super::{identity, prefix_of};
 use crate::error::CommandError;
 use crate::mounts::{self, Mount};
 use crate::settings::Settings;
@@ -127,10 +128,10 @@ impl Record {
     fn parse(text: &str) -> Record {
         let mut record = Record { is_there: true, ..Record::default() };
         for line in text.lines().map(str::trim) {
-            let Some((kind @ ("tip" | "root"), commit)) = line.split_once(' ') else { continue };
-            if let Some(commit) = ObjectId::parse(commit) {
+            let Some((kind @ ("tip" | "root" | "address"), value)) = line.split_once(' ') else { continue };
+            record.lines.push(line.to_owned());
+            if let Some(commit) = ObjectId::parse(value).filter(|_| kind != "address") {
                 record.has_root |= kind == "root";
-                record.lines.push(line.to_owned());
                 // Roots first: most checkouts have them.
                 let at = if kind == "root" { 0 } else { record.commits.len() };
                 record.commits.insert(at, commit);
@@ -206,9 +207,25 @@ pub(crate) fn record_tips(
 ) -> Result<(), CommandError> {
     let record = Record::of(settings, id);
     let room = MAX_LINES.saturating_sub(record.lines.len());
+    let address = repository.remote().as_deref().and_then(identity::normalise);
+    let address = address.map(|address| format!("address {address}"));
     let tips = history::tips(repository).into_iter().map(|tip| format!("tip {tip}"));
-    let new: Vec<String> = tips.filter(|line| !record.lines.contains(line)).take(room).collect();
+    let lines = address.into_iter().chain(tips);
+    let new: Vec<String> = lines.filter(|line| !record.lines.contains(line)).take(room).collect();
     add(settings, id, &new)
+}
+
+/// Returns the ids of all projects that the store knows, with the addresses of their repositories.
+pub(crate) fn addresses(settings: &Settings) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(settings.memory().join(RECORDS)).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let ids = names.filter_map(|name| Some(name.strip_suffix(".set")?.to_owned()));
+    let with_addresses = ids.flat_map(|id| {
+        let lines = Record::of(settings, &id).lines;
+        let addresses = lines.into_iter().filter_map(|line| Some(line.strip_prefix("address ")?.to_owned()));
+        addresses.map(move |address| (id.clone(), address)).collect::<Vec<_>>()
+    });
+    with_addresses.collect()
 }
 
 /// Finds the roots of every bound checkout whose record has none, and adds them. Walks history: for the background process only.

@@ -80,7 +80,7 @@ impl Client {
     }
 
     /// Makes a request and returns what comes back.
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.next;
         self.next += 1;
         self.send(&request(id, method, params));

@@ -3,7 +3,7 @@
 use haversack::store::{
     Backend, BackendExt, Bytes, Condition, DeviceLocal, ErrorKind, InMemory, Locator, block_on,
 };
-use haversack_recall::{DEFAULT_LIMIT, Query, Recalled, Shelf};
+use haversack_recall::{DEFAULT_LIMIT, Projects, Query, Recalled, Shelf};
 
 fn at(name: &str) -> Locator {
     Locator::parse(name).expect("valid")
@@ -14,7 +14,7 @@ fn write(files: &dyn Backend, name: &str, bytes: &[u8]) {
 }
 
 fn query(text: &str) -> Query {
-    Query { text: text.to_owned(), within: Locator::root(), limit: DEFAULT_LIMIT }
+    Query { text: text.to_owned(), within: Locator::root(), projects: Projects::all(), limit: DEFAULT_LIMIT }
 }
 
 fn names(recalled: &Recalled) -> Vec<&str> {

@@ -75,6 +75,11 @@ impl Given<'_> {
         value.as_i64().map(Some).ok_or_else(|| self.wrong(name, "a whole number", &value))
     }
 
+    pub(crate) fn optional_switch(&mut self, name: &str) -> Result<Option<bool>, String> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| self.wrong(name, "true or false", &value))
+    }
+
     fn number(&mut self, name: &str) -> Result<i64, String> {
         self.optional_number(name)?.ok_or_else(|| self.missing(name))
     }
