@@ -13,7 +13,8 @@ use haversack::history::archive::{self, Bounds};
 use haversack::ids::{Position, ReplicaId, Timestamp};
 use haversack::merge::{Rule, Side, merge};
 use haversack::store::{
-    Backend, BackendExt, Condition, DeviceLocal, ErrorKind, Locator, Prefixed, Under, block_on,
+    Backend, BackendExt, Condition, DeviceLocal, ErrorKind, InMemory, Locator, Prefixed, Under, block_on,
+    is_fenced,
 };
 use haversack::sync::{
     Author, Context, Deletions, Mirror, OneLog, Origins, Outlook, Patience, Progress, ReadOnce, Recent,
@@ -105,7 +106,7 @@ impl Home {
                 files: Arc::new(Under::new(open_mount(settings, &mount)?, mount.prefix.clone())),
                 state: open_state(settings, mount.state(settings))?,
                 directory: mount.state(settings),
-                scope: Scope::within(mount.prefix.clone()).except(deeper),
+                scope: Scope::within(mount.prefix.clone()).except(deeper).bound(),
                 gate: gate.clone(),
             });
         }
@@ -318,6 +319,7 @@ fn sync_home(
         patience: &patience,
         progress,
         deletions: manner.deletions,
+        budget: settings.budget,
         cause: manner.cause,
         signed: Some(&*home.memory().state),
         ..Context::new(&SystemClock, &RandomIds, &author)
@@ -344,6 +346,8 @@ fn sync_home(
     for place in places {
         replicas.push((place, open_patiently(settings, place, backend.clone())?));
     }
+    let own: BTreeSet<ReplicaId> = own_replicas(&home)?;
+    let context = Context { own_replicas: &own, ..context };
     // What some replica of this home knew before is no news to a new one.
     summary.known = replicas.iter().filter_map(|(_, replica)| replica.position()).max();
     let origins = match &mut bridge {
@@ -420,6 +424,15 @@ fn sync_home(
         commands::mirror::start(settings);
     }
     Ok(summary)
+}
+
+/// Returns the ids of all replicas of a home that have synced before.
+fn own_replicas(home: &Home) -> Result<BTreeSet<ReplicaId>, CommandError> {
+    let mut own = BTreeSet::new();
+    for place in &home.places {
+        own.extend(block_on(haversack::sync::replica_of(place.state.clone()))?);
+    }
+    Ok(own)
 }
 
 /// Returns where plain files come from, as far as it was asked.
@@ -515,6 +528,26 @@ pub(crate) fn open_patiently(
     }
 }
 
+/// Keeps the files below a place that other machines deleted and whose deletion is held: the next sync sends them.
+pub(crate) fn keep_held(
+    settings: &Settings,
+    home: &Home,
+    within: &Locator,
+) -> Result<Vec<Locator>, CommandError> {
+    let author = Author::default();
+    let context = Context::new(&SystemClock, &RandomIds, &author);
+    let mut kept = Vec::new();
+    for place in &home.places {
+        let is_about = |locator: &Locator| locator.is_within(within);
+        if place.look()?.held_deletions.iter().any(is_about) {
+            // Nothing is asked of a remote.
+            let mut replica = open_patiently(settings, place, Arc::new(InMemory::new()))?;
+            kept.extend(block_on(replica.keep_held(context, within))?);
+        }
+    }
+    Ok(kept)
+}
+
 impl Summary {
     /// Adds what was carried to and from a folder.
     fn carried(&mut self, carried: Carriage) {
@@ -574,6 +607,9 @@ fn add(sum: &mut Report, report: Report) {
     sum.refused.extend(report.refused);
     sum.missing.extend(report.missing);
     sum.waiting_deletions.extend(report.waiting_deletions);
+    // Each replica tells of all that it holds, in every round.
+    let known: BTreeSet<Locator> = sum.held_deletions.drain(..).chain(report.held_deletions).collect();
+    sum.held_deletions = known.into_iter().collect();
     sum.foreign.extend(report.foreign);
     sum.awaited.extend(report.awaited);
     sum.odd.extend(report.odd);
@@ -603,7 +639,7 @@ pub(crate) fn adopt(settings: &Settings) -> Result<(), CommandError> {
                 continue;
             }
             let there = open_mount(settings, mount)?;
-            for file in files {
+            for file in files.into_iter().filter(|file| !is_fenced(file.as_str())) {
                 hand_over(&here, &*there, &file).await?;
             }
         }
@@ -667,7 +703,10 @@ impl From<Trouble> for CommandError {
                 "Nothing was written there. If a backup of the remote was put back, put back a newer one"
             }
             Trouble::Damaged { why, .. } if why.is_newer() => "Update Haversack on this machine",
-            Trouble::Damaged { .. } | Trouble::Unfit { .. } | Trouble::Unclear(_) => {
+            Trouble::Damaged { .. } | Trouble::Unfit { .. } => {
+                "Nothing was lost here, and nothing was written there. Put that file back from a backup of the remote, then: haversack sync"
+            }
+            Trouble::Unclear(_) => {
                 "Nothing was lost here, and nothing was written there. Look at it: haversack debug log"
             }
             Trouble::Vanished => {
@@ -677,6 +716,9 @@ impl From<Trouble> for CommandError {
                 "Nothing was deleted anywhere. Mount the folder, or let its client bring it back; if it is gone for good: haversack remote remove"
             }
             Trouble::Outrun => "Other machines write at this moment. Run the same command again",
+            Trouble::TooMuch { .. } => {
+                "See who wrote them: haversack debug log. If they are meant: haversack sync --config receive.files=NUMBER --config receive.megabytes=NUMBER"
+            }
             _ => "Nothing was lost here. Run the same command again",
         };
         CommandError::caused(Fault::User, &trouble, Some(cure.unwrap_or(hint.to_owned())))

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use etcetera::AppStrategy;
 use haversack::Writer;
+use haversack::sync::Budget;
 
 use self::declarations::{DECLARATIONS, Declaration, Value};
 use self::files::SettingsFile;
@@ -52,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) surroundings: Surroundings,
     /// Projects whose memory stays on this machine: directories, addresses or names, with commas between them.
     pub(crate) excluded_projects: String,
+    /// How much of other machines' memory one sync takes in.
+    pub(crate) budget: Budget,
 }
 
 /// A container of an Azure account, by its two settings.
@@ -273,6 +276,10 @@ fn resolve(
         cloud: haversack::store::Settings::default(),
         surroundings: Surroundings::default(),
         excluded_projects: text(declarations::PROJECTS_EXCLUDE),
+        budget: Budget {
+            files: number(declarations::RECEIVE_FILES),
+            bytes: number(declarations::RECEIVE_MEGABYTES) * 1_000_000,
+        },
     };
     Ok(Resolved { settings, user_file, project_file, warnings: Vec::new(), layers })
 }
@@ -429,6 +436,7 @@ mod tests {
             cloud: haversack::store::Settings::default(),
             surroundings: Surroundings::default(),
             excluded_projects: String::new(),
+            budget: Budget { files: 200_000, bytes: 2_000_000_000 },
         };
         assert_eq!(resolved.settings, expected);
         let names: Vec<&str> = resolved.each().take(4).map(|(_, _, layer)| layer.name()).collect();

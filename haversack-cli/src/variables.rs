@@ -32,6 +32,12 @@ pub(crate) const CLOUD_WAIT_SECONDS: &str = "HAVERSACK_CLOUD_WAIT_SECONDS";
 /// Projects whose memory stays on this machine, with commas between them.
 pub(crate) const PROJECTS_EXCLUDE: &str = "HAVERSACK_PROJECTS_EXCLUDE";
 
+/// How many files of other machines one sync takes in.
+pub(crate) const RECEIVE_FILES: &str = "HAVERSACK_RECEIVE_FILES";
+
+/// How many megabytes of them.
+pub(crate) const RECEIVE_MEGABYTES: &str = "HAVERSACK_RECEIVE_MEGABYTES";
+
 /// What the variables of the clouds' own tools begin with, and what says whom to trust besides.
 pub(crate) const CLOUD_PREFIXES: [&str; 5] =
     ["AZURE_", "AWS_", "GOOGLE_", "STORAGE_EMULATOR_", "SSL_CERT_FILE"];

@@ -36,6 +36,7 @@ mod error;
 mod ext;
 #[cfg(feature = "conformance")]
 mod faulty;
+mod fence;
 mod locator;
 mod memory;
 mod mounted;
@@ -62,6 +63,7 @@ pub use error::{Error, ErrorKind, Operation, Result};
 pub use ext::BackendExt;
 #[cfg(feature = "conformance")]
 pub use faulty::{Fault, Faulty};
+pub use fence::is_fenced;
 pub use locator::{InvalidLocator, Locator, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Reason};
 pub use memory::InMemory;
 pub use mounted::{Overlay, Under};

@@ -15,12 +15,14 @@ use crate::backend::{
 use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::error::{Error, ErrorKind, Operation, Result, seen_as, seen_as_either};
 use crate::ext::{BackendExt, pages_of};
+use crate::fence::is_fenced;
 use crate::locator::Locator;
 use crate::version::TouchMark;
 
 /// A backend whose root is seen as a directory: what [`Prefixed`](crate::Prefixed) does, the other way round.
 ///
 /// Nothing is outside of that directory, and nothing can be put there. Haversack's own names at the root are those of the inner backend.
+/// Names that are [fenced](crate::is_fenced) cannot be created: another program reads the directory.
 #[derive(Clone, Debug)]
 pub struct Under {
     inner: Arc<dyn Backend>,
@@ -45,6 +47,16 @@ impl Under {
             let message = format!("only what is below \"{}\" is in this directory", self.prefix);
             Error::new(ErrorKind::Invalid, operation, locator, message)
         })
+    }
+
+    /// Returns the place in the inner backend of something that is created or replaced.
+    fn created(&self, operation: Operation, locator: &Locator) -> Result<Locator> {
+        let inner = self.inner(operation, locator)?;
+        if locator.is_within(&self.prefix) && is_fenced(inner.as_str()) {
+            let message = "another program would read a file of this name as its settings or instructions";
+            return Err(Error::new(ErrorKind::Invalid, operation, locator, message));
+        }
+        Ok(inner)
     }
 
     fn outer(&self, locator: &Locator) -> Option<Locator> {
@@ -76,19 +88,20 @@ impl Backend for Under {
     }
 
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
-        let inner = self.inner(Operation::Write, locator)?;
+        let inner = self.created(Operation::Write, locator)?;
         let written = seen_as(locator, self.inner.write(&inner, bytes, condition).await)?;
         Ok(Written { displaced: self.displaced(written.displaced), ..written })
     }
 
     async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
-        let inner = |(locator, bytes): (Locator, Bytes)| Ok((self.inner(Operation::Write, &locator)?, bytes));
+        let inner =
+            |(locator, bytes): (Locator, Bytes)| Ok((self.created(Operation::Write, &locator)?, bytes));
         let inner: Vec<(Locator, Bytes)> = objects.into_iter().map(inner).collect::<Result<_>>()?;
         self.inner.prepare(inner).await
     }
 
     async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
-        let inner = self.inner(Operation::Append, locator)?;
+        let inner = self.created(Operation::Append, locator)?;
         let appended = seen_as(locator, self.inner.append(&inner, bytes, durability).await)?;
         Ok(Appended { displaced: self.displaced(appended.displaced), ..appended })
     }
@@ -158,7 +171,7 @@ impl Backend for Under {
 
     async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
         let inner_from = self.inner(Operation::Rename, from)?;
-        let inner_to = self.inner(Operation::Rename, to)?;
+        let inner_to = self.created(Operation::Rename, to)?;
         seen_as_either(
             [(&inner_from, from), (&inner_to, to)],
             self.inner.rename(&inner_from, &inner_to).await,
@@ -166,14 +179,14 @@ impl Backend for Under {
     }
 
     async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
-        let inner_one = self.inner(Operation::Exchange, one)?;
-        let inner_other = self.inner(Operation::Exchange, other)?;
+        let inner_one = self.created(Operation::Exchange, one)?;
+        let inner_other = self.created(Operation::Exchange, other)?;
         let exchanged = self.inner.exchange(&inner_one, &inner_other).await;
         seen_as_either([(&inner_one, one), (&inner_other, other)], exchanged)
     }
 
     async fn mkdir(&self, locator: &Locator) -> Result<()> {
-        let inner = self.inner(Operation::Mkdir, locator)?;
+        let inner = self.created(Operation::Mkdir, locator)?;
         seen_as(locator, self.inner.mkdir(&inner).await)
     }
 

@@ -27,6 +27,7 @@ mod apply;
 mod batching;
 mod dump;
 mod fetch;
+mod incoming;
 mod join;
 mod many;
 mod mirror;
@@ -59,7 +60,7 @@ pub use self::dump::{Dump, DumpedBase, DumpedPublishing, dump};
 use self::join::Purpose;
 pub use self::mirror::Mirrored;
 pub use self::origin::{OneLog, Origin, Origins};
-pub use self::outlook::{Outlook, Underway, look};
+pub use self::outlook::{Outlook, Underway, look, replica_of};
 pub use self::patience::{Impatient, Patience};
 use self::plan::{Elsewhere, Gone, Pending};
 use self::planted::{Planted, has};
@@ -169,6 +170,10 @@ pub struct Context<'a> {
     pub progress: &'a dyn Progress,
     /// Whether very many deletions at once are meant.
     pub deletions: Deletions,
+    /// The replicas of this home: what they delete was deleted by this user.
+    pub own_replicas: &'a BTreeSet<ReplicaId>,
+    /// How much is received in one sync at most.
+    pub budget: Budget,
     /// When files that are new here are fetched.
     pub fetching: Fetching,
     /// How often the log is folded.
@@ -194,6 +199,8 @@ impl<'a> Context<'a> {
             patience: &Impatient,
             progress: &Quiet,
             deletions: Deletions::Cautious,
+            own_replicas: const { &BTreeSet::new() },
+            budget: Budget::default(),
             fetching: Fetching::Now,
             intervals: Intervals::default(),
             cause: "sync",
@@ -201,6 +208,22 @@ impl<'a> Context<'a> {
             signed: None,
             mirrored_at_once: usize::MAX,
         }
+    }
+}
+
+/// How much is received in one sync at most: a hostile writer in the remote must not fill this device's disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Files that others made or changed.
+    pub files: u64,
+    /// Their bytes, as the log names them.
+    pub bytes: u64,
+}
+
+impl Default for Budget {
+    /// Returns a budget without limits.
+    fn default() -> Budget {
+        Budget { files: u64::MAX, bytes: u64::MAX }
     }
 }
 
@@ -258,6 +281,8 @@ pub struct Report {
     pub missing: Vec<Locator>,
     /// Deletions that wait until somebody says that they are meant.
     pub waiting_deletions: Vec<Locator>,
+    /// Files that other devices deleted, very many at once: they stay here until the user decides.
+    pub held_deletions: Vec<Locator>,
     /// Files that somebody had changed in the mirror by hand.
     pub foreign: Vec<Locator>,
     /// Plain objects that differ from the log, and of which nobody can tell yet where they come from.
@@ -285,6 +310,8 @@ pub struct Replica {
     taken: BTreeMap<Locator, Version>,
     /// Where files are that the last look could not look at, and why.
     unseen: Vec<(Locator, String)>,
+    /// How much this sync has received.
+    received: Budget,
     _lock: Guard,
 }
 
@@ -342,8 +369,8 @@ impl Replica {
         let cache = state.cache().await.map_err(Trouble::Local)?;
         let (scope, recent) = (Scope::default(), Vec::new());
         let (remote, mend, taken) = (Remote::new(remote), BTreeSet::new(), BTreeMap::new());
-        let unseen = Vec::new();
-        Ok(Replica { files, state, remote, cache, scope, recent, mend, taken, unseen, _lock: lock })
+        let (unseen, received) = (Vec::new(), Budget { files: 0, bytes: 0 });
+        Ok(Replica { files, state, remote, cache, scope, recent, mend, taken, unseen, received, _lock: lock })
     }
 
     /// Restricts the replica to a part of the store.
@@ -426,6 +453,7 @@ impl Replica {
         self.compact(context).await?;
         self.state.collect().await.map_err(Trouble::Local)?;
         self.state.save_cache(&mut self.cache).await.map_err(Trouble::Local)?;
+        report.held_deletions = self.state.known.held.iter().cloned().collect();
         Ok(report)
     }
 
@@ -456,6 +484,7 @@ impl Replica {
             self.state.save_cache(&mut self.cache).await.map_err(Trouble::Local)?;
         }
         report.unseen = std::mem::take(&mut self.unseen);
+        report.held_deletions = self.state.known.held.iter().cloned().collect();
         Ok(report)
     }
 
@@ -465,8 +494,10 @@ impl Replica {
         sending: Sending<'_>,
         report: &mut Report,
     ) -> Result<(), Trouble> {
+        self.received = Budget { files: 0, bytes: 0 };
         self.finish_applying(context, report).await?;
         self.rescope().await?;
+        self.let_held_go(context, report).await?;
         let store = self.meet(context).await?;
         self.finish_publishing(context, store).await?;
         if self.state.known.head.is_none() {
@@ -577,6 +608,17 @@ impl Replica {
         }
         let advance = Advance { store, head, mark: known.log.mark(), attempt: None, joined: None, bases };
         self.state.advance(&advance).await.map_err(Trouble::Local)
+    }
+
+    /// Counts what is about to be received; stops before it is more than the budget.
+    fn receive(&mut self, context: Context<'_>, files: u64, bytes: u64) -> Result<(), Trouble> {
+        self.received.files = self.received.files.saturating_add(files);
+        self.received.bytes = self.received.bytes.saturating_add(bytes);
+        let Budget { files, bytes } = context.budget;
+        match self.received.files > files || self.received.bytes > bytes {
+            true => Err(Trouble::TooMuch { received: self.received, budget: context.budget }),
+            false => Ok(()),
+        }
     }
 
     fn elsewhere(&self, why: Elsewhere) -> Vec<Locator> {

@@ -8,7 +8,7 @@ use haversack::ids::Position;
 use haversack::store::{Bytes, Locator, block_on};
 
 use crate::error::CommandError;
-use crate::home::Home;
+use crate::home::{self, Home};
 use crate::past::{Enough, Past};
 use crate::settings::Settings;
 use crate::store::{locate, open};
@@ -28,7 +28,7 @@ pub(crate) struct RestoreArgs {
     #[arg(long, value_name = "NUMBER", conflicts_with = "deleted")]
     at: Option<u64>,
 
-    /// Bring back everything that was deleted here and whose deletion was not sent yet
+    /// Bring back everything that was deleted here and whose deletion was not sent yet, and send what other machines deleted and we kept
     #[arg(long)]
     deleted: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) fn cmd_restore(
     let patience = Timed::for_at_most(None);
     let home = Home::open(settings)?;
     let mut past = Past::open(settings, &home, &patience)?;
-    let found = if args.deleted {
+    let found: Vec<(Locator, Bytes)> = if args.deleted {
         let waiting = past.waiting(&home)?.into_iter();
         let deleted = waiting.filter(|file| file.now.is_none() && file.locator.is_within(&locator));
         deleted.filter_map(|file| Some((file.locator, file.before?))).collect()
@@ -57,6 +57,13 @@ pub(crate) fn cmd_restore(
     } else {
         last_version(&mut past, &home, &locator)?.map(|bytes| (locator.clone(), bytes)).into_iter().collect()
     };
+    let kept = if args.deleted { home::keep_held(settings, &home, &locator)? } else { Vec::new() };
+    for locator in &kept {
+        ui.note(format!("Kept {locator}: the next sync sends it again"));
+    }
+    if found.is_empty() && !kept.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
     put(ui, settings, found)
 }
 

@@ -200,6 +200,18 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
             "haversack restore --deleted, or, if they are meant: haversack sync --allow-deletes".to_owned(),
         );
     }
+    if !look.held_deletions.is_empty() {
+        let first = look.held_deletions.first().map(ToString::to_string).unwrap_or_default();
+        add(
+            format!(
+                "{} in {name} were deleted on another machine, very many at once ({first} …). We kept them here",
+                counted(look.held_deletions.len(), "file")
+            ),
+            "deletions held",
+            "to send them again: haversack restore --deleted; if they are meant to go: haversack sync --allow-deletes"
+                .to_owned(),
+        );
+    }
     for (locator, hold) in look.held.iter().take(MAX_SHOWN) {
         let what = format!("{} is held back: {}", named(locator), hold.why);
         add(what, "a file held back", cure(locator, hold));

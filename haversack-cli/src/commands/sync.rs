@@ -186,6 +186,15 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
         let what = format!("{} stays on this machine: {}", named(locator), hold.why);
         note(what, &cure(locator, hold))?;
     }
+    if !report.held_deletions.is_empty() {
+        note(
+            format!(
+                "{} were deleted on another machine, very many at once: we kept them here",
+                counted(report.held_deletions.len(), "file")
+            ),
+            "to send them again: haversack restore --deleted; if they are meant to go: haversack sync --allow-deletes",
+        )?;
+    }
     if !report.waiting_deletions.is_empty() {
         note(
             format!("{} deletions wait: they are very many at once", report.waiting_deletions.len()),
@@ -301,6 +310,7 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         "missing": names(&report.missing),
         "unseen": report.unseen.iter().map(|(locator, why)| json!({ "path": locator.to_string(), "why": why })).collect::<Vec<_>>(),
         "waiting_deletions": names(&report.waiting_deletions),
+        "held_deletions": names(&report.held_deletions),
         "foreign": names(&report.foreign),
         "awaited": report.awaited.iter().map(|(locator, _)| locator.to_string()).collect::<Vec<_>>(),
         "rescued": summary.rescued.iter().map(|(_, locator)| locator.to_string()).collect::<Vec<_>>(),

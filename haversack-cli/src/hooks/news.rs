@@ -208,6 +208,10 @@ fn find_problem(
             };
             return Ok(told(&format!("held {name}"), format!("{name} is held back: {}{more}", hold.why)));
         }
+        if !look.held_deletions.is_empty() {
+            let count = counted(look.held_deletions.len(), "file");
+            return Ok(told("held deletions", format!("another machine deleted {count}; we kept them here")));
+        }
         if !look.waiting_deletions.is_empty() {
             let what =
                 format!("{} held back, very many at once", counted(look.waiting_deletions.len(), "deletion"));

@@ -153,7 +153,7 @@ mod tests {
         for (address, id) in [
             ("github.com/me/lighthouse", "lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb"),
             ("github.com/acme/lighthouse", "lighthouse-2345322401ae6ecb2b3a013578c936d6"),
-            ("example.org/~me/läuchtturm 2", "läuchtturm-2-08592d58"),
+            ("example.org/~me/läuchtturm 2", "läuchtturm-2-08592d582ba11852aecb5729972d54f2"),
             ("example.org/..", "project-acb9c47b"),
         ] {
             assert_eq!(id_of_repository(address), id);

@@ -89,6 +89,12 @@ pub(crate) const CLOUD_WAIT_SECONDS: &str = "cloud-wait-seconds";
 /// The key of [`Settings::excluded_projects`].
 pub(crate) const PROJECTS_EXCLUDE: &str = "projects.exclude";
 
+/// The key of [`Settings::budget`]'s files.
+pub(crate) const RECEIVE_FILES: &str = "receive.files";
+
+/// The key of [`Settings::budget`]'s bytes.
+pub(crate) const RECEIVE_MEGABYTES: &str = "receive.megabytes";
+
 /// The settings that a project's file may narrow. Other people write that file, so it can only make less happen: a number counts if
 /// it is lower than the user's, and `keep-memory-local = true` keeps the memory of that project on this machine.
 pub(crate) const FOR_PROJECTS: [&str; 4] =
@@ -158,6 +164,20 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         kind: Kind::Text,
         help: "Projects whose memory stays on this machine, with commas between them: directories (and all below), repositories as `github.com/acme` (and all below), or names",
         read: |settings| Value::Text(settings.excluded_projects.clone()),
+    },
+    Declaration {
+        key: RECEIVE_FILES,
+        variable: variables::RECEIVE_FILES,
+        kind: Kind::Number(1..=4_000_000_000),
+        help: "How many new or changed files of other machines one sync takes in; more are refused, because nobody writes so many",
+        read: |settings| Value::Number(settings.budget.files),
+    },
+    Declaration {
+        key: RECEIVE_MEGABYTES,
+        variable: variables::RECEIVE_MEGABYTES,
+        kind: Kind::Number(1..=4_000_000),
+        help: "How many megabytes of them",
+        read: |settings| Value::Number(settings.budget.bytes / 1_000_000),
     },
 ];
 

@@ -46,7 +46,7 @@ impl Chain {
     fn add(&mut self, at: At) -> Result<(), Trouble> {
         let Some(position) = self.next else { return Ok(()) };
         let commit = Commit::decode(&at.bytes).map_err(|why| Trouble::Damaged {
-            what: format!("the commit at position {}", position.number()),
+            what: format!("the commit at position {} ({})", position.number(), layout::commit(position)),
             why,
         })?;
         commit.belongs(self.store, position, self.previous).map_err(|why| match why {

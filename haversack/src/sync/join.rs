@@ -67,6 +67,7 @@ impl Replica {
             contents,
             last: BTreeMap::new(),
             devices: BTreeMap::new(),
+            deleters: BTreeMap::new(),
             without_content: Elsewhere::Unfetched,
             reach: Reach::Middle,
             joined: Some(checkpoint.position),
@@ -97,6 +98,9 @@ impl Replica {
         let wanted = locators.iter().filter(is_elsewhere);
         let wanted: Vec<(Locator, Content)> =
             wanted.filter_map(|locator| Some((locator.clone(), files.get(locator)?))).collect();
+        let bytes = wanted.iter().fold(0_u64, |bytes, (_, content)| bytes.saturating_add(content.size));
+        let files = wanted.len() as u64;
+        self.receive(context, files, bytes)?;
         if wanted.is_empty() {
             return Ok(());
         }
@@ -170,6 +174,7 @@ impl Replica {
             contents,
             last: BTreeMap::new(),
             devices: BTreeMap::new(),
+            deleters: BTreeMap::new(),
             without_content: Elsewhere::Missing,
             reach: Reach::End,
             joined: None,

@@ -147,6 +147,7 @@ impl Replica {
             has_ended.then(|| BaseLine {
                 elsewhere: known.elsewhere.get(locator).copied(),
                 before: known.before.get(locator).copied(),
+                held: known.held.contains(locator),
                 foreign: Some(now_hash),
                 ..BaseLine::new(locator.as_str(), now)
             })
@@ -518,6 +519,7 @@ impl Replica {
                 contents: [(theirs, bytes)].into(),
                 last: BTreeMap::new(),
                 devices: [(locator.clone(), THE_MIRROR.to_owned())].into(),
+                deleters: BTreeMap::new(),
                 without_content: Elsewhere::Missing,
                 reach: Reach::End,
                 joined: None,
@@ -527,6 +529,7 @@ impl Replica {
             bases.push(BaseLine {
                 elsewhere: self.state.known.elsewhere.get(&locator).copied(),
                 before: self.state.known.before.get(&locator).copied(),
+                held: self.state.known.held.contains(&locator),
                 foreign,
                 ..BaseLine::new(locator.as_str(), content)
             });

@@ -29,6 +29,8 @@ pub struct Outlook {
     pub deleted: Vec<Locator>,
     /// Deletions that wait until somebody says that they are meant.
     pub waiting_deletions: Vec<Locator>,
+    /// Files that other devices deleted, very many at once: they stay here until the user decides.
+    pub held_deletions: Vec<Locator>,
     /// Whether all files are gone at once.
     pub has_vanished: bool,
     /// Files that stay on this device, and why.
@@ -63,6 +65,11 @@ impl Outlook {
     }
 }
 
+/// Returns the id of the replica that a state belongs to; `None` before its first sync.
+pub async fn replica_of(state: Arc<dyn Backend>) -> StoreResult<Option<ReplicaId>> {
+    State::replica(&*state).await
+}
+
 /// Looks at a replica's files and state.
 pub async fn look(
     files: &dyn Backend,
@@ -94,9 +101,10 @@ pub async fn look(
     let known = state.as_ref().map_or(&unmet, |state| &state.known);
     let mut found = scan::scan(files, &mut cache).await?;
     let bases = known.bases();
+    let fenced = found.contents.iter().filter(|(locator, _)| scope.fences(locator)).count();
     found.contents.retain(|locator| scope.contains(locator));
     found.keep_unseen(bases);
-    outlook.left_alone = found.odd.len() - found.unseen.len();
+    outlook.left_alone = found.odd.len() - found.unseen.len() + fenced;
     outlook.unseen = found.unseen;
     let local = found.contents;
     outlook.files = local.len();
@@ -109,6 +117,7 @@ pub async fn look(
     outlook.refused = why(Elsewhere::Refused);
     outlook.missing = why(Elsewhere::Missing);
     outlook.held = plan::unfit_names(bases, &pending);
+    outlook.held_deletions.clone_from(&pending.held_deletions);
     match plan::judge_gone(bases, &local, &pending) {
         Gone::Deleted => outlook.deleted = pending.deleted,
         Gone::Ask => outlook.waiting_deletions = pending.deleted,

@@ -5,7 +5,7 @@
 //! theirs; [`pending`] tells what then still differs, which is what the next commit carries.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use haversack_store::{InvalidLocator, Locator};
 use serde::{Deserialize, Serialize};
@@ -22,9 +22,11 @@ pub(crate) struct Bases<'a> {
     pub(crate) files: &'a Files,
     /// Files that are not in the working directory. That they are not there means nothing.
     pub(crate) elsewhere: &'a BTreeMap<Locator, Elsewhere>,
-    /// Of files that the log has not, but had: what they held when it deleted them and they stayed here, because they had been
-    /// changed. Whoever else changed them started from the same.
+    /// The last content of files that the log deleted and that stayed here, because they had been changed or because their deletion is
+    /// held. Another device that changed such a file started from the same content.
     pub(crate) before: &'a BTreeMap<Locator, ContentHash>,
+    /// Files whose deletion by another device is held: they stay here and are not sent, until the user decides or edits them.
+    pub(crate) held: &'a BTreeSet<Locator>,
 }
 
 /// Why a file of the log is not in the working directory.
@@ -44,6 +46,11 @@ pub(crate) enum Elsewhere {
 impl Bases<'_> {
     fn hash(&self, locator: &Locator) -> Option<ContentHash> {
         self.files.get(locator).map(|content| content.hash)
+    }
+
+    /// Returns the content that a file had when the log deleted it, if that deletion is held.
+    fn held(&self, locator: &Locator) -> Option<ContentHash> {
+        self.before.get(locator).copied().filter(|_| self.held.contains(locator))
     }
 
     fn is_elsewhere(&self, locator: &Locator) -> bool {
@@ -235,7 +242,8 @@ fn decide(
     reach: Reach,
 ) -> Step {
     let theirs = brought.hash();
-    let base_hash = bases.hash(locator);
+    // The user has not touched a file whose deletion is held: its last content is still the common ground.
+    let base_hash = bases.hash(locator).or_else(|| bases.held(locator));
     // What was never here was not deleted here.
     let is_elsewhere = bases.is_elsewhere(locator);
     let locator = locator.clone();
@@ -288,6 +296,8 @@ pub(crate) struct Pending {
     pub(crate) met: Vec<Locator>,
     /// How many of the log's files are not in the working directory, which means nothing.
     pub(crate) elsewhere: usize,
+    /// Files that other devices deleted, and that stay here unchanged because their deletion is held.
+    pub(crate) held_deletions: Vec<Locator>,
 }
 
 impl Pending {
@@ -307,6 +317,9 @@ pub(crate) fn pending(bases: Bases<'_>, local: &Contents) -> Pending {
         match (base, local) {
             (Some(base), _) if is_elsewhere(base.name) => pending.elsewhere += 1,
             (_, Some(_)) if is_same => {}
+            (None, Some((locator, hash))) if bases.held(locator) == Some(*hash) => {
+                pending.held_deletions.push(locator.clone());
+            }
             (_, Some((locator, _))) if !is_elsewhere(locator.as_str()) => {
                 pending.changed.push(locator.clone());
             }
@@ -385,6 +398,11 @@ pub(crate) enum Gone {
     Vanished,
 }
 
+/// Tells whether so many deletions are very many beside the files that there were.
+pub(crate) fn is_many(deleted: usize, files: impl FnOnce() -> usize) -> bool {
+    deleted > MANY_DELETIONS && deleted * DELETION_SHARE > files()
+}
+
 /// Judges how many of the files that should be in a working directory are not.
 pub(crate) fn judge_gone(bases: Bases<'_>, local: &Contents, pending: &Pending) -> Gone {
     let here = bases.files.len() - pending.elsewhere;
@@ -393,7 +411,7 @@ pub(crate) fn judge_gone(bases: Bases<'_>, local: &Contents, pending: &Pending) 
         Gone::Deleted
     } else if gone == here && gone > 1 && local.is_empty() {
         Gone::Vanished
-    } else if gone > MANY_DELETIONS && gone * DELETION_SHARE > here {
+    } else if is_many(gone, || here) {
         Gone::Ask
     } else {
         Gone::Deleted
@@ -435,15 +453,21 @@ mod tests {
         files: Files,
         elsewhere: BTreeMap<Locator, Elsewhere>,
         before: BTreeMap<Locator, ContentHash>,
+        held: BTreeSet<Locator>,
     }
 
     impl World {
         fn here(files: impl IntoIterator<Item = (Locator, Content)>) -> World {
-            World { files: files.into_iter().collect(), elsewhere: BTreeMap::new(), before: BTreeMap::new() }
+            World {
+                files: files.into_iter().collect(),
+                elsewhere: BTreeMap::new(),
+                before: BTreeMap::new(),
+                held: BTreeSet::new(),
+            }
         }
 
         fn bases(&self) -> Bases<'_> {
-            Bases { files: &self.files, elsewhere: &self.elsewhere, before: &self.before }
+            Bases { files: &self.files, elsewhere: &self.elsewhere, before: &self.before, held: &self.held }
         }
     }
 

@@ -200,6 +200,7 @@ impl Replica {
             (found, pending, gone) = self.look_for_changes(context).await?;
         }
         *seen = Some(found);
+        self.forget_absent_held(context, &pending, report).await?;
         if gone == Gone::Ask {
             report.waiting_deletions = std::mem::take(&mut pending.deleted);
         }

@@ -300,7 +300,8 @@ mod tests {
         let known = ["a", "c/d", "c/e/f", "cd", "linked", "fetched"];
         let files: Files = known.iter().map(|name| (at(name), content("before"))).collect();
         let elsewhere = BTreeMap::from([(at("fetched"), Elsewhere::Unfetched)]);
-        let bases = Bases { files: &files, elsewhere: &elsewhere, before: &BTreeMap::new() };
+        let (before, held) = (BTreeMap::new(), std::collections::BTreeSet::new());
+        let bases = Bases { files: &files, elsewhere: &elsewhere, before: &before, held: &held };
         let odd =
             |name: &str, at: Option<Locator>| Odd { at, shown: name.to_owned(), why: "refused".to_owned() };
         let unseen = |name: &str| odd(name, Some(at(name)));

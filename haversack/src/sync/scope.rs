@@ -1,6 +1,6 @@
 //! Which part of a store a working directory holds.
 
-use haversack_store::Locator;
+use haversack_store::{Locator, is_fenced};
 
 /// The part of a store that a working directory holds; the rest of it is in other directories, or nowhere on this device.
 ///
@@ -10,6 +10,8 @@ use haversack_store::Locator;
 pub struct Scope {
     within: Locator,
     except: Vec<Locator>,
+    /// True if another program reads the directory: names that are fenced are in no such scope.
+    is_bound: bool,
 }
 
 impl Default for Scope {
@@ -22,7 +24,21 @@ impl Default for Scope {
 impl Scope {
     /// Returns the scope of everything below `prefix`.
     pub fn within(prefix: Locator) -> Scope {
-        Scope { within: prefix, except: Vec::new() }
+        Scope { within: prefix, except: Vec::new(), is_bound: false }
+    }
+
+    /// Leaves out the [names](is_fenced) that are never written into a directory that another program reads.
+    pub fn bound(self) -> Scope {
+        Scope { is_bound: true, ..self }
+    }
+
+    /// Tells whether a file is left out only because of its name.
+    pub(crate) fn fences(&self, locator: &Locator) -> bool {
+        self.is_bound && self.below(locator.as_str()).is_some_and(is_fenced)
+    }
+
+    fn below<'a>(&self, key: &'a str) -> Option<&'a str> {
+        key.strip_prefix(self.within.as_str()).map(|rest| rest.trim_start_matches('/'))
     }
 
     /// Returns the scope of no file, for whoever follows a log without having what it tells of.
@@ -42,7 +58,8 @@ impl Scope {
 
     /// Tells whether a file of this name is in it.
     pub(crate) fn holds(&self, key: &str) -> bool {
-        self.within.holds(key) && !self.except.iter().any(|prefix| prefix.holds(key))
+        let is_inside = self.within.holds(key) && !self.except.iter().any(|prefix| prefix.holds(key));
+        is_inside && !(self.is_bound && self.below(key).is_some_and(is_fenced))
     }
 
     /// Tells whether everything is in it.

@@ -10,6 +10,7 @@
 //! - `applying` what is being done to working files, from before the first until their bases have moved.
 //! - `passing` a sync client's copy that was put into the file it is a copy of, and is a working file until that is in the history.
 //! - `objects/<hash>` the contents of the bases, one by one or many in one pack.
+//! - `removals` how many deletions of other devices were carried out here lately; losing it makes the guard against many of them forget.
 //! - `upkeep` how far the log was folded when this replica last looked; losing it costs a request.
 //! - `stat-cache` which fingerprint had which content; losing it costs time.
 
@@ -22,6 +23,7 @@ use haversack_store::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::incoming::Removals;
 use super::plan::{Bases, Elsewhere};
 use super::planted::{Planted, has};
 use super::scan::{self, StatCache};
@@ -69,6 +71,8 @@ pub(crate) struct Known {
     pub(crate) elsewhere: BTreeMap<Locator, Elsewhere>,
     /// What files held that the log deleted and that stayed here.
     pub(crate) before: BTreeMap<Locator, ContentHash>,
+    /// Of those, the files that stayed because their deletion is held.
+    pub(crate) held: BTreeSet<Locator>,
     /// What somebody had put into the mirror by hand that was taken in.
     pub(crate) foreign: BTreeMap<Locator, ContentHash>,
     /// The checkpoint that this replica started from: it knows where the contents of files are that were not fetched yet.
@@ -81,7 +85,7 @@ pub(crate) struct Known {
 
 impl Known {
     pub(crate) fn bases(&self) -> Bases<'_> {
-        Bases { files: self.log.files(), elsewhere: &self.elsewhere, before: &self.before }
+        Bases { files: self.log.files(), elsewhere: &self.elsewhere, before: &self.before, held: &self.held }
     }
 }
 
@@ -124,6 +128,9 @@ pub(crate) struct BaseLine {
     /// What a file held that the log deleted and that stayed here.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) before: Option<ContentHash>,
+    /// True if the file stayed because its deletion is held.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub(crate) held: bool,
     /// The pack that has the content, and where in it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) pack: Option<(ContentHash, u64)>,
@@ -254,6 +261,11 @@ impl State {
             state.fold().await?;
         }
         Ok(state)
+    }
+
+    /// Reads who the replica is; `None` if there is no state.
+    pub(crate) async fn replica(backend: &dyn Backend) -> StoreResult<Option<ReplicaId>> {
+        Ok(read_frame::<Identity>(backend, "identity").await?.map(|(identity, _)| identity.replica))
     }
 
     /// Reads the state and changes nothing; `None` if there is none.
@@ -586,6 +598,23 @@ impl State {
         write_frame(&*self.backend, "upkeep", upkeep, &[]).await
     }
 
+    /// Returns the deletions of other devices that were carried out here lately; a count that cannot be read is none.
+    pub(crate) async fn removals(&self) -> StoreResult<Option<Removals>> {
+        match read_frame::<Removals>(&*self.backend, "removals").await {
+            Ok(found) => Ok(found.map(|(removals, _)| removals)),
+            Err(error) if error.kind() == ErrorKind::Internal => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn save_removals(&self, removals: &Removals) -> StoreResult<()> {
+        write_frame(&*self.backend, "removals", removals, &[]).await
+    }
+
+    pub(crate) async fn forget_removals(&self) -> StoreResult<()> {
+        self.backend.delete(&place("removals"), Condition::Any).await
+    }
+
     /// Fixes the bytes of a commit before the first attempt to publish it.
     pub(crate) async fn begin_publishing(&mut self, publishing: &Publishing) -> StoreResult<()> {
         self.make_durable().await?;
@@ -673,6 +702,11 @@ impl Known {
                 None if self.before.is_empty() => {}
                 None => drop(self.before.remove(&locator)),
             }
+            match line.held {
+                true => drop(self.held.insert(locator.clone())),
+                false if self.held.is_empty() => {}
+                false => drop(self.held.remove(&locator)),
+            }
             match line.elsewhere {
                 Some(why) => drop(self.elsewhere.insert(locator, why)),
                 None if self.elsewhere.is_empty() => {}
@@ -697,6 +731,7 @@ impl Known {
         let odd = self.log.odd().iter().map(|(key, content)| BaseLine::new(key, Some(*content)));
         let before = self.before.iter().map(|(locator, before)| BaseLine {
             before: Some(*before),
+            held: self.held.contains(locator),
             foreign: self.foreign.get(locator).copied(),
             size: self.packed.get(before).map_or(0, |packed| packed.size),
             pack: self.packed.get(before).map(|packed| (packed.pack, packed.offset)),

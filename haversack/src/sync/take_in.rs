@@ -13,7 +13,7 @@ use super::scan::Found;
 use super::state::{Advance, Applying, BaseLine, Head, Move};
 use super::{Context, Deletions, Recent, Replica, Report, Trouble};
 use crate::frame::shown;
-use crate::ids::{CommitId, ContentHash, Position, StoreId};
+use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId};
 use crate::log::{self, Carried, Content, FileChange, What};
 use crate::merge::{Rule, Side, merge};
 
@@ -33,6 +33,8 @@ pub(super) struct Brought {
     pub(super) last: BTreeMap<Locator, ContentHash>,
     /// Which device changed a file last.
     pub(super) devices: BTreeMap<Locator, String>,
+    /// The replica that deleted a file, where a commit says so.
+    pub(super) deleters: BTreeMap<Locator, ReplicaId>,
     /// What becomes of a new file whose content did not come with it.
     pub(super) without_content: Elsewhere,
     /// Whether more of the log is to come.
@@ -50,8 +52,10 @@ pub(super) struct Work {
     in_order: usize,
     /// Files that are not put in place, and why.
     pub(super) elsewhere: BTreeMap<String, Elsewhere>,
-    /// What files held that the log deleted and that stay here.
+    /// The last content of files that the log deleted and that stay here.
     before: BTreeMap<String, ContentHash>,
+    /// Of those, the files that stay because their deletion is held.
+    held: BTreeSet<String>,
 }
 
 impl Work {
@@ -100,6 +104,11 @@ impl Replica {
             if taken.is_empty() {
                 return Ok(any);
             }
+            let changes = taken.iter().flat_map(|taken| &taken.commit.changes);
+            let sizes = changes.filter_map(|change| Some(change.what.after()?.size));
+            let (files, bytes) =
+                sizes.fold((0, 0_u64), |(files, bytes), size| (files + 1, bytes.saturating_add(size)));
+            self.receive(context, files, bytes)?;
             let brought = self.fold(context, &taken, reach).await?;
             any = any.max(self.take_in_some(context, store, brought, seen.take(), report).await?);
             report.taken += taken.len();
@@ -123,6 +132,7 @@ impl Replica {
             contents: BTreeMap::new(),
             last: BTreeMap::new(),
             devices: BTreeMap::new(),
+            deleters: BTreeMap::new(),
             without_content: Elsewhere::Missing,
             reach,
             joined: None,
@@ -134,6 +144,7 @@ impl Replica {
                 brought.devices.insert(locator.clone(), commit.device.clone());
                 let (hash, size, content) = match what {
                     What::Delete { before } => {
+                        brought.deleters.insert(locator.clone(), commit.replica);
                         let mut had = brought.log.files().get(locator).map(|content| content.hash);
                         if let Some(before) = before
                             && let Some(bytes) = self.remote.object(context.patience, before).await?
@@ -227,8 +238,15 @@ impl Replica {
         let edits_won = report.edits_won.len();
         let packed = self.keep_brought(&brought).await?;
         let mut work = Work::default();
+        let judged = self.judge_removals(context, &brought, &steps).await?;
         for step in &steps {
-            self.prepare(context, step, &brought, &mut work, report).await?;
+            match step {
+                Step::Remove { locator, expected, .. } if judged.held.contains(locator) => {
+                    work.before.insert(locator.to_string(), *expected);
+                    work.held.insert(locator.to_string());
+                }
+                step => self.prepare(context, step, &brought, &mut work, report).await?,
+            }
         }
         if has(Planted::CommitOnStaleRead) {
             work = Work::default();
@@ -248,6 +266,7 @@ impl Replica {
             BaseLine {
                 elsewhere,
                 before: work.before.get(key).copied(),
+                held: work.held.contains(key),
                 pack: content.and_then(|content| packed.get(&content.hash).copied()),
                 ..BaseLine::new(key, content)
             }
@@ -261,6 +280,9 @@ impl Replica {
             bases: bases.collect(),
         };
         self.carry_out(context, work, advance, report).await?;
+        if let Some(removals) = judged.removals {
+            self.state.save_removals(&removals).await.map_err(Trouble::Local)?;
+        }
         report.odd.extend(brought.odd.into_iter().map(|(key, why)| (shown(&key), why)));
         // Somebody changed a file that was to go.
         if report.edits_won.len() > edits_won {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use haversack_store::{Error as StoreError, ErrorKind};
 
+use super::Budget;
 use crate::frame::BadFrame;
 use crate::ids::{Position, StoreId};
 
@@ -59,6 +60,13 @@ pub enum Trouble {
     Emptied,
     /// Another device was faster again and again.
     Outrun,
+    /// Others sent more than this device receives in one sync.
+    TooMuch {
+        /// What this sync would have received.
+        received: Budget,
+        /// What it may receive.
+        budget: Budget,
+    },
 }
 
 impl fmt::Display for Trouble {
@@ -87,6 +95,16 @@ impl fmt::Display for Trouble {
             Trouble::Vanished => f.write_str("all files are gone at once; nothing was deleted anywhere"),
             Trouble::Emptied => f.write_str("the folder is empty: it is not mounted, or was emptied"),
             Trouble::Outrun => f.write_str("other devices were faster again and again"),
+            Trouble::TooMuch { received, budget } if received.files > budget.files => write!(
+                f,
+                "the remote has more than {} new files for this device, so the sync stopped before it wrote them",
+                budget.files
+            ),
+            Trouble::TooMuch { budget, .. } => write!(
+                f,
+                "the remote has more than {} MB of new files for this device, so the sync stopped before it wrote them",
+                budget.bytes / 1_000_000
+            ),
         }
     }
 }
@@ -104,7 +122,8 @@ impl StdError for Trouble {
             | Trouble::Unclear(_)
             | Trouble::Vanished
             | Trouble::Emptied
-            | Trouble::Outrun => None,
+            | Trouble::Outrun
+            | Trouble::TooMuch { .. } => None,
         }
     }
 }

@@ -18,6 +18,7 @@ mod folding;
 mod held;
 mod history;
 mod hostile;
+mod incoming;
 mod lab;
 mod mirror;
 mod older_state;
@@ -208,7 +209,9 @@ fn very_many_deletions_wait_and_an_emptied_directory_deletes_nothing() {
     let vanished = world.try_sync("laptop", &Open, Deletions::Cautious);
     assert!(matches!(vanished, Err(Trouble::Vanished)), "{vanished:?}");
     world.try_sync("laptop", &Open, Deletions::Allowed).expect("meant");
-    world.try_sync("desktop", &Open, Deletions::Cautious).expect("synced");
+    // The other machine holds them too, until its user says the same.
+    assert_eq!(world.sync("desktop").held_deletions.len(), 20);
+    world.try_sync("desktop", &Open, Deletions::Allowed).expect("meant");
     assert_eq!(world.keys("desktop"), Vec::<String>::new());
 }
 
