@@ -154,7 +154,7 @@ mod tests {
             ("github.com/me/lighthouse", "lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb"),
             ("github.com/acme/lighthouse", "lighthouse-2345322401ae6ecb2b3a013578c936d6"),
             ("example.org/~me/läuchtturm 2", "läuchtturm-2-08592d582ba11852aecb5729972d54f2"),
-            ("example.org/..", "project-acb9c47b"),
+            ("example.org/..", "project-acb9c47b7b9994137f962c1fc0a02dbc"),
         ] {
             assert_eq!(id_of_repository(address), id);
         }
