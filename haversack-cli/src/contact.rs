@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use haversack::ids::Timestamp;
+use haversack::store::Locator;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
@@ -22,6 +23,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(24 * 3600);
 
 /// The same for a folder that a sync client replicates: people edit there, and clients make copies.
 const LOOK_AGAIN_IN_A_FOLDER: Duration = Duration::from_secs(3600);
+
+/// How many plain copies that were not written are remembered.
+const MAX_NOT_MIRRORED: usize = 100;
 
 /// What is known about the way to the remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +48,9 @@ pub(crate) struct Contact {
     pub(crate) arriving: usize,
     /// When everything there was last looked at.
     pub(crate) looked: Option<Timestamp>,
+    /// Plain copies that were not written, because a file that we did not write is in their place.
+    #[serde(default)]
+    pub(crate) not_mirrored: Vec<String>,
 }
 
 fn place(settings: &Settings) -> PathBuf {
@@ -66,8 +73,14 @@ impl Contact {
 
     /// Returns what is known after a sync went through that had to leave so many parts of logs for later.
     pub(crate) fn reached(self, now: Timestamp, arriving: usize) -> Contact {
-        let looked = self.looked;
-        Contact { reached: Some(now), tried: Some(now), arriving, looked, ..Contact::default() }
+        let Contact { looked, not_mirrored, .. } = self;
+        Contact { reached: Some(now), tried: Some(now), arriving, looked, not_mirrored, ..Contact::default() }
+    }
+
+    /// Returns what is known once the plain copies were looked at.
+    pub(crate) fn with_not_mirrored(self, not_mirrored: &[Locator]) -> Contact {
+        let not_mirrored = not_mirrored.iter().take(MAX_NOT_MIRRORED).map(Locator::to_string).collect();
+        Contact { not_mirrored, ..self }
     }
 
     /// Returns what is known when everything is looked at.

@@ -205,6 +205,8 @@ pub(crate) struct Summary {
     pub(crate) published: Vec<Position>,
     /// Which of our replicas did so.
     publishers: BTreeSet<ReplicaId>,
+    /// True if the plain copies in the remote were looked at: those that are not in the report are as they should be.
+    is_mirrored: bool,
     /// Whether the plain copies in the remote are still to be written, by whoever asked for the sync.
     pub(crate) is_mirror_late: bool,
     /// What was carried to and from a folder that is replicated.
@@ -259,7 +261,10 @@ fn noting_contact(
     let now = SystemClock.now();
     match sync() {
         Ok(summary) => {
-            let contact = Contact::of(settings).reached(now, summary.arriving());
+            let mut contact = Contact::of(settings).reached(now, summary.arriving());
+            if summary.is_mirrored || matches!(manner.what, Work::Full(Mirror::On)) {
+                contact = contact.with_not_mirrored(&summary.report.not_mirrored);
+            }
             let contact = match manner.what {
                 Work::Full(_) => contact.looked(now),
                 Work::Sync | Work::Pull | Work::Near(_) | Work::PushOne(_) => contact,
@@ -414,14 +419,21 @@ fn sync_home(
         let has_new = |id| summary.carriage.taken > 0 || summary.publishers.contains(&id) || Some(id) == last;
         for replica in replicas.iter_mut().filter(|replica| has_new(replica.id())) {
             // It is derived: what could not be written now is written by the next who sends something.
-            drop(block_on(replica.mirror(context)));
+            let Ok(mirrored) = block_on(replica.mirror(context)) else { continue };
+            let left_alone = Report { not_mirrored: mirrored.foreign, ..Report::default() };
+            add(&mut summary.report, left_alone);
         }
+        summary.is_mirrored = true;
     } else if is_mirrored && settings.surroundings.is_background {
         // Whoever syncs in the background sees to it.
         summary.is_mirror_late = true;
     } else if is_mirrored {
         drop((replicas, bridge));
         commands::mirror::start(settings);
+    }
+    if remote::is_vault(&remote.url) {
+        // In a replicated folder a plain file that we do not know may be on its way with its log: the report has it as awaited.
+        summary.report.not_mirrored.clear();
     }
     Ok(summary)
 }
@@ -611,6 +623,10 @@ fn add(sum: &mut Report, report: Report) {
     let known: BTreeSet<Locator> = sum.held_deletions.drain(..).chain(report.held_deletions).collect();
     sum.held_deletions = known.into_iter().collect();
     sum.foreign.extend(report.foreign);
+    sum.unrelated.extend(report.unrelated);
+    sum.not_mirrored.extend(report.not_mirrored);
+    sum.not_mirrored.sort_unstable();
+    sum.not_mirrored.dedup();
     sum.awaited.extend(report.awaited);
     sum.odd.extend(report.odd);
     sum.unseen.extend(report.unseen);

@@ -1,5 +1,7 @@
 //! The storage where the devices of a store meet, as this home knows it: `remote.toml`.
 
+pub(crate) mod site;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

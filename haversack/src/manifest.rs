@@ -12,8 +12,9 @@
 //! ```
 //!
 //! # Invariants
-//! - It is derived: whoever cannot read it writes a new one (`sync::mirror::a_manifest_that_cannot_be_read_is_written_anew`). One of a newer
+//! - It is derived: a damaged one is written anew (`sync::mirror::a_manifest_that_cannot_be_read_is_written_anew`). One of a newer
 //!   schema is left alone (`a_newer_schema_is_left_alone`).
+//! - A `manifest.json` of another program is never replaced (`sync::mirror::manifest_of_another_program_is_left_alone`).
 //! - An entry says what an object held when we last wrote it, so a foreign edit can be told from it (`sync::mirror`).
 //! - A name that is no locator is left out, and does not stop the rest (`odd_names_are_left_out`).
 
@@ -30,6 +31,9 @@ pub const MAX_MANIFEST_BYTES: usize = 64 * 1024 * 1024;
 
 /// The schema that is written, and the newest that is read.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The first bytes of every manifest that [`Manifest::encode`] returns.
+const OPENING: &[u8] = b"{\n  \"schema_version\": ";
 
 /// The index of the plain objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,6 +83,14 @@ impl Manifest {
         let mut bytes = serde_json::to_vec_pretty(&lines).expect("strings and numbers print");
         bytes.push(b'\n');
         bytes.into()
+    }
+
+    /// Returns true if bytes that are no manifest may be what is left of one of ours: nothing, zeros, or a part that begins like ours.
+    ///
+    /// Anything else is the file of another program that uses the same name.
+    pub fn is_remnant(bytes: &[u8]) -> bool {
+        let is_blank = bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace());
+        is_blank || bytes.iter().zip(OPENING).all(|(byte, ours)| byte == ours)
     }
 
     /// Reads a manifest.

@@ -34,6 +34,7 @@ mod mirror;
 mod origin;
 mod outlook;
 mod patience;
+mod places;
 mod plan;
 pub mod planted;
 mod progress;
@@ -285,6 +286,10 @@ pub struct Report {
     pub held_deletions: Vec<Locator>,
     /// Files that somebody had changed in the mirror by hand.
     pub foreign: Vec<Locator>,
+    /// Plain objects at places that are not ours: they were left alone.
+    pub unrelated: Vec<Locator>,
+    /// Plain copies that were not written, because an object that we did not write is in their place.
+    pub not_mirrored: Vec<Locator>,
     /// Plain objects that differ from the log, and of which nobody can tell yet where they come from.
     pub awaited: Vec<(Locator, ContentHash)>,
     /// What is in the log or in the mirror under names that are refused, made printable, and why.
@@ -447,7 +452,7 @@ impl Replica {
             self.mend = self.take_in_foreign(context, &mut report).await?;
             self.take_in_copies(context, &mut report).await?;
             self.rounds(context, Sending::All, &mut report).await?;
-            self.mirror(context).await?;
+            report.not_mirrored = self.mirror(context).await?.foreign;
         }
         report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         self.compact(context).await?;

@@ -3,12 +3,9 @@
 mod found;
 mod proof;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack::store::block_on;
-use haversack::sync::store_at;
 
 use self::found::Found;
 use super::join::{self, JoinArgs};
@@ -23,9 +20,9 @@ use crate::mounts;
 use crate::projects::bind::{self, AskedBy};
 use crate::projects::book::Book;
 use crate::projects::claude_code;
+use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::Timed;
 use crate::ui::{Answer, Ui};
 
 /// Carry this machine's memory: find it, wire the agents, meet the other machines (the same line on every machine)
@@ -181,11 +178,8 @@ fn meet(
     Ok(Met::Agreed)
 }
 
-/// Tells whether somebody began a store at an address; a place that is not there yet has none.
+/// Returns true if there is a store at an address, and false if one can begin there.
 fn there_is_a_store(settings: &Settings, url: &str, args: &InitArgs) -> Result<bool, CommandError> {
-    if haversack::store::directory_of(url).is_ok_and(|directory: PathBuf| !directory.exists()) {
-        return Ok(false);
-    }
     let mut remote = Remote::at(settings, url)?;
     if let Some(cloud) = crate::credential::Cloud::of(url) {
         remote.settings = cloud.place(&settings.cloud);
@@ -193,8 +187,8 @@ fn there_is_a_store(settings: &Settings, url: &str, args: &InitArgs) -> Result<b
             remote.credential = Some(crate::credential::Source::choose(settings, cloud, Some(source))?);
         }
     }
-    let backend = remote::plain(settings, &remote)?;
-    Ok(block_on(store_at(backend, &Timed::for_at_most(None)))?.is_some())
+    let asked = Asked { command: "haversack init", typed: args.url.as_deref().unwrap_or(url) };
+    Ok(site::store_or_empty(settings, &remote, asked)?.is_some())
 }
 
 fn bind_all(settings: &Settings, found: &Found) -> Result<(), CommandError> {

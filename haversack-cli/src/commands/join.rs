@@ -24,6 +24,7 @@ use crate::home::{self, Home, Manner, Work};
 use crate::joined::{self, Joined};
 use crate::moments::{ago, counted};
 use crate::projects::{identity, proof, tilde};
+use crate::remote::site::{self, Asked, Site};
 use crate::remote::{self, Remote, Vault};
 use crate::settings::Settings;
 use crate::store::open;
@@ -94,7 +95,7 @@ pub(crate) fn join(
     let bar = ui.progress();
     let looked = match ahead.and_then(Ahead::end) {
         Some(found) => Ok(found),
-        None => look_there(settings, &remote, &bar),
+        None => look_there(settings, &remote, &args.named.url, &bar),
     };
     bar.end();
     let (backend, there) = looked?;
@@ -199,7 +200,12 @@ impl Ahead {
 }
 
 /// Looks at the store in a remote.
-fn look_there(settings: &Settings, remote: &Remote, progress: &dyn Progress) -> Result<Found, CommandError> {
+fn look_there(
+    settings: &Settings,
+    remote: &Remote,
+    typed: &str,
+    progress: &dyn Progress,
+) -> Result<Found, CommandError> {
     let url = &remote.url;
     let backend = remote::open(settings, remote).map_err(|error| match Cloud::of(url) {
         Some(_) => error,
@@ -208,6 +214,9 @@ fn look_there(settings: &Settings, remote: &Remote, progress: &dyn Progress) -> 
             CommandError { hint: Some(hint.to_owned()), ..error }
         }
     })?;
+    if remote::is_vault(url) && site::look(settings, remote)? == Site::Arriving {
+        return Err(site::arriving(Asked { command: "haversack join", typed }));
+    }
     // The sync takes in what was looked at.
     let backend: Arc<dyn Backend> = Arc::new(ReadOnce::new(backend));
     let there = match remote::vault(settings, remote)? {

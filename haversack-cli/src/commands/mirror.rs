@@ -2,14 +2,16 @@
 //!
 //! A sync of many files starts it in the background and does not wait. There is at most one for a home; it lets every sync go first.
 
+use std::collections::BTreeSet;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use haversack::store::{Backend, ErrorKind, block_on};
+use haversack::store::{Backend, ErrorKind, Locator, block_on};
 use haversack::sync::{Author, Context, Replica, Trouble};
 
+use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::home::{Home, Place};
 use crate::remote::{self, Remote};
@@ -77,14 +79,29 @@ fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<(), Command
     std::thread::sleep(gather);
     let backend = remote::open(settings, &remote)?;
     let patience = Timed::for_at_most(None);
-    let author = Author { device: remote.device, ..Author::default() };
+    let author = Author { device: remote.device.clone(), ..Author::default() };
     let context =
         Context { patience: &patience, progress: bar, ..Context::new(&SystemClock, &RandomIds, &author) };
     // Each has the contents of its own part only.
-    home.places.iter().try_for_each(|place| write_part(place, &backend, context))
+    let mut not_mirrored = BTreeSet::new();
+    for place in &home.places {
+        not_mirrored.extend(write_part(place, &backend, context)?);
+    }
+    if remote::is_vault(&remote.url) {
+        // There such a file may be on its way with its log, and is waited for.
+        return Ok(());
+    }
+    let not_mirrored: Vec<Locator> = not_mirrored.into_iter().collect();
+    Contact::of(settings).with_not_mirrored(&not_mirrored).save(settings)
 }
 
-fn write_part(place: &Place, backend: &Arc<dyn Backend>, context: Context<'_>) -> Result<(), CommandError> {
+/// Writes the plain copies of one part; returns those that were not written because another file is in their place.
+fn write_part(
+    place: &Place,
+    backend: &Arc<dyn Backend>,
+    context: Context<'_>,
+) -> Result<Vec<Locator>, CommandError> {
+    let mut not_mirrored = Vec::new();
     for _ in 0..MAX_TRIES {
         let opened =
             block_on(Replica::open(place.files.clone(), place.state.clone(), backend.clone(), &RandomIds));
@@ -97,13 +114,15 @@ fn write_part(place: &Place, backend: &Arc<dyn Backend>, context: Context<'_>) -
         };
         let portion = (replica.log_files().len() / PORTIONS).clamp(LEAST_PORTION, LARGEST_PORTION);
         let context = Context { mirrored_at_once: portion, ..context };
-        if block_on(replica.mirror(context))?.left == 0 {
+        let mirrored = block_on(replica.mirror(context))?;
+        not_mirrored.extend(mirrored.foreign);
+        if mirrored.left == 0 {
             break;
         }
         drop(replica);
         std::thread::sleep(BREATH);
     }
-    Ok(())
+    Ok(not_mirrored)
 }
 
 /// Starts writing the plain copies in the background.

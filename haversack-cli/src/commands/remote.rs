@@ -6,8 +6,6 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use haversack::clock::Clock;
-use haversack::store::block_on;
-use haversack::sync::store_at;
 use serde_json::json;
 
 use self::test::{TestArgs, Trial, test};
@@ -16,9 +14,10 @@ use crate::credential::{Cloud, Kept, Source};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::moments::ago;
+use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, flags};
-use crate::system::{SystemClock, Timed};
+use crate::system::SystemClock;
 use crate::ui::Ui;
 
 /// Manage where the devices of this memory meet
@@ -93,8 +92,10 @@ pub(crate) fn cmd_remote(
 pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
     let remote = Candidate::named(ui, settings, named)?.admit(ui, settings)?;
     let url = &named.url;
-    let backend = remote::plain(settings, &remote)?;
-    let there = block_on(store_at(backend, &Timed::for_at_most(None)))?;
+    let asked = Asked { command: "haversack remote add", typed: url };
+    let there = site::store_or_empty(settings, &remote, asked)?;
+    // The directory is made now, so that one that cannot be made is told about at once.
+    drop(remote::plain(settings, &remote)?);
     let home = Home::open(settings)?;
     let ours = home.memory().look()?.store;
     if let Some(there) = there.as_ref().filter(|there| Some(there.store) != ours) {

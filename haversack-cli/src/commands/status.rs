@@ -11,7 +11,7 @@ use haversack::sync::Outlook;
 use serde_json::{Value, json};
 
 use super::devices::{Device, devices};
-use super::sync::{UNSEEN, parts_of_logs};
+use super::sync::{UNSEEN, not_mirrored, parts_of_logs};
 use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::gate::{cure, named};
@@ -116,6 +116,10 @@ fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
             short: "remote fails".to_owned(),
             cure: contact.cure.clone().unwrap_or("haversack sync".to_owned()),
         });
+    }
+    for name in contact.not_mirrored.iter().take(MAX_SHOWN).filter(|_| !settings.keep_local) {
+        let (what, cure) = not_mirrored(name);
+        status.problems.push(Problem { what, short: "a file in the way".to_owned(), cure });
     }
     for mount in &home.vanished {
         let name = shown(&mount.directory);

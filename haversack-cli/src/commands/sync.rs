@@ -213,6 +213,24 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
     for (name, why) in &report.odd {
         note(format!("{name}: {why}"), "it is left alone")?;
     }
+    for locator in &report.not_mirrored {
+        let (what, cure) = not_mirrored(locator.as_str());
+        note(what, &cure)?;
+    }
+    if !report.unrelated.is_empty() {
+        let count = report.unrelated.len();
+        let names: Vec<&str> = report.unrelated.iter().take(MAX_UNRELATED).map(Locator::as_str).collect();
+        let more = if count > MAX_UNRELATED { ", …" } else { "" };
+        note(
+            format!(
+                "{} in the remote {} no part of this memory: {}{more}",
+                counted(count, "file"),
+                if count == 1 { "is" } else { "are" },
+                names.join(", ")
+            ),
+            "nothing was taken in or changed; to keep one as memory, copy it into the memory",
+        )?;
+    }
     for (place, locator) in &summary.rescued {
         note(
             format!("{locator}: an edit that the folder's client could not upload was taken in"),
@@ -256,6 +274,23 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
         note(format!("the log was not folded: {why}"), "it is tried again with the next sync")?;
     }
     Ok(())
+}
+
+/// How many files that are no part of the memory are named.
+const MAX_UNRELATED: usize = 5;
+
+/// Says that a plain copy was not written because another file is in its place, and what to do.
+pub(crate) fn not_mirrored(name: &str) -> (String, String) {
+    if name == "manifest.json" {
+        return (
+            "manifest.json in the remote is the file of another program: it was left alone, and no plain copies are written".to_owned(),
+            "move that file away, then: haversack sync --full".to_owned(),
+        );
+    }
+    (
+        format!("{name} in the remote is not what we wrote there: it was left alone"),
+        "take it in as an edit: haversack sync --full".to_owned(),
+    )
 }
 
 /// Begins a sentence about so many parts of other machines' logs.
@@ -312,6 +347,8 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         "waiting_deletions": names(&report.waiting_deletions),
         "held_deletions": names(&report.held_deletions),
         "foreign": names(&report.foreign),
+        "not_mirrored": names(&report.not_mirrored),
+        "unrelated": names(&report.unrelated),
         "awaited": report.awaited.iter().map(|(locator, _)| locator.to_string()).collect::<Vec<_>>(),
         "rescued": summary.rescued.iter().map(|(_, locator)| locator.to_string()).collect::<Vec<_>>(),
         "arriving": summary.arriving(),

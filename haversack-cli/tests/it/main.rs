@@ -32,6 +32,8 @@ mod projects;
 #[cfg(unix)]
 mod provision;
 mod random_machines;
+#[cfg(unix)]
+mod remotes;
 mod secrets;
 #[cfg(unix)]
 mod setup;

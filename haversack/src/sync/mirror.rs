@@ -5,7 +5,9 @@
 //!
 //! # Invariants
 //! - Nothing that we did not write ourselves is overwritten or removed: every write names the version it replaces
-//!   (`sync::mirror::a_foreign_edit_is_not_overwritten`).
+//!   (`sync::mirror::a_foreign_edit_is_not_overwritten`, `sync::mirror::manifest_of_another_program_is_left_alone`).
+//! - Only files at places of ours are taken in ([`places`](super::places)): files that the user keeps beside the memory stay
+//!   where they are and are not sent (`sync::mirror::unrelated_files_are_left_alone`, `vault::unrelated_copies_are_left_alone`).
 //! - A content that the log ever had for a file is an old mirror of ours, not somebody's edit
 //!   (`sync::mirror::an_old_object_is_no_edit`).
 //! - Nor is one that the log has had since this device read it: who is behind takes nothing in.
@@ -24,6 +26,7 @@ use futures_lite::StreamExt;
 use haversack_store::{Bytes, Condition, Error as StoreError, ErrorKind, Info, Locator, Version};
 
 use super::many::{self, MAX_AT_ONCE, many};
+use super::places::OurPlaces;
 use super::plan::{Elsewhere, Reach};
 use super::planted::{Planted, has};
 use super::progress::Stage;
@@ -58,7 +61,8 @@ pub struct Mirrored {
     pub removed: usize,
     /// How many objects are still not up to date: there were more than were to be written at once.
     pub left: usize,
-    /// Objects that somebody else changed: they stay as they are until a full reconcile takes them in.
+    /// Objects that we did not write, at places where plain copies belong: they stay as they are until a full reconcile takes them in.
+    /// `manifest.json` is one of them if it is the file of another program; then no plain copy was written.
     pub foreign: Vec<Locator>,
     /// Files whose names the remote cannot hold beside the others.
     pub refused: Vec<Locator>,
@@ -123,7 +127,10 @@ impl Replica {
         }
         self.remove_taken(context).await?;
         for _ in 0..MAX_TRIES {
-            let index = self.index(context).await?;
+            let Some(index) = self.index(context).await? else {
+                mirrored.foreign.push(place());
+                return Ok(mirrored);
+            };
             if self.mirror_once(context, index, &self.mend, &mut mirrored).await? {
                 self.mend.clear();
                 self.end_foreign(&mirrored).await?;
@@ -161,17 +168,19 @@ impl Replica {
         self.state.advance(&advance).await.map_err(Trouble::Local)
     }
 
-    async fn index(&self, context: Context<'_>) -> Result<Index, Trouble> {
+    /// Reads the manifest; `None` if `manifest.json` is the file of another program.
+    async fn index(&self, context: Context<'_>) -> Result<Option<Index>, Trouble> {
         let Some(At { bytes, version }) = self.remote.read(context.patience, &place()).await? else {
-            return Ok(Index { manifest: Manifest::default(), version: None });
+            return Ok(Some(Index { manifest: Manifest::default(), version: None }));
         };
         match Manifest::decode(&bytes) {
             Ok(manifest) if manifest.store.is_none_or(|store| Some(store) == self.state.known.store) => {
-                Ok(Index { manifest, version })
+                Ok(Some(Index { manifest, version }))
             }
             Err(why) if why.is_newer() => Err(Trouble::Damaged { what: "manifest.json".to_owned(), why }),
-            // It is of another store, or cannot be read: everything is compared, and a new one is written.
-            Ok(_) | Err(_) => Ok(Index { manifest: Manifest::default(), version }),
+            Err(_) if !Manifest::is_remnant(&bytes) => Ok(None),
+            // It is of another store, or damaged: everything is compared, and a new one is written.
+            Ok(_) | Err(_) => Ok(Some(Index { manifest: Manifest::default(), version })),
         }
     }
 
@@ -425,6 +434,32 @@ impl Replica {
         Ok(known)
     }
 
+    /// Splits objects into those whose names the log ever had, and the others.
+    async fn once_in_log(
+        &self,
+        context: Context<'_>,
+        objects: Vec<Info>,
+    ) -> Result<(Vec<Info>, Vec<Info>), Trouble> {
+        let Some(head) = self.state.known.head.as_ref().filter(|_| !objects.is_empty()) else {
+            return Ok((Vec::new(), objects));
+        };
+        let mut names = BTreeSet::new();
+        let mut next = Position::FIRST.number();
+        while next <= head.position.number() {
+            let end = head.position.number().min(next + SEARCHED_AT_ONCE - 1);
+            let positions = (next..=end).filter_map(Position::new).collect();
+            let read = match self.read_positions(context, positions).await {
+                // What cannot be told stays.
+                Err(Trouble::Damaged { .. }) => break,
+                read => read?,
+            };
+            let commits = read.into_iter().flatten().filter_map(|at| Commit::decode(&at.bytes).ok());
+            names.extend(commits.flat_map(|commit| commit.changes).map(|change| change.locator));
+            next = end + 1;
+        }
+        Ok(objects.into_iter().partition(|info| names.contains(&info.locator)))
+    }
+
     /// Takes in what somebody changed in the mirror by hand, as if it had been changed here.
     ///
     /// Returns the objects that are not what they should be.
@@ -434,7 +469,8 @@ impl Replica {
         report: &mut Report,
     ) -> Result<BTreeSet<Locator>, Trouble> {
         let mut mend = BTreeSet::new();
-        let Index { manifest, .. } = self.index(context).await?;
+        // Without a manifest of ours the log alone tells which contents are ours.
+        let manifest = self.index(context).await?.map(|index| index.manifest).unwrap_or_default();
         let (changed, copied) = self.changed_objects(context, &manifest, &mut mend, report).await?;
         if !changed.is_empty() && self.remote.at(context.patience, self.next().0).await?.is_some() {
             // Whoever committed that may have mirrored it: only once it was taken in can it be told from an edit.
@@ -562,9 +598,14 @@ impl Replica {
             Ok(names)
         };
         let names = patiently(context.patience, list).await.map_err(Trouble::Remote)?;
+        let ours = OurPlaces::of(self.state.known.log.files());
         for (copy, original) in context.origins.copies(&names) {
             let is_ours = |locator: &Locator| self.state.known.log.files().contains_key(locator);
             if !self.scope.contains(&copy) || is_ours(&copy) {
+                continue;
+            }
+            if !ours.contain(&original) && !context.origins.is_claimed(&copy) {
+                report.unrelated.push(copy);
                 continue;
             }
             let Some(At { bytes, version: Some(version) }) =
@@ -723,12 +764,21 @@ impl Replica {
         let (copies, copied): (BTreeSet<Locator>, BTreeSet<Locator>) =
             context.origins.copies(&names).into_iter().unzip();
         mend.extend(manifest.entries.keys().filter(|locator| !there.contains(locator)).cloned());
+        let ours = OurPlaces::of(self.state.known.log.files());
+        let is_near = |locator: &Locator| {
+            manifest.entries.contains_key(locator)
+                || ours.contain(locator)
+                || context.origins.is_claimed(locator)
+        };
+        // What belongs to another replica of this device is for that one to take in.
+        let in_scope = infos.into_iter().filter(|info| self.scope.contains(&info.locator));
+        let (infos, far): (Vec<Info>, Vec<Info>) =
+            in_scope.filter(|info| !copies.contains(&info.locator)).partition(|info| is_near(&info.locator));
+        // The log may have had one of them before: then it is what a slow device wrote, and has to go.
+        let (stale, unrelated) = self.once_in_log(context, far).await?;
+        report.unrelated.extend(unrelated.into_iter().map(|info| info.locator));
         let mut changed = Vec::new();
-        for info in infos {
-            // What belongs to another replica of this device is for that one to take in.
-            if copies.contains(&info.locator) || !self.scope.contains(&info.locator) {
-                continue;
-            }
+        for info in infos.into_iter().chain(stale) {
             let entry = manifest.entries.get(&info.locator);
             let version = info.version.as_ref().map(Version::as_str);
             if version.is_some() && entry.is_some_and(|entry| entry.version.as_deref() == version) {

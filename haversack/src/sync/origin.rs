@@ -20,6 +20,9 @@ pub trait Origins: Send + Sync {
     /// Returns where a content of a file comes from.
     fn of(&self, locator: &Locator, hash: &ContentHash) -> Origin;
 
+    /// Returns true if the user named this very file as one to take in, wherever it is.
+    fn is_claimed(&self, locator: &Locator) -> bool;
+
     /// Tells whether something else may have been put in the place of a content of a file than what was made from it.
     fn is_crossed(&self, locator: &Locator, hash: &ContentHash) -> bool;
 
@@ -38,6 +41,10 @@ pub struct OneLog;
 impl Origins for OneLog {
     fn of(&self, _: &Locator, _: &ContentHash) -> Origin {
         Origin::Edit
+    }
+
+    fn is_claimed(&self, _: &Locator) -> bool {
+        false
     }
 
     fn is_crossed(&self, _: &Locator, _: &ContentHash) -> bool {

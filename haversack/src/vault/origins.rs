@@ -77,6 +77,13 @@ impl Origins for FolderOrigins {
         }
     }
 
+    fn is_claimed(&self, locator: &Locator) -> bool {
+        match &self.mine {
+            Mine::These(these) => these.iter().any(|(claimed, _)| claimed == locator),
+            Mine::Nothing | Mine::Everything => false,
+        }
+    }
+
     fn is_crossed(&self, locator: &Locator, hash: &ContentHash) -> bool {
         self.named.get(&(locator.clone(), *hash)) != Some(&Crossed::No)
     }

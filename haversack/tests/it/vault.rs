@@ -516,6 +516,27 @@ fn a_copy_takes_nothing_away() {
     assert_eq!(laptop.plain(), ["notes.md"]);
 }
 
+/// The user keeps other files in the same folder: neither they nor the copies that the client makes of them become memory.
+#[test]
+fn unrelated_copies_are_left_alone() {
+    let laptop = Device::new("laptop", 0);
+    laptop.write("notes/lamp.md", "the lamp\n");
+    laptop.look(Mine::Nothing, 0);
+    let copy = "taxes/2025 (a teammate's conflicted copy 2026-11-16).md";
+    laptop.put("taxes/2025.md", "mine\n");
+    laptop.put(copy, "theirs\n");
+    for mine in [Mine::Nothing, Mine::Everything] {
+        let report = laptop.look(mine, 60);
+        assert_eq!(report.unrelated, [at("taxes/2025.md"), at(copy)]);
+    }
+    assert_eq!(laptop.plain(), ["notes/lamp.md", copy, "taxes/2025.md"]);
+    assert_eq!(laptop.text("taxes/2025.md"), None);
+    // Whoever names the very file wants it.
+    let named = Mine::These([(at("taxes/2025.md"), ContentHash::of(b"mine\n"))].into());
+    laptop.look(named, 60);
+    assert_eq!(laptop.text("taxes/2025.md").as_deref(), Some("mine\n"));
+}
+
 /// Where a client made a copy of our file and put another one in its place, that one was not made from ours.
 #[test]
 fn what_took_the_place_of_a_file_takes_nothing_away() {

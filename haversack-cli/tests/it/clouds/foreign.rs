@@ -64,20 +64,45 @@ fn a_plain_object_of_somebody_else_is_taken_in() {
     assert_eq!(machines.read("desktop", "from-the-console.md").as_deref(), Some("written in a browser\n"));
 }
 
+/// A `manifest.json` that we did not write is never replaced, whatever is in it. The log goes on without plain copies.
 #[test]
-fn a_manifest_of_100_megabytes_is_written_anew() {
+fn manifest_of_100_megabytes_is_left_alone_until_it_is_moved() {
     let place = Place::gcs();
     let machines = machines(&place);
-    put(&place, "manifest.json", vec![b'['; 100 * 1024 * 1024]);
+    let foreign = vec![b'['; 100 * 1024 * 1024];
+    put(&place, "manifest.json", foreign.clone());
     machines.write("laptop", "lamp.md", "white\n");
-    place.done(&machines, "laptop", &["sync"]);
+    let told = place.done(&machines, "laptop", &["sync"]);
+    assert!(told.contains("manifest.json in the remote is the file of another program"), "{told}");
     place.done(&machines, "desktop", &["sync"]);
     assert_eq!(machines.files("laptop"), machines.files("desktop"));
+    place.done(&machines, "laptop", &["sync", "--full"]);
+    assert!(place.objects()["manifest.json"] == foreign);
+    assert!(
+        machines.shown("laptop", &["status"]).contains("move that file away, then: haversack sync --full")
+    );
+
+    put(&place, "manifest.json", "");
     place.done(&machines, "laptop", &["sync", "--full"]);
     let manifest = &place.objects()["manifest.json"];
     let manifest: serde_json::Value = serde_json::from_slice(manifest).expect("ours again");
     assert!(manifest.to_string().contains("lamp.md"), "{manifest}");
     assert_eq!(place.objects()["lamp.md"], "white\n");
+}
+
+/// A bucket that another program uses is no remote.
+#[test]
+fn bucket_with_other_objects_is_no_remote() {
+    let place = Place::gcs();
+    put(&place, "photos/1.jpg", "theirs");
+    let machines = crate::machines::Machines::new();
+    machines.write("laptop", "ports.md", PORTS);
+    let arguments = ["remote", "add", &place.url, "--credential", "file"];
+    let told = place.shown(&machines, &mut place.in_shell(&machines, "laptop", &arguments));
+    assert!(told.starts_with("exit 1\n"), "{told}");
+    assert!(told.contains("holds other files (photos) and no store of Haversack"), "{told}");
+    assert!(told.contains("haversack remote add gs://CONTAINER/memory/haversack"), "{told}");
+    assert_eq!(place.objects().len(), 1, "nothing was written there");
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn a_manifest_that_cannot_be_read_is_written_anew() {
     world.sync("laptop");
     world.mirror("laptop");
     let remote = world.open("remote");
-    for text in ["", "{", "[1]"] {
+    for text in ["", "{", "\0\0\0\0", "{\n  \"schema_version\": 1,\n  \"upd"] {
         let _ = block_on(remote.write_text(&manifest_place(), text)).expect("damaged");
         world.mirror("laptop");
         assert_eq!(world.manifest().entries.len(), 1);
@@ -96,6 +96,72 @@ fn a_manifest_that_cannot_be_read_is_written_anew() {
     let _ = block_on(remote.write_text(&manifest_place(), newer)).expect("written");
     let trouble = world.with("laptop", async |replica, context| replica.mirror(context).await);
     assert!(matches!(trouble, Err(Trouble::Damaged { .. })), "{trouble:?}");
+}
+
+#[test]
+fn manifest_of_another_program_is_left_alone() {
+    let world = World::new();
+    world.put("laptop", "a.md", "one\n");
+    world.sync("laptop");
+    let remote = world.open("remote");
+    for text in ["{\"name\": \"my app\", \"icons\": []}", "[1]", "not JSON"] {
+        let _ = block_on(remote.write_text(&manifest_place(), text)).expect("written");
+        assert_eq!(world.mirror("laptop").foreign, [manifest_place()], "{text}");
+        assert_eq!(world.reconcile("laptop").not_mirrored, [manifest_place()], "{text}");
+        let there = block_on(remote.read(&manifest_place())).expect("there").bytes;
+        assert_eq!(there, text.as_bytes());
+        assert_eq!(world.plain("a.md"), None, "no plain copy is written without an index");
+    }
+}
+
+#[test]
+fn unrelated_files_are_left_alone() {
+    let world = World::new();
+    world.put_plain("taxes/2025.md", "mine\n");
+    world.put_plain("loose.md", "mine\n");
+    world.put_plain("claude_memory/loose.md", "mine\n");
+    assert_eq!(
+        world.reconcile("laptop").unrelated,
+        [at("claude_memory/loose.md"), at("loose.md"), at("taxes/2025.md")],
+        "a store without files has no places but those that we lay out"
+    );
+    world.put("laptop", "notes/lamp.md", "lamp\n");
+    world.sync("laptop");
+    world.mirror("laptop");
+    for place in ["notes/new/x.md", "behavioral/x.md", "claude_memory/lighthouse/x.md"] {
+        world.put_plain(place, "by hand\n");
+    }
+    let report = world.reconcile("laptop");
+    assert_eq!(
+        report.foreign,
+        [at("behavioral/x.md"), at("claude_memory/lighthouse/x.md"), at("notes/new/x.md")]
+    );
+    assert_eq!(report.unrelated, [at("claude_memory/loose.md"), at("loose.md"), at("taxes/2025.md")]);
+    assert_eq!(world.text("laptop", "taxes/2025.md"), None);
+    assert_eq!(world.plain("taxes/2025.md").as_deref(), Some("mine\n"));
+    world.put("laptop", "ports.md", "8080\n");
+    world.sync("laptop");
+    assert_eq!(
+        world.reconcile("laptop").foreign,
+        [at("loose.md")],
+        "the store has files without a directory now"
+    );
+}
+
+/// The last file of a directory was deleted, and a slow device writes its plain copy again: it is ours, and goes.
+#[test]
+fn stale_object_of_a_deleted_directory_is_removed() {
+    let world = World::new();
+    world.put("laptop", "notes/lamp.md", "lamp\n");
+    world.sync("laptop");
+    world.mirror("laptop");
+    world.delete("laptop", "notes/lamp.md");
+    world.put("laptop", "b.md", "b\n");
+    world.sync("laptop");
+    world.mirror("laptop");
+    world.put_plain("notes/lamp.md", "lamp\n");
+    assert_eq!(world.reconcile("laptop").unrelated, Vec::<Locator>::new());
+    assert_eq!((world.plain("notes/lamp.md"), world.text("laptop", "notes/lamp.md")), (None, None));
 }
 
 #[test]

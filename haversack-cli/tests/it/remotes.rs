@@ -1,0 +1,136 @@
+//! What may be a remote: a place of its own, named so that nobody can mistake it.
+
+use std::fs;
+
+use insta::assert_snapshot;
+
+use crate::machines::Machines;
+
+/// Makes files below the user's home directory.
+fn furnish(machines: &Machines, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        let path = machines.env.path(path);
+        fs::create_dir_all(path.parent().expect("below the base")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+}
+
+#[test]
+fn directory_with_other_files_is_no_remote() {
+    let machines = Machines::new();
+    machines.write("laptop", "manifest.json.md", "memory\n");
+    furnish(
+        &machines,
+        &[("My Documents/manifest.json", "{\"name\": \"my app\"}"), ("My Documents/taxes/2025.md", "mine\n")],
+    );
+    for command in [&["init", "My Documents", "--yes"][..], &["remote", "add", "My Documents"]] {
+        let shown = machines.shown("laptop", command);
+        assert!(shown.starts_with("exit 1\n"), "{shown}");
+        assert!(
+            shown.contains("Error: My Documents holds other files (manifest.json, taxes) and no store of Haversack. Nothing was changed"),
+            "{shown}"
+        );
+        let offered =
+            format!("haversack {} 'My Documents/haversack'", command[..command.len() - 1].join(" "));
+        let offered = offered.replace(" My Documents", "");
+        assert!(shown.contains(&offered), "{offered}: {shown}");
+    }
+    let manifest = fs::read_to_string(machines.env.path("My Documents/manifest.json")).expect("there");
+    assert_eq!(manifest, "{\"name\": \"my app\"}");
+    assert!(!machines.env.path("My Documents/.haversack").exists());
+    assert!(!machines.env.path("laptop/remote.toml").exists());
+    machines.done("laptop", &["remote", "add", "My Documents/haversack"]);
+    machines.done("laptop", &["sync", "--full"]);
+    assert!(!machines.path("laptop", "taxes/2025.md").exists());
+}
+
+#[test]
+fn files_of_systems_and_sync_clients_do_not_occupy_a_directory() {
+    let machines = Machines::new();
+    machines.write("laptop", "a.md", "memory\n");
+    furnish(
+        &machines,
+        &[
+            ("remote/.DS_Store", "x"),
+            ("remote/desktop.ini", "x"),
+            ("remote/Icon\r", ""),
+            ("remote/.obsidian/app.json", "{}"),
+        ],
+    );
+    machines.done("laptop", &["remote", "add", "remote"]);
+    machines.done("laptop", &["sync"]);
+    assert_eq!(fs::read_to_string(machines.env.path("remote/a.md")).expect("mirrored"), "memory\n");
+}
+
+#[test]
+fn folder_whose_store_is_still_arriving_is_waited_for() {
+    let machines = Machines::new();
+    machines.write("laptop", "a.md", "memory\n");
+    furnish(&machines, &[("Sync/.stfolder/x", ""), ("Sync/h/.haversack/log/1f/1", "the rest comes later")]);
+    for (arrived, text) in [(false, ""), (true, "{\"format\":")] {
+        if arrived {
+            furnish(&machines, &[("Sync/h/.haversack/store.json", text)]);
+        }
+        for command in ["init", "join", "remote add"] {
+            let mut arguments: Vec<&str> = command.split(' ').collect();
+            arguments.push("Sync/h");
+            let shown = machines.shown("laptop", &arguments);
+            assert!(shown.starts_with("exit 1\n"), "{shown}");
+            assert!(shown.contains("Sync/h holds a part of a store"), "{shown}");
+            let again = format!("run it again: haversack {command} Sync/h ");
+            assert!(shown.contains(&again), "{again}: {shown}");
+        }
+    }
+    assert!(!machines.env.path("laptop/remote.toml").exists());
+    // Plain files can arrive before anything of ours: the message tells of both ways.
+    furnish(&machines, &[("Sync/other/notes.md", "x")]);
+    assert_snapshot!(machines.shown("laptop", &["remote", "add", "Sync/other"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    BASE/user/Sync/other is in a folder that Syncthing replicates (.stfolder is there): every machine writes only a log of its own there, and what arrives half or late is waited for (vault://).
+    Error: Sync/other holds other files (notes.md) and no store of Haversack. Nothing was changed
+    Hint: Give the memory a directory of its own: haversack remote add Sync/other/haversack. If another machine keeps a store there: wait until the sync client has brought its .haversack, then run the same command again
+    "#);
+}
+
+#[test]
+fn file_that_we_did_not_write_is_never_replaced() {
+    let machines = Machines::laptop_and_desktop(&[("notes/a.md", "one\n")]);
+    furnish(&machines, &[("remote/notes/b.md", "not ours\n"), ("remote/taxes/2025.md", "mine\n")]);
+    machines.write("laptop", "notes/b.md", "ours\n");
+    assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
+    exit 0
+    --- stdout
+    Sent 1 file.
+      notes/b.md in the remote is not what we wrote there: it was left alone
+      → take it in as an edit: haversack sync --full
+    --- stderr
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
+    exit 1
+    --- stdout
+    1 thing needs you. All you wrote is safe on this machine.
+
+      1  notes/b.md in the remote is not what we wrote there: it was left alone
+         → take it in as an edit: haversack sync --full
+
+      files      2
+      machines   laptop (this one)
+    --- stderr
+    "#);
+    assert_eq!(fs::read_to_string(machines.env.path("remote/notes/b.md")).expect("there"), "not ours\n");
+    assert_snapshot!(machines.shown("laptop", &["sync", "--full"]), @r#"
+    exit 0
+    --- stdout
+    Sent 1 file, merged 1 file, took in 1 file changed by hand in the remote.
+      1 file in the remote is no part of this memory: taxes/2025.md
+      → nothing was taken in or changed; to keep one as memory, copy it into the memory
+    --- stderr
+    "#);
+    let both = machines.read("laptop", "notes/b.md").expect("there");
+    assert!(both.contains("ours\n") && both.contains("not ours\n"), "{both}");
+    assert!(!machines.path("laptop", "taxes/2025.md").exists());
+    assert_eq!(fs::read_to_string(machines.env.path("remote/taxes/2025.md")).expect("there"), "mine\n");
+    machines.done("laptop", &["status"]);
+}
