@@ -1,15 +1,13 @@
 //! The storage where the devices of a store meet, as this home knows it: `remote.toml`.
 
+pub(crate) mod address;
 pub(crate) mod site;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haversack::store::{
-    Apart, Backend, Capabilities, DeviceLocal, ErrorKind, OpenOptions, Place, Registry, recognise,
-    vault_address,
-};
+use haversack::store::{Apart, Backend, Capabilities, DeviceLocal, ErrorKind, OpenOptions, Registry};
 use serde::{Deserialize, Serialize};
 
 use crate::credential::{Cloud, Source};
@@ -254,30 +252,6 @@ pub(crate) fn forget_vault(settings: &Settings) -> Result<(), CommandError> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }
-}
-
-/// Returns the address of what somebody names, which may be a plain path, and what to say about it.
-pub(crate) fn address(text: &str) -> Result<(String, Option<String>), CommandError> {
-    if text.contains("://") {
-        return Ok((text.to_owned(), None));
-    }
-    let path = std::path::absolute(text)?;
-    let home = std::env::home_dir();
-    let place = recognise(&path, home.as_deref());
-    let shown = crate::settings::shown(&path);
-    if place == Place::Local {
-        let note =
-            format!("{shown} is a directory of this machine, so one machine at a time can use it (file://).");
-        return Ok((vault_address(&path)?.replacen("vault", "file", 1), Some(note)));
-    }
-    let mark = match &place {
-        Place::Synced { mark, .. } => format!(" ({mark})"),
-        _ => String::new(),
-    };
-    let note = format!(
-        "{shown} is {place}{mark}: every machine writes only a log of its own there, and what arrives half or late is waited for (vault://)."
-    );
-    Ok((vault_address(&path)?, Some(note)))
 }
 
 /// Opens the storage that an address names.

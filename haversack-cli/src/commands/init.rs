@@ -20,9 +20,10 @@ use crate::mounts;
 use crate::projects::bind::{self, AskedBy};
 use crate::projects::book::Book;
 use crate::projects::claude_code;
+use crate::remote::address::{self, only_here, refuse_mistyped};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
-use crate::settings::Settings;
+use crate::settings::{Settings, shown};
 use crate::ui::{Answer, Ui};
 
 /// Carry this machine's memory: find it, wire the agents, meet the other machines (the same line on every machine)
@@ -59,12 +60,11 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
     let mut settings = settings.clone();
     settings.keep_local |= args.keep_memory_local;
     settings.home = std::path::absolute(&settings.home)?;
-    let named = args.url.as_deref().map(remote::address).transpose()?.map(|(url, _)| url);
-    let known = || Remote::recorded(&settings).map(|remote| remote.map(|remote| remote.url));
-    let url = match named {
-        _ if settings.keep_local => None,
-        Some(named) => Some(named),
-        None => known()?,
+    let url = match args.url.as_deref() {
+        Some(typed) if settings.keep_local => refuse_mistyped(typed).map(|()| None)?,
+        None if settings.keep_local => None,
+        Some(typed) => Some(address::address(typed)?.url),
+        None => Remote::recorded(&settings)?.map(|remote| remote.url),
     };
     let found = Found::look(&settings)?;
     found.tell(ui, url.is_some())?;
@@ -165,7 +165,8 @@ fn meet(
         return Ok(Met::Agreed);
     }
     let question = format!(
-        "Start a new store at {url} and copy {} there? Not encrypted: who can read it there can read them.",
+        "{}Start a new store at {url} and copy {} there? Not encrypted: who can read it there can read them.",
+        reach(url),
         counted(found.to_carry(), "file")
     );
     if !args.yes && ui.ask(&question)? == Answer::No {
@@ -176,6 +177,14 @@ fn meet(
     bind_all(settings, found)?;
     send(ui, settings)?;
     Ok(Met::Agreed)
+}
+
+/// Says of a directory that nothing replicates that other machines do not see it.
+fn reach(url: &str) -> String {
+    match haversack::store::directory_of(url) {
+        Ok(directory) if !remote::is_vault(url) => format!("{}. ", only_here(&shown(&directory))),
+        _ => String::new(),
+    }
 }
 
 /// Returns true if there is a store at an address, and false if one can begin there.
@@ -257,4 +266,18 @@ fn check(ui: &mut Ui, settings: &Settings, agents: &[Agent], has_remote: bool) -
         ui.note(format!("self-check: {}", parts.join(", ")));
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn question_says_that_a_plain_directory_is_on_this_machine_only() {
+        assert_eq!(
+            reach("file:///srv/my%20memory"),
+            "/srv/my memory is on this machine only: your other machines will not see it unless something copies it. "
+        );
+        assert_eq!((reach("vault:///srv/memory"), reach("s3://bucket")), (String::new(), String::new()));
+    }
 }

@@ -24,6 +24,7 @@ use crate::home::{self, Home, Manner, Work};
 use crate::joined::{self, Joined};
 use crate::moments::{ago, counted};
 use crate::projects::{identity, proof, tilde};
+use crate::remote::address::{self, Address};
 use crate::remote::site::{self, Asked, Site};
 use crate::remote::{self, Remote, Vault};
 use crate::settings::Settings;
@@ -83,7 +84,7 @@ pub(crate) fn join(
     bind: impl FnOnce() -> Result<(), CommandError>,
 ) -> Result<ExitCode, CommandError> {
     remote::refuse_local(settings)?;
-    let (url, _) = remote::address(&args.named.url)?;
+    let Address { url, .. } = address::address(&args.named.url)?;
     if Remote::recorded(settings)?.is_some_and(|remote| remote.url == url) {
         ui.note("This machine has joined already. Bring it up to date: haversack sync");
         return Ok(ExitCode::SUCCESS);

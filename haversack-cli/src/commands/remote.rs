@@ -14,6 +14,7 @@ use crate::credential::{Cloud, Kept, Source};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::moments::ago;
+use crate::remote::address::{self, Address};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, flags};
@@ -90,9 +91,9 @@ pub(crate) fn cmd_remote(
 }
 
 pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
-    let remote = Candidate::named(ui, settings, named)?.admit(ui, settings)?;
     let url = &named.url;
     let asked = Asked { command: "haversack remote add", typed: url };
+    let remote = Candidate::named(ui, settings, named)?.admit(ui, settings)?;
     let there = site::store_or_empty(settings, &remote, asked)?;
     // The directory is made now, so that one that cannot be made is told about at once.
     drop(remote::plain(settings, &remote)?);
@@ -133,7 +134,7 @@ impl Candidate {
         named: &NamedArgs,
     ) -> Result<Candidate, CommandError> {
         remote::refuse_local(settings)?;
-        let (url, note) = remote::address(&named.url)?;
+        let Address { url, note } = address::address(&named.url)?;
         refuse_second(settings, &url)?;
         if let Some(note) = note {
             ui.note(note);

@@ -134,3 +134,49 @@ fn file_that_we_did_not_write_is_never_replaced() {
     assert_eq!(fs::read_to_string(machines.env.path("remote/taxes/2025.md")).expect("there"), "mine\n");
     machines.done("laptop", &["status"]);
 }
+
+#[test]
+fn mistyped_address_is_an_error_and_makes_no_directory() {
+    let machines = Machines::new();
+    machines.write("laptop", "a.md", "memory\n");
+    let before = fs::read_dir(machines.env.path("")).expect("listed").count();
+    let texts = [
+        "",
+        " ",
+        "s3:bucket",
+        "s3:/bucket",
+        "git@host:me/x.git",
+        "https://example.com/x.git",
+        "http://example.com/x",
+        "ssh://host/x",
+        "Dropbox:/x",
+        "C:foo",
+    ];
+    for text in texts {
+        for command in [
+            &["init", text, "--yes"][..],
+            &["remote", "add", text],
+            &["join", text, "--yes"],
+            &["migrate", "laptop/memory", text, "--yes"],
+        ] {
+            let shown = machines.shown("laptop", command);
+            assert!(shown.starts_with("exit 1\n") && shown.contains("Hint: "), "{command:?}: {shown}");
+            assert!(shown.contains("s3://BUCKET"), "{command:?} lists the forms: {shown}");
+        }
+    }
+    assert_eq!(fs::read_dir(machines.env.path("")).expect("listed").count(), before);
+    assert_snapshot!(machines.shown("laptop", &["init", "s3:bucket", "--yes"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: "s3:bucket" looks like an address of the kind "s3", and is none
+    Hint: Did you mean s3://bucket? Name a directory (~/Dropbox/haversack), a bucket (s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX, https://ACCOUNT.blob.core.windows.net/CONTAINER), or say which sort of directory it is (vault:///FOLDER for one that is replicated, file:///DIRECTORY for one of this machine)
+    "#);
+    assert_snapshot!(machines.shown("laptop", &["remote", "add", "./s3:bucket", "--device", "laptop"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    BASE/user/s3:bucket is on this machine only: your other machines will not see it unless something copies it (file://).
+    This machine is called "laptop" there. Send what is here: haversack sync
+    "#);
+}

@@ -23,6 +23,7 @@ use haversack::sync::{Author, Context, Fetching, Progress, Replica, Trouble, sto
 use crate::credential::{Cloud, Source};
 use crate::error::CommandError;
 use crate::remote::Remote;
+use crate::remote::address::refuse_mistyped;
 use crate::settings::{Settings, shown};
 use crate::system::{RandomIds, SystemClock, Timed};
 use crate::{mounts, store};
@@ -84,6 +85,9 @@ impl Place {
         text: &str,
         credential: Option<&str>,
     ) -> Result<Place, CommandError> {
+        if !text.contains("://") && !text.is_empty() {
+            refuse_mistyped(text)?;
+        }
         let what = if let Some(cloud) = Cloud::of(text) {
             What::Cloud(Box::new(InCloud::parse(settings, text, cloud, credential)?))
         } else if text.starts_with("file://") {
