@@ -1,6 +1,11 @@
 //! What sort of place a directory is: replicated by a sync client, on a network filesystem, or this machine's own.
 //!
-//! A client is told by what it leaves in its folder or says about itself. A name alone says nothing, unless only the client gives it.
+//! Signs, from the strongest to the weakest:
+//!
+//! 1. Files that a client leaves in its folder, or a list of folders that it keeps in the user's home directory.
+//! 2. The name of the folder, if only a client gives it (`Dropbox`, `OneDrive - Company`, `Library/CloudStorage/…`).
+//! 3. The kind of filesystem: network shares and mounted clouds.
+//! 4. A name that clients give and people too (`Sync`, `Box`, `MEGA`): [`Place::Perhaps`]. Whoever needs to know asks the user.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -65,14 +70,24 @@ pub enum Place {
         /// The directory that holds `.obsidian`.
         folder: PathBuf,
     },
+    /// On a disk of this machine, with a sign that something may replicate it: whoever needs to know asks the user.
+    Perhaps {
+        /// The directory with the sign.
+        folder: PathBuf,
+        /// The sign, as the end of a sentence.
+        mark: String,
+    },
     /// On a disk of this machine that nobody else writes to, as far as can be told.
     Local,
 }
 
 impl Place {
-    /// Tells whether other machines can change it while we look.
+    /// Returns true if other machines can change it while we look; a weak sign is not enough.
     pub fn is_shared(&self) -> bool {
-        *self != Place::Local
+        match self {
+            Place::Synced { .. } | Place::Network { .. } | Place::Obsidian { .. } => true,
+            Place::Perhaps { .. } | Place::Local => false,
+        }
     }
 }
 
@@ -82,6 +97,7 @@ impl fmt::Display for Place {
             Place::Synced { by, .. } => write!(f, "in a folder that {by} replicates"),
             Place::Network { filesystem } => write!(f, "on a network filesystem ({filesystem})"),
             Place::Obsidian { .. } => f.write_str("in an Obsidian vault, which may be replicated"),
+            Place::Perhaps { mark, .. } => write!(f, "perhaps replicated: {mark}"),
             Place::Local => f.write_str("a directory of this machine"),
         }
     }
@@ -99,8 +115,27 @@ pub fn recognise(directory: &Path, home: Option<&Path>) -> Place {
     if let Some(filesystem) = network_filesystem(&there) {
         return Place::Network { filesystem };
     }
-    match there.ancestors().find(|ancestor| ancestor.join(".obsidian").is_dir()) {
-        Some(folder) => Place::Obsidian { folder: folder.to_owned() },
+    // The parts that are not there yet have names too.
+    let named = directory.ancestors().chain(there.ancestors());
+    // A directory around the user's home is named after something else: a user, a disk.
+    let named: Vec<&Path> =
+        named.filter(|folder| !home.is_some_and(|home| home.starts_with(folder))).collect();
+    for folder in &named {
+        let name = text(folder.file_name());
+        if let Some(by) = found_by_name(name, text(folder.parent().and_then(Path::file_name))) {
+            return Place::Synced { by, folder: folder.to_path_buf(), mark: called(name) };
+        }
+    }
+    if let Some(folder) = there.ancestors().find(|ancestor| ancestor.join(".obsidian").is_dir()) {
+        return Place::Obsidian { folder: folder.to_owned() };
+    }
+    for folder in named {
+        if let Some(mark) = weak_sign(text(folder.file_name())) {
+            return Place::Perhaps { folder: folder.to_owned(), mark };
+        }
+    }
+    match unknown_filesystem(&there) {
+        Some(mark) => Place::Perhaps { folder: there, mark },
         None => Place::Local,
     }
 }
@@ -130,10 +165,12 @@ pub fn put_aside(client: &Client, user: Option<&Path>, local: Option<&Path>) -> 
 type Found = (Client, PathBuf, String);
 
 /// What clients leave in the folder they replicate.
-const MARKS: [(&str, Client); 9] = [
+const MARKS: [(&str, Client); 11] = [
     (DROPBOX_MARK, Client::Dropbox),
     (".dropbox.cache", Client::Dropbox),
     (".stfolder", Client::Syncthing),
+    (".stignore", Client::Syncthing),
+    (".stversions", Client::Syncthing),
     (".tmp.drivedownload", Client::GoogleDrive),
     (".tmp.driveupload", Client::GoogleDrive),
     (".shortcut-targets-by-id", Client::GoogleDrive),
@@ -146,15 +183,14 @@ const MARKS: [(&str, Client); 9] = [
 const DROPBOX_MARK: &str = ".dropbox";
 
 /// What some other programs leave.
-const OTHER_MARKS: [(&str, &str); 1] = [(".sync.ffs_db", "FreeFileSync")];
+const OTHER_MARKS: [(&str, &str); 2] = [(".sync.ffs_db", "FreeFileSync"), (".megaignore", "MEGA")];
+
+/// A file in the folder's own directory of Resilio Sync; other programs have a directory `.sync` without it.
+const RESILIO_MARK: &str = ".sync/ID";
 
 fn replicated(directory: &Path) -> Option<Found> {
     directory.ancestors().find_map(|folder| {
         let found = |client: Client, mark: String| Some((client, folder.to_owned(), mark));
-        let name = text(folder.file_name());
-        let above = text(folder.parent().and_then(Path::file_name));
-        let by_its_name =
-            || found_by_name(name, above).map(|client| (client, folder.to_owned(), named(name)));
         let names = dotted_names(folder);
         let is_there = |mark: &str| names.iter().any(|name| name == mark) && folder.join(mark).exists();
         for (mark, client) in MARKS {
@@ -167,7 +203,10 @@ fn replicated(directory: &Path) -> Option<Found> {
                 return found(Client::Other(client.to_owned()), format!("{mark} is there"));
             }
         }
-        by_its_name().or_else(|| found(Client::Nextcloud, format!("{} is there", journal_among(&names)?)))
+        if names.iter().any(|name| name == ".sync") && folder.join(RESILIO_MARK).exists() {
+            return found(Client::Other("Resilio Sync".to_owned()), format!("{RESILIO_MARK} is there"));
+        }
+        found(Client::Nextcloud, format!("{} is there", journal_among(&names)?))
     })
 }
 
@@ -186,29 +225,95 @@ fn text(name: Option<&OsStr>) -> &str {
     name.and_then(OsStr::to_str).unwrap_or_default()
 }
 
-fn named(name: &str) -> String {
+fn called(name: &str) -> String {
     format!("it is called {name}")
+}
+
+/// Names that clients give their folders, and hardly anybody else.
+const NAMES: [(&str, &str); 26] = [
+    ("Box Sync", "Box"),
+    ("BTSync", "Resilio Sync"),
+    ("Dropbox", "Dropbox"),
+    ("Google Drive", "Google Drive"),
+    ("GoogleDrive", "Google Drive"),
+    ("iCloud Drive", "iCloud Drive"),
+    ("iCloudDrive", "iCloud Drive"),
+    ("iCloud~md~obsidian", "iCloud Drive"),
+    ("Jottacloud", "Jottacloud"),
+    ("kDrive", "kDrive"),
+    ("MEGAsync", "MEGA"),
+    ("Mobile Documents", "iCloud Drive"),
+    ("Nextcloud", "Nextcloud"),
+    ("OneDrive", "OneDrive"),
+    ("ownCloud", "Nextcloud"),
+    ("pCloud Drive", "pCloud"),
+    ("pCloud Sync", "pCloud"),
+    ("pCloudDrive", "pCloud"),
+    ("pCloudSync", "pCloud"),
+    ("Proton Drive", "Proton Drive"),
+    ("Resilio Sync", "Resilio Sync"),
+    ("Seafile", "Seafile"),
+    ("SpiderOak Hive", "SpiderOak"),
+    ("SynologyDrive", "Synology Drive"),
+    ("Tresorit", "Tresorit"),
+    ("Yandex.Disk", "Yandex Disk"),
+];
+
+/// Beginnings of such names, with what accounts or numbers follow.
+const NAMES_BEGIN: [(&str, &str); 10] = [
+    ("Dropbox (", "Dropbox"),
+    ("Dropbox-", "Dropbox"),
+    ("Google Drive (", "Google Drive"),
+    ("GoogleDrive-", "Google Drive"),
+    ("My Drive (", "Google Drive"),
+    ("Nextcloud - ", "Nextcloud"),
+    ("OneDrive - ", "OneDrive"),
+    ("OneDrive-", "OneDrive"),
+    ("ownCloud - ", "Nextcloud"),
+    ("Resilio Sync (", "Resilio Sync"),
+];
+
+/// Names that clients give their folders, and people too.
+const WEAK_NAMES: [(&str, &str); 6] = [
+    ("Box", "Box"),
+    ("Drive", "Google Drive or another client"),
+    ("MEGA", "MEGA"),
+    ("My Drive", "Google Drive"),
+    ("Sync", "Syncthing or Sync.com"),
+    ("Syncthing", "Syncthing"),
+];
+
+fn client_called(name: &str) -> Client {
+    match name {
+        "Dropbox" => Client::Dropbox,
+        "OneDrive" => Client::OneDrive,
+        "GoogleDrive" | "Google Drive" => Client::GoogleDrive,
+        "iCloud Drive" => Client::ICloud,
+        "Nextcloud" => Client::Nextcloud,
+        name => Client::Other(name.to_owned()),
+    }
 }
 
 /// Returns the client that alone gives a folder this name, below a directory called `above`.
 fn found_by_name(name: &str, above: &str) -> Option<Client> {
-    match above {
-        "Library" if name == "Mobile Documents" => return Some(Client::ICloud),
-        // Where macOS keeps the folders of all clients that use its file provider: `Client-account`.
-        "CloudStorage" => {
-            let client = name.split('-').next().unwrap_or(name);
-            return Some(match client {
-                "Dropbox" => Client::Dropbox,
-                "OneDrive" => Client::OneDrive,
-                "GoogleDrive" => Client::GoogleDrive,
-                "iCloud Drive" => Client::ICloud,
-                client => Client::Other(client.to_owned()),
-            });
-        }
-        "Google Drive" | "GoogleDrive" if name == "My Drive" => return Some(Client::GoogleDrive),
-        _ => {}
+    // Where macOS keeps the folders of all clients that use its file provider: `Client-account`.
+    if above == "CloudStorage" {
+        return Some(client_called(name.split('-').next().unwrap_or(name)));
     }
-    (name == "OneDrive" || name.starts_with("OneDrive - ")).then_some(Client::OneDrive)
+    let whole = NAMES.iter().find(|(known, _)| *known == name);
+    let begun = || NAMES_BEGIN.iter().find(|(beginning, _)| name.starts_with(beginning));
+    // Teams have a folder that begins with their own name.
+    let of_team = || name.ends_with(" Dropbox").then_some(&("", "Dropbox"));
+    whole.or_else(begun).or_else(of_team).map(|(_, client)| client_called(client))
+}
+
+/// Returns what makes a folder of this name look like one that is replicated, though that is not certain.
+fn weak_sign(name: &str) -> Option<String> {
+    let weak = WEAK_NAMES.iter().find(|(known, _)| *known == name);
+    // Clients write their names in one way; somebody else wrote this one.
+    let other_case = || NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+    let (_, client) = weak.or_else(other_case)?;
+    Some(format!("a directory above it, or itself, is called {name}, as {client} calls its folder"))
 }
 
 /// Returns the database in which Nextcloud and ownCloud remember what they replicated, if it is among the names in a folder.
@@ -221,6 +326,30 @@ fn journal_among(names: &[String]) -> Option<&String> {
 
 /// Returns the client that says in the user's home that it replicates a folder which holds `directory`.
 fn written_down(directory: &Path, home: &Path) -> Option<Found> {
+    listed_by_dropbox(directory, home).or_else(|| listed_by_syncthing(directory, home))
+}
+
+/// Where Syncthing lists its folders, below the user's home directory.
+const SYNCTHING_LISTS: [&str; 3] = [
+    ".local/state/syncthing/config.xml",
+    ".config/syncthing/config.xml",
+    "Library/Application Support/Syncthing/config.xml",
+];
+
+fn listed_by_syncthing(directory: &Path, home: &Path) -> Option<Found> {
+    let lists = SYNCTHING_LISTS.iter().filter_map(|list| fs::read_to_string(home.join(list)).ok());
+    let path_of = |tag: &str| {
+        let path = tag.split_once('>')?.0.split_once(" path=\"")?.1.split_once('"')?.0;
+        let path = path.strip_prefix("~/").map_or(PathBuf::from(path), |below| home.join(below));
+        path.canonicalize().ok()
+    };
+    let folders =
+        lists.flat_map(|list| list.split("<folder ").skip(1).filter_map(path_of).collect::<Vec<_>>());
+    let folder = folders.into_iter().find(|folder| directory.starts_with(folder))?;
+    Some((Client::Syncthing, folder, "Syncthing's list of folders names it".to_owned()))
+}
+
+fn listed_by_dropbox(directory: &Path, home: &Path) -> Option<Found> {
     let list = home.join(".dropbox").join("info.json");
     let accounts: serde_json::Value = serde_json::from_slice(&fs::read(list).ok()?).ok()?;
     let folders = accounts.as_object()?.values().filter_map(|account| account.get("path")?.as_str());
@@ -247,7 +376,110 @@ fn network_filesystem(directory: &Path) -> Option<&'static str> {
     ];
     let found = rustix::fs::statfs(directory).ok()?;
     let kind = u64::try_from(found.f_type).ok()? & 0xffff_ffff;
-    NETWORK.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
+    let by_number = NETWORK.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name);
+    by_number.or_else(|| network_kind(&mounted_kind(&mounts()?, directory)?))
+}
+
+/// Returns the sign that a directory is on a filesystem which may be another machine's.
+#[cfg(target_os = "linux")]
+fn unknown_filesystem(directory: &Path) -> Option<String> {
+    unknown_kind(&mounted_kind(&mounts()?, directory)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unknown_filesystem(_: &Path) -> Option<String> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn mounts() -> Option<String> {
+    fs::read_to_string("/proc/self/mountinfo").ok()
+}
+
+/// What Linux calls filesystems of other hosts and mounted clouds, and what people call them.
+#[cfg(any(target_os = "linux", test))]
+const NETWORK_KINDS: [(&str, &str); 32] = [
+    ("9p", "9P"),
+    ("afs", "AFS"),
+    ("ceph", "Ceph"),
+    ("cifs", "CIFS"),
+    ("davfs", "WebDAV"),
+    ("fuse.blobfuse", "a mounted Azure container"),
+    ("fuse.blobfuse2", "a mounted Azure container"),
+    ("fuse.davfs", "WebDAV"),
+    ("fuse.davfs2", "WebDAV"),
+    ("fuse.gcsfuse", "a mounted bucket"),
+    ("fuse.glusterfs", "GlusterFS"),
+    ("fuse.google-drive-ocamlfuse", "a mounted Google Drive"),
+    ("fuse.goofys", "a mounted bucket"),
+    ("fuse.gvfsd-fuse", "a share of the desktop"),
+    ("fuse.juicefs", "JuiceFS"),
+    ("fuse.onedriver", "a mounted OneDrive"),
+    ("fuse.pcloud", "a mounted pCloud"),
+    ("fuse.rclone", "rclone"),
+    ("fuse.s3fs", "a mounted bucket"),
+    ("fuse.sshfs", "SSHFS"),
+    ("fuse.vmhgfs-fuse", "a folder of the host"),
+    ("gfs2", "GFS2"),
+    ("glusterfs", "GlusterFS"),
+    ("lustre", "Lustre"),
+    ("ncpfs", "NCP"),
+    ("nfs", "NFS"),
+    ("nfs4", "NFS"),
+    ("ocfs2", "OCFS2"),
+    ("smb3", "SMB"),
+    ("smbfs", "SMB"),
+    ("vboxsf", "a folder of the host"),
+    ("webdav", "WebDAV"),
+];
+
+/// Filesystems of programs that keep everything on this machine.
+#[cfg(any(target_os = "linux", test))]
+const LOCAL_PROGRAMS: [&str; 9] = [
+    "fuse.bindfs",
+    "fuse.cryfs",
+    "fuse.encfs",
+    "fuse.fuse-overlayfs",
+    "fuse.gocryptfs",
+    "fuse.mergerfs",
+    "fuse.ntfs-3g",
+    "fuse.securefs",
+    "fuse.veracrypt",
+];
+
+#[cfg(any(target_os = "linux", test))]
+fn network_kind(kind: &str) -> Option<&'static str> {
+    NETWORK_KINDS.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name)
+}
+
+/// Returns the sign that a filesystem may be another machine's: a program serves it, and we do not know the program.
+#[cfg(any(target_os = "linux", test))]
+fn unknown_kind(kind: &str) -> Option<String> {
+    let is_known = network_kind(kind).is_some() || LOCAL_PROGRAMS.contains(&kind);
+    let is_unknown = (kind == "fuse" || kind.starts_with("fuse.")) && !is_known;
+    is_unknown.then(|| format!("it is on a filesystem of the kind {kind}, which may be another machine's"))
+}
+
+/// Returns the kind of the filesystem that holds a directory, from the text of `/proc/self/mountinfo`.
+///
+/// A line is `36 35 98:0 / /mnt/share rw,noatime shared:1 - cifs //host/share rw`. Of several mounts at one place the last one counts.
+#[cfg(any(target_os = "linux", test))]
+fn mounted_kind(mounts: &str, directory: &Path) -> Option<String> {
+    let mut found: Option<(usize, &str)> = None;
+    for line in mounts.lines() {
+        let Some((before, after)) = line.split_once(" - ") else { continue };
+        let (Some(point), Some(kind)) = (before.split(' ').nth(4), after.split(' ').next()) else { continue };
+        let point = ["\\040", "\\011", "\\012", "\\134"]
+            .iter()
+            .zip([" ", "\t", "\n", "\\"])
+            .fold(point.to_owned(), |point, (escaped, plain)| point.replace(escaped, plain));
+        let point = Path::new(&point);
+        let depth = point.components().count();
+        if directory.starts_with(point) && found.is_none_or(|(deepest, _)| depth >= deepest) {
+            found = Some((depth, kind));
+        }
+    }
+    found.map(|(_, kind)| kind.to_owned())
 }
 
 /// Returns the name of the network filesystem that a directory is on, if it is on one.
@@ -316,7 +548,7 @@ mod tests {
             ("home/Sync/deep/er", "home/Sync/.stfolder/", "Syncthing home/Sync"),
             ("home/Drive/x", "home/Drive/.tmp.driveupload/", "Google Drive home/Drive"),
             ("mnt/g/My Drive/x", "mnt/g/.shortcut-targets-by-id/", "Google Drive mnt/g"),
-            ("home/GoogleDrive/My Drive/x", "y", "Google Drive home/GoogleDrive/My Drive"),
+            ("home/GoogleDrive/My Drive/x", "y", "Google Drive home/GoogleDrive"),
             ("home/work/x", "home/work/.849C9593-D756-4E56-8D6E-42412F2A707B", "OneDrive home/work"),
             ("home/OneDrive - lighthouse/x", "y", "OneDrive home/OneDrive - lighthouse"),
             ("home/OneDrive/x", "y", "OneDrive home/OneDrive"),
@@ -349,13 +581,133 @@ mod tests {
     #[test]
     fn what_is_of_this_machine() {
         let local = "a directory of this machine";
-        assert_eq!(told("home/Dropbox/memory", &[]), local, "a name alone says nothing");
         // Every user of Dropbox has these, and not all they have is in Dropbox.
         let own =
             ["home/.dropbox/info.json", "home/.config/syncthing/config.xml", "home/Dropbox/.dropbox.cache/"];
         assert_eq!(told("home/memory", &own), local);
-        assert_eq!(told("home/My Drive/memory", &[]), local);
+        for name in ["Dropboxes", "my-onedrive", "Drives", "inbox", "Syncing", "box", "Notes"] {
+            assert_eq!(told(&format!("home/{name}/memory"), &[]), local, "{name}");
+        }
+        assert_eq!(told("home/work/memory", &["home/work/.sync/other"]), local);
         assert_eq!(told("home/work/memory", &["home/work/.sync_notes.md", "home/work/app.db"]), local);
+    }
+
+    /// Mock layouts of what clients make on Linux, macOS and Windows, without any file that tells them.
+    #[test]
+    fn folders_are_known_by_their_names() {
+        for (directory, expected) in [
+            ("home/Dropbox/x", "Dropbox home/Dropbox"),
+            ("home/Dropbox (Work)/x", "Dropbox home/Dropbox (Work)"),
+            ("home/Lighthouse Dropbox/me/x", "Dropbox home/Lighthouse Dropbox"),
+            ("home/OneDrive/x", "OneDrive home/OneDrive"),
+            ("home/OneDrive - Lighthouse/x", "OneDrive home/OneDrive - Lighthouse"),
+            (
+                "home/Library/CloudStorage/OneDrive-Lighthouse/x",
+                "OneDrive home/Library/CloudStorage/OneDrive-Lighthouse",
+            ),
+            (
+                "home/Library/Mobile Documents/com~apple~CloudDocs/x",
+                "iCloud Drive home/Library/Mobile Documents",
+            ),
+            ("home/iCloudDrive/x", "iCloud Drive home/iCloudDrive"),
+            ("home/iCloud Drive/x", "iCloud Drive home/iCloud Drive"),
+            ("home/Google Drive/x", "Google Drive home/Google Drive"),
+            ("home/Google Drive/My Drive/x", "Google Drive home/Google Drive"),
+            ("home/GoogleDrive-me@example.com/My Drive/x", "Google Drive home/GoogleDrive-me@example.com"),
+            ("home/My Drive (me@example.com)/x", "Google Drive home/My Drive (me@example.com)"),
+            ("home/Nextcloud/x", "Nextcloud home/Nextcloud"),
+            ("home/ownCloud/x", "Nextcloud home/ownCloud"),
+            ("home/Box Sync/x", "Box home/Box Sync"),
+            ("home/Library/CloudStorage/Box-Box/x", "Box home/Library/CloudStorage/Box-Box"),
+            ("home/pCloudDrive/x", "pCloud home/pCloudDrive"),
+            ("home/pCloud Drive/x", "pCloud home/pCloud Drive"),
+            ("home/MEGAsync/x", "MEGA home/MEGAsync"),
+            ("home/Resilio Sync/x", "Resilio Sync home/Resilio Sync"),
+            ("home/Seafile/x", "Seafile home/Seafile"),
+            ("home/SynologyDrive/x", "Synology Drive home/SynologyDrive"),
+        ] {
+            assert_eq!(told(directory, &[]), expected);
+        }
+        for (directory, mark, expected) in [
+            ("home/shared/x", "home/shared/.stignore", "Syncthing home/shared"),
+            ("home/shared/x", "home/shared/.stversions/", "Syncthing home/shared"),
+            ("home/shared/x", "home/shared/.sync/ID", "Resilio Sync home/shared"),
+            ("home/shared/x", "home/shared/.megaignore", "MEGA home/shared"),
+        ] {
+            assert_eq!(told(directory, &[mark]), expected);
+        }
+    }
+
+    #[test]
+    fn weak_names_are_only_a_hint() {
+        for (name, client) in [
+            ("Sync", "Syncthing or Sync.com"),
+            ("Box", "Box"),
+            ("MEGA", "MEGA"),
+            ("My Drive", "Google Drive"),
+            ("dropbox", "Dropbox"),
+        ] {
+            let expected = format!(
+                "perhaps replicated: a directory above it, or itself, is called {name}, as {client} calls its folder"
+            );
+            assert_eq!(told(&format!("home/{name}/x"), &[]), expected);
+        }
+        assert!(!recognise(Path::new("/srv/Sync/x"), None).is_shared(), "who names it file:// is believed");
+        let of_user = recognise(Path::new("/home/MEGA/memory"), Some(Path::new("/home/MEGA")));
+        assert_eq!(of_user, Place::Local, "a user of that name");
+    }
+
+    #[test]
+    fn folders_that_syncthing_lists() {
+        let base = tempfile::tempdir().expect("a temporary directory");
+        let home = base.path().canonicalize().expect("there");
+        fs::create_dir_all(home.join("elsewhere/memory")).expect("made");
+        fs::create_dir_all(home.join(".config/syncthing")).expect("made");
+        let list =
+            "<configuration><folder id=\"a\" label=\"\" path=\"~/elsewhere\" type=\"sendreceive\"></folder>";
+        fs::write(home.join(".config/syncthing/config.xml"), list).expect("written");
+        let place = recognise(&home.join("elsewhere/memory"), Some(&home));
+        assert!(matches!(place, Place::Synced { by: Client::Syncthing, .. }), "{place:?}");
+        assert_eq!(recognise(&home.join("other"), Some(&home)), Place::Local);
+    }
+
+    #[test]
+    fn network_filesystems_are_known_by_their_kind() {
+        let mounts = "\
+22 1 8:1 / / rw - ext4 /dev/sda1 rw
+30 22 0:40 / /mnt/nfs rw,relatime shared:1 - nfs4 host:/export rw
+31 22 0:41 / /mnt/smb rw - cifs //host/share rw
+32 22 0:42 / /mnt/ssh rw - fuse.sshfs me@host: rw
+33 22 0:43 / /mnt/with\\040space rw - fuse.rclone drive: rw
+34 22 0:44 / /mnt/dav rw - davfs https://host rw
+35 22 0:45 / /mnt/smb/local rw - ext4 /dev/sdb1 rw
+36 22 0:46 / /mnt/secret rw - fuse.gocryptfs /x rw
+37 22 0:47 / /mnt/odd rw - fuse.something x rw
+38 22 0:48 / /mnt/twice rw - ext4 /dev/sdc1 rw
+39 22 0:49 / /mnt/twice rw - 9p host rw
+40 22 0:50 / /mnt/smb3 rw - smb3 //host/x rw
+";
+        for (directory, network, is_unknown) in [
+            ("/home/me", None, false),
+            ("/mnt/nfs/memory", Some("NFS"), false),
+            ("/mnt/nfsx", None, false),
+            ("/mnt/smb/memory", Some("CIFS"), false),
+            ("/mnt/smb/local/memory", None, false),
+            ("/mnt/smb3", Some("SMB"), false),
+            ("/mnt/ssh/x", Some("SSHFS"), false),
+            ("/mnt/with space/x", Some("rclone"), false),
+            ("/mnt/dav/x", Some("WebDAV"), false),
+            ("/mnt/secret/x", None, false),
+            ("/mnt/odd/x", None, true),
+            ("/mnt/twice/x", Some("9P"), false),
+        ] {
+            let kind = mounted_kind(mounts, Path::new(directory)).expect("mounted");
+            assert_eq!(
+                (network_kind(&kind), unknown_kind(&kind).is_some()),
+                (network, is_unknown),
+                "{directory}"
+            );
+        }
     }
 
     #[test]

@@ -63,7 +63,10 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
     let url = match args.url.as_deref() {
         Some(typed) if settings.keep_local => refuse_mistyped(typed).map(|()| None)?,
         None if settings.keep_local => None,
-        Some(typed) => Some(address::address(typed)?.url),
+        Some(typed) => {
+            let asked = Asked { command: "haversack init", typed };
+            Some(address::address(ui, &settings, asked)?.url)
+        }
         None => Remote::recorded(&settings)?.map(|remote| remote.url),
     };
     let found = Found::look(&settings)?;

@@ -84,12 +84,17 @@ pub(crate) fn join(
     bind: impl FnOnce() -> Result<(), CommandError>,
 ) -> Result<ExitCode, CommandError> {
     remote::refuse_local(settings)?;
-    let Address { url, .. } = address::address(&args.named.url)?;
+    let asked = Asked { command: "haversack join", typed: &args.named.url };
+    let Address { url, note } = address::address(ui, settings, asked)?;
     if Remote::recorded(settings)?.is_some_and(|remote| remote.url == url) {
         ui.note("This machine has joined already. Bring it up to date: haversack sync");
         return Ok(ExitCode::SUCCESS);
     }
-    let candidate = Candidate::named(ui, settings, &args.named)?;
+    if let Some(note) = note {
+        ui.note(note);
+    }
+    let named = NamedArgs { url, ..args.named.clone() };
+    let candidate = Candidate::named(ui, settings, asked, &named)?;
     let ahead = Ahead::begin(settings, candidate.remote());
     let mut remote = candidate.admit(ui, settings)?;
     let url = &remote.url.clone();

@@ -42,7 +42,7 @@ enum Action {
 }
 
 /// How a remote is named, for those commands that do.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct NamedArgs {
     /// Where: a path like ~/Dropbox/haversack, file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
     /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX
@@ -93,7 +93,7 @@ pub(crate) fn cmd_remote(
 pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
     let url = &named.url;
     let asked = Asked { command: "haversack remote add", typed: url };
-    let remote = Candidate::named(ui, settings, named)?.admit(ui, settings)?;
+    let remote = Candidate::named(ui, settings, asked, named)?.admit(ui, settings)?;
     let there = site::store_or_empty(settings, &remote, asked)?;
     // The directory is made now, so that one that cannot be made is told about at once.
     drop(remote::plain(settings, &remote)?);
@@ -131,10 +131,11 @@ impl Candidate {
     pub(crate) fn named(
         ui: &mut Ui,
         settings: &Settings,
+        asked: Asked<'_>,
         named: &NamedArgs,
     ) -> Result<Candidate, CommandError> {
         remote::refuse_local(settings)?;
-        let Address { url, note } = address::address(&named.url)?;
+        let Address { url, note } = address::address(ui, settings, Asked { typed: &named.url, ..asked })?;
         refuse_second(settings, &url)?;
         if let Some(note) = note {
             ui.note(note);

@@ -3,15 +3,18 @@
 //! 1. A text with `://` is an address. Its scheme must be one that we know.
 //! 2. A text with a colon before the first slash looks like an address (`s3:bucket`, `git@host:x.git`, `Dropbox:/x`) and is refused: it
 //!    never becomes a directory. A directory with such a name is written `./s3:bucket`.
-//! 3. Anything else is a path. The place tells whether other machines see it (`vault://`) or only this one (`file://`).
+//! 3. Anything else is a path. The place tells whether other machines see it (`vault://`) or only this one (`file://`). Where the place
+//!    gives only a hint, the user is asked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use haversack::store::{Place, directory_of, recognise, vault_address};
 
-use super::site::quoted;
+use super::Remote;
+use super::site::{Asked, quoted};
 use crate::error::CommandError;
-use crate::settings::shown;
+use crate::settings::{Settings, shown};
+use crate::ui::{Answer, Ui};
 
 /// The forms of an address, for hints.
 const FORMS: &str = "Name a directory (~/Dropbox/haversack), a bucket (s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX, \
@@ -30,31 +33,45 @@ pub(crate) struct Address {
     pub(crate) note: Option<String>,
 }
 
-/// Returns the address of a remote that the user named.
-pub(crate) fn address(text: &str) -> Result<Address, CommandError> {
+/// Returns the address of a remote that the user named, asking them if the place gives only a hint of what it is.
+pub(crate) fn address(ui: &mut Ui, settings: &Settings, asked: Asked<'_>) -> Result<Address, CommandError> {
+    let text = asked.typed;
     refuse_mistyped(text)?;
     if text.contains("://") {
         return Ok(Address { url: text.to_owned(), note: None });
     }
     let path = std::path::absolute(in_home(text))?;
     let replicated = vault_address(&path)?;
+    let local = replicated.replacen("vault", "file", 1);
     let name = shown(&path);
+    let known = Remote::recorded(settings)?.map(|remote| remote.url);
+    if let Some(known) = known.filter(|known| [&replicated, &local].contains(&known)) {
+        return Ok(Address { url: known, note: None });
+    }
     let place = recognise(&path, std::env::home_dir().as_deref());
+    let is_replicated = match &place {
+        Place::Local => has_logs_of_machines(&path),
+        Place::Perhaps { mark, .. } => {
+            has_logs_of_machines(&path) || ask(ui, asked, &name, mark, [&replicated, &local])?
+        }
+        _ => true,
+    };
     let mark = match &place {
         Place::Synced { mark, .. } => format!(" ({mark})"),
         _ => String::new(),
     };
-    Ok(match place {
-        Place::Local => Address {
-            url: replicated.replacen("vault", "file", 1),
-            note: Some(format!("{} (file://).", only_here(&name))),
-        },
-        place => Address {
+    let how = match &place {
+        Place::Local | Place::Perhaps { .. } => "replicated".to_owned(),
+        place => place.to_string(),
+    };
+    Ok(match is_replicated {
+        true => Address {
             url: replicated,
             note: Some(format!(
-                "{name} is {place}{mark}: every machine writes only a log of its own there, and what arrives half or late is waited for (vault://)."
+                "{name} is {how}{mark}: every machine writes only a log of its own there, and what arrives half or late is waited for (vault://)."
             )),
         },
+        false => Address { url: local, note: Some(format!("{} (file://).", only_here(&name))) },
     })
 }
 
@@ -147,6 +164,39 @@ fn in_home(text: &str) -> PathBuf {
     match (below, std::env::home_dir()) {
         (Some(below), Some(home)) => home.join(below),
         _ => PathBuf::from(text),
+    }
+}
+
+/// Returns true if a store is there in which every machine has a log of its own.
+fn has_logs_of_machines(directory: &Path) -> bool {
+    let logs = std::fs::read_dir(directory.join(".haversack").join("log"));
+    let is_log = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    logs.into_iter().flatten().flatten().any(|entry| entry.file_name().to_str().is_some_and(is_log))
+}
+
+/// Asks whether a directory is replicated.
+fn ask(
+    ui: &mut Ui,
+    Asked { command, .. }: Asked<'_>,
+    name: &str,
+    mark: &str,
+    [replicated, local]: [&str; 2],
+) -> Result<bool, CommandError> {
+    let question = format!(
+        "{name} may be replicated to other machines: {mark}. Does a sync client, or another machine, write there?"
+    );
+    match ui.ask(&question) {
+        Ok(answer) => Ok(answer == Answer::Yes),
+        Err(_) => Err(CommandError::user(
+            format!(
+                "{name} may be replicated to other machines: {mark}. Nobody is here to ask, and nothing was changed"
+            ),
+            format!(
+                "If it is: {command} {}. If only this machine writes there: {command} {}",
+                quoted(replicated),
+                quoted(local)
+            ),
+        )),
     }
 }
 

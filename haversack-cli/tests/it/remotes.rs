@@ -180,3 +180,54 @@ fn mistyped_address_is_an_error_and_makes_no_directory() {
     This machine is called "laptop" there. Send what is here: haversack sync
     "#);
 }
+
+#[test]
+fn folder_with_the_name_of_a_client_is_replicated() {
+    let machines = Machines::new();
+    machines.write("laptop", "a.md", "memory\n");
+    let shown =
+        machines.done("laptop", &["remote", "add", "OneDrive - Lighthouse/haversack", "--device", "laptop"]);
+    assert!(
+        shown.contains("in a folder that OneDrive replicates (it is called OneDrive - Lighthouse)"),
+        "{shown}"
+    );
+    let shown = machines.shown(
+        "desktop",
+        &["remote", "add", &format!("file://{}", machines.env.path("Dropbox/x").display())],
+    );
+    assert!(shown.starts_with("exit 1\n") && shown.contains("Dropbox replicates"), "{shown}");
+}
+
+#[test]
+fn folder_that_may_be_replicated_is_asked_about() {
+    let machines = Machines::new();
+    machines.write("laptop", "a.md", "memory\n");
+    for command in ["init", "remote add", "join"] {
+        let mut arguments: Vec<&str> = command.split(' ').collect();
+        arguments.push("Sync/haversack");
+        let shown = machines.shown("laptop", &arguments);
+        assert!(shown.starts_with("exit 1\n"), "{shown}");
+        for scheme in ["vault", "file"] {
+            let line = format!("haversack {command} {scheme}://BASE/user/Sync/haversack");
+            assert!(shown.contains(&line), "{line}: {shown}");
+        }
+    }
+    assert_snapshot!(machines.shown("laptop", &["init", "Sync/haversack", "--yes"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: BASE/user/Sync/haversack may be replicated to other machines: a directory above it, or itself, is called Sync, as Syncthing or Sync.com calls its folder. Nobody is here to ask, and nothing was changed
+    Hint: If it is: haversack init vault://BASE/user/Sync/haversack. If only this machine writes there: haversack init file://BASE/user/Sync/haversack
+    "#);
+    assert!(!machines.env.path("Sync").exists() && !machines.env.path("laptop/remote.toml").exists());
+    let explicit = format!("vault://{}", machines.env.path("Sync/haversack").display());
+    machines.done("laptop", &["init", &explicit, "--yes"]);
+    // Once it is known, the plain path will do: on this machine, and on one that finds the logs there.
+    machines.done("laptop", &["init", "Sync/haversack", "--yes"]);
+    machines.done("desktop", &["init", "Sync/haversack", "--device", "desktop", "--yes"]);
+    let remote = fs::read_to_string(machines.env.path("desktop/remote.toml")).expect("there");
+    assert!(remote.contains("url = \"vault://"), "{remote}");
+    let only_here = format!("file://{}", machines.env.path("Box/haversack").display());
+    machines.write("tablet", "a.md", "memory\n");
+    machines.done("tablet", &["init", &only_here, "--yes"]);
+}

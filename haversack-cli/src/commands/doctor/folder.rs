@@ -68,7 +68,7 @@ fn provider(settings: &Settings, directory: &Path) -> Finding {
                 "Let something else carry it: Obsidian Sync leaves out everything that begins with a dot";
             Finding::warn(SUBJECT, format!("{} is {place}", shown(directory)), cure)
         }
-        Place::Local => {
+        Place::Local | Place::Perhaps { .. } => {
             let cure = "See that its client runs, or that it is still the folder it was";
             Finding::warn(SUBJECT, format!("nobody seems to replicate {}", shown(directory)), cure)
         }
