@@ -19,7 +19,8 @@ use crate::error::CommandError;
 use crate::gate::NothingPrivate;
 use crate::moments::counted;
 use crate::remote;
-use crate::settings::Settings;
+use crate::remote::site::quoted;
+use crate::settings::{Settings, shown};
 use crate::system::{RandomIds, Timed};
 use crate::ui::{Answer, Ui};
 
@@ -77,7 +78,9 @@ pub(crate) fn cmd_migrate(
         places.push(Place::with_prefix(settings, source, from_credential)?);
     }
     let target = Place::parse(settings, &args.to, args.to_credential.as_deref())?;
-    if places.iter().map(|(place, _)| place).chain([&target]).any(Place::is_remote) {
+    let is_own_memory = target.is_own_memory(settings)?;
+    let is_seen_elsewhere = !is_own_memory && target.is_seen_elsewhere(settings);
+    if is_seen_elsewhere || places.iter().any(|(place, _)| place.is_remote()) {
         remote::refuse_local(settings)?;
     }
     place::refuse(settings, places.iter().map(|(place, _)| place), &target)?;
@@ -85,7 +88,7 @@ pub(crate) fn cmd_migrate(
     let bar = ui.progress();
     let patience = Timed::for_at_most(None);
     let private = NothingPrivate::of(settings)?;
-    let gate = target.is_remote().then_some(&private as &dyn Gate);
+    let gate = (!is_own_memory).then_some(&private as &dyn Gate);
     let context = Context { gate, patience: &patience, progress: &bar };
     let surveyed = (|| {
         let mut sources = Vec::new();
@@ -104,12 +107,12 @@ pub(crate) fn cmd_migrate(
     let (sources, plan) = surveyed?;
 
     if args.dry_run || args.json && !args.yes {
-        show(ui, &plan, args)?;
+        show(ui, settings, &plan, args)?;
         return Ok(ExitCode::SUCCESS);
     }
     if !args.json {
         ui.note(summary(&plan));
-        tell_left(ui, &plan.left);
+        tell_left(ui, settings, &plan.left);
     }
     if !plan.copies.is_empty() && !args.yes {
         let is_upload = target.is_remote() && !places.iter().any(|(place, _)| place.is_remote());
@@ -133,11 +136,17 @@ pub(crate) fn cmd_migrate(
         bar.end();
         report
     };
-    finish(ui, &report, told, args)
+    finish(ui, settings, &report, told, args)
 }
 
 /// Tells what was done, and what was not.
-fn finish(ui: &mut Ui, report: &Report, told: usize, args: &MigrateArgs) -> Result<ExitCode, CommandError> {
+fn finish(
+    ui: &mut Ui,
+    settings: &Settings,
+    report: &Report,
+    told: usize,
+    args: &MigrateArgs,
+) -> Result<ExitCode, CommandError> {
     if args.json {
         ui.json(&json!({
             "copied": report.copied.iter().map(|locator| locator.as_str()).collect::<Vec<_>>(),
@@ -148,7 +157,7 @@ fn finish(ui: &mut Ui, report: &Report, told: usize, args: &MigrateArgs) -> Resu
         }))?;
     } else {
         ui.line(headline(report))?;
-        tell_left(ui, report.left.get(told..).unwrap_or_default());
+        tell_left(ui, settings, report.left.get(told..).unwrap_or_default());
     }
     if report.is_complete() {
         return Ok(ExitCode::SUCCESS);
@@ -186,17 +195,30 @@ fn summary(plan: &Plan) -> String {
 }
 
 /// Tells what is left behind and why, the first of them if they are very many.
-fn tell_left(ui: &mut Ui, left: &[Left]) {
+fn tell_left(ui: &mut Ui, settings: &Settings, left: &[Left]) {
     for Left { name, why, .. } in left.iter().take(MAX_TOLD) {
         ui.note(format!("  {name}: {why}"));
     }
     if left.len() > MAX_TOLD {
         ui.note(format!("  … and {} more: --json has them all", left.len() - MAX_TOLD));
     }
+    if let Some(cure) = cure(settings, left) {
+        ui.note(cure);
+    }
+}
+
+/// Says what to do about files that the gate held back, if there are any.
+fn cure(settings: &Settings, left: &[Left]) -> Option<String> {
+    left.iter().any(|left| matches!(left.why, Why::Held(_))).then(|| {
+        format!(
+            "  → Files that are held back look like they hold a secret or are settings: take the secret out, then run the same command again. If one may be copied: haversack migrate SOURCE {}, haversack allow PATH:LINE, then the same command",
+            quoted(&shown(&settings.memory()))
+        )
+    })
 }
 
 /// Shows a plan, every file of it.
-fn show(ui: &mut Ui, plan: &Plan, args: &MigrateArgs) -> Result<(), CommandError> {
+fn show(ui: &mut Ui, settings: &Settings, plan: &Plan, args: &MigrateArgs) -> Result<(), CommandError> {
     if args.json {
         let step = |Step { source, from, to, size_bytes }: &Step| json!({ "source": args.sources[*source], "from": from.as_str(), "path": to.as_str(), "size_bytes": size_bytes });
         return ui.json(&json!({
@@ -215,6 +237,9 @@ fn show(ui: &mut Ui, plan: &Plan, args: &MigrateArgs) -> Result<(), CommandError
         .map(|Left { name, why, .. }| ["leave".to_owned(), String::new(), format!("{name}: {why}")]);
     let rows: Vec<Vec<String>> = copies.chain(compares).chain(left).map(Vec::from).collect();
     ui.table(&rows)?;
+    if let Some(cure) = cure(settings, &plan.left) {
+        ui.note(cure);
+    }
     ui.note(format!("{} Nothing was copied: this is a dry run.", summary(plan)));
     Ok(())
 }

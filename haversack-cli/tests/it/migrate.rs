@@ -183,6 +183,7 @@ fn what_cannot_be_copied_is_told_and_the_rest_is_copied() {
       key.md: held back, line 2 holds a private key (private-key)
       manifest.json: "manifest.json" is refused: the name is kept for Haversack itself
       ports.md: something else has that name in the target
+      → Files that are held back look like they hold a secret or are settings: take the secret out, then run the same command again. If one may be copied: haversack migrate SOURCE BASE/user/.local/share/haversack/memory, haversack allow PATH:LINE, then the same command
       team/review.md: something else has that name in the target
     INCOMPLETE: 11 files were not copied. Running it again is safe, and goes on with what is missing.
     "#);
@@ -201,11 +202,12 @@ fn what_cannot_be_copied_is_told_and_the_rest_is_copied() {
     let count = |reason| reasons.clone().filter(|found| *found == Some(reason)).count();
     assert_eq!((count("held"), count("name"), count("different")), (2, 7, 2), "{report:#}");
 
-    // What stays on this machine need not be held back.
+    // What goes into the own memory need not be held back.
     fs::remove_dir_all(env.path("notes")).expect("removed");
     write(&env, "notes/.env", "A=1\n");
-    assert!(env.run(&["migrate", "notes", "copy", "--yes"]).starts_with("exit 0"));
-    assert_eq!(read(&env, "copy/.env").as_deref(), Some("A=1\n"));
+    let to_memory = ["--home", "home", "migrate", "notes", "home/memory", "--yes"];
+    assert!(env.run(&to_memory).starts_with("exit 0"));
+    assert_eq!(read(&env, "home/memory/.env").as_deref(), Some("A=1\n"));
 }
 
 #[test]
@@ -339,4 +341,57 @@ fn a_store_is_read_through_its_log() {
     assert_eq!(everything(&machines.env.path("remote")), before, "the store is only read");
     assert_eq!(read(&machines.env, "copy/old/ports.md").as_deref(), Some("5433\n"));
     assert_eq!(read(&machines.env, "copy/old/large.md").map(|text| text.len()), Some(500_000));
+}
+
+/// Issue 29: a plain path in a synced folder received a file with a token.
+#[test]
+fn files_with_secrets_are_copied_only_into_the_own_memory() {
+    let env = with_notes();
+    let token = format!("gh{}_{}", "p", "16C7e42F292c6912E7710c838347Ae178B4a");
+    write(&env, "notes/deploy.md", &format!("token: {token}\n"));
+    write(&env, "notes/.env", "A=1\n");
+    fs::create_dir_all(env.path("Shared/.stfolder")).expect("made");
+    assert_snapshot!(env.run(&["--home", "home", "migrate", "notes", "Shared/copy", "--yes"]), @r#"
+    exit 2
+    --- stdout
+    Copied 2 files (3 KB).
+    --- stderr
+    2 files to copy (3 KB), 2 to be left behind.
+      .env: held back, a file of this name holds keys or settings
+      deploy.md: held back, line 1 holds a GitHub token (github-token)
+      → Files that are held back look like they hold a secret or are settings: take the secret out, then run the same command again. If one may be copied: haversack migrate SOURCE home/memory, haversack allow PATH:LINE, then the same command
+    INCOMPLETE: 2 files were not copied. Running it again is safe, and goes on with what is missing.
+    "#);
+    for target in ["Dropbox/copy", "backup"] {
+        let shown = env.run(&["--home", "home", "migrate", "notes", target, "--yes"]);
+        assert!(shown.starts_with("exit 2\n"), "{shown}");
+        assert!(read(&env, &format!("{target}/ports.md")).is_some());
+        assert_eq!(read(&env, &format!("{target}/deploy.md")), None);
+        assert_eq!(read(&env, &format!("{target}/.env")), None);
+    }
+    // The cure works: what is in the own memory can be allowed.
+    assert!(env.run(&["--home", "home", "migrate", "notes", "home/memory", "--yes"]).starts_with("exit 0\n"));
+    assert!(env.run(&["--home", "home", "allow", "deploy.md:1"]).starts_with("exit 0\n"));
+    env.run(&["--home", "home", "migrate", "notes", "Shared/copy", "--yes"]);
+    assert!(read(&env, "Shared/copy/deploy.md").is_some());
+    assert_eq!(read(&env, "Shared/copy/.env"), None);
+}
+
+#[test]
+fn memory_that_is_kept_local_is_not_copied_into_a_synced_folder() {
+    let env = with_notes();
+    let run = |target: &str| {
+        env.run(&[
+            "--home",
+            "home",
+            "--config",
+            "keep-memory-local=true",
+            "migrate",
+            "notes",
+            target,
+            "--yes",
+        ])
+    };
+    assert!(run("Dropbox/copy").contains("memory is kept on this machine"));
+    assert!(run("backup").starts_with("exit 0\n"));
 }

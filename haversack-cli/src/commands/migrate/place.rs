@@ -2,7 +2,9 @@
 //!
 //! - A **directory** is a path; this home's own memory is one with its bound directories in their places. A source must be there, a target
 //!   is made when something is copied into it.
-//! - A **remote** is `file://` or a cloud: what goes there is shown to the gate first, and with keep-memory-local none is touched.
+//! - A **remote** is `file://`, a cloud, or a directory that other machines see: with keep-memory-local none is touched.
+//! - Every target but this home's own memory is behind the gate: a file that looks like it holds a secret is not copied. A directory may be
+//!   in a synced folder, on a share or in a backup, and nobody can tell all of them.
 //! - A **source that holds a store** is read through its log, so that what is copied is what the store holds, whether its plain copies are
 //!   complete or not.
 //! - A **target that holds a store**, or is part of one, or is this memory's remote, is refused: plain files beside a log would be taken
@@ -16,7 +18,7 @@ use haversack::migrate::Why;
 use haversack::store::cloud::Refusal;
 use haversack::store::{
     Backend, Capabilities, DeviceLocal, Error, ErrorKind, InMemory, Locator, Operation, Prefixed, Registry,
-    block_on, directory_of,
+    block_on, directory_of, recognise,
 };
 use haversack::sync::{Author, Context, Fetching, Progress, Replica, Trouble, store_at};
 
@@ -106,6 +108,24 @@ impl Place {
     /// Tells whether what goes there leaves the memory of this machine.
     pub(super) fn is_remote(&self) -> bool {
         !matches!(self.what, What::Directory(_))
+    }
+
+    /// Returns true if other machines see what goes there: a remote, or a directory that is replicated.
+    pub(super) fn is_seen_elsewhere(&self, settings: &Settings) -> bool {
+        match &self.what {
+            What::Directory(directory) => {
+                recognise(directory, settings.surroundings.user.as_deref()) != haversack::store::Place::Local
+            }
+            What::File(_) | What::Cloud(_) => true,
+        }
+    }
+
+    /// Returns true if it is this home's own memory, or a part of it: nothing leaves by being copied there.
+    pub(super) fn is_own_memory(&self, settings: &Settings) -> Result<bool, CommandError> {
+        let What::Directory(directory) = &self.what else { return Ok(false) };
+        let mounts = mounts::of(settings)?;
+        Ok(is_in_memory(settings, directory)
+            || mounts.iter().any(|mount| directory.starts_with(&mount.directory)))
     }
 
     pub(super) fn is_cloud(&self) -> bool {
