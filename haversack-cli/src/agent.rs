@@ -199,6 +199,15 @@ pub(crate) fn has_server(settings: &Settings) -> bool {
     servers::is_in(&text)
 }
 
+/// Returns true if this home has put the persona's passage into an agent's instructions, and it is still there.
+pub(crate) fn has_persona(settings: &Settings) -> bool {
+    AGENTS.into_iter().any(|agent| {
+        let Ok(file) = agent.instructions(settings) else { return false };
+        agent.ledger(settings).has_changed(&file)
+            && fs::read_to_string(&file).is_ok_and(|text| persona::is_in(&text))
+    })
+}
+
 /// Whether the user's instructions say how the persona's files are read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WithPersona {

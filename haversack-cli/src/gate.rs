@@ -3,27 +3,59 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use haversack::document::Document;
 use haversack::ids::ContentHash;
 use haversack::secrets::{self, Finding, Fingerprint, MAX_FINDINGS};
 use haversack::store::Locator;
 use haversack::sync::{Gate, Hold};
 
-use crate::allowed;
 use crate::error::CommandError;
+use crate::remote::site::quoted;
 use crate::settings::Settings;
+use crate::{agent, allowed};
 
 /// Holds back what is private by its name or by what is in it.
 #[derive(Debug, Default)]
 pub(crate) struct NothingPrivate {
     /// Secrets that may be sent all the same.
     allowed: Vec<Fingerprint>,
+    /// Whether a file of an agent's memory is sent without frontmatter.
+    frontmatter: Frontmatter,
     /// What was found in contents that were looked at before: one that is held back is asked about again in every round of a sync.
     seen: Mutex<BTreeMap<ContentHash, Vec<Finding>>>,
 }
 
+/// What is asked of the files in agents' memory directories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Frontmatter {
+    /// A file without frontmatter is carried as plain text.
+    #[default]
+    Optional,
+    /// It stays here until somebody adds frontmatter: the persona is set up, whose files are found by it.
+    Required,
+}
+
+/// Why a file without frontmatter stays here.
+const NO_FRONTMATTER: &str =
+    "it has no frontmatter, and with the persona set up (haversack setup --persona) none is sent without";
+
+/// Where agents' memory directories are in a store.
+const AGENT_MEMORIES: &str = "claude_memory/";
+
+/// The index of a memory, which has no frontmatter.
+const INDEX: &str = "MEMORY.md";
+
 /// Names of files that hold keys or settings.
-const PRIVATE_NAMES: [&str; 12] = [
+const PRIVATE_NAMES: [&str; 20] = [
     ".env",
+    ".mcp.json",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".pgpass",
+    ".dockercfg",
+    "kubeconfig",
+    "auth.json",
     ".netrc",
     ".credentials.json",
     "credentials.json",
@@ -50,7 +82,29 @@ impl NothingPrivate {
     /// Returns the gate of a home.
     pub(crate) fn of(settings: &Settings) -> Result<NothingPrivate, CommandError> {
         let allowed = allowed::of(settings)?.into_iter().map(|allowed| allowed.fingerprint).collect();
-        Ok(NothingPrivate { allowed, seen: Mutex::default() })
+        let frontmatter = match agent::has_persona(settings) {
+            true => Frontmatter::Required,
+            false => Frontmatter::Optional,
+        };
+        Ok(NothingPrivate { allowed, frontmatter, seen: Mutex::default() })
+    }
+
+    /// Returns the gate for plain copies, which carry any text.
+    pub(crate) fn for_copies(self) -> NothingPrivate {
+        NothingPrivate { frontmatter: Frontmatter::Optional, ..self }
+    }
+
+    /// Returns why a file of an agent's memory stays here for its form.
+    fn formless(&self, locator: &Locator, content: &[u8]) -> Option<Hold> {
+        let is_memory = locator.as_str().starts_with(AGENT_MEMORIES)
+            && locator.name() != INDEX
+            && locator.name().to_lowercase().ends_with(".md");
+        if self.frontmatter == Frontmatter::Optional || !is_memory {
+            return None;
+        }
+        let has_frontmatter =
+            std::str::from_utf8(content).is_ok_and(|text| Document::read(text).frontmatter.is_some());
+        (!has_frontmatter).then(|| Hold::whole(NO_FRONTMATTER))
     }
 
     /// Returns the secrets in a content that may not be sent.
@@ -74,7 +128,9 @@ impl NothingPrivate {
 
 impl Gate for NothingPrivate {
     fn holds(&self, locator: &Locator, content: &[u8]) -> Option<Hold> {
-        private(locator, content).or_else(|| hold(&self.secrets(content)))
+        private(locator, content)
+            .or_else(|| hold(&self.secrets(content)))
+            .or_else(|| self.formless(locator, content))
     }
 
     fn still_holds(&self, locator: &Locator, content: &[u8], sent: &[u8]) -> Option<Hold> {
@@ -88,7 +144,7 @@ impl Gate for NothingPrivate {
         let sent: Vec<Fingerprint> = self.secrets(sent).iter().map(|finding| finding.fingerprint).collect();
         let new: Vec<Finding> =
             found.into_iter().filter(|found| !sent.contains(&found.fingerprint)).collect();
-        hold(&new)
+        hold(&new).or_else(|| self.formless(locator, content))
     }
 }
 
@@ -153,6 +209,14 @@ const NAME_START: usize = 4;
 
 /// Returns what somebody can do about a file that is held back.
 pub(crate) fn cure(locator: &Locator, hold: &Hold) -> String {
+    if hold.why == NO_FRONTMATTER {
+        let title = locator.name().rsplit_once('.').map_or(locator.name(), |(title, _)| title);
+        return format!(
+            "add frontmatter at its top: printf -- '---\\nname: %s\\n---\\n\\n' {} | haversack insert {} 0",
+            quoted(title),
+            quoted(&named(locator))
+        );
+    }
     let places: Vec<String> =
         hold.lines.iter().take(MAX_NAMED).map(|line| format!("{locator}:{line}")).collect();
     match places.len() {
@@ -190,6 +254,15 @@ mod tests {
             ("notes.md", &key, true),
             ("7f3a.jsonl", transcript, true),
             ("settings.json", "{}", true),
+            ("claude_memory/lighthouse/.mcp.json", "{}", true),
+            (".npmrc", "x", true),
+            (".pypirc", "x", true),
+            (".git-credentials", "x", true),
+            (".pgpass", "x", true),
+            ("kubeconfig", "x", true),
+            ("auth.json", "{}", true),
+            (".dockercfg", "{}", true),
+            ("npmrc.md", "x", false),
             ("ID_RSA.case-12ab34cd", "x", true),
             ("Credentials.case-12ab34cd.json", "{}", true),
             ("id_ed25519.conflict-00ff00ff", "x", true),
@@ -202,6 +275,30 @@ mod tests {
                 "{name}: {content}"
             );
         }
+    }
+
+    #[test]
+    fn memory_without_frontmatter_stays_only_with_the_persona() {
+        let with_persona = NothingPrivate { frontmatter: Frontmatter::Required, ..NothingPrivate::default() };
+        let plain = "the lamp is lit\n";
+        let whole = "---\nname: lamp\n---\n\nthe lamp is lit\n";
+        for (name, content, is_held) in [
+            ("claude_memory/lighthouse/lamp.md", plain, true),
+            ("claude_memory/lighthouse/deep/lamp.MD", plain, true),
+            ("claude_memory/lighthouse/lamp.md", whole, false),
+            ("claude_memory/lighthouse/MEMORY.md", plain, false),
+            ("claude_memory/lighthouse/log.jsonl", "{}\n", false),
+            ("notes/lamp.md", plain, false),
+        ] {
+            assert_eq!(holds(&with_persona, name, content).is_some(), is_held, "{name}: {content}");
+            assert_eq!(holds(&NothingPrivate::default(), name, content), None, "{name}: {content}");
+        }
+        let locator = Locator::parse("claude_memory/lighthouse/my lamp.md").expect("valid");
+        let hold = with_persona.still_holds(&locator, b"more\n", b"some\n").expect("held");
+        assert_eq!(
+            cure(&locator, &hold),
+            "add frontmatter at its top: printf -- '---\\nname: %s\\n---\\n\\n' 'my lamp' | haversack insert 'claude_memory/lighthouse/my lamp.md' 0"
+        );
     }
 
     #[test]

@@ -66,6 +66,11 @@ impl Ledger {
         }
     }
 
+    /// Returns true if we changed a file, whether or not somebody changed it since.
+    pub(crate) fn has_changed(&self, file: &Path) -> bool {
+        self.record().file.iter().any(|changed| changed.path == file)
+    }
+
     /// Returns what was changed, if nobody changed it since.
     pub(crate) fn changed(&self) -> Result<Vec<Change>, CommandError> {
         let mut changes = Vec::new();

@@ -59,6 +59,11 @@ pub(crate) fn without_block(text: &str) -> String {
     }
 }
 
+/// Returns true if the passage is in instructions.
+pub(crate) fn is_in(text: &str) -> bool {
+    find(text).is_some()
+}
+
 /// Returns where the passage is; one that somebody cut in half is none.
 fn find(text: &str) -> Option<(usize, usize)> {
     let start = text.find(BEGIN)?;

@@ -87,7 +87,7 @@ pub(crate) fn cmd_migrate(
 
     let bar = ui.progress();
     let patience = Timed::for_at_most(None);
-    let private = NothingPrivate::of(settings)?;
+    let private = NothingPrivate::of(settings)?.for_copies();
     let gate = (!is_own_memory).then_some(&private as &dyn Gate);
     let context = Context { gate, patience: &patience, progress: &bar };
     let surveyed = (|| {

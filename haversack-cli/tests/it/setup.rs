@@ -516,3 +516,46 @@ fn a_plugin_without_the_program_says_so_once_and_stops_nobody() {
     symlink(env!("CARGO_BIN_EXE_haversack"), bin.join("haversack")).expect("linked");
     assert!(!fire("SessionStart").contains("is not installed"));
 }
+
+#[test]
+fn persona_holds_back_memory_without_frontmatter() {
+    let agents = Agents::laptop_and_desktop();
+    fs::create_dir_all(agents.claude("laptop")).expect("made");
+    agents.machines.write("laptop", "claude_memory/lighthouse/MEMORY.md", "- [lamp](lamp.md)\n");
+    agents.machines.write("laptop", "claude_memory/lighthouse/lamp.md", "the lamp is lit\n");
+    agents.done("laptop", &["setup", "claude-code", "--persona"]);
+    assert_snapshot!(shown(&agents, "laptop", &["sync"]), @r#"
+    exit 0
+    --- stdout
+    Sent 1 file.
+      claude_memory/lighthouse/lamp.md stays on this machine: it has no frontmatter, and with the persona set up (haversack setup --persona) none is sent without
+      → add frontmatter at its top: printf -- '---\nname: %s\n---\n\n' lamp | haversack insert claude_memory/lighthouse/lamp.md 0
+    --- stderr
+    "#);
+    agents.done("desktop", &["sync"]);
+    assert_eq!(agents.machines.read("desktop", "claude_memory/lighthouse/lamp.md"), None);
+    assert!(agents.machines.read("desktop", "claude_memory/lighthouse/MEMORY.md").is_some());
+    // The cure works as it is printed.
+    let told = agents.command("laptop", &["status"]).output().expect("ran").stdout;
+    let told = String::from_utf8(told).expect("text");
+    let line = told.split("at its top: ").nth(1).expect("the cure").lines().next().expect("a line");
+    let program = env!("CARGO_BIN_EXE_haversack");
+    let home = agents.machines.env.path("laptop");
+    let line = line.replace("haversack insert", &format!("{program} --home {} insert", home.display()));
+    let mut shell = agents.machines.env.program("sh");
+    assert!(shell.args(["-c", &line]).status().expect("ran").success(), "{line}");
+    agents.done("laptop", &["sync"]);
+    agents.done("desktop", &["sync"]);
+    assert!(
+        agents
+            .machines
+            .read("desktop", "claude_memory/lighthouse/lamp.md")
+            .is_some_and(|text| text.starts_with("---\nname: lamp\n---\n"))
+    );
+    // Without the persona such a file is carried.
+    agents.done("laptop", &["setup", "claude-code", "--remove"]);
+    agents.machines.write("laptop", "claude_memory/lighthouse/oil.md", "three barrels\n");
+    agents.done("laptop", &["sync"]);
+    agents.done("desktop", &["sync"]);
+    assert!(agents.machines.read("desktop", "claude_memory/lighthouse/oil.md").is_some());
+}
