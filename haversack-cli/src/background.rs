@@ -24,6 +24,7 @@ use crate::home::{self, Home, Manner, Summary, Work};
 use crate::hooks::journal::Journal;
 use crate::projects::proof;
 use crate::remote::Remote;
+use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::system::SystemClock;
 use crate::ui::Bar;
@@ -115,10 +116,27 @@ pub(crate) fn ask(settings: &Settings, wish: &Wish, wait: Duration) -> Result<An
 
 /// Tells whether there is a remote and it may be asked now.
 fn is_due(settings: &Settings) -> Result<bool, CommandError> {
-    if settings.surroundings.is_quiet || Remote::for_looking(settings)?.is_none() {
+    if settings.surroundings.is_quiet {
+        return Ok(false);
+    }
+    if Remote::for_looking(settings)?.is_none() {
+        tell_of_unagreed(settings)?;
         return Ok(false);
     }
     Ok(Contact::of(settings).next_try().is_none_or(|next| next <= SystemClock.now()))
+}
+
+/// Notes once, in the hooks' journal, that the settings name a remote to which nobody agreed yet.
+fn tell_of_unagreed(settings: &Settings) -> Result<(), CommandError> {
+    let Some(named) = Remote::unagreed(settings)? else { return Ok(()) };
+    let told = directory(settings).join("unagreed");
+    if fs::read_to_string(&told).is_ok_and(|told| told == named.url) {
+        return Ok(());
+    }
+    fs::create_dir_all(directory(settings))?;
+    fs::write(told, &named.url)?;
+    Journal::of(settings).note("background", None, &remote::needs_a_yes(&named).message);
+    Ok(())
 }
 
 /// Starts the process, unless it is there.

@@ -39,6 +39,11 @@ pub(crate) enum Weight {
 pub(crate) fn write(place: &Path, record: &impl Serialize, weight: Weight) -> Result<(), CommandError> {
     let text = toml::to_string(record)
         .map_err(|error| CommandError::ours(format!("a record cannot be written: {error}")))?;
+    write_text(place, &text, weight)
+}
+
+/// Writes a text; whoever reads meanwhile sees the old one or the new one.
+pub(crate) fn write_text(place: &Path, text: &str, weight: Weight) -> Result<(), CommandError> {
     let directory = place.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {
         fs::create_dir_all(directory)?;

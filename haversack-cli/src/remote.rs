@@ -34,6 +34,14 @@ pub(crate) struct Remote {
     /// What else its cloud's own tools would be told by variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) settings: BTreeMap<String, String>,
+    /// True if the settings name it (`blob-endpoint`, `blob-container`), and the user agreed: it is used as long as they do.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) from_settings: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn yes() -> bool {
@@ -46,23 +54,40 @@ fn place(settings: &Settings) -> PathBuf {
 
 impl Remote {
     /// Returns the remote of a home, if it has one and memory may leave this machine.
+    ///
+    /// A remote that only the settings name is none until the user agreed to it ([`Remote::unagreed`]).
     pub(crate) fn of(settings: &Settings) -> Result<Option<Remote>, CommandError> {
         if settings.keep_local {
             return Ok(None);
         }
+        let named = named(settings)?;
         let recorded = Remote::recorded(settings)?;
-        let Some(named) = named(settings)? else { return Ok(recorded) };
-        match recorded {
-            Some(recorded) if recorded.url != named.url => Err(CommandError::user(
+        match (recorded, named) {
+            (Some(recorded), named) if recorded.from_settings => {
+                Ok(Some(recorded).filter(|recorded| named.is_some_and(|named| named.url == recorded.url)))
+            }
+            (Some(recorded), Some(named)) if recorded.url != named.url => Err(CommandError::user(
                 format!(
                     "this memory has the remote {}, and the settings name another: {}",
                     recorded.url, named.url
                 ),
                 format!("Unset {}, or leave the other: haversack remote remove", variables::BLOB_ENDPOINT),
             )),
-            Some(recorded) => Ok(Some(recorded)),
-            None => Ok(Some(named)),
+            (recorded, _) => Ok(recorded),
         }
+    }
+
+    /// Returns the remote that the settings name, if the user has not agreed yet that this memory is sent there.
+    ///
+    /// Variables can come from a shell profile, a container image or a project: they alone send nothing.
+    pub(crate) fn unagreed(settings: &Settings) -> Result<Option<Remote>, CommandError> {
+        if settings.keep_local || half(settings).is_some() {
+            return Ok(None);
+        }
+        let Some(named) = named(settings)? else { return Ok(None) };
+        let is_other = Remote::recorded(settings)?
+            .is_none_or(|recorded| recorded.from_settings && recorded.url != named.url);
+        Ok(is_other.then_some(Remote { from_settings: true, ..named }))
     }
 
     /// Returns the remote of a home for those who can do without: half of one is none, and whoever started us was warned.
@@ -78,7 +103,11 @@ impl Remote {
     /// Returns what is known about the remote at an address.
     pub(crate) fn at(settings: &Settings, url: &str) -> Result<Remote, CommandError> {
         let recorded = Remote::recorded(settings)?.filter(|remote| remote.url == url);
-        Ok(recorded.unwrap_or_else(|| Remote::new(url, device_name())))
+        let known = match recorded {
+            Some(recorded) => Some(recorded),
+            None => Remote::unagreed(settings)?.filter(|named| named.url == url),
+        };
+        Ok(known.unwrap_or_else(|| Remote::new(url, device_name())))
     }
 
     /// Returns a remote that nothing else is known about.
@@ -89,17 +118,25 @@ impl Remote {
             mirror: true,
             credential: None,
             settings: BTreeMap::new(),
+            from_settings: false,
         }
     }
 
     /// Returns the remote of a home that must have one.
     pub(crate) fn expected(settings: &Settings) -> Result<Remote, CommandError> {
         refuse_local(settings)?;
-        Remote::of(settings)?.ok_or_else(|| {
-            CommandError::user(
+        if let Some(remote) = Remote::of(settings)? {
+            return Ok(remote);
+        }
+        Err(match Remote::unagreed(settings)? {
+            Some(named) => {
+                let Warning { message, cure } = needs_a_yes(&named);
+                CommandError::user(message, cure)
+            }
+            None => CommandError::user(
                 "this memory has no remote, so there is nothing to sync with",
                 "Name one: haversack remote add file:///a/directory, or join one: haversack join URL",
-            )
+            ),
         })
     }
 
@@ -153,6 +190,22 @@ pub(crate) fn refuse_local(settings: &Settings) -> Result<(), CommandError> {
             variables::KEEP_MEMORY_LOCAL
         ),
     ))
+}
+
+/// Says that the settings name a remote to which the user has not agreed yet.
+pub(crate) fn needs_a_yes(named: &Remote) -> Warning {
+    let url = &named.url;
+    Warning {
+        message: format!(
+            "the settings name the remote {url} ({}, {}), and nobody agreed yet that this memory is sent there: nothing is sent",
+            variables::BLOB_ENDPOINT,
+            variables::BLOB_CONTAINER
+        ),
+        cure: format!(
+            "Agree once: haversack init, or haversack remote add {url}. Or unset {}",
+            variables::BLOB_ENDPOINT
+        ),
+    }
 }
 
 /// Returns the remote that the settings name; half of one is an error.

@@ -90,6 +90,11 @@ impl Ui {
         Bar::new()
     }
 
+    /// Returns true if there is a person to ask.
+    pub(crate) fn can_ask(&self) -> bool {
+        io::stdin().is_terminal()
+    }
+
     /// Asks a person; where there is none, the answer must have been given with the command.
     pub(crate) fn ask(&mut self, question: &str) -> Result<Answer, CommandError> {
         if !io::stdin().is_terminal() {

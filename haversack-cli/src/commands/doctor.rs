@@ -15,7 +15,7 @@ use crate::agent::AGENTS;
 use crate::agent::canary::{Canary, try_hooks};
 use crate::error::CommandError;
 use crate::moments::counted;
-use crate::remote;
+use crate::remote::{self, Remote};
 use crate::settings::layers::Warning;
 use crate::settings::{Resolved, Settings, declarations, shown};
 use crate::ui::Ui;
@@ -126,6 +126,10 @@ fn examine(resolved: &Resolved) -> Vec<Finding> {
     });
     // Verbs go on without a remote; whoever asks whether all is well is told that it is not.
     findings.extend(half.map(|Warning { message, cure }| Finding::fail("remote", message, cure)));
+    if let Ok(Some(named)) = Remote::unagreed(settings) {
+        let Warning { message, cure } = remote::needs_a_yes(&named);
+        findings.push(Finding::warn("remote", message, cure));
+    }
     if settings.keep_local {
         findings
             .push(Finding::ok("remote", "none is used: memory is kept on this machine (keep-memory-local)"));

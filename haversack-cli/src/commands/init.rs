@@ -23,7 +23,7 @@ use crate::projects::claude_code;
 use crate::remote::address::{self, only_here, refuse_mistyped};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
-use crate::settings::{Settings, shown};
+use crate::settings::{Settings, declarations, files, shown};
 use crate::ui::{Answer, Ui};
 
 /// Carry this machine's memory: find it, wire the agents, meet the other machines (the same line on every machine)
@@ -51,7 +51,7 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Send nothing, whatever remote there is
+    /// Send nothing, whatever remote there is, now and from now on; config.toml remembers it
     #[arg(long)]
     keep_memory_local: bool,
 }
@@ -67,7 +67,10 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
             let asked = Asked { command: "haversack init", typed };
             Some(address::address(ui, &settings, asked)?.url)
         }
-        None => Remote::recorded(&settings)?.map(|remote| remote.url),
+        None => match Remote::unagreed(&settings)? {
+            Some(named) => Some(named.url),
+            None => Remote::for_looking(&settings)?.map(|remote| remote.url),
+        },
     };
     let found = Found::look(&settings)?;
     found.tell(ui, url.is_some())?;
@@ -81,6 +84,9 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
         ui.note("This was a dry run: nothing was done.");
         return Ok(ExitCode::SUCCESS);
     }
+    if args.keep_memory_local {
+        files::remember(&settings.home, declarations::KEEP_MEMORY_LOCAL, true)?;
+    }
     match &url {
         Some(url) => {
             if meet(ui, &settings, args, url, &found)? == Met::Refused {
@@ -93,8 +99,15 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
         setup::set_up(ui, &settings, *agent, changes)?;
     }
     let is_sound = check(ui, &settings, &agents, url.is_some())?;
-    if args.keep_memory_local {
-        ui.note("Memory stays on this machine in this run. To keep it so: keep-memory-local = true in config.toml");
+    if settings.keep_local {
+        let unused = match &args.url {
+            Some(url) => format!("{url} is not used: memory"),
+            None => "Memory".to_owned(),
+        };
+        ui.note(format!(
+            "{unused} stays on this machine (keep-memory-local). To let it leave: take that line out of {}",
+            shown(&files::user_file(&settings.home))
+        ));
     }
     match (&url, is_sound) {
         (_, false) => return Ok(ExitCode::from(1)),
@@ -193,7 +206,7 @@ fn reach(url: &str) -> String {
 /// Returns true if there is a store at an address, and false if one can begin there.
 fn there_is_a_store(settings: &Settings, url: &str, args: &InitArgs) -> Result<bool, CommandError> {
     let mut remote = Remote::at(settings, url)?;
-    if let Some(cloud) = crate::credential::Cloud::of(url) {
+    if let Some(cloud) = crate::credential::Cloud::of(url).filter(|_| !remote.from_settings) {
         remote.settings = cloud.place(&settings.cloud);
         if let Some(source) = &args.credential {
             remote.credential = Some(crate::credential::Source::choose(settings, cloud, Some(source))?);

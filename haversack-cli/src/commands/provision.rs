@@ -39,6 +39,10 @@ to $0.08, reads about $0.02. Prices differ by region and change: https://azure.m
 pub(crate) struct ProvisionArgs {
     #[command(subcommand)]
     cloud: Cloud,
+
+    /// Make nothing: memory stays on this machine
+    #[arg(long, global = true)]
+    keep_memory_local: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -115,6 +119,8 @@ pub(crate) fn cmd_provision(
     settings: &Settings,
     args: &ProvisionArgs,
 ) -> Result<ExitCode, CommandError> {
+    let mut settings = settings.clone();
+    settings.keep_local |= args.keep_memory_local;
     let Cloud::Azure(args) = &args.cloud;
     let options = options(args);
     let steps = plan::plan(&options);
@@ -123,7 +129,7 @@ pub(crate) fn cmd_provision(
         ui.note(COST);
         return Ok(ExitCode::SUCCESS);
     }
-    refuse_local(settings)?;
+    refuse_local(&settings)?;
     // What can be seen to be wrong is seen before anything is made.
     drop(identity(args, "organizations")?);
     let az = Az::new(&args.az);

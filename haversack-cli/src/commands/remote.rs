@@ -17,6 +17,7 @@ use crate::moments::ago;
 use crate::remote::address::{self, Address};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
+use crate::settings::layers::Warning;
 use crate::settings::{Settings, flags};
 use crate::system::SystemClock;
 use crate::ui::Ui;
@@ -143,6 +144,13 @@ impl Candidate {
         let device = named.device.clone().unwrap_or_else(remote::device_name);
         let remote = Remote { mirror: !named.no_mirror, ..Remote::new(url, device) };
         let mut candidate = Candidate { remote, trial: None, before: Kept::of(settings) };
+        let agreed = Remote::unagreed(settings)?.filter(|named| named.url == candidate.remote.url);
+        if let Some(agreed) = agreed.filter(|_| named.credential.is_none()) {
+            // Its place and its credential come from the settings and the shell, each time.
+            let Remote { device, mirror, .. } = candidate.remote;
+            candidate.remote = Remote { device, mirror, ..agreed };
+            return Ok(candidate);
+        }
         if let Some(cloud) = Cloud::of(&named.url) {
             candidate.remote.settings = cloud.place(&settings.cloud);
             let source = Source::choose(settings, cloud, named.credential.as_deref())?;
@@ -190,7 +198,7 @@ impl Candidate {
 /// Refuses a second remote.
 fn refuse_second(settings: &Settings, url: &str) -> Result<(), CommandError> {
     match Remote::recorded(settings)? {
-        Some(remote) if remote.url != url => Err(CommandError::user(
+        Some(remote) if remote.url != url && !remote.from_settings => Err(CommandError::user(
             format!("this memory has a remote already: {}", remote.url),
             "One is enough. Leave it first: haversack remote remove",
         )),
@@ -209,6 +217,11 @@ fn list(ui: &mut Ui, settings: &Settings, args: &ListArgs) -> Result<(), Command
         return ui.json(&json!({ "remotes": shown.into_iter().collect::<Vec<_>>() }));
     }
     let Some(remote) = remote else {
+        if let Some(named) = Remote::unagreed(settings)? {
+            let Warning { message, cure } = remote::needs_a_yes(&named);
+            ui.note(format!("There is no remote: {message}\n{cure}"));
+            return Ok(());
+        }
         ui.note("There is no remote. Name one: haversack remote add file:///a/directory");
         return Ok(());
     };

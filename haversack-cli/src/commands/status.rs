@@ -107,6 +107,10 @@ fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
     if let Some(Warning { message, cure }) = remote::half(settings) {
         status.problems.push(Problem { what: message, short: "half a remote".to_owned(), cure });
     }
+    if let Some(named) = Remote::unagreed(settings)? {
+        let Warning { message, cure } = remote::needs_a_yes(&named);
+        status.problems.push(Problem { what: message, short: "a remote needs a yes".to_owned(), cure });
+    }
     // What went wrong with a remote is no trouble while none is used.
     if let Some(trouble) = contact.trouble.as_ref().filter(|_| !settings.keep_local) {
         let for_long = contact.failing_since.map_or(0, |since| (now.0 - since.0) / 1000);

@@ -17,11 +17,12 @@ use crate::error::CommandError;
 use crate::gate::{cure, named};
 use crate::home::{self, Manner, Summary, Work};
 use crate::moments::{counted, parse_span, span};
+use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::store::locate;
 use crate::system::SystemClock;
-use crate::ui::Ui;
+use crate::ui::{Answer, Ui};
 
 /// Take in what other machines wrote, and send what is new here
 ///
@@ -89,7 +90,14 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let remote = Remote::expected(settings)?;
+    if args.when_due
+        && let Some(named) = Remote::unagreed(settings)?
+    {
+        // Whoever syncs by the clock is nobody to ask.
+        ui.note(format!("Nothing was sent: {}", remote::needs_a_yes(&named).message));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let remote = agreed(ui, settings)?;
     if args.when_due
         && let Some(next) = Contact::of(settings).next_try()
         && next > SystemClock.now()
@@ -115,6 +123,23 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
     run(ui, settings, &remote, &manner, args.json)
 }
 
+/// Returns the remote of a home; the user is asked once about one that only the settings name.
+fn agreed(ui: &mut Ui, settings: &Settings) -> Result<Remote, CommandError> {
+    let Some(named) = Remote::unagreed(settings)?.filter(|_| ui.can_ask()) else {
+        return Remote::expected(settings);
+    };
+    let url = &named.url;
+    let question = format!(
+        "The settings name the remote {url}. Send this memory there, now and from now on? Not encrypted: who can read it there can read it."
+    );
+    if ui.ask(&question)? == Answer::No {
+        return Remote::expected(settings);
+    }
+    drop(site::store_or_empty(settings, &named, Asked { command: "haversack remote add", typed: url })?);
+    named.save(settings)?;
+    Ok(named)
+}
+
 /// Returns the plain files at these paths, as they are there now.
 fn these(settings: &Settings, remote: &Remote, paths: &[String]) -> Result<Mine, CommandError> {
     let locators = paths.iter().map(|path| locate(path)).collect::<Result<Vec<Locator>, _>>()?;
@@ -132,13 +157,13 @@ fn these(settings: &Settings, remote: &Remote, paths: &[String]) -> Result<Mine,
 }
 
 pub(crate) fn cmd_pull(ui: &mut Ui, settings: &Settings, args: &PullArgs) -> Result<ExitCode, CommandError> {
-    let remote = Remote::expected(settings)?;
+    let remote = agreed(ui, settings)?;
     let manner = Manner::new(Work::Pull, "pull");
     run(ui, settings, &remote, &manner, args.json)
 }
 
 pub(crate) fn cmd_push(ui: &mut Ui, settings: &Settings, args: &PushArgs) -> Result<ExitCode, CommandError> {
-    let remote = Remote::expected(settings)?;
+    let remote = agreed(ui, settings)?;
     let locator = args.path.as_deref().map(locate).transpose()?;
     let what = locator.as_ref().map_or(Work::Sync, Work::PushOne);
     let manner = Manner::new(what, &args.message);

@@ -1,4 +1,4 @@
-//! Finds and reads the files that settings are in. Nothing here makes a file or a directory.
+//! Finds and reads the files that settings are in. Only [`remember`] writes one.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -8,6 +8,7 @@ use super::declarations::KEEP_MEMORY_LOCAL;
 use super::layers::{Layer, said_in_text};
 use super::shown;
 use crate::error::CommandError;
+use crate::records;
 
 /// The name of the user file in the home.
 const USER_FILE: &str = "config.toml";
@@ -24,6 +25,38 @@ pub(crate) struct SettingsFile {
     pub(crate) path: PathBuf,
     /// What is in it, if it is there.
     pub(crate) text: Option<String>,
+}
+
+/// Returns where the user file of `home` is.
+pub(crate) fn user_file(home: &Path) -> PathBuf {
+    home.join(USER_FILE)
+}
+
+/// Writes a switch into the user file of `home`; everything else in the file stays as the user wrote it.
+pub(crate) fn remember(home: &Path, key: &str, value: bool) -> Result<(), CommandError> {
+    let SettingsFile { path, text } = read_user(home)?;
+    let mut document: toml_edit::DocumentMut =
+        text.as_deref().unwrap_or_default().parse().map_err(|error: toml_edit::TomlError| {
+            CommandError::user(
+                format!("{} is not TOML: {}", shown(&path), error.message()),
+                "Mend it, and run the same command again",
+            )
+        })?;
+    if document.get(key).and_then(toml_edit::Item::as_bool) == Some(value) {
+        return Ok(());
+    }
+    match document.get_mut(key) {
+        // The remark behind the old value stays.
+        Some(toml_edit::Item::Value(old)) => {
+            let decor = old.decor().clone();
+            *old = value.into();
+            *old.decor_mut() = decor;
+        }
+        _ => drop(document.insert(key, toml_edit::value(value))),
+    }
+    // A file that is a link, as people keep their settings elsewhere, stays one.
+    let path = path.canonicalize().unwrap_or(path);
+    records::write_text(&path, &document.to_string(), records::Weight::Durable)
 }
 
 /// Reads the user file of `home`.
@@ -97,5 +130,44 @@ fn read(path: PathBuf) -> Result<SettingsFile, CommandError> {
                 )
             })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switch_is_remembered_and_the_rest_of_the_file_stays() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let file = home.path().join(USER_FILE);
+        let cases = [
+            (None, "keep-memory-local = true\n"),
+            (
+                Some("# mine\nlock-wait-seconds = 5 # long\n"),
+                "# mine\nlock-wait-seconds = 5 # long\nkeep-memory-local = true\n",
+            ),
+            (
+                Some("keep-memory-local = false # for now\n\n[memory-tool]\nline-bytes = 65536\n"),
+                "keep-memory-local = true # for now\n\n[memory-tool]\nline-bytes = 65536\n",
+            ),
+            (
+                Some("[memory-tool]\nline-bytes = 65536\n"),
+                "keep-memory-local = true\n[memory-tool]\nline-bytes = 65536\n",
+            ),
+        ];
+        for (before, after) in cases {
+            match before {
+                Some(text) => std::fs::write(&file, text).expect("written"),
+                None => drop(std::fs::remove_file(&file)),
+            }
+            for _ in 0..2 {
+                remember(home.path(), "keep-memory-local", true).expect("remembered");
+                assert_eq!(std::fs::read_to_string(&file).expect("there"), after);
+            }
+        }
+        std::fs::write(&file, "keep-memory-local = ").expect("written");
+        assert!(remember(home.path(), "keep-memory-local", true).is_err());
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), "keep-memory-local = ");
     }
 }

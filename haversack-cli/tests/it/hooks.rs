@@ -453,3 +453,23 @@ fn what_needs_the_user_is_one_line() {
     assert_eq!(context(&headless()), "");
     agents.rest();
 }
+
+/// Settings that name a remote to which nobody agreed: hooks send nothing, and note that once.
+#[test]
+fn hooks_send_nothing_to_a_remote_that_only_settings_name() {
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    fs::create_dir_all(agents.machines.env.path("laptop")).expect("made");
+    // Nobody listens there: whoever asked would be told so.
+    let named = "blob-endpoint = \"http://127.0.0.1:9\"\nblob-container = \"memory\"\n";
+    fs::write(agents.machines.env.path("laptop/config.toml"), named).expect("written");
+    agents.start("laptop", &root);
+    for text in ["the lamp is lit\n", "the lamp is out\n"] {
+        let file = agents.remember("laptop", &root, "lamp.md", text);
+        agents.wrote("laptop", &root, &file);
+    }
+    agents.rest();
+    let journal = agents.journal("laptop");
+    assert_eq!(journal.matches("nobody agreed yet that this memory is sent there").count(), 1, "{journal}");
+    assert!(!journal.contains("failed") && !journal.contains("sent 1"), "{journal}");
+}

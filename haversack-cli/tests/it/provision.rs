@@ -336,6 +336,8 @@ fn nothing_is_made_where_memory_stays_on_this_machine() {
     Error: memory is kept on this machine (keep-memory-local): nothing was sent, and nothing was asked
     Hint: If it may leave, unset HAVERSACK_KEEP_MEMORY_LOCAL and keep-memory-local in config.toml
     "#);
+    let told = desk.run(&["--keep-memory-local"]);
+    assert!(told.starts_with("exit 1\n") && told.contains("memory is kept on this machine"), "{told}");
     assert!(desk.calls().is_empty());
 }
 

@@ -231,3 +231,53 @@ fn folder_that_may_be_replicated_is_asked_about() {
     machines.write("tablet", "a.md", "memory\n");
     machines.done("tablet", &["init", &only_here, "--yes"]);
 }
+
+/// The variables of a container image or a shell profile send nothing until the user agreed once.
+#[test]
+fn remote_of_the_settings_needs_one_yes() {
+    let machines = Machines::new();
+    machines.write("laptop", "a.md", "memory\n");
+    let run = |arguments: &[&str]| {
+        let mut command = machines.command("laptop", arguments);
+        // Nobody listens there: whoever asked would be told so.
+        command
+            .env("HAVERSACK_BLOB_ENDPOINT", "http://127.0.0.1:9")
+            .env("HAVERSACK_BLOB_CONTAINER", "memory");
+        command
+            .env("AZURE_STORAGE_ACCOUNT_NAME", "lighthouse")
+            .env("AZURE_STORAGE_ACCOUNT_KEY", "bm90IGEga2V5");
+        crate::machines::without_times(&machines.env.shown(&mut command))
+    };
+    assert_snapshot!(run(&["sync"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: the settings name the remote az://memory (HAVERSACK_BLOB_ENDPOINT, HAVERSACK_BLOB_CONTAINER), and nobody agreed yet that this memory is sent there: nothing is sent
+    Hint: Agree once: haversack init, or haversack remote add az://memory. Or unset HAVERSACK_BLOB_ENDPOINT
+    "#);
+    assert_snapshot!(run(&["status"]), @r#"
+    exit 1
+    --- stdout
+    1 thing needs you. All you wrote is safe on this machine; 1 change waits to be sent.
+
+      1  the settings name the remote az://memory (HAVERSACK_BLOB_ENDPOINT, HAVERSACK_BLOB_CONTAINER), and nobody agreed yet that this memory is sent there: nothing is sent
+         → Agree once: haversack init, or haversack remote add az://memory. Or unset HAVERSACK_BLOB_ENDPOINT
+
+      files      1
+    --- stderr
+    "#);
+    for command in [&["push"][..], &["pull"], &["mirror", "--now"], &["remote", "test"]] {
+        let shown = run(command);
+        assert!(shown.starts_with("exit 1\n") && shown.contains("nobody agreed yet"), "{command:?}: {shown}");
+    }
+    let shown = run(&["sync", "--when-due"]);
+    assert!(shown.starts_with("exit 0\n") && shown.contains("nobody agreed yet"), "{shown}");
+    assert!(run(&["doctor"]).contains("nobody agreed yet"));
+    assert!(run(&["ls"]).starts_with("exit 0\n"));
+    assert!(!machines.env.path("laptop/remote.toml").exists());
+    // A home that has agreed uses it as long as the settings name it.
+    let agreed = "url = \"az://memory\"\ndevice = \"laptop\"\nmirror = true\nfrom_settings = true\n";
+    fs::write(machines.env.path("laptop/remote.toml"), agreed).expect("written");
+    assert!(!run(&["status"]).contains("nobody agreed yet"));
+    assert!(machines.shown("laptop", &["sync"]).contains("this memory has no remote"));
+}

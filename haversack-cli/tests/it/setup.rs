@@ -433,6 +433,13 @@ fn without_an_address_nothing_leaves() {
     "#);
     let told = shown(&agents, "laptop", &["init", "remote", "--keep-memory-local", "--yes"]);
     assert!(told.starts_with("exit 0\n") && !agents.machines.env.path("remote").exists(), "{told}");
+    // It is remembered.
+    let config = fs::read_to_string(agents.machines.env.path("laptop/config.toml")).expect("written");
+    assert_eq!(config, "keep-memory-local = true\n");
+    let told = shown(&agents, "laptop", &["init", "remote", "--yes"]);
+    assert!(told.contains("remote is not used: memory stays on this machine (keep-memory-local)"), "{told}");
+    assert!(told.starts_with("exit 0\n") && !agents.machines.env.path("remote").exists(), "{told}");
+    assert!(shown(&agents, "laptop", &["remote", "add", "remote"]).starts_with("exit 1\n"));
 }
 
 #[test]

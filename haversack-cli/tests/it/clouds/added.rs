@@ -277,12 +277,21 @@ fn a_remote_by_variables_alone() {
         command.env("HAVERSACK_BLOB_ENDPOINT", place.front.url());
         place.shown(&machines, command.env("HAVERSACK_BLOB_CONTAINER", &place.container))
     };
-    assert!(run("laptop", &["status"]).starts_with("exit 0\n"));
+    // Variables alone send nothing: it takes one yes.
+    place.front.forget();
+    assert!(run("laptop", &["sync"]).starts_with("exit 1\n"));
+    assert_eq!(place.front.count(), 0);
+    let shown = run("laptop", &["remote", "add", &format!("az://{}", place.container)]);
+    assert!(shown.starts_with("exit 0\n"), "{shown}");
     let shown = run("laptop", &["sync"]);
     assert!(shown.contains("Sent 1 file."), "{shown}");
-    let shown = run("desktop", &["sync"]);
+    assert!(run("laptop", &["status"]).starts_with("exit 0\n"));
+    let shown = run("desktop", &["init", "--yes"]);
     assert!(shown.contains("eceived 1 file."), "{shown}");
     assert_eq!(machines.files("laptop"), machines.files("desktop"));
-    assert!(!machines.env.path("laptop/remote.toml").exists());
+    let recorded = std::fs::read_to_string(machines.env.path("laptop/remote.toml")).expect("the yes");
+    assert!(recorded.contains("from_settings = true"), "{recorded}");
+    // Without the variables there is no remote.
+    assert!(place.run(&machines, "laptop", &["sync"]).contains("this memory has no remote"));
     not_in(&machines.env.path("laptop"), "", &place.secrets[0].1);
 }
