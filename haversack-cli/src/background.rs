@@ -23,7 +23,6 @@ use crate::error::CommandError;
 use crate::home::{self, Home, Manner, Summary, Work};
 use crate::hooks::journal::Journal;
 use crate::projects::proof;
-use crate::remote::Remote;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::system::SystemClock;
