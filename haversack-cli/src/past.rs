@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haversack::history::{Held, History};
 use haversack::ids::Position;
-use haversack::log::Commit;
+use haversack::log::{Commit, label};
 use haversack::store::{Backend, Bytes, ErrorKind, Locator, block_on};
 
 use crate::error::CommandError;
@@ -22,7 +22,7 @@ pub(crate) struct Past<'a> {
     history: History<'a>,
     /// The newest position that was taken in.
     pub(crate) head: Option<Position>,
-    /// What this machine is called.
+    /// This machine's name, as its commits have it.
     pub(crate) device: Option<String>,
 }
 
@@ -73,7 +73,8 @@ impl<'a> Past<'a> {
         };
         let state = home.memory().state.clone();
         let history = block_on(History::open(state, backend, store, patience))?;
-        Ok(Past { history, head, device: remote.map(|remote| remote.device) })
+        let device = remote.map(|remote| label(&remote.device));
+        Ok(Past { history, head, device })
     }
 
     /// Calls `visit` with the commits from the newest on, until it has enough; tells whether all were at hand.

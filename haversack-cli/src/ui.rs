@@ -1,4 +1,7 @@
 //! The only place that prints: data to stdout, everything else to stderr.
+//!
+//! Names of files and machines, and passages of memory, are text of others. So every line has its control characters and bidirectional overrides
+//! escaped ([`haversack::display`]). Only [`Ui::bytes`] prints data as it is, and not to a terminal, which would obey it.
 
 mod progress;
 
@@ -7,6 +10,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::rc::Rc;
 
 use haversack::check::{Finding, Verdict};
+use haversack::display;
 
 pub(crate) use self::progress::Bar;
 use crate::error::{CommandError, Fault};
@@ -17,6 +21,16 @@ use crate::variables;
 pub(crate) struct Ui {
     out: Box<dyn Write>,
     err: Box<dyn Write>,
+    reader: Reader,
+}
+
+/// What reads the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    /// A terminal, which obeys escape sequences.
+    Terminal,
+    /// A program or a file.
+    Program,
 }
 
 /// What a person said.
@@ -53,36 +67,55 @@ impl Ui {
     /// Returns the process's own streams.
     pub(crate) fn terminal() -> Ui {
         // Not locked: a server answers from another thread while this one waits.
-        Ui { out: Box::new(io::stdout()), err: Box::new(io::stderr()) }
+        let reader = if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Program };
+        Ui { out: Box::new(io::stdout()), err: Box::new(io::stderr()), reader }
     }
 
     /// Returns streams that go nowhere, and what was written to both of them.
     pub(crate) fn captured() -> (Ui, Captured) {
         let captured = Captured::default();
-        (Ui { out: Box::new(captured.clone()), err: Box::new(captured.clone()) }, captured)
+        let (out, err) = (Box::new(captured.clone()), Box::new(captured.clone()));
+        (Ui { out, err, reader: Reader::Program }, captured)
     }
 
     /// Prints a line of data.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), CommandError> {
         // In one piece: whoever reads the other end of a pipe waits for it.
-        self.bytes(format!("{}\n", text.as_ref()).as_bytes())
+        self.text(&format!("{}\n", text.as_ref()))
     }
 
-    /// Prints data as it is.
+    /// Prints whole lines of data.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), CommandError> {
+        self.write(display::lines(text).as_bytes())
+    }
+
+    /// Prints data as it is. On a terminal, what the terminal would obey is escaped.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        match self.reader {
+            Reader::Program => self.write(bytes),
+            Reader::Terminal => self.text(&String::from_utf8_lossy(bytes)),
+        }
+    }
+
+    /// Prints data for programs.
+    pub(crate) fn json(&mut self, value: &serde_json::Value) -> Result<(), CommandError> {
+        self.write(display::json(&format!("{value:#}\n")).as_bytes())
+    }
+
+    /// Prints data for programs that read a value from each line.
+    pub(crate) fn json_line(&mut self, value: &serde_json::Value) -> Result<(), CommandError> {
+        self.write(display::json(&format!("{value}\n")).as_bytes())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         self.out.write_all(bytes)?;
         self.out.flush()?;
         Ok(())
     }
 
-    /// Prints data for programs.
-    pub(crate) fn json(&mut self, value: &serde_json::Value) -> Result<(), CommandError> {
-        self.line(format!("{value:#}"))
-    }
-
     /// Tells whether a person reads the data, rather than a program or a file.
     pub(crate) fn is_watched(&self) -> bool {
-        io::stdout().is_terminal()
+        self.reader == Reader::Terminal
     }
 
     /// Returns a line that says how far something is.
@@ -103,7 +136,7 @@ impl Ui {
                 "Say it with the command: --yes",
             ));
         }
-        drop(write!(self.err, "{question} [y/N] "));
+        drop(write!(self.err, "{} [y/N] ", display::lines(question)));
         drop(self.err.flush());
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
@@ -123,7 +156,7 @@ impl Ui {
     /// Prints a line that is not data.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
         // A remark that cannot be shown is no reason to fail.
-        drop(writeln!(self.err, "{}", text.as_ref()));
+        drop(writeln!(self.err, "{}", display::lines(text.as_ref())));
     }
 
     /// Prints rows in aligned columns; the first row is the heading.
@@ -169,6 +202,54 @@ impl Ui {
             text.push_str(&format!("Hint: {hint}\n"));
         }
         // There is nowhere left to report to if this fails too.
-        drop(self.err.write_all(text.as_bytes()));
+        drop(self.err.write_all(display::lines(&text).as_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Content that clears the screen, rings, overwrites its line and turns the reading direction around.
+    const HOSTILE: &str = "one\u{1b}[2J\n\ttwo\u{7}\r\nthree\rover\u{9b}31m\u{202e}\n";
+
+    fn printed(reader: Reader, print: impl FnOnce(&mut Ui)) -> String {
+        let (mut ui, captured) = Ui::captured();
+        ui.reader = reader;
+        print(&mut ui);
+        captured.text()
+    }
+
+    #[test]
+    fn content_is_exact_for_programs_and_escaped_on_a_terminal() {
+        let print = |ui: &mut Ui| ui.bytes(HOSTILE.as_bytes()).expect("written");
+        assert_eq!(printed(Reader::Program, print), HOSTILE);
+        let shown = "one\\u{1b}[2J\n\ttwo\\u{7}\r\nthree\\rover\\u{9b}31m\\u{202e}\n";
+        assert_eq!(printed(Reader::Terminal, print), shown);
+        // A control character of one byte, which is no UTF-8: some terminals obey it.
+        let raw = printed(Reader::Terminal, |ui| ui.bytes(b"\x9b31m\n").expect("written"));
+        assert_eq!(raw, "\u{fffd}31m\n");
+    }
+
+    #[test]
+    fn lines_notes_and_errors_are_always_escaped() {
+        for reader in [Reader::Program, Reader::Terminal] {
+            let shown = printed(reader, |ui| {
+                ui.line("a\u{1b}b").expect("written");
+                ui.note("c\u{202e}d");
+                ui.error(&CommandError::user("e\u{1b}f", "g\u{7}h"));
+                ui.table(&[vec!["i\u{9b}".to_owned(), "j".to_owned()]]).expect("written");
+            });
+            let expected = "a\\u{1b}b\nc\\u{202e}d\nError: e\\u{1b}f\nHint: g\\u{7}h\ni\\u{9b}  j\n";
+            assert_eq!(shown, expected);
+        }
+    }
+
+    #[test]
+    fn json_keeps_its_value() {
+        let value = serde_json::json!({ "text": HOSTILE });
+        let shown = printed(Reader::Program, |ui| ui.json(&value).expect("written"));
+        assert!(!shown.contains(['\u{202e}', '\u{9b}', '\u{1b}']), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).expect("JSON"), value);
     }
 }

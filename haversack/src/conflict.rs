@@ -15,6 +15,7 @@ use std::ops::Range;
 
 use haversack_store::Locator;
 
+use crate::display::one_line;
 use crate::document::{Document, Entry, Field, METADATA};
 use crate::merge::note::{self, About, Mark, Note};
 use crate::merge::{conflict_name, reworded, words_of};
@@ -364,7 +365,8 @@ impl<'a> Page<'a> {
     fn passage(&self, device: Option<String>, lines: Range<usize>, text: &str) -> Passage {
         let lines = (!lines.is_empty()).then(|| Lines { first: lines.start + 1, last: lines.end });
         Passage {
-            device,
+            // The note that names it is in the file, where anybody can write.
+            device: device.map(|device| one_line(&device).into_owned()),
             lines,
             text: text.strip_suffix('\n').map_or(text, |text| text.trim_end_matches('\r')).to_owned(),
         }

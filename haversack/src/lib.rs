@@ -10,6 +10,7 @@
 pub mod check;
 pub mod clock;
 pub mod conflict;
+pub mod display;
 pub mod document;
 mod error;
 pub mod event;

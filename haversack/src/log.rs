@@ -51,7 +51,7 @@ pub use self::change::{Carried, FileChange, MAX_INLINE_BYTES, OddChange, What};
 pub use self::checkpoint::{
     Checkpoint, FileState, MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_FILES, OddFile, Place,
 };
-pub use self::commit::{Commit, MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, Misplaced};
+pub use self::commit::{Commit, MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, Misplaced, label};
 pub use self::files::Files;
 pub use self::folded::{Folded, MAX_FOLDED_BYTES};
 pub use self::mark::StateMark;

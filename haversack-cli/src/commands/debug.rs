@@ -138,13 +138,11 @@ fn read(remote: &dyn Backend, position: Position, bytes: Bytes) -> Result<Commit
 }
 
 fn tell_commit(ui: &mut Ui, commit: &Commit) -> Result<(), CommandError> {
-    // Labels are somebody else's text.
-    let label = |text: &str| text.escape_debug().to_string();
-    let mut who = label(&commit.device);
+    let mut who = commit.device.clone();
     for more in commit.agent.iter().chain(&commit.session) {
-        who.push_str(&format!(", {}", label(more)));
+        who.push_str(&format!(", {more}"));
     }
-    ui.line(format!("{}  {}  {who}  {}", commit.position, commit.time, label(&commit.cause)))?;
+    ui.line(format!("{}  {}  {who}  {}", commit.position, commit.time, commit.cause))?;
     for change in &commit.changes {
         let (what, size) = of_change(&change.what);
         ui.line(format!("    {what:<7}{size:>9}  {}", change.locator))?;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use haversack::display::one_line;
 use haversack::store::{Bytes, Locator};
 use similar::TextDiff;
 
@@ -54,6 +55,8 @@ pub(crate) fn cmd_diff(ui: &mut Ui, settings: &Settings, args: &DiffArgs) -> Res
 pub(crate) fn unified(locator: &Locator, before: Option<&Bytes>, after: Option<&Bytes>) -> String {
     let text =
         |bytes: Option<&Bytes>| std::str::from_utf8(bytes.map_or(&[], |bytes| bytes)).map(str::to_owned);
+    // The lines of the files are data. Their names are ours to show.
+    let locator = one_line(locator.as_str());
     let name = |side: &str, bytes: Option<&Bytes>| match bytes {
         Some(_) => format!("{side}/{locator}"),
         None => "/dev/null".to_owned(),

@@ -71,7 +71,7 @@ pub(crate) fn cmd_hook(ui: &mut Ui, settings: &Settings, args: &HookArgs) -> Res
         outcome.output.map(|output| if args.has(CODEX) { for_codex(output) } else { output })
     {
         // Nobody may be listening any more.
-        drop(ui.line(output.to_string()));
+        drop(ui.json_line(&output));
     }
     let took = started.elapsed().as_millis();
     let trouble = trouble.map(|trouble| format!(" ({trouble})")).unwrap_or_default();

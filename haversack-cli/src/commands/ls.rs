@@ -62,7 +62,7 @@ pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<
             EntryKind::File => format!("{:>width$}  {}\n", info.size_bytes, info.locator),
         })
         .collect();
-    ui.bytes(lines.concat().as_bytes())?;
+    ui.text(&lines.concat())?;
     for Odd { shown, why, .. } in odd {
         ui.note(format!("Left alone: {shown}: {why}"));
     }

@@ -67,7 +67,7 @@ pub(crate) fn cmd_recall(
         let unread: Vec<&str> = recalled.unread.iter().map(|locator| locator.as_str()).collect();
         ui.json(&json!({ "hits": hits.collect::<Vec<_>>(), "looked_through": recalled.looked_through, "unread": unread }))?;
     } else {
-        ui.bytes(in_lines(&query, &recalled, SystemClock.now()).as_bytes())?;
+        ui.text(&in_lines(&query, &recalled, SystemClock.now()))?;
     }
     Ok(if recalled.hits.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

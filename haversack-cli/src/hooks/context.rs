@@ -2,6 +2,7 @@
 //!
 //! Memory is data: every part stands between marks that say which file it is, and nothing in it can close them.
 
+use haversack::display::is_harmful;
 use serde::{Deserialize, Serialize};
 
 /// What all parts together cost at most. An estimate of four bytes to a token keeps it below what the client takes in one piece, too.
@@ -152,7 +153,7 @@ fn disarmed(text: &str) -> String {
 }
 
 fn attribute(text: &str) -> String {
-    let plain = |c: char| if c.is_control() || matches!(c, '"' | '<' | '>') { '_' } else { c };
+    let plain = |c: char| if is_harmful(c) || matches!(c, '"' | '<' | '>') { '_' } else { c };
     text.chars().map(plain).take(200).collect::<String>().replace(MARK, "haversack memory")
 }
 

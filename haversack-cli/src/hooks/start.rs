@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use haversack::clock::Clock;
+use haversack::display::{lines, one_line};
 use haversack::document::Document;
 use haversack::ids::{ContentHash, Timestamp};
 use haversack::store::Locator;
@@ -156,7 +157,7 @@ enum Message {
 impl Message {
     fn line(self) -> String {
         match self {
-            Message::Needed(line) | Message::News(line) => line,
+            Message::Needed(line) | Message::News(line) => lines(&line).into_owned(),
         }
     }
 }
@@ -290,7 +291,7 @@ pub(crate) fn parts(project: &Project, news: &News, now: Timestamp, is_index_wan
 
 /// Returns what a session that goes on should read again.
 fn changed(news: &News) -> Vec<Part> {
-    let names = news.files.iter().map(|locator| format!("- {}\n", locator.name()));
+    let names = news.files.iter().map(|locator| format!("- {}\n", one_line(locator.name())));
     let text: String = names.collect();
     if text.is_empty() {
         return Vec::new();

@@ -17,6 +17,7 @@ mod debug;
 mod demo;
 mod doctor;
 mod environment;
+mod forged_names;
 mod guides;
 #[cfg(unix)]
 mod hooks;

@@ -11,6 +11,7 @@ use super::bounded;
 use super::change::{FileChange, Line, OddChange};
 use super::mark::StateMark;
 use super::odd::{self, Twins};
+use crate::display::one_line;
 use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
 use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId, Timestamp};
 
@@ -20,13 +21,15 @@ pub const MAX_COMMIT_BYTES: usize = 16 * 1024 * 1024;
 /// The most changes of one commit.
 pub const MAX_CHANGES: usize = 10_000;
 
-/// The longest name of a device, an agent or a session, and the longest cause; longer ones are cut when they are written.
+/// The longest name of a device, an agent or a session, and the longest cause, in bytes; longer ones are cut when they are written.
 pub const MAX_LABEL_BYTES: usize = 200;
 
 const KIND: &str = "commit";
 const VERSION: u32 = 1;
 
 /// One replica's batch of changes.
+///
+/// The device, agent, session and cause of a commit that was read are harmless to show: [`one_line`] was applied to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// The store it belongs to.
@@ -78,11 +81,11 @@ impl Commit {
             id: self.id,
             previous: self.previous,
             replica: self.replica,
-            device: cut(&self.device).to_owned(),
-            agent: self.agent.as_deref().map(|agent| cut(agent).to_owned()),
-            session: self.session.as_deref().map(|session| cut(session).to_owned()),
+            device: label(&self.device),
+            agent: self.agent.as_deref().map(label),
+            session: self.session.as_deref().map(label),
             time: self.time,
-            cause: cut(&self.cause).to_owned(),
+            cause: label(&self.cause),
             state: self.state,
             changes: self.changes.iter().map(Line::of).collect(),
         };
@@ -122,11 +125,12 @@ impl Commit {
             id: heading.id,
             previous: heading.previous,
             replica: heading.replica,
-            device: heading.device,
-            agent: heading.agent,
-            session: heading.session,
+            // Others may have written anything here: nobody who shows a commit has to think of that.
+            device: one_line(&heading.device).into_owned(),
+            agent: heading.agent.as_deref().map(|agent| one_line(agent).into_owned()),
+            session: heading.session.as_deref().map(|session| one_line(session).into_owned()),
             time: heading.time,
-            cause: heading.cause,
+            cause: one_line(&heading.cause).into_owned(),
             state: heading.state,
             changes: Vec::new(),
             odd: Vec::new(),
@@ -209,9 +213,11 @@ struct Heading {
     changes: Vec<Line>,
 }
 
-/// Returns as much of a label as a commit holds.
-pub(super) fn cut(label: &str) -> &str {
-    &label[..label.floor_char_boundary(MAX_LABEL_BYTES)]
+/// Returns a label as a commit has it: harmless to show, and no longer than [`MAX_LABEL_BYTES`].
+pub fn label(text: &str) -> String {
+    let cut = |text: &str| text[..text.floor_char_boundary(MAX_LABEL_BYTES)].to_owned();
+    // An escape is longer than what it stands for.
+    cut(&one_line(&cut(text)))
 }
 
 /// Why a commit is not the one that belongs in its place.

@@ -3,7 +3,8 @@
 use haversack_store::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::commit::{MAX_LABEL_BYTES, cut};
+use super::commit::{MAX_LABEL_BYTES, label};
+use crate::display::one_line;
 use crate::frame::{BadFrame, as_number, shown};
 use crate::ids::{ContentHash, StoreId, Timestamp};
 
@@ -20,14 +21,14 @@ pub struct StoreFile {
     pub store: StoreId,
     /// When it was made.
     pub created: Timestamp,
-    /// What people call it; cut to [`MAX_LABEL_BYTES`].
+    /// What people call it; cut to [`MAX_LABEL_BYTES`]. Harmless to show if it was read: [`one_line`] was applied to it.
     pub name: String,
 }
 
 impl StoreFile {
     /// Returns the bytes of the file.
     pub fn encode(&self) -> Bytes {
-        let name = cut(&self.name).to_owned();
+        let name = label(&self.name);
         let check = check(&self.store, self.created, &name);
         let lines = Lines { format: FORMAT, store: self.store, name, created: self.created, check };
         let mut text = serde_json::to_vec_pretty(&lines).expect("strings and numbers print");
@@ -58,7 +59,7 @@ impl StoreFile {
             return Err(BadFrame::TooLarge { what: "bytes of a label", limit: as_number(MAX_LABEL_BYTES) });
         }
         match check(&store, created, &name) == named {
-            true => Ok(StoreFile { store, created, name }),
+            true => Ok(StoreFile { store, created, name: one_line(&name).into_owned() }),
             false => Err(BadFrame::damaged("its check does not match")),
         }
     }

@@ -10,6 +10,8 @@
 //! > [also, from desktop, in other words:]
 //! ```
 
+use crate::display::one_line;
+
 /// What every note says first.
 pub(crate) const ALSO: &str = "[also, from ";
 const END: &str = ":]";
@@ -70,7 +72,7 @@ fn is_blank(line: &[u8]) -> bool {
 
 /// Returns a note as it is written, without indentation and ending.
 pub(crate) fn write(mark: Mark, device: &str, about: About) -> String {
-    let name: String = device.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let name = one_line(device);
     let name = match name.trim() {
         "" => "another device",
         name => name,

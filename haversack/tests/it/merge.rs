@@ -269,9 +269,11 @@ fn lines_meet_in_one_text() {
 
 #[test]
 fn a_note_is_one_line_whatever_the_device_is_called() {
-    for (name, note) in
-        [("my\nlaptop\r", "> [also, from my laptop:]"), ("", "> [also, from another device:]")]
-    {
+    for (name, note) in [
+        ("my\nlaptop\u{1b}[2J", "> [also, from my\\nlaptop\\u{1b}[2J:]"),
+        ("\u{202e}laptop", "> [also, from \\u{202e}laptop:]"),
+        ("", "> [also, from another device:]"),
+    ] {
         let merged = merge(
             Rule::Prose,
             Some(b"x\n"),

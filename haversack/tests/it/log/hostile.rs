@@ -226,6 +226,28 @@ fn labels_are_cut_when_they_are_written_and_refused_when_they_are_read() {
 }
 
 #[test]
+fn names_of_a_forged_commit_are_escaped_when_it_is_read() {
+    let (first, _, _) = two_commits();
+    let bytes = first.encode().expect("fits");
+    let forged = "lap\u{1b}[2J\ntop\u{202e}";
+    let escaped = "lap\\u{1b}[2J\\ntop\\u{202e}";
+    let bytes = changed("commit", &bytes, |heading, _| {
+        for label in ["device", "agent", "session", "cause"] {
+            heading[label] = json!(forged);
+        }
+    });
+    let read = Commit::decode(&bytes).expect("whole");
+    let names =
+        [Some(read.device.as_str()), read.agent.as_deref(), read.session.as_deref(), Some(&read.cause)];
+    assert_eq!(names, [Some(escaped); 4]);
+    // What we write is escaped before others read it.
+    let own = Commit { device: forged.to_owned(), ..first };
+    assert!(!String::from_utf8_lossy(&own.encode().expect("fits")).contains("\u{202e}"));
+    let file = StoreFile { name: forged.to_owned(), ..store_file() };
+    assert_eq!(StoreFile::decode(&file.encode()).expect("whole").name, escaped);
+}
+
+#[test]
 fn what_cannot_be_read_is_not_written() {
     let state = State::empty();
     let text = "x".repeat(MAX_INLINE_BYTES);

@@ -17,7 +17,8 @@ use super::examples::{at, length, mark_of};
 
 /// Names without capitals: no two differ only by case.
 const NAMES: &str = "[a-z0-9é日 ._-]{0,8}[a-z日](/[a-zü]{1,5}){0,2}";
-const LABELS: &str = "\\PC{0,40}";
+const LABELS: &str =
+    "[^\\p{C}\\p{Zl}\\p{Zp}\u{34f}\u{115f}\u{1160}\u{3164}\u{ffa0}\u{e0100}-\u{e01ef}]{0,40}";
 
 fn hash() -> impl Strategy<Value = ContentHash> {
     any::<[u8; 32]>().prop_map(ContentHash::from_bytes)
