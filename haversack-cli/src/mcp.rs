@@ -7,6 +7,7 @@
 pub(crate) mod desk;
 mod errands;
 pub(crate) mod http;
+mod lines;
 mod prompts;
 mod resources;
 mod tools;
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haversack::Writer;
+use haversack::display::is_harmful;
 use haversack::ids::Ids;
 use haversack::memory_tool::{Answer, Content};
 use rmcp::model::{
@@ -32,6 +34,7 @@ use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ServerHandler, ServiceExt};
 
 use self::desk::{Desk, Whose};
+use self::lines::Lines;
 use self::tools::{Call, Nature, TOOLS};
 use crate::error::CommandError;
 use crate::settings::Settings;
@@ -117,7 +120,8 @@ pub(crate) fn serve_stdio(settings: &Settings, offer: Offer) -> Result<(), Comma
     let desk = Desk::new(settings, Whose::ThisProjects);
     let server = Server { offer, ..Server::new(desk.clone(), settings.writer.clone(), new_session()) };
     let served = runtime()?.block_on(async {
-        match server.serve(rmcp::transport::io::stdio_pipes()).await {
+        let (reader, writer) = rmcp::transport::io::stdio_pipes();
+        match server.serve(Lines::new(reader, writer)).await {
             Ok(service) => service.waiting().await.map(drop).map_err(|error| error.to_string()),
             // The client left before it said hello.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
@@ -142,7 +146,7 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
 
 /// Returns a name without what could be taken for something else in the history.
 fn plain(name: &str) -> String {
-    let kept = name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARACTERS);
+    let kept = name.chars().filter(|c| !is_harmful(*c)).take(MAX_NAME_CHARACTERS);
     kept.collect::<String>().trim().to_owned()
 }
 

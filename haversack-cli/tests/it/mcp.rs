@@ -68,8 +68,17 @@ impl Client {
     }
 
     fn send(&mut self, message: &Value) {
-        let input = self.input.as_mut().expect("still open");
-        input.write_all(format!("{message}\n").as_bytes()).expect("it reads");
+        self.write(format!("{message}\n").as_bytes());
+    }
+
+    /// Sends bytes that need not be a message.
+    fn write(&mut self, bytes: &[u8]) {
+        self.input.as_mut().expect("still open").write_all(bytes).expect("it reads");
+    }
+
+    /// Ends the input.
+    fn close_input(&mut self) {
+        drop(self.input.take());
     }
 
     /// Returns the next message.

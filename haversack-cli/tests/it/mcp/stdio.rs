@@ -390,3 +390,73 @@ fn memories_are_resources_and_changes_are_told() {
     });
     assert_eq!(updated.expect("told")["params"]["uri"], uri);
 }
+
+#[test]
+fn lines_that_are_no_message_get_an_error_and_the_server_goes_on() {
+    const PARSE_ERROR: i64 = -32700;
+    const INVALID_REQUEST: i64 = -32600;
+    let long = "x".repeat(10 * 1024 * 1024);
+    let too_long = "x".repeat(17 * 1024 * 1024);
+    let cases: &[(&str, &[u8], i64, Value)] = &[
+        ("words", b"hello", PARSE_ERROR, Value::Null),
+        ("half an object", b"{\"jsonrpc\":\"2.0\",", PARSE_ERROR, Value::Null),
+        (
+            "bytes that are no UTF-8",
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}",
+            PARSE_ERROR,
+            Value::Null,
+        ),
+        ("10 MiB of nothing", long.as_bytes(), PARSE_ERROR, Value::Null),
+        ("more than a message may have", too_long.as_bytes(), PARSE_ERROR, Value::Null),
+        ("a list", b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", INVALID_REQUEST, Value::Null),
+        ("an empty list", b"[]", INVALID_REQUEST, Value::Null),
+        ("a number", b"42", INVALID_REQUEST, Value::Null),
+        ("an empty object", b"{}", INVALID_REQUEST, Value::Null),
+        (
+            "a method that is no text",
+            b"{\"jsonrpc\":\"2.0\",\"id\":\"seven\",\"method\":7}",
+            INVALID_REQUEST,
+            json!("seven"),
+        ),
+        ("another version", b"{\"jsonrpc\":\"1.0\",\"id\":9,\"method\":\"ping\"}", INVALID_REQUEST, json!(9)),
+    ];
+    let env = TestEnv::new();
+    // Before the hello of a client, and after it.
+    for is_greeted in [false, true] {
+        let mut command = env.command(&["mcp"]);
+        let mut client =
+            if is_greeted { Client::start(&mut command, "tester") } else { Client::silent(&mut command) };
+        for (what, line, code, id) in cases {
+            // Lines without content get no answer: the next answer is the one to the case.
+            for part in [&b"\n\r\n  \n"[..], line, b"\n"] {
+                client.write(part);
+            }
+            let answer = client.receive();
+            assert_eq!(answer["error"]["code"], *code, "{what}: {answer}");
+            assert_eq!(answer.get("id"), Some(id), "{what}: {answer}");
+            assert_eq!(answer["jsonrpc"], "2.0", "{what}: {answer}");
+        }
+        // A notification is never answered, whatever it says.
+        client.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nobody/knows\",\"params\":{}}\n");
+        assert_eq!(client.ask("ping", json!({}))["result"], json!({}));
+        if is_greeted {
+            client.done("status", json!({}));
+        }
+        assert_eq!(client.end(), Some(0));
+    }
+}
+
+#[test]
+fn message_that_is_cut_at_the_end_of_the_input_gets_an_error() {
+    let env = TestEnv::new();
+    let mut client = Client::start(&mut env.command(&["mcp"]), "tester");
+    client.write(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"pi");
+    client.close_input();
+    let answer = client.receive();
+    assert_eq!(
+        (&answer["error"]["code"], answer.get("id")),
+        (&json!(-32700), Some(&Value::Null)),
+        "{answer}"
+    );
+    assert_eq!(client.end(), Some(0));
+}
