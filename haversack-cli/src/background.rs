@@ -24,6 +24,8 @@ use crate::home::{self, Home, Manner, Summary, Work};
 use crate::hooks::journal::Journal;
 use crate::projects::proof;
 use crate::remote::{self, Remote};
+use crate::private;
+use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::system::SystemClock;
 use crate::ui::Bar;
@@ -105,7 +107,7 @@ pub(crate) fn ask(settings: &Settings, wish: &Wish, wait: Duration) -> Result<An
         if Instant::now() >= deadline {
             question.withdraw();
             wishes.add(wish)?;
-            drop(fs::write(waited(settings), ""));
+            drop(private::write(&waited(settings), b""));
             return Ok(Answer::TooLate);
         }
         std::thread::sleep(POLL);
@@ -314,7 +316,7 @@ fn sync(
     settings.writer.agent = settings.writer.agent.or(session.map(|_| "claude-code".to_owned()));
     settings.writer.session = session.map(str::to_owned);
     let manner = Manner { time: Some(LONGEST_LIFE), ..Manner::new(work, "session") };
-    drop(fs::write(contacting(&settings), SystemClock.now().0.to_string()));
+    drop(private::write(&contacting(&settings), SystemClock.now().0.to_string().as_bytes()));
     is_asking.store(true, Ordering::SeqCst);
     let summary = home::sync(&settings, &remote, &manner, &Bar::silent());
     is_asking.store(false, Ordering::SeqCst);

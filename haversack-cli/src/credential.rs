@@ -449,18 +449,13 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
 fn write_secrets(place: &Path, secrets: &BTreeMap<String, String>) -> Result<(), CommandError> {
     let text = toml::to_string(secrets).map_err(|error| CommandError::ours(error.to_string()))?;
     let write = || -> std::io::Result<()> {
-        fs::create_dir_all(place.parent().unwrap_or(Path::new(".")))?;
         let draft = place.with_extension("toml.new");
         // One that is left over may be readable to others.
         match fs::remove_file(&draft) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&draft)?;
+        let mut file = crate::private::create_new(&draft)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&draft, place)

@@ -177,8 +177,7 @@ fn keep_summary(settings: &Settings, input: &Input) -> Result<String, CommandErr
     }
     let text = format!("# {} {session}\n\n{}\n", moments::local(now), summary[..end].trim_end());
     let write = || -> std::io::Result<()> {
-        std::fs::create_dir_all(&directory)?;
-        std::fs::write(directory.join(format!("{stamp}-{session}.md")), text)?;
+        crate::private::write(&directory.join(format!("{stamp}-{session}.md")), text.as_bytes())?;
         let names = std::fs::read_dir(&directory)?.flatten().map(|entry| entry.path());
         let mut names: Vec<PathBuf> = names.collect();
         names.sort();

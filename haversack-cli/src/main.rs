@@ -18,6 +18,7 @@ mod mcp;
 mod moments;
 mod mounts;
 mod past;
+mod private;
 mod projects;
 mod records;
 mod remote;

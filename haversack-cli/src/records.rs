@@ -1,4 +1,4 @@
-//! Small files of the home that people may read: written whole or not at all.
+//! Small files of the home that its user may read: written whole or not at all.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::CommandError;
+use crate::private;
 use crate::settings::shown;
 
 /// Reads a record; `None` if there is none.
@@ -46,10 +47,9 @@ pub(crate) fn write(place: &Path, record: &impl Serialize, weight: Weight) -> Re
 pub(crate) fn write_text(place: &Path, text: &str, weight: Weight) -> Result<(), CommandError> {
     let directory = place.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {
-        fs::create_dir_all(directory)?;
         // Two processes may write at once.
         let draft = place.with_extension(format!("{}.new", std::process::id()));
-        let mut out = fs::File::create(&draft)?;
+        let mut out = private::create(&draft)?;
         out.write_all(text.as_bytes())?;
         if weight == Weight::Durable {
             out.sync_all()?;

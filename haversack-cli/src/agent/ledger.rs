@@ -133,15 +133,8 @@ impl Ledger {
         records::read(&self.place, "").ok().flatten().unwrap_or_default()
     }
 
-    /// Writes the record where only its owner can read it: settings may hold keys.
     fn write(&self, record: &Record) -> Result<(), CommandError> {
-        records::write(&self.place, record, records::Weight::Durable)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            drop(fs::set_permissions(&self.place, fs::Permissions::from_mode(0o600)));
-        }
-        Ok(())
+        records::write(&self.place, record, records::Weight::Durable)
     }
 }
 

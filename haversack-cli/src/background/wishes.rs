@@ -9,6 +9,7 @@ use haversack::ids::{ContentHash, Ids};
 use haversack::store::Locator;
 
 use crate::error::CommandError;
+use crate::private;
 use crate::system::RandomIds;
 
 /// The most wishes that are taken at once.
@@ -76,8 +77,7 @@ impl Wishes {
     fn write(&self, name: &str, wish: &Wish) -> Result<PathBuf, CommandError> {
         let file = self.directory.join(name);
         let write = || -> io::Result<()> {
-            fs::create_dir_all(&self.directory)?;
-            let mut out = fs::OpenOptions::new().create(true).append(true).open(&file)?;
+            let mut out = private::append(&file)?;
             // In one piece, since several hooks may write at once.
             out.write_all(to_lines(wish).as_bytes())
         };

@@ -16,6 +16,8 @@ use crate::agent::canary::{Canary, try_hooks};
 use crate::error::CommandError;
 use crate::moments::counted;
 use crate::remote::{self, Remote};
+use crate::private;
+use crate::remote;
 use crate::settings::layers::Warning;
 use crate::settings::{Resolved, Settings, declarations, shown};
 use crate::ui::Ui;
@@ -149,6 +151,7 @@ fn examine(resolved: &Resolved) -> Vec<Finding> {
         }
     }
     findings.push(check_privacy(&place, &memory));
+    findings.extend(check_files(settings));
     let options =
         OpenOptions { address: shown(&memory), locks: shown(&settings.locks()), ..OpenOptions::default() };
     match registry.select(BACKEND, &options, &Capabilities::default()) {
@@ -178,6 +181,20 @@ fn look_at(path: &Path) -> Seen {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Seen::Nothing,
         Err(error) => Seen::Other(format!("not accessible: {error}")),
     }
+}
+
+/// Reports what we wrote beside the memory and others can read.
+fn check_files(settings: &Settings) -> Option<Finding> {
+    let open = private::open_to_others(&settings.home);
+    let first = open.first()?;
+    let detail = match open.len() {
+        1 => format!("other users of this machine can read {}", shown(first)),
+        count => format!(
+            "other users of this machine can read {count} files and directories beside the memory, for example {}",
+            shown(first)
+        ),
+    };
+    Some(Finding::warn("private", detail, format!("chmod -R go= {}", shown(&settings.home))))
 }
 
 #[cfg(unix)]

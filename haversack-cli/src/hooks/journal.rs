@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use haversack::clock::Clock;
+use haversack::display::is_harmful;
 
+use crate::private;
 use crate::settings::Settings;
 use crate::system::SystemClock;
 
@@ -40,20 +42,18 @@ impl Journal {
     pub(crate) fn note(&self, event: &str, session: Option<&str>, text: &str) {
         let session = session.unwrap_or("-");
         let line: String = format!("{} {event} {session} {text}", SystemClock.now());
-        let line = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_LINE_CHARACTERS);
+        let line = line.chars().map(|c| if is_harmful(c) { ' ' } else { c }).take(MAX_LINE_CHARACTERS);
         drop(append(&self.file, &format!("{}\n", line.collect::<String>()), MAX_BYTES));
     }
 }
 
 /// Adds text to a file; one that is too long becomes the one before it.
 pub(crate) fn append(file: &Path, text: &str, max_bytes: u64) -> io::Result<()> {
-    if let Some(directory) = file.parent() {
-        fs::create_dir_all(directory)?;
-    }
     if fs::metadata(file).is_ok_and(|metadata| metadata.len() > max_bytes) {
+        private::narrow(&fs::File::open(file)?);
         fs::rename(file, before(file))?;
     }
-    fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(text.as_bytes())
+    private::append(file)?.write_all(text.as_bytes())
 }
 
 /// Returns the file that was there before the last that was full.

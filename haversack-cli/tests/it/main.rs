@@ -29,6 +29,8 @@ mod memory_tool;
 mod migrate;
 mod mounts;
 #[cfg(unix)]
+mod private_files;
+#[cfg(unix)]
 mod projects;
 #[cfg(unix)]
 mod provision;
