@@ -13,6 +13,7 @@ use crate::error::CommandError;
 use crate::mcp::desk::{Desk, Whose};
 use crate::mcp::http::{self, Gate, PATH};
 use crate::mcp::{Server, new_session, runtime};
+use crate::private;
 use crate::settings::{Settings, shown};
 use crate::system::RandomIds;
 use crate::ui::Ui;
@@ -74,7 +75,7 @@ pub(crate) fn cmd_serve(
     let (served, named) = (desk.clone(), settings.writer.clone());
     let server = move || Server::new(served.clone(), named.clone(), session.clone());
     runtime()?.block_on(async {
-        let listener = tokio::net::TcpListener::bind(args.listen).await.map_err(|error| CommandError {
+        let listener = http::listen(args.listen).map_err(|error| CommandError {
             source: Some(error.into()),
             ..CommandError::user(
                 format!("{} cannot be listened on", args.listen),
@@ -117,16 +118,9 @@ fn token(file: &Path, may_make: bool) -> Result<String, CommandError> {
         )
     };
     if may_make && !file.exists() {
-        if let Some(directory) = file.parent() {
-            fs::create_dir_all(directory).map_err(failed)?;
-        }
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let random = [RandomIds.next(), RandomIds.next()].concat();
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        match options.open(file) {
+        match private::create_new(file) {
             Ok(mut made) => made.write_all(format!("{token}\n").as_bytes()).map_err(failed)?,
             // Another server was faster.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}

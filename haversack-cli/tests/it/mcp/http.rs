@@ -245,3 +245,128 @@ fn only_its_user_is_let_in() {
     let made = std::fs::metadata(env.path(".local/share/haversack/state/serve/token")).expect("made");
     assert_eq!((made.permissions().mode() & 0o777, serving.token.len()), (0o600, 64));
 }
+
+/// The most sessions that a server has at once, as the guide says.
+const MAX_SESSIONS: usize = 128;
+
+/// Headers of a client of an older revision, which has a session.
+fn older<'a>(serving: &'a Serving, bearer: &'a str) -> Vec<(&'a str, &'a str)> {
+    vec![
+        ("Host", serving.address.as_str()),
+        ("Authorization", bearer),
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+    ]
+}
+
+/// Opens a session as a client of an older revision; returns its id, or the answer that refuses it.
+fn open_session(serving: &Serving, bearer: &str) -> Result<String, String> {
+    let hello = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "tester", "version": "1" },
+    });
+    let body = request(1, "initialize", hello).to_string();
+    let (status, answer) = serving.send("POST", "/mcp", &older(serving, bearer), body.as_bytes());
+    let id = answer
+        .lines()
+        .find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(|id| id.trim().to_owned()));
+    match id.filter(|_| status == 200) {
+        Some(id) => Ok(id),
+        None => Err(answer),
+    }
+}
+
+/// Returns the status of a request in a session: 200 if the session is open, 404 if it is not.
+fn ping(serving: &Serving, bearer: &str, session: &str) -> u16 {
+    let mut headers = older(serving, bearer);
+    headers.push(("Mcp-Session-Id", session));
+    headers.push(("MCP-Protocol-Version", "2025-11-25"));
+    serving.send("POST", "/mcp", &headers, request(2, "ping", json!({})).to_string().as_bytes()).0
+}
+
+#[test]
+fn sessions_are_bounded_and_the_oldest_idle_one_is_closed() {
+    let env = TestEnv::new();
+    let serving = Serving::start(&env, &[]);
+    let bearer = format!("Bearer {}", serving.token);
+    let opened: Vec<String> = (0..MAX_SESSIONS + 40)
+        .map(|_| open_session(&serving, &bearer).expect("there is always room"))
+        .collect();
+    let open: Vec<bool> = opened.iter().map(|session| ping(&serving, &bearer, session) == 200).collect();
+    assert_eq!(open.iter().filter(|is_open| **is_open).count(), MAX_SESSIONS);
+    assert!(open[40..].iter().all(|is_open| *is_open), "the newest stay");
+    // The first of those that are left was just used, and is not the oldest any more.
+    assert_eq!(ping(&serving, &bearer, &opened[40]), 200);
+    open_session(&serving, &bearer).expect("the oldest makes room");
+    assert_eq!(ping(&serving, &bearer, &opened[40]), 200);
+    assert_eq!(ping(&serving, &bearer, &opened[41]), 404);
+}
+
+#[test]
+fn session_is_refused_with_503_while_all_others_are_in_use() {
+    let env = TestEnv::new();
+    let serving = Serving::start(&env, &[]);
+    let bearer = format!("Bearer {}", serving.token);
+    let mut streams = Vec::new();
+    for _ in 0..MAX_SESSIONS {
+        let session = open_session(&serving, &bearer).expect("there is room");
+        let mut stream = TcpStream::connect(&serving.address).expect("it listens");
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: {bearer}\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n\r\n",
+            serving.address
+        );
+        stream.write_all(head.as_bytes()).expect("sent");
+        // The answer has begun: the session is in use from here on.
+        let mut line = String::new();
+        let mut reader = BufReader::new(stream);
+        reader.read_line(&mut line).expect("it answers");
+        assert!(line.contains("200"), "{line}");
+        streams.push(reader);
+    }
+    let answer = open_session(&serving, &bearer).expect_err("all are in use");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.to_lowercase().contains("\r\nretry-after: "), "{answer}");
+    assert!(answer.contains("128 sessions are in use"), "{answer}");
+    // One client leaves, and there is room again.
+    drop(streams.pop());
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while let Err(answer) = open_session(&serving, &bearer) {
+        assert!(std::time::Instant::now() < deadline, "{answer}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// Opens a connection that asks for nothing: it says nothing at all, stops within the head, or has no token and stops within the body.
+fn stall(serving: &Serving, way: usize) -> TcpStream {
+    let mut stream = TcpStream::connect(&serving.address).expect("it listens");
+    let head = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\n", serving.address);
+    let part = match way {
+        0 => String::new(),
+        1 => format!("{head}Authori"),
+        _ => format!("{head}Content-Length: 100\r\n\r\n{{"),
+    };
+    // The server may have hung up already.
+    drop(stream.write_all(part.as_bytes()));
+    stream
+}
+
+/// Panics if the server has hung up on a connection, or has answered.
+fn assert_connected(stream: &mut TcpStream) {
+    stream.set_nonblocking(true).expect("set");
+    let heard = stream.read(&mut [0]).map_err(|error| error.kind());
+    assert_eq!(heard, Err(std::io::ErrorKind::WouldBlock));
+}
+
+#[test]
+fn stalled_connections_do_not_keep_a_client_waiting() {
+    let env = TestEnv::new();
+    let serving = Serving::start(&env, &[]);
+    let mut stalled: Vec<TcpStream> = (0..300).map(|number| stall(&serving, number % 2)).collect();
+    assert!(!serving.call("tester", "status", &json!({})).1);
+    // The answer did not wait for the server to hang up on the others: these have been connected since before it.
+    stalled[150..240].iter_mut().for_each(assert_connected);
+    stalled.extend((300..1000).map(|number| stall(&serving, number % 3)));
+    assert!(!serving.call("tester", "status", &json!({})).1);
+    for number in (850..940).filter(|number| number % 3 != 2) {
+        assert_connected(&mut stalled[number]);
+    }
+}
