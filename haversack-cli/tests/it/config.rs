@@ -39,6 +39,8 @@ fn without_any_file_the_defaults_hold_and_nothing_is_made() {
     blob-container  default
     cloud-wait-seconds  30  default
     projects.exclude  default
+    receive.files  200000  default
+    receive.megabytes  2000  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml (not there)
     Project file: BASE/user/.haversack.toml (not there, nor in a directory above)
@@ -76,6 +78,8 @@ fn each_value_with_its_layer() {
     blob-container  default
     cloud-wait-seconds  30  default
     projects.exclude  default
+    receive.files  200000  default
+    receive.megabytes  2000  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -97,6 +101,8 @@ fn each_value_with_its_layer() {
     blob-container                                 default
     cloud-wait-seconds           30                default
     projects.exclude                               default
+    receive.files                200000            default
+    receive.megabytes            2000              default
     --- stderr
     User file: /nowhere/by-flag/config.toml (not there)
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -168,6 +174,18 @@ fn json_for_scripts() {
           "key": "projects.exclude",
           "layer": "default",
           "value": ""
+        },
+        {
+          "from": null,
+          "key": "receive.files",
+          "layer": "default",
+          "value": 200000
+        },
+        {
+          "from": null,
+          "key": "receive.megabytes",
+          "layer": "default",
+          "value": 2000
         }
       ],
       "user_file": {

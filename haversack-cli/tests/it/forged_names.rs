@@ -153,7 +153,7 @@ fn forged_names_are_escaped_in_hooks_and_over_mcp() {
     let file = agents.remember("laptop", &root, "lamp.md", "white\n");
     agents.wrote("laptop", &root, &file);
     agents.rest();
-    let prefix = "claude_memory/lighthouse-d004b9e9";
+    let prefix = "claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb";
     forge(
         &agents.machines,
         &[

@@ -442,7 +442,10 @@ fn many_deletions_wait() {
         std::fs::remove_file(machines.path("laptop", name)).expect("removed");
     }
     machines.done("laptop", &["sync", "--allow-deletes"]);
+    // The other machine keeps them until its user says the same.
     machines.done("desktop", &["sync"]);
+    assert_eq!(machines.files("desktop").len(), 23);
+    machines.done("desktop", &["sync", "--allow-deletes"]);
     assert_eq!(machines.files("desktop").len(), 3);
 }
 
