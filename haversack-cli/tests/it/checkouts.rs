@@ -39,7 +39,13 @@ pub(crate) fn worktree(root: &Path, name: &str) -> PathBuf {
 
 /// Adds a commit without parents to a checkout, as the tip of `origin/main`; returns its name.
 pub(crate) fn add_commit(root: &Path, message: &str) -> String {
-    let text = format!("tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n\n{message}");
+    add_commit_after(root, None, message)
+}
+
+/// Adds a commit to a checkout, as the tip of `origin/main`; returns its name.
+pub(crate) fn add_commit_after(root: &Path, parent: Option<&str>, message: &str) -> String {
+    let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
+    let text = format!("tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n{parent}\n{message}");
     let object = format!("commit {}\0{text}", text.len());
     let hash = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, object.as_bytes());
     let name: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::agents::Agents;
-use crate::checkouts::{add_commit, checkout};
+use crate::checkouts::{add_commit, add_commit_after, checkout};
 use crate::machines::files_below;
 
 const LIGHTHOUSE: &str = "git@github.com:me/lighthouse.git";
@@ -257,6 +257,25 @@ fn archive_that_was_there_before_joining_gets_no_memory() {
     let copy = agents.archive("desktop", "archive", LIGHTHOUSE);
     add_commit(&copy, "Begin something else\n");
     gets_nothing(&agents, &copy);
+}
+
+#[test]
+fn clone_proves_itself_by_the_first_commit() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.archive("laptop", "lighthouse", LIGHTHOUSE);
+    let first = add_commit(&root, "Begin\n");
+    add_commit_after(&root, Some(&first), "A branch that is gone later\n");
+    agents.remember("laptop", &root, "carry_forward.md", &format!("- {CANARY}\n"));
+    // The background process finds the first commit, and a later sync sends it.
+    agents.start("laptop", &root);
+    agents.rest();
+    agents.machines.settle(&["laptop", "desktop"]);
+    let clone = agents.archive("desktop", "lighthouse", LIGHTHOUSE);
+    let first = add_commit(&clone, "Begin\n");
+    add_commit_after(&clone, Some(&first), "Another branch\n");
+    let told = agents.start("desktop", &clone);
+    assert!(told.to_string().contains(CANARY), "{told}");
+    agents.rest();
 }
 
 #[test]
