@@ -33,6 +33,8 @@ pub(crate) struct Waiting {
     pub(crate) before: Option<Bytes>,
     /// What is here; `None` for nothing.
     pub(crate) now: Option<Bytes>,
+    /// True if the file was there before its replica first synced.
+    pub(crate) is_import: bool,
 }
 
 impl<'a> Past<'a> {
@@ -138,6 +140,7 @@ impl<'a> Past<'a> {
         let mut waiting: BTreeMap<Locator, Waiting> = BTreeMap::new();
         for place in &home.places {
             let look = place.look()?;
+            let is_first_sync = look.position.is_none();
             let names = [look.created, look.changed, look.deleted, look.waiting_deletions].concat();
             for locator in names {
                 let before = self.held(&locator, look.position)?;
@@ -146,7 +149,8 @@ impl<'a> Past<'a> {
                     Err(error) if error.kind() == ErrorKind::NotFound => None,
                     Err(error) => return Err(error.into()),
                 };
-                waiting.insert(locator.clone(), Waiting { locator, before, now });
+                let is_import = is_first_sync && before.is_none();
+                waiting.insert(locator.clone(), Waiting { locator, before, now, is_import });
             }
         }
         Ok(waiting.into_values().collect())

@@ -39,7 +39,7 @@ pub use self::error::{Error, Reason, Result, Verb};
 pub use self::memory::{
     BatchReport, Change, Conflicts, Depth, Edited, MAX_TEXT_BYTES, Memory, Resolved, View,
 };
-pub use self::signed::Writer;
+pub use self::signed::{Writer, writer_of};
 pub use self::text::{Ending, Occurrences};
 
 /// The README's example is compiled with the documentation's, and the guide's are run.

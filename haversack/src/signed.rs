@@ -89,6 +89,16 @@ pub(crate) async fn sign(
     Ok(())
 }
 
+/// Returns who left a place as it is now, as far as it was signed in a store's state and was not sent yet.
+pub async fn writer_of(
+    state: &dyn Backend,
+    locator: &Locator,
+    content: Option<&[u8]>,
+) -> StoreResult<Option<Writer>> {
+    let content = content.map(|bytes| (ContentHash::of(bytes), bytes.len() as u64));
+    Ok(Signatures::read(state).await?.writer(locator, content).cloned())
+}
+
 /// What was signed.
 #[derive(Debug, Default)]
 pub(crate) struct Signatures {

@@ -212,6 +212,10 @@ impl<'a> Context<'a> {
     }
 }
 
+/// The cause of a commit that tells of files which were there before their replica first synced. Nobody edited them, so there is nothing to
+/// take back.
+pub const IMPORT: &str = "import";
+
 /// How much is received in one sync at most: a hostile writer in the remote must not fill this device's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
@@ -317,6 +321,8 @@ pub struct Replica {
     unseen: Vec<(Locator, String)>,
     /// How much this sync has received.
     received: Budget,
+    /// True while this replica syncs for the first time: its files were there before.
+    is_first_sync: bool,
     _lock: Guard,
 }
 
@@ -375,7 +381,21 @@ impl Replica {
         let (scope, recent) = (Scope::default(), Vec::new());
         let (remote, mend, taken) = (Remote::new(remote), BTreeSet::new(), BTreeMap::new());
         let (unseen, received) = (Vec::new(), Budget { files: 0, bytes: 0 });
-        Ok(Replica { files, state, remote, cache, scope, recent, mend, taken, unseen, received, _lock: lock })
+        let is_first_sync = state.known.head.is_none();
+        Ok(Replica {
+            files,
+            state,
+            remote,
+            cache,
+            scope,
+            recent,
+            mend,
+            taken,
+            unseen,
+            received,
+            is_first_sync,
+            _lock: lock,
+        })
     }
 
     /// Restricts the replica to a part of the store.
@@ -500,6 +520,7 @@ impl Replica {
         report: &mut Report,
     ) -> Result<(), Trouble> {
         self.received = Budget { files: 0, bytes: 0 };
+        self.is_first_sync = self.state.known.head.is_none();
         self.finish_applying(context, report).await?;
         self.rescope().await?;
         self.let_held_go(context, report).await?;

@@ -3,7 +3,7 @@
 mod join;
 mod last;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use haversack::history::{Undone, take_back};
 use haversack::ids::Timestamp;
 use haversack::log::Commit;
 use haversack::store::{Bytes, ErrorKind, Locator, block_on};
+use haversack::sync::IMPORT;
 use serde_json::json;
 
 use super::diff::counts;
@@ -35,7 +36,7 @@ pub(crate) struct UndoArgs {
     /// Only the last change of this file
     path: Option<String>,
 
-    /// Everything that a session of an agent did; "last" for the newest
+    /// Everything that a session of an agent did: its id, the beginning of it, or "last" for the newest
     #[arg(long, value_name = "ID", conflicts_with_all = ["path", "join", "since"])]
     session: Option<String>,
 
@@ -58,12 +59,17 @@ pub(crate) struct UndoArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    /// Only the last change of this session; set by a server for the session that asks.
+    #[arg(skip)]
+    only_session: Option<String>,
 }
 
 impl UndoArgs {
-    /// Asks for the last change, or the last of a file, to be taken back at once.
-    pub(crate) fn last(path: Option<String>) -> UndoArgs {
-        UndoArgs { path, yes: true, ..UndoArgs::default() }
+    /// Asks for the last change of a session, or the last change of a file, to be taken back at once.
+    pub(crate) fn last(path: Option<String>, session: Option<String>) -> UndoArgs {
+        let only_session = session.filter(|_| path.is_none());
+        UndoArgs { path, yes: true, only_session, ..UndoArgs::default() }
     }
 }
 
@@ -129,7 +135,8 @@ fn select(
     args: &UndoArgs,
 ) -> Result<(String, Vec<Taken>), CommandError> {
     let path = args.path.as_deref().map(locate).transpose()?;
-    let is_plain = path.is_none() && args.session.is_none() && args.since.is_none();
+    let is_plain =
+        path.is_none() && args.session.is_none() && args.since.is_none() && args.only_session.is_none();
     let last = if is_plain { last::remembered(settings)? } else { None };
     let mut past = match (Past::open(settings, home, patience), &last) {
         (Ok(past), _) => past,
@@ -144,9 +151,20 @@ fn select(
     let is_about = |locator: &Locator| path.as_ref().is_none_or(|path| locator.is_within(path));
     let mut taken = Vec::new();
     if args.session.is_none() {
-        let waiting = past.waiting(home)?.into_iter().filter(|file| is_about(&file.locator));
-        let waiting = waiting.map(|Waiting { locator, before, now }| Taken { locator, before, after: now });
-        taken.extend(waiting);
+        for Waiting { locator, before, now, is_import } in past.waiting(home)? {
+            let is_theirs = match &args.only_session {
+                Some(session) => {
+                    let writer =
+                        block_on(haversack::writer_of(&*home.memory().state, &locator, now.as_deref()))?;
+                    writer.and_then(|writer| writer.session).as_ref() == Some(session)
+                }
+                None => true,
+            };
+            // What was there before we came is no edit.
+            if is_about(&locator) && is_theirs && !is_import {
+                taken.push(Taken { locator, before, after: now });
+            }
+        }
     }
     if !taken.is_empty() && args.since.is_none() {
         return Ok(("Not sent yet:".to_owned(), taken));
@@ -204,14 +222,26 @@ fn selected(
     let mut commits = Vec::new();
     past.each(|commit| {
         let touches = commit.changes.iter().any(|change| is_about(&change.locator));
+        if commit.cause == IMPORT {
+            return Enough::No;
+        }
         if let Some(wanted) = &mut session {
             if wanted == "last" && commit.session.is_some() {
                 *wanted = commit.session.clone().unwrap_or_default();
             }
-            if commit.session.as_ref() == Some(wanted) {
+            if commit.session.as_ref().is_some_and(|session| session.starts_with(wanted.as_str())) {
                 commits.push(commit.clone());
             }
             return Enough::No;
+        }
+        if let Some(session) = &args.only_session {
+            return match commit.session.as_ref() == Some(session) {
+                true => {
+                    commits.push(commit.clone());
+                    Enough::Yes
+                }
+                false => Enough::No,
+            };
         }
         if let Some(since) = since {
             if commit.time >= since {
@@ -227,6 +257,14 @@ fn selected(
         }
         Enough::No
     })?;
+    let sessions: BTreeSet<&str> = commits.iter().filter_map(|commit| commit.session.as_deref()).collect();
+    if args.session.as_deref().is_some_and(|wanted| wanted != "last" && sessions.len() > 1) {
+        let sessions: Vec<&str> = sessions.into_iter().collect();
+        return Err(CommandError::user(
+            format!("several sessions begin like that: {}", sessions.join(", ")),
+            "Name one of them: haversack undo --session ID",
+        ));
+    }
     Ok(commits)
 }
 

@@ -151,8 +151,9 @@ impl Desk {
                 told(|ui| cmd_log(ui, &self.settings, &LogArgs::new(path, count)))
             }
             Call::Undo { path } => {
+                let session = writer.session.clone();
                 let settings = Settings { writer, ..self.settings.clone() };
-                told(|ui| cmd_undo(ui, &settings, &UndoArgs::last(path)))
+                told(|ui| cmd_undo(ui, &settings, &UndoArgs::last(path, session)))
             }
             Call::Status => told(|ui| cmd_status(ui, &self.settings, &StatusArgs::default())),
         };

@@ -152,7 +152,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "undo",
-        about: "Take back the last change of this machine, or of one file; later edits stay. Only when the user asks for it. Undoing again brings it back.",
+        about: "Take back the last change of this session, or the last change of one file; later edits stay. Only when the user asks for it.",
         nature: Nature::Changes,
         parameters: &[("path", Text, May, "Only this file")],
     },

@@ -103,10 +103,10 @@ fn from_one_machine_to_the_next() {
     assert_snapshot!(machines.shown("laptop", &["log"]), @r#"
     exit 0
     --- stdout
-       2  DATE TIME  laptop-2: join
+       2  DATE TIME  laptop-2: import
           written   own.md
           appended  ports.md
-       1  DATE TIME  laptop: sync
+       1  DATE TIME  laptop: import
           written   notes/lamp.md
           written   ports.md
     --- stderr
@@ -224,7 +224,7 @@ fn what_is_not_sent_yet_is_seen_and_taken_back() {
           deleted   lamp.md
           new       new.md
           changed   ports.md
-       1  DATE TIME  laptop: sync
+       1  DATE TIME  laptop: import
           written   lamp.md
           written   ports.md
     --- stderr
@@ -622,7 +622,8 @@ fn a_file_or_the_last_hours_are_taken_back() {
     machines.done("laptop", &["sync"]);
     assert_eq!(machines.read("laptop", "lamp.md").as_deref(), Some("red\n"));
     let shown = machines.done("laptop", &["undo", "--since", "1h", "--dry-run"]);
-    assert!(shown.contains("lamp.md   goes") && shown.contains("ports.md   goes"), "{shown}");
+    // Both go back to what was there before this machine first synced, not further.
+    assert!(shown.contains("lamp.md   −1 +1") && shown.contains("ports.md   stays"), "{shown}");
     assert_eq!(machines.read("laptop", "lamp.md").as_deref(), Some("red\n"), "nothing was changed");
     let shown = machines.shown("laptop", &["undo", "--since", "soon"]);
     assert!(shown.starts_with("exit 2\n") && shown.contains("say it as 30min, 2h, 3d or 1w"), "{shown}");
@@ -683,4 +684,42 @@ fn what_cannot_be_looked_at_is_not_gone() {
     assert_eq!(machines.files("laptop"), machines.files("desktop"));
     assert_eq!(machines.read("laptop", "lamp.md").as_deref(), Some("white\nred\n"));
     assert_eq!(machines.files("laptop").len(), 3);
+}
+
+#[test]
+fn undo_does_not_reach_files_that_were_there_before() {
+    let machines = Machines::new();
+    machines.write("laptop", "ports.md", PORTS);
+    machines.write("laptop", "notes/tide.md", "high\n");
+    let undo = |arguments: &[&str]| {
+        let shown = machines.shown("laptop", &[&["undo", "--yes"], arguments].concat());
+        assert!(shown.starts_with("exit 1\n"), "{arguments:?}: {shown}");
+        assert_eq!(machines.files("laptop").len(), 2, "{arguments:?}: {shown}");
+    };
+    machines.done("laptop", &["remote", "add", &machines.url(), "--device", "laptop"]);
+    undo(&[]);
+    machines.done("laptop", &["sync"]);
+    for arguments in [&[][..], &["--since", "1h"], &["--session", "last"], &["ports.md"]] {
+        undo(arguments);
+    }
+    // What is edited afterwards is taken back, and the files stay.
+    machines.write("laptop", "ports.md", "nothing\n");
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["undo", "--yes"]);
+    assert_eq!(machines.read("laptop", "ports.md").as_deref(), Some(PORTS));
+}
+
+#[test]
+fn undo_takes_the_beginning_of_a_session() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
+    for (session, name) in [("7f3a-one", "one.md"), ("7f3b-two", "two.md")] {
+        let mut create = machines.command("laptop", &["create", name, "x"]);
+        create.env("HAVERSACK_AGENT", "claude-code").env("HAVERSACK_SESSION", session);
+        machines.env.shown(&mut create);
+        machines.done("laptop", &["sync"]);
+    }
+    let shown = machines.shown("laptop", &["undo", "--session", "7f3", "--yes"]);
+    assert!(shown.starts_with("exit 1\n") && shown.contains("7f3a-one, 7f3b-two"), "{shown}");
+    machines.done("laptop", &["undo", "--session", "7f3a", "--yes"]);
+    assert!(machines.read("laptop", "one.md").is_none() && machines.read("laptop", "two.md").is_some());
 }

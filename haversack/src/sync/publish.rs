@@ -9,7 +9,7 @@ use super::progress::Stage;
 use super::remote::Attempt;
 use super::scan::Found;
 use super::state::{Advance, BaseLine, Head, Publishing};
-use super::{Author, Context, Hold, Recent, Replica, Report, Sending, Trouble};
+use super::{Author, Context, Hold, IMPORT, Recent, Replica, Report, Sending, Trouble};
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Carried, Commit, Content, FileChange, MAX_CHANGES, MAX_INLINE_BYTES, What};
@@ -54,8 +54,8 @@ pub(super) enum Left {
 
 /// What a commit says about the files that differ.
 struct Changes {
-    /// Who made them; nobody, if there are none.
-    writer: Option<Writer>,
+    /// Who makes the commit; `None` if there are no changes.
+    turn: Option<Turn>,
     changes: Vec<FileChange>,
     /// The bases that come of it.
     bases: Vec<BaseLine>,
@@ -90,17 +90,31 @@ pub(super) enum Standing {
 struct Turns<'a> {
     signatures: Signatures,
     author: &'a Author,
-    writer: Option<Writer>,
+    /// True in a replica's first sync: files that nobody signed were there before.
+    is_first_sync: bool,
+    turn: Option<Turn>,
+}
+
+/// Who makes a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Turn {
+    /// A writer, or the process that syncs.
+    Of(Writer),
+    /// Nobody: the files were there before this replica first synced.
+    Import,
 }
 
 impl Turns<'_> {
     /// Tells whether a change is the work of whoever makes this commit.
     fn is_on(&mut self, locator: &Locator, content: Option<(ContentHash, u64)>) -> bool {
-        let writer = self.signatures.writer(locator, content).cloned().unwrap_or_else(|| Writer {
-            agent: self.author.agent.clone(),
-            session: self.author.session.clone(),
-        });
-        *self.writer.get_or_insert_with(|| writer.clone()) == writer
+        let turn = match self.signatures.writer(locator, content).cloned() {
+            Some(writer) => Turn::Of(writer),
+            None if self.is_first_sync => Turn::Import,
+            None => {
+                Turn::Of(Writer { agent: self.author.agent.clone(), session: self.author.session.clone() })
+            }
+        };
+        *self.turn.get_or_insert_with(|| turn.clone()) == turn
     }
 }
 
@@ -136,13 +150,17 @@ impl Replica {
             ToSend::These(pending) => pending,
         };
         pending.changed.retain(|locator| !report.held.iter().any(|(held, _)| held == locator));
-        let Changes { writer, changes, bases, left } = self.changes(context, &pending, report).await?;
-        let Some(writer) = writer else {
+        let Changes { turn, changes, bases, left } = self.changes(context, &pending, report).await?;
+        let Some(turn) = turn else {
             return Ok(if left == Left::Nothing { Published::Nothing } else { Published::Gone });
         };
         if self.standing(context).await? == Standing::Behind {
             return Ok(Published::Behind);
         }
+        let (writer, cause) = match turn {
+            Turn::Of(writer) => (writer, context.cause),
+            Turn::Import => (Writer::default(), IMPORT),
+        };
         let (position, previous) = self.next();
         let mark = self.state.known.log.mark_after(&changes);
         let mark = mark.map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
@@ -156,7 +174,7 @@ impl Replica {
             agent: writer.agent,
             session: writer.session,
             time: context.clock.now(),
-            cause: context.cause.to_owned(),
+            cause: cause.to_owned(),
             state: mark,
             changes,
             odd: Vec::new(),
@@ -269,7 +287,8 @@ impl Replica {
             Some(state) => Signatures::read(state).await.map_err(Trouble::Local)?,
             None => Signatures::default(),
         };
-        let mut turns = Turns { signatures, author: context.author, writer: None };
+        let is_first_sync = self.is_first_sync;
+        let mut turns = Turns { signatures, author: context.author, is_first_sync, turn: None };
         let mut changes = Vec::new();
         let mut contents = Vec::new();
         let mut inline = 0;
@@ -341,7 +360,7 @@ impl Replica {
             BaseLine { pack, ..BaseLine::new(change.locator.as_str(), after) }
         };
         let bases = changes.iter().map(base).collect();
-        Ok(Changes { writer: turns.writer, changes, bases, left })
+        Ok(Changes { turn: turns.turn, changes, bases, left })
     }
 
     /// Returns why a content may not be sent; that the remote has the file does not let a new secret pass.
