@@ -54,6 +54,16 @@ pub(super) enum Form {
     Password,
     /// The password in an address.
     Address,
+    /// Random text behind something that announces a secret.
+    Random,
+    /// The password in the arguments of a command.
+    Argument,
+    /// The base64 of a user's name and password.
+    Credentials,
+    /// A number of a few digits.
+    Pin,
+    /// Several words with spaces between them.
+    Phrase,
 }
 
 /// How far a pattern looks unless it says more.
@@ -91,7 +101,11 @@ impl Rule {
 
     const fn form(self, form: Form) -> Rule {
         // What people make up is short.
-        let entropy = if matches!(form, Form::Address) { 20 } else { self.entropy };
+        let entropy = match form {
+            Form::Address | Form::Password | Form::Argument | Form::Credentials => 20,
+            Form::Pin => 8,
+            Form::Token | Form::Mixed | Form::Key | Form::Random | Form::Phrase => self.entropy,
+        };
         Rule { form, entropy, ..self }
     }
 }
@@ -250,7 +264,7 @@ pub(super) const RULES: &[Rule] = &[
         r"sk-[A-Za-z0-9_\-]{16,120}T3BlbkFJ[A-Za-z0-9_\-]{16,}").before(128),
     token("anthropic-key", "an Anthropic key", &["sk-ant-"],
         r"sk-ant-[a-z]{2,10}[0-9]{2}-[A-Za-z0-9_\-]{60,}"),
-    token("huggingface-token", "a Hugging Face token", &["hf_", "api_org_"], "(?:hf_|api_org_)[A-Za-z]{34}"),
+    token("huggingface-token", "a Hugging Face token", &["hf_", "api_org_"], "(?:hf_|api_org_)[A-Za-z0-9]{34}"),
     token("replicate-token", "a Replicate token", &["r8_"], "r8_[A-Za-z0-9]{37}"),
     token("groq-key", "a Groq key", &["gsk_"], "gsk_[A-Za-z0-9]{52}"),
     token("xai-key", "an xAI key", &["xai-"], r"xai-[A-Za-z0-9_\-]{70,}"),
@@ -313,13 +327,14 @@ pub(super) const RULES: &[Rule] = &[
     token("slack-app-token", "a Slack app token", &["xapp-"], "xapp-[0-9]-[A-Z0-9]+-[0-9]+-[0-9a-f]{32,}"),
     token("slack-webhook", "a Slack webhook", &["hooks.slack.com"],
         r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{40,})"),
-    token("discord-webhook", "a Discord webhook", &["/api/webhooks/"],
-        r"/api/webhooks/[0-9]{17,20}/([A-Za-z0-9_\-]{60,})").within(),
+    token("discord-webhook", "a Discord webhook", &["/api/webhooks/", "/api/v"],
+        r"/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{17,20}/([A-Za-z0-9_\-]{60,})").within(),
     token("discord-token", "a Discord token", &["discord"],
         of_service!("discord", r"[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,40}")).within(),
     token("teams-webhook", "a Teams webhook", &["webhook.office.com"],
         r"webhook\.office\.com/webhookb2/[0-9a-f@\-]{36,80}/IncomingWebhook/([0-9a-f]{32}/[0-9a-f\-]{36})").within(),
-    token("telegram-token", "a Telegram bot token", &[":aa"], r"[0-9]{8,10}:AA[A-Za-z0-9_\-]{33}").before(10),
+    token("telegram-token", "a Telegram bot token", &[":aa"],
+        r"(?:bot)?([0-9]{8,10}:AA[A-Za-z0-9_\-]{33})").before(13),
     token("linear-key", "a Linear key", &["lin_api_", "lin_oauth_"], "lin_(?:api|oauth)_[A-Za-z0-9]{40,}"),
     token("figma-token", "a Figma token", &["figd_"], r"figd_[A-Za-z0-9_\-]{38,}"),
     token("dropbox-token", "a Dropbox token", &["sl."], r"sl\.(?:u\.)?[A-Za-z0-9_\-]{120,}").far(),
@@ -370,13 +385,63 @@ pub(super) const RULES: &[Rule] = &[
     token("authorization-header", "an authorization header", &["authorization"],
         r#"(?i:authorization)[\\"'`*]{0,4}[ \t]{0,8}[:=,][ \t]{0,8}[\\"'`]{0,4}(?i:basic|bearer|token|apikey)[ \t]+([A-Za-z0-9_\-+/=.~]{16,})"#).within().form(Form::Key),
     token("password-argument", "a password in a command", &["--password", "--passwd", "--passphrase"],
-        r#"--pass(?:word|wd|phrase)[ =]["']?([^\s\x1b"'`<>\\|]{8,128})"#).within().form(Form::Password),
+        r#"--pass(?:word|wd|phrase)[ =]["']?([^\s\x1b"'`<>\\|]{6,128})"#).within().form(Form::Password),
     token("token-argument", "a token in a command",
         &["--token", "--api-key", "--secret", "--access-token", "--auth-token"],
         r#"--(?:token|api-key|secret|access-token|auth-token)[ =]["']?([A-Za-z0-9_\-+/=.~]{16,})"#).within().form(Form::Key),
     token("assigned-password", "a password",
         &["password", "passwort", "passwd", "passphrase", "pwd", "pass_", "_pass"],
-        named!("passwor[dt]|passwd|passphrase|pwd|_pass|pass_(?:word|phrase)", r#"[^\s\x1b"'`<>\\|,;]{8,128}"#)).within().form(Form::Password),
+        named!("passwor[dt]|passwd|passphrase|pwd|_pass|pass_(?:word|phrase)", r#"[^\s\x1b"'`<>\\|,;]{6,128}"#)).within().form(Form::Password),
     token("assigned-key", "a key or token", &["key", "secret", "token"],
         named!("(?:key|secret|token)(?:[_ -]?(?:value|key))?", r"[A-Za-z0-9_\-+/=.~]{16,}")).within().form(Form::Key),
+    // New rules come last: an earlier place would change the fingerprints of secrets that the rules above find already.
+    token("prefixed-key", "an API key", &["sk-"],
+        r"sk-(?:[A-Za-z0-9]{32,}|[a-z]{2,10}-[A-Za-z0-9_\-]{32,})").form(Form::Random),
+    token("jina-key", "a Jina key", &["jina_"], "jina_[A-Za-z0-9]{50,}").form(Form::Random),
+    token("posthog-key", "a PostHog personal key", &["phx_"], "phx_[A-Za-z0-9]{40,}").form(Form::Random),
+    token("nvidia-key", "an NVIDIA key", &["nvapi-"], r"nvapi-[A-Za-z0-9_\-]{60,}").form(Form::Random),
+    token("firecrawl-key", "a Firecrawl key", &["fc-"], "fc-[0-9a-f]{32}"),
+    token("fireworks-key", "a Fireworks key", &["fw_"], "fw_[A-Za-z0-9]{22,24}").form(Form::Random),
+    token("e2b-key", "an E2B key", &["e2b_"], "e2b_[0-9a-f]{40}"),
+    token("apify-token", "an Apify token", &["apify_api_"], "apify_api_[A-Za-z0-9]{30,}"),
+    token("launchdarkly-key", "a LaunchDarkly key", &["sdk-", "api-"],
+        "(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"),
+    token("discord-session-token", "a Discord token", &["mfa."], r"mfa\.[A-Za-z0-9_\-]{80,}"),
+    token("ngrok-token", "an ngrok token", &["authtoken"],
+        r#"(?i:authtoken)[\\"'`:= \t]{1,6}([0-9][A-Za-z0-9]{24,30}_[A-Za-z0-9]{18,26})"#).within().form(Form::Random),
+    token("openshift-token", "an OpenShift token", &["sha256~"], r"sha256~[A-Za-z0-9_\-]{43}"),
+    token("kubernetes-client-key", "a Kubernetes client key", &["client-key-data"],
+        r#"client-key-data[\\"']{0,3}[ \t]{0,4}[:=][ \t]{0,4}[\\"']{0,3}([A-Za-z0-9+/]{40,}={0,2})"#).far(),
+    token("registry-credentials", "a login of a registry", &["auth\"", "auth\\\"", "auth:", "auth=", "auth ="],
+        r#"auth[\\"']{0,3}[ \t]{0,4}[:=][ \t]{0,4}[\\"']{0,3}([A-Za-z0-9+/]{10,}={0,2})"#).within().form(Form::Credentials),
+    token("assigned-secret", "a secret",
+        &["secret", "app_key", "signing_key", "signing-key", "encryption_key", "encryption-key", "encryptionkey",
+            "private_key", "privatekey", "master_key", "master-key"],
+        concat!(
+            r"(?i:secret[_ -]?(?:key)?(?:[_-]?base)?|app_key|(?:signing|encryption|private|master)[_-]?key)",
+            between!(), r#"(?:b["']|r["']|base64:)?"#, r#"([^\s\x1b"'`<>\\]{16,256})"#)).within().form(Form::Random),
+    token("dsn-password", "an address with a password", &["@tcp(", "@unix("],
+        r#"[^\s:@/"'`=|]{1,64}:([^\s@/"'`]{4,128})@(?:tcp|unix)"#).before(200).form(Form::Argument),
+    token("sshpass-password", "a password in a command", &["sshpass"],
+        r#"sshpass[ \t]+(?:-v[ \t]+)?-p[ \t]*["']?([^\s\x1b"'`\\]{4,128})"#).form(Form::Argument),
+    token("database-password", "a password in a command", &["mysql", "mariadb"],
+        r#"(?:mysql|mariadb)[a-z\-]{0,12}[ \t](?:[^\n|;]{0,160}?[ \t])?-p["']?([^\s\x1b"'`\\]{4,128})"#).form(Form::Argument),
+    token("command-password", "a password in a command",
+        &["redis-cli", "mongo", "docker login", "podman login", "registry login", "ldapsearch", "ldapmodify", "ldapadd", "sqlcmd", "unzip"],
+        r#"(?:redis-cli[ \t](?:[^\n|;]{0,120}?[ \t])?-a|(?:mongo[a-z]{0,8}|(?:docker|podman|registry) login)[ \t](?:[^\n|;]{0,120}?[ \t])?-p|ldap[a-z]{3,6}[ \t][^\n|;]{0,120}?[ \t]-w|(?:sqlcmd|unzip)[ \t](?:[^\n|;]{0,120}?[ \t])?-P)[ \t]+["']?([^\s\x1b"'`\\|;<>]{4,128})"#).form(Form::Argument),
+    token("http-password", "a password in a command", &["curl ", "wget ", "httpie "],
+        r#"(?:curl|wget|httpie)[ \t](?:[^\n|;]{0,160}?[ \t])?(?:-u|--user|-a|--auth)[ =]?["']?[^\s:"'$`]{1,64}:([^\s\x1b"'`\\]{4,128})"#).form(Form::Argument),
+    token("wifi-password", "a Wi-Fi password", &["psk"],
+        named!("psk", r#"[^\s\x1b"'`<>\\|,;]{8,63}"#)).form(Form::Password),
+    token("element-password", "a password", &["password>", "passwd>", "pwd>", "passphrase>"],
+        r#"(?i:password|passwd|pwd|passphrase)>([^\s\x1b<>"'`]{6,128})<"#).within().form(Form::Password),
+    token("stated-password", "a password",
+        &["password", "passwort", "kennwort", "passwd", "passcode", "passphrase", "pwd", "pass:", "pass=", "pass =", "pass is", "pw:", "pw=", "pw =", "pw is"],
+        concat!(
+            r#"(?i:password|passwort|kennwort|passwd|passcode|passphrase|pwd|pass|pw)(?:[ \t(]+[A-Za-z'()_.\-]{1,20}){0,6}?[\\"'`*)]{0,4}"#,
+            r#"(?:[ \t]{0,4}(?::|=>?|->|"#, "\u{2192}", r#")|[ \t](?i:is|was|ist|to|now|lautet)[ \t])[ \t*]{0,8}[\\"'`]{0,4}([^\s\x1b"'`<>\\|,;]{6,128})"#)).form(Form::Password),
+    token("stated-pin", "a PIN", &["pin is", "pin:", "pin =", "pin code", "pin-code", "pin for", "pin of", "pin to", "pin was"],
+        r#"(?:PIN|[Pp]in(?:[ -]code| is))(?:[ -](?i:code|number))?(?:[ \t](?:for|of|to)[ \t][A-Za-z ]{2,30}?)?(?:[ \t]{0,2}[:=]|[ \t](?:is|was))?[ \t]{1,2}["'`*]{0,2}([0-9]{4,8})"#).form(Form::Pin),
+    token("stated-phrase", "a passphrase", &["passphrase", "seed phrase", "recovery phrase", "backup phrase", "mnemonic"],
+        r#"(?i:passphrase|(?:seed|recovery|backup) phrase|mnemonic)(?:[ \t]+(?:for|of|to)[ \t][A-Za-z ]{2,30}?)?[\\"'`*]{0,4}(?:[ \t](?:is|was)|[ \t]{0,2}[:=])[ \t*]{1,4}[\\"'`]{0,3}([a-z]{3,10}(?: [a-z]{3,10}){3,23})"#).within().form(Form::Phrase),
 ];

@@ -165,6 +165,31 @@ pub(super) const SAMPLES: &[(&str, &str)] = &[
     ("token-argument", "deploy --token {A30}"),
     ("assigned-password", "password: {A12}7x"),
     ("assigned-key", "api_key = \"{A32}\""),
+    ("prefixed-key", "sk-{h32}"),
+    ("jina-key", "jina_{h32}{A28}"),
+    ("posthog-key", "phx_{A43}"),
+    ("nvidia-key", "nvapi-{W64}"),
+    ("firecrawl-key", "fc-{h32}"),
+    ("fireworks-key", "fw_{A24}"),
+    ("e2b-key", "e2b_{h40}"),
+    ("apify-token", "apify_api_{A36}"),
+    ("launchdarkly-key", "sdk-{h8}-{h4}-4{h3}-a{h3}-{h12}"),
+    ("discord-session-token", "mfa.{W84}"),
+    ("ngrok-token", "ngrok config add-authtoken 2{A26}_{A21}"),
+    ("openshift-token", "sha256~{W43}"),
+    ("kubernetes-client-key", "client-key-data: LS0{B120}"),
+    ("registry-credentials", "\"auth\": \"a2VlcGVyOlVs{p1}{p1}V{p1}{p1}{p1}V{p1}{p1}{p1}V{p1}\""),
+    ("assigned-secret", "SECRET_KEY = '{A9}#{A9}&{A9}!7'"),
+    ("dsn-password", "keeper:{A12}7x@tcp(db.lamp.internal:3306)/lighthouse"),
+    ("sshpass-password", "sshpass -p {A10} ssh keeper@lamp"),
+    ("database-password", "mysql -h lamp -u keeper -p{A12} lighthouse"),
+    ("command-password", "redis-cli -h lamp -a {A12} ping"),
+    ("http-password", "curl -s -ukeeper:{A10} https://lamp/api"),
+    ("wifi-password", "psk={A12}7"),
+    ("element-password", "<password>{A12}7x</password>"),
+    ("stated-password", "the password for the lamp is {A12}7x"),
+    ("stated-pin", "my PIN is {d6}"),
+    ("stated-phrase", "my passphrase is {w6} {w5} {w7} {w6}"),
 ];
 
 /// Numbers that look random and are the same in every run.
@@ -191,6 +216,9 @@ fn alphabet(sort: char) -> String {
     let digits: String = ('0'..='9').collect();
     match sort {
         'd' => digits,
+        'w' => lower,
+        // Digits of base64 that stand for letters.
+        'p' => "STUVWX".to_owned(),
         'h' => format!("{digits}abcdef"),
         'H' => format!("{digits}ABCDEF"),
         'l' => format!("{lower}{digits}"),

@@ -6,6 +6,7 @@ mod log;
 mod merge;
 mod migrate;
 mod secrets;
+mod secrets_corpus;
 mod storage;
 mod subjects;
 mod sync;

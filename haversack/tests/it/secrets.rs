@@ -218,10 +218,177 @@ fn index(numbers: &mut Numbers) -> String {
     text
 }
 
+/// Lines of documentation and code that speak of secrets and hold none.
+const HARMLESS: &[&str] = &[
+    // Placeholders of documentation.
+    "password: <password>",
+    "password: <your password here>",
+    "token: your-token-here",
+    "API_TOKEN=your_api_token_here_2",
+    "export GITHUB_TOKEN=ghp_your_token_here",
+    "export OPENAI_API_KEY=sk-your-key-here",
+    "export OPENAI_API_KEY=\"sk-...\"",
+    "ANTHROPIC_API_KEY=sk-ant-xxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "DB_PASSWORD=${DB_PASSWORD}",
+    "DB_PASSWORD=${DB_PASSWORD:-postgres}",
+    "DB_PASSWORD: \"{{ db_password }}\"",
+    "password: \"{{ lookup('env', 'DB_PASSWORD_2') }}\"",
+    "DATABASE_URL=postgres://user:password@localhost/db",
+    "DATABASE_URL=postgres://user:password@host:5432/dbname",
+    "DATABASE_URL=postgres://USER:PASSWORD@HOST:5432/NAME",
+    "DATABASE_URL=postgres://username:mypassword@db.lamp.internal:5432/app",
+    "mongodb+srv://<user>:<password>@cluster0.mongodb.net/lighthouse",
+    "redis://:password@cache:6379/0",
+    "amqp://guest:guest@rabbit:5672/",
+    "https://user:pass@example.com/path",
+    "https://token:x-oauth-basic@github.com/lamp/lighthouse.git",
+    "mysql://root:root@127.0.0.1:3306/test",
+    "password=changeme",
+    "password=changeme123",
+    "POSTGRES_PASSWORD=postgres",
+    "POSTGRES_PASSWORD=mysecretpassword",
+    "MYSQL_ROOT_PASSWORD: example",
+    "password: password123",
+    "password: \"********\"",
+    "password: [redacted]",
+    "password: REDACTED",
+    "SECRET_KEY = 'your-secret-key-goes-here'",
+    "SECRET_KEY = 'django-insecure-change-me'",
+    "SECRET_KEY = os.environ['DJANGO_SECRET_KEY']",
+    "SECRET_KEY = env('SECRET_KEY', default='unsafe-secret-key')",
+    "curl -u user:password https://lamp.internal/api",
+    "curl -u \"$USER:$PASS\" https://lamp.internal/api",
+    "curl -u keeper: https://lamp.internal/api",
+    "curl -u keeper https://lamp.internal:8443/api",
+    "sshpass -p \"$SSHPASS\" ssh keeper@lamp",
+    "sshpass -p password ssh keeper@lamp",
+    "sshpass -e ssh keeper@lamp.internal",
+    "mysql -u root -p lighthouse",
+    "mysql -u root -p$MYSQL_PASSWORD lighthouse",
+    "mysql -u root -ppassword -P3307 lighthouse",
+    "mysqldump --password=\"$(cat /run/secrets/db)\" lighthouse",
+    "PGPASSWORD=$DB_PASS psql -h db.lamp.internal",
+    "docker run -u 1000:1000 -p 8080:8080 -e PASSWORD lamp:2.14",
+    "docker login -u keeper --password-stdin registry.lamp.internal",
+    "redis-cli -a \"$REDIS_PASSWORD\" ping",
+    "tar -xzpf lamp-2.14.tar.gz; mkdir -p lamp/src/rotation2",
+    "\"auth\": \"none\"",
+    "\"auth\": \"oauth2\", \"authType\": \"bearerToken2\"",
+    "\"auths\": { \"registry.lamp.internal\": {} }, \"credsStore\": \"desktop\"",
+    "client-key-data: REDACTED",
+    "client-certificate-data: DATA+OMITTED",
+    "https://discord.com/api/webhooks/ID/TOKEN",
+    "https://discord.com/channels/112233445566778899/998877665544332211",
+    // Code.
+    "password = get_password()",
+    "password = getpass.getpass(\"Password for db2: \")",
+    "let password = self.passwords.get(&user_id2)?;",
+    "password: String, token: Option<String>, secret_v2: SecretBox<[u8; 32]>",
+    "password: z.string().min(8).max(128)",
+    "password = Column(String(128), nullable=False)",
+    "const password = req.body.password2;",
+    "if password == user.password_hash { return Ok(()) }",
+    "password_hash = \"$argon2id$v=19$m=65536,t=3,p=4\"",
+    "var token = tokens[i + 1];",
+    "token = \"Bearer \" + accessToken;",
+    "let pass = render_pass(&device, &queue2);",
+    "pass: Stage2Pass,",
+    "pass = 3 of 4, fail = 1",
+    "<input type=\"password\" name=\"password\" id=\"password-1\">",
+    "<password>${env.DB_PASSWORD}</password>",
+    "<password></password>",
+    "def test_password_reset_v2(client, user): pass",
+    "assert_eq!(password, \"hidden\");",
+    "PASSWORD_MIN_LENGTH = 12",
+    "password: required|min:8|confirmed",
+    "password: varchar(255) not null",
+    "pw: number, ph: number",
+    "pwd: /srv/lighthouse/v2",
+    "const PIN: u8 = 13;",
+    "pin: 2.14.0",
+    "let pin = Pin::new(14);",
+    "#define LED_PIN 13",
+    "msg = \"ghp\" + \"_\" + name",
+    "print(\"a\" + \"b\" \\\n    + \"c\")",
+    "re.compile(r\"\\x1b\\[[0-9;]*m|\\u005f|\\.md$\")",
+    "sk-learn 1.5 and task-4821ab are no keys, nor is sk-2024-11-05",
+    // Prose.
+    "the password is in the keychain",
+    "The password is stored in 1Password, under lighthouse-staging-2.",
+    "The password is rotated every 90 days; ask the keeper.",
+    "The password was changed on 2026-05-14 by a teammate.",
+    "The password is the same as for staging2.",
+    "The password is at least 12 characters long.",
+    "The password for the staging database is kept in vault v2.",
+    "Password reset is broken since v2.14.0: see lamp/src/auth2.rs.",
+    "password: see 1Password",
+    "Password: ask Keeper-2 on Slack",
+    "password (8-64 characters): required",
+    "passwords: argon2id, 64 MiB, 3 passes",
+    "The passphrase is never written down.",
+    "My passphrase is in the safe at home.",
+    "The passphrase is asked for each time",
+    "passphrase: empty for local development builds",
+    "My PIN is in the safe.",
+    "Pin the version to 2024.11 or 4821.",
+    "The PIN is 4 digits long; the default PIN is 1234.",
+    "The secret is to rotate the lamp at 12rpm.",
+    "The token is valid for 3600 seconds, the key is cached.",
+    "the pass is closed in winter: road 4821",
+    "Passing tests: 4821, failing: 3.",
+    "Their login is keeper2 and the password is unknown.",
+    "This is the key: never deploy on Fridays.",
+    // Numbers, hashes and encodings.
+    "see https://lamp.internal:8443/a%20b%2Fc?next=https%3A%2F%2Flamp.internal%3A8443%2Fx%40y",
+    "family: \u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}, co\u{ad}op\u{ad}er\u{ad}ate",
+    "snake\\_case\\_name, 3 \\* 4, \\[x\\], C:\\\\lamp\\\\src\\\\rotation2",
+    "{\"text\":\"a \\u003cb\\u003e caf\\u00e9 \\\"quoted\\\" \\/ end\"}",
+    "&lt;password&gt; &amp; &#8212; &#x2014;",
+    "docker run \\\n  -e PASSWORD \\\n  lamp",
+];
+
+/// Returns a page of documentation: harmless lines that a careless rule would take for secrets.
+fn documentation(numbers: &mut Numbers) -> String {
+    let mut text = String::from("# How to sign in\n\n");
+    for _ in 0..12 + numbers.below(20) {
+        let line = numbers.one(HARMLESS);
+        let around = match numbers.below(6) {
+            0 => format!("- {line}\n"),
+            1 => format!("```sh\n{line}\n```\n"),
+            2 => format!("    {line}\n"),
+            3 => format!("| {line} | {} |\n", numbers.date()),
+            4 => format!("{}\n{line}\n", numbers.sentence()),
+            _ => format!("{line}\n"),
+        };
+        text.push_str(&around);
+    }
+    text
+}
+
+/// Returns encoded text and binary data in which there is no secret.
+fn encodings(numbers: &mut Numbers) -> String {
+    let mut text = String::from("# Encoded\n\n");
+    for _ in 0..4 + numbers.below(8) {
+        let sentence = format!("{} {}", numbers.sentence(), numbers.one(HARMLESS));
+        let encoded = match numbers.below(7) {
+            0 => super::secrets_corpus::base64(sentence.as_bytes(), super::secrets_corpus::STANDARD),
+            1 => super::secrets_corpus::hex(&sentence),
+            2 => super::secrets_corpus::percent(&sentence),
+            3 => format!("data:image/png;base64,iVBORw0KGgo{}", numbers.base64(1_200)),
+            4 => (0..6).map(|_| numbers.base64(76) + "\n").collect(),
+            5 => format!("git tree {} parent {}", &numbers.hash()[..40], &numbers.hash()[..40]),
+            _ => format!("{} {} sha256-{}=", numbers.uuid(), numbers.hash(), numbers.base64(43)),
+        };
+        text.push_str(&encoded);
+        text.push_str("\n\n");
+    }
+    text
+}
+
 #[test]
 fn ordinary_memory_has_no_secret() {
     let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
-    let makers = [fact, settings, interactions, lock_file, day, index];
+    let makers = [fact, settings, interactions, lock_file, day, index, documentation, encodings];
     let mut bytes = 0;
     for number in 0..FILES {
         let text = makers[number % makers.len()](&mut numbers);
@@ -231,4 +398,17 @@ fn ordinary_memory_has_no_secret() {
         assert!(found.is_empty(), "file {number}: {found:?} {lines:?}");
     }
     assert!(bytes > 2_000_000, "{bytes}");
+}
+
+#[test]
+fn harmless_lines_are_not_held() {
+    let mut held = Vec::new();
+    for line in HARMLESS {
+        let text = format!("# Note\n\n{line}\n\nThe end.\n");
+        let found = find(text.as_bytes());
+        if !found.is_empty() {
+            held.push(format!("{found:?}: {line}"));
+        }
+    }
+    assert!(held.is_empty(), "{}", held.join("\n"));
 }
