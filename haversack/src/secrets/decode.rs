@@ -44,7 +44,7 @@ struct Edit {
 const CONTEXT_BYTES: usize = 384;
 
 /// The fewest digits that are decoded: shorter ones are words and names.
-const MIN_RUN_DIGITS: usize = 20;
+const MIN_RUN_DIGITS: usize = 24;
 
 /// The fewest hexadecimal digits that are decoded: 16 bytes.
 const MIN_HEX_DIGITS: usize = 32;
@@ -129,15 +129,15 @@ impl DecodedText {
     fn decode_runs(&mut self, content: &[u8]) {
         // No run begins before this place and ends after it.
         let mut at = 0;
-        while at + MIN_RUN_DIGITS <= content.len() {
-            // A run is long enough to be seen at each of these places, so most bytes are never looked at.
-            let probe = at + MIN_RUN_DIGITS;
-            let start = probe - content[at..probe].iter().rev().take_while(|byte| is_digit(byte)).count();
-            if start > at {
-                at = start;
+        // A run that begins here reaches over all these bytes, so most bytes of ordinary text are never looked at.
+        while let Some(ahead) = content.get(at..at + MIN_RUN_DIGITS) {
+            if let Some(before) = ahead.iter().rposition(|byte| !is_digit(byte)) {
+                at += before + 1;
                 continue;
             }
-            let end = probe + content[probe..].iter().take_while(|byte| is_digit(byte)).count();
+            let after = &content[at + MIN_RUN_DIGITS..];
+            let length = after.iter().position(|byte| !is_digit(byte)).unwrap_or(after.len());
+            let end = at + MIN_RUN_DIGITS + length;
             at = self.decode_run(content, at..end).max(end) + 1;
         }
     }
@@ -148,20 +148,16 @@ impl DecodedText {
             [b'0', b'x' | b'X', hex @ ..] => hex,
             hex => hex,
         };
-        if hex.len() >= MIN_HEX_DIGITS
-            && hex.len() % 2 == 0
-            && hex[..FIRST_DIGITS].iter().all(is_hex_text(hex))
-        {
+        if hex.len() >= MIN_HEX_DIGITS && hex.len() % 2 == 0 && begins_as_hex_text(hex) {
             if let Some(text) = from_hex(hex).as_deref().and_then(text_of) {
                 self.push(text, run.clone(), false);
                 self.part(run.end);
                 return run.end;
             }
         }
-        let start =
-            run.start + content[run.clone()].iter().take_while(|byte| !byte.is_ascii_alphanumeric()).count();
-        let digits = &content[start..run.end];
-        if digits.len() < FIRST_DIGITS || text_of(&from_base64(&digits[..FIRST_DIGITS])).is_none() {
+        let marks = content[run.clone()].iter().take_while(|byte| !byte.is_ascii_alphanumeric()).count();
+        let start = run.start + marks;
+        if !begins_as_base64_text(&content[start..run.end]) {
             return run.end;
         }
         let (digits, end) = joined_lines(content, start..run.end);
@@ -340,6 +336,10 @@ fn is_printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
+fn is_text(byte: u8) -> bool {
+    is_printable(byte) || matches!(byte, b'\n' | b'\r' | b'\t')
+}
+
 fn nibble(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -364,28 +364,48 @@ fn is_digit(byte: &u8) -> bool {
     IS_DIGIT[usize::from(*byte)]
 }
 
-/// Returns a test that holds for every byte of `hex` if all of it are hexadecimal digits and it begins like text.
-fn is_hex_text(hex: &[u8]) -> impl Fn(&u8) -> bool {
-    let begins_like_text = hex.len() >= 2 && printable(hex[0], hex[1]).is_some();
-    move |byte| begins_like_text && byte.is_ascii_hexdigit()
+/// True if the first bytes that hexadecimal digits stand for are text.
+fn begins_as_hex_text(digits: &[u8]) -> bool {
+    digits.chunks_exact(2).take(FIRST_DIGITS / 2).all(|pair| {
+        matches!((nibble(pair[0]), nibble(pair[1])), (Some(high), Some(low)) if is_text(high << 4 | low))
+    })
+}
+
+/// True if the first bytes that digits of base64 stand for are text.
+fn begins_as_base64_text(digits: &[u8]) -> bool {
+    let Some(first) = digits.first_chunk::<FIRST_DIGITS>() else { return false };
+    // The first bit of the first byte is not set. Most names and hashes end here.
+    if value(first[0]) >= 32 {
+        return false;
+    }
+    let mut bytes = [0; FIRST_DIGITS / 4 * 3];
+    for (group, bytes) in first.chunks_exact(4).zip(bytes.chunks_exact_mut(3)) {
+        let bits = group.iter().fold(0_u32, |bits, digit| bits << 6 | u32::from(value(*digit)));
+        bytes.copy_from_slice(&bits.to_be_bytes()[1..]);
+    }
+    text_of(&bytes).is_some()
 }
 
 fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
     digits.chunks_exact(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()
 }
 
-/// Decodes base64 of either alphabet; digits that do not make a whole byte are left out.
-pub(super) fn from_base64(digits: &[u8]) -> Vec<u8> {
-    let value = |digit: &u8| match digit {
+/// Returns the six bits that a digit of base64 stands for, in either alphabet.
+fn value(digit: u8) -> u8 {
+    match digit {
         b'A'..=b'Z' => digit - b'A',
         b'a'..=b'z' => digit - b'a' + 26,
         b'0'..=b'9' => digit - b'0' + 52,
         b'+' | b'-' => 62,
         _ => 63,
-    };
+    }
+}
+
+/// Decodes base64 of either alphabet; digits that do not make a whole byte are left out.
+pub(super) fn from_base64(digits: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(digits.len() / 4 * 3 + 2);
     for group in digits.chunks(4) {
-        let bits = group.iter().fold(0_u32, |bits, digit| bits << 6 | u32::from(value(digit)));
+        let bits = group.iter().fold(0_u32, |bits, digit| bits << 6 | u32::from(value(*digit)));
         let [_, first, second, third] = (bits << (6 * (4 - group.len()))).to_be_bytes();
         bytes.extend_from_slice(&[first, second, third][..group.len() - 1]);
     }
@@ -394,16 +414,15 @@ pub(super) fn from_base64(digits: &[u8]) -> Vec<u8> {
 
 /// Returns the text that decoded bytes begin with, if they begin with text.
 pub(super) fn text_of(decoded: &[u8]) -> Option<&[u8]> {
-    let is_text = |byte: &u8| is_printable(*byte) || matches!(byte, b'\n' | b'\r' | b'\t');
     // A text may have other letters later on, but those that hold secrets begin with plain ones.
     let least = decoded.len().min(8);
     if is_wide(decoded) {
         return Some(decoded);
     }
-    if least == 0 || !decoded[..least].iter().all(is_text) {
+    if least == 0 || !decoded[..least].iter().all(|byte| is_text(*byte)) {
         return None;
     }
-    let length = decoded.iter().take_while(|byte| is_text(byte) || **byte >= 0x80).count();
+    let length = decoded.iter().take_while(|byte| is_text(**byte) || **byte >= 0x80).count();
     Some(&decoded[..length])
 }
 

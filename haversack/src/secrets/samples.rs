@@ -185,7 +185,7 @@ pub(super) const SAMPLES: &[(&str, &str)] = &[
     ("database-password", "mysql -h lamp -u keeper -p{A12} lighthouse"),
     ("command-password", "redis-cli -h lamp -a {A12} ping"),
     ("http-password", "curl -s -ukeeper:{A10} https://lamp/api"),
-    ("wifi-password", "psk={A12}7"),
+    ("wifi-password", "psk='{A12}7'"),
     ("element-password", "<password>{A12}7x</password>"),
     ("stated-password", "the password for the lamp is {A12}7x"),
     ("stated-pin", "my PIN is {d6}"),
