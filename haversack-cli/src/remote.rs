@@ -344,6 +344,17 @@ fn directory_of(url: &str) -> Option<PathBuf> {
 /// Returns what this machine calls itself.
 pub(crate) fn device_name() -> String {
     let name = gethostname::gethostname().to_string_lossy().into_owned();
-    let name = name.split('.').next().unwrap_or_default().to_owned();
+    let name = haversack::names::harmless(name.split('.').next().unwrap_or_default());
     if name.is_empty() { "this machine".to_owned() } else { name }
+}
+
+/// Returns the name that the user gives this machine, if it may be sent.
+pub(crate) fn checked_device_name(name: &str) -> Result<String, CommandError> {
+    haversack::names::check(name).map_err(|bad| {
+        CommandError::user(
+            format!("this machine cannot have that name: {bad}"),
+            "Every commit carries the name. Choose a short one, as in: --device laptop",
+        )
+    })?;
+    Ok(name.to_owned())
 }

@@ -4,6 +4,7 @@ use haversack_store::Locator;
 use serde::Serialize;
 
 use crate::ids::Timestamp;
+use crate::names;
 use crate::signed::Writer;
 
 /// The channel of an event that does not say.
@@ -82,6 +83,11 @@ pub fn line(event: &Event, stamp: &Stamp) -> Result<String, String> {
             long.len()
         ));
     }
+    let device = names::harmless(&stamp.device);
+    let writer = Writer {
+        agent: stamp.writer.agent.as_deref().map(names::harmless),
+        session: stamp.writer.session.as_deref().map(names::harmless),
+    };
     let line = Line {
         id: uuid(stamp.id),
         ts: stamp.time.to_string(),
@@ -91,8 +97,8 @@ pub fn line(event: &Event, stamp: &Stamp) -> Result<String, String> {
         summary: &summary,
         recipient: recipient.as_deref(),
         action: action.as_deref(),
-        device: &stamp.device,
-        writer: &stamp.writer,
+        device: &device,
+        writer: &writer,
     };
     let mut text = serde_json::to_string(&line).expect("texts print");
     text.push('\n');
@@ -152,5 +158,13 @@ mod tests {
         );
         assert_eq!(refused(Event { summary: " ".to_owned(), ..event() }), "`summary` is empty");
         assert!(refused(Event { sender: "x".repeat(9000), ..event() }).contains("9000 bytes"));
+    }
+
+    #[test]
+    fn event_hides_a_name_that_holds_a_secret() {
+        let token = format!("gh{}_{}", "p", "q7Rt2LmXw9ZcK4vB8nHs1DfG6jYp3TaE5uQo");
+        let stamp = Stamp { device: format!("laptop\n{token}"), ..stamp() };
+        let line = line(&event(), &stamp).expect("a line");
+        assert!(!line.contains(&token) && line.contains("\"device\":\"hidden-"), "{line}");
     }
 }

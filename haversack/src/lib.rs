@@ -25,6 +25,7 @@ mod memory;
 pub mod memory_tool;
 pub mod merge;
 pub mod migrate;
+pub mod names;
 pub mod remember;
 pub mod secrets;
 mod signed;

@@ -1,13 +1,16 @@
 //! Finds what looks like a secret in a file, and never repeats it.
 //!
-//! One pass over the bytes looks for the words that secrets come with ([`mod@rules`]). Only where one of them stands is a rule's pattern tried, on
-//! a window of bounded length; what it finds is then judged ([`judge`]): by its entropy, and by whether it is a placeholder. A file
-//! without such words costs that one pass.
+//! 1. One pass over the bytes looks for the words that secrets come with ([`mod@rules`]).
+//! 2. Where a word stands, its rule's pattern is tried on a window of bounded length.
+//! 3. A match is judged ([`judge`]): by its entropy, and by whether it is a placeholder or names something else.
+//! 4. Encoded and disguised parts of the content are decoded once ([`decode`]), and steps 1 to 3 are done on the decoded text.
 //!
 //! # Invariants
 //! - A finding does not hold the secret: only its rule, its line and a fingerprint (`a_finding_never_shows_its_secret`).
 //! - The time is linear in the size of the content, whatever is in it: patterns see windows of bounded length, and those that look far
 //!   see what goes on without a break once (`hostile_contents_are_looked_at_to_their_end`, measured by `cargo xtask bench secrets`).
+//! - A secret keeps its fingerprint from version to version (`fingerprints_of_known_secrets_never_change`). The fingerprint of an encoded secret is over
+//!   the decoded secret (`encoded_secret_has_the_fingerprint_of_the_plain_one`).
 //! - Each rule finds its sample (`every_rule_finds_its_sample`), and ordinary memory has no secret (`secrets::ordinary_memory_has_no_secret`).
 
 mod decode;
@@ -541,6 +544,49 @@ mod tests {
             format!("Passwort: {password}"),
         ] {
             assert_eq!(found(&line), [("assigned-password", 1)], "{line}");
+        }
+    }
+
+    /// `docs/guide/secrets.md` says so.
+    #[test]
+    fn guide_tells_what_is_held_and_what_is_not() {
+        let token = sample("github-token", 1);
+        let held = [
+            "postgres://keeper:sunshine@db.lamp.io/lighthouse".to_owned(),
+            "DB_PASSWORD=MySecretPass99".to_owned(),
+            "postgres://app:MySecretPass99@db.example/app".to_owned(),
+            "my PIN is 4821".to_owned(),
+            format!("t = \"{}\" + \"{}\"", &token[..12], &token[12..]),
+            format!("{}\\\n{}", &token[..12], &token[12..]),
+        ];
+        for text in held {
+            assert_eq!(found(&text).len(), 1, "{text}");
+        }
+        let not_held = [
+            "password: sunshine".to_owned(),
+            "password: 48219377".to_owned(),
+            "postgres://keeper:Harbour77@localhost/lighthouse".to_owned(),
+            "password: mysecretpassword".to_owned(),
+            token.chars().rev().collect(),
+            format!("{}\n{}", &token[..12], &token[12..]),
+        ];
+        for text in not_held {
+            assert_eq!(found(&text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn encoded_secret_has_the_fingerprint_of_the_plain_one() {
+        let token = sample("github-token", 1);
+        let hex: String = token.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let escaped =
+            [token.replace('_', "\\_"), token.replace('_', "\\u005f"), token.replace('_', "%5F"), hex];
+        let plain = find(token.as_bytes())[0].fingerprint;
+        for text in escaped {
+            let [finding] = &find(format!("one\ntwo {text} three\n").as_bytes())[..] else {
+                panic!("one: {text}")
+            };
+            assert_eq!((finding.fingerprint, finding.line), (plain, 2), "{text}");
         }
     }
 

@@ -79,6 +79,7 @@ pub use self::upkeep::Intervals;
 use crate::clock::Clock;
 use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
 use crate::log::{Commit, Files, StoreFile};
+use crate::names;
 
 /// Returns which store is in a remote, if there is one, and changes nothing.
 pub async fn store_at(
@@ -577,7 +578,7 @@ impl Replica {
             Some(store) => Ok(store),
             None => {
                 let Context { patience, clock, ids, author, .. } = context;
-                self.remote.meet(patience, clock, ids, &author.device).await
+                self.remote.meet(patience, clock, ids, &names::harmless(&author.device)).await
             }
         }
     }

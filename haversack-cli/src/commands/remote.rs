@@ -141,7 +141,10 @@ impl Candidate {
         if let Some(note) = note {
             ui.note(note);
         }
-        let device = named.device.clone().unwrap_or_else(remote::device_name);
+        let device = match &named.device {
+            Some(name) => remote::checked_device_name(name)?,
+            None => remote::device_name(),
+        };
         let remote = Remote { mirror: !named.no_mirror, ..Remote::new(url, device) };
         let mut candidate = Candidate { remote, trial: None, before: Kept::of(settings) };
         let agreed = Remote::unagreed(settings)?.filter(|named| named.url == candidate.remote.url);

@@ -297,3 +297,36 @@ fn a_damaged_record_is_said_and_nothing_is_sent() {
     Hint: Mend it, or remove it and allow again what may be sent: haversack allow PATH:LINE
     "#);
 }
+
+#[test]
+fn device_name_with_a_secret_is_refused() {
+    let machines = Machines::new();
+    machines.write("laptop", "ports.md", "staging listens on 5433\n");
+    let name = format!("laptop {}", token(3));
+    let shown = machines.shown("laptop", &["remote", "add", &machines.url(), "--device", &name]);
+    assert!(!shown.contains(&token(3)), "{shown}");
+    assert_snapshot!(shown, @r"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: this machine cannot have that name: it holds a GitHub token (github-token)
+    Hint: Every commit carries the name. Choose a short one, as in: --device laptop
+    ");
+    let long = "l".repeat(61);
+    let shown = machines.shown("laptop", &["remote", "add", &machines.url(), "--device", &long]);
+    assert_snapshot!(shown, @r"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: this machine cannot have that name: it has more than 60 characters
+    Hint: Every commit carries the name. Choose a short one, as in: --device laptop
+    ");
+    let shown = machines.shown("laptop", &["remote", "add", &machines.url(), "--device", "lap\ntop"]);
+    assert_snapshot!(shown, @r"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: this machine cannot have that name: it has a control character
+    Hint: Every commit carries the name. Choose a short one, as in: --device laptop
+    ");
+}

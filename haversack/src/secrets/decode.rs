@@ -148,12 +148,11 @@ impl DecodedText {
             [b'0', b'x' | b'X', hex @ ..] => hex,
             hex => hex,
         };
-        if hex.len() >= MIN_HEX_DIGITS && hex.len() % 2 == 0 && begins_as_hex_text(hex) {
-            if let Some(text) = from_hex(hex).as_deref().and_then(text_of) {
-                self.push(text, run.clone(), false);
-                self.part(run.end);
-                return run.end;
-            }
+        let is_hex = hex.len() >= MIN_HEX_DIGITS && hex.len().is_multiple_of(2) && begins_as_hex_text(hex);
+        if is_hex && let Some(text) = from_hex(hex).as_deref().and_then(text_of) {
+            self.push(text, run.clone(), false);
+            self.part(run.end);
+            return run.end;
         }
         let marks = content[run.clone()].iter().take_while(|byte| !byte.is_ascii_alphanumeric()).count();
         let start = run.start + marks;
@@ -438,7 +437,7 @@ fn is_wide(decoded: &[u8]) -> bool {
 fn joined_lines(content: &[u8], run: Range<usize>) -> (Vec<u8>, usize) {
     let mut digits = content[run.clone()].to_vec();
     let mut end = run.end;
-    if run.len() < MIN_LINE_DIGITS || run.len() % 4 != 0 {
+    if run.len() < MIN_LINE_DIGITS || !run.len().is_multiple_of(4) {
         return (digits, end);
     }
     loop {

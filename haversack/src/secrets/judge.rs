@@ -76,7 +76,6 @@ const PLACEHOLDER_WORDS: &[&str] = &[
     "bar",
     "baz",
     "qux",
-    "hunter",
     "letmein",
     "qwerty",
     "oauth",
@@ -182,10 +181,18 @@ const FILLER_WORDS: &[&str] = &[
     "you",
 ];
 
-/// Parts of values that are no random text: what a value has besides them counts.
+/// Parts of placeholders. One of them is in every value that may be a filler; no random text has one of them by chance.
 static PLACEHOLDERS: Parts = LazyLock::new(|| {
-    parts(&["example", "placeholder", "changeme", "change_me", "redacted", "deadbeef", "your_", "your-"])
+    let orders = ["00000000", "11111111", "12345678", "23456789", "87654321", "abcdefgh", "ghijklmn"];
+    let repeats = ["xxxxx", "*****", "....."];
+    parts(&[&PLACEHOLDER_PARTS[..], &orders, &repeats, &["eyJzdWIiOiIxMjM0NTY3ODkw"]].concat())
 });
+
+/// Those of them that are words.
+const PLACEHOLDER_PARTS: [&str; 8] =
+    ["example", "placeholder", "changeme", "change_me", "redacted", "deadbeef", "your_", "your-"];
+
+static WORD_PARTS: Parts = LazyLock::new(|| parts(&PLACEHOLDER_PARTS));
 
 /// Endings and parts of the secrets that are shown wherever such secrets are explained.
 const DOCUMENTED: [&[u8]; 3] = [b"EXAMPLE", b"EXAMPLEKEY", b"eyJzdWIiOiIxMjM0NTY3ODkw"];
@@ -258,7 +265,10 @@ pub(super) fn is_secret(rule: &Rule, candidate: &Candidate<'_>) -> bool {
     if is_open && !Classes::of(secret).is_mixed() {
         return false;
     }
-    if entropy_tenths(secret) < rule.entropy || is_filler(secret) {
+    // A password that people make up may hold a placeholder and still be one; see `is_placeholder`.
+    let is_made_up =
+        matches!(rule.form, Form::Password | Form::Address | Form::Argument | Form::Credentials | Form::Pin);
+    if entropy_tenths(secret) < rule.entropy || !is_made_up && is_filler(secret) {
         return false;
     }
     match rule.form {
@@ -278,10 +288,13 @@ pub(super) fn is_secret(rule: &Rule, candidate: &Candidate<'_>) -> bool {
 ///
 /// One such part does not excuse a value: a password may hold `12345678` and still be one.
 fn is_filler(value: &[u8]) -> bool {
+    if !PLACEHOLDERS.is_match(value) {
+        return false;
+    }
     if DOCUMENTED[..2].iter().any(|end| value.ends_with(end)) || contains(value, DOCUMENTED[2]) {
         return true;
     }
-    let words: usize = PLACEHOLDERS.find_iter(value).map(|found| found.len()).sum();
+    let words: usize = WORD_PARTS.find_iter(value).map(|found| found.len()).sum();
     // Words and names with a placeholder among them.
     if words > 0 && is_words(value) {
         return true;
@@ -326,6 +339,9 @@ fn orderly_bytes(value: &[u8]) -> usize {
 fn is_placeholder(value: &[u8]) -> bool {
     let is_joint = |byte: &u8| matches!(byte, b'-' | b'_' | b'.' | b'/' | b' ' | b':' | b'*' | b'<' | b'>');
     let lower = value.to_ascii_lowercase();
+    if lower == b"hunter2" {
+        return true;
+    }
     let mut has_placeholder = false;
     let mut rest = &lower[..];
     while let Some(first) = rest.first() {
@@ -445,10 +461,9 @@ fn is_random(secret: &[u8]) -> bool {
 fn is_hash(value: &[u8]) -> bool {
     // An OpenShift token begins with the name of a hash as well.
     let is_token = contains(value, b"~");
-    let begins = |name: &&str| {
-        value.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
-    };
-    !is_token && HASHES.iter().any(|name| begins(&name))
+    let begins =
+        |name: &str| value.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
+    !is_token && HASHES.iter().any(|name| begins(name))
 }
 
 /// How a password is introduced.
@@ -656,9 +671,7 @@ const COMMON_WORDS: &[&str] = &[
 
 fn is_common(word: &[u8]) -> bool {
     let is = |known: &&str| known.as_bytes() == word;
-    COMMON_WORDS.iter().any(|known| is(known))
-        || FILLER_WORDS.iter().any(|known| is(known))
-        || PLACEHOLDER_WORDS.iter().any(|known| is(known))
+    COMMON_WORDS.iter().any(&is) || FILLER_WORDS.iter().any(&is) || PLACEHOLDER_WORDS.iter().any(is)
 }
 
 /// Where only this machine listens.

@@ -13,6 +13,7 @@ use super::{Author, Context, Hold, IMPORT, Recent, Replica, Report, Sending, Tro
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Carried, Commit, Content, FileChange, MAX_CHANGES, MAX_INLINE_BYTES, What};
+use crate::names;
 use crate::signed::{Signatures, Writer};
 
 /// How often a position is tried before the sync is left for later.
@@ -170,9 +171,9 @@ impl Replica {
             id: CommitId::from_bytes(context.ids.next()),
             previous,
             replica: self.id(),
-            device: context.author.device.clone(),
-            agent: writer.agent,
-            session: writer.session,
+            device: names::harmless(&context.author.device),
+            agent: writer.agent.as_deref().map(names::harmless),
+            session: writer.session.as_deref().map(names::harmless),
             time: context.clock.now(),
             cause: cause.to_owned(),
             state: mark,

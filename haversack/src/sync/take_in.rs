@@ -16,6 +16,7 @@ use crate::frame::shown;
 use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId};
 use crate::log::{self, Carried, Content, FileChange, What};
 use crate::merge::{Rule, Side, merge};
+use crate::names;
 
 /// What the log brought.
 pub(super) struct Brought {
@@ -546,7 +547,9 @@ impl Replica {
         let all = base.iter().chain([&ours, &theirs]).map(|bytes| &bytes[..]);
         let rule = Rule::of(locator, all);
         let device = brought.devices.get(locator).map_or("another device", String::as_str);
-        let sides = [Side { bytes: &ours, device: &context.author.device }, Side { bytes: &theirs, device }];
+        // A merged text may name the device whose passage is kept beside another.
+        let here = names::harmless(&context.author.device);
+        let sides = [Side { bytes: &ours, device: &here }, Side { bytes: &theirs, device }];
         let base = base.filter(|_| !has(Planted::Union));
         let mut merged = merge(rule, base.as_deref(), sides[0], sides[1]);
         if has(Planted::NewestWins) {

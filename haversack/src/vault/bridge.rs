@@ -23,6 +23,7 @@ use super::weave::{Made, WovenBefore, available};
 use crate::ids::{CommitId, ContentHash, Ids, Position, ReplicaId, StoreId};
 use crate::log::{Commit, FileChange, StoreFile};
 use crate::merge::conflict_name;
+use crate::names;
 use crate::sync::planted::{Planted, has};
 use crate::sync::{Context, Impatient, Remote, Trouble};
 
@@ -209,8 +210,11 @@ impl Bridge {
         let has_known = self.standing.kept.each().any(|(replica, _)| there.logs.contains_key(&replica));
         self.standing.is_known |= has_known;
         let is_new = !self.standing.is_known;
-        let named =
-            |store| StoreFile { store, created: context.clock.now(), name: context.author.device.clone() };
+        let named = |store| StoreFile {
+            store,
+            created: context.clock.now(),
+            name: names::harmless(&context.author.device),
+        };
         let file = match (file, known) {
             (Some(Some(file)), Some(known)) if file.store != known && !has_known && !is_new => {
                 return Err(Trouble::OtherStore { expected: known, found: file.store });
@@ -496,7 +500,7 @@ impl Bridge {
             id: CommitId::from_bytes(context.ids.next()),
             previous: tail.hash,
             replica: self.replica,
-            device: context.author.device.clone(),
+            device: names::harmless(&context.author.device),
             agent: None,
             session: None,
             time: context.clock.now(),

@@ -6,6 +6,8 @@
 //!
 //! To see each miss: `cargo test -p haversack --test it secrets_corpus -- --nocapture`.
 
+use std::fmt;
+
 use haversack::secrets::find;
 
 /// Random numbers that are the same in every run.
@@ -53,6 +55,8 @@ fn filled(entry: &str, numbers: &mut Numbers) -> String {
     if let Some((before, after)) = entry.split_once('⟦') {
         let (inner, after) = after.split_once('⟧').expect("a base64 part ends");
         let inner = base64(filled(inner, numbers).as_bytes(), STANDARD);
+        // The parts of a Discord token have no padding.
+        let inner = if after.starts_with('.') { inner.trim_end_matches('=') } else { &inner };
         return format!("{}{inner}{}", filled(before, numbers), filled(after, numbers));
     }
     let mut text = String::new();
@@ -172,7 +176,7 @@ const PLAIN: &[(&str, &str)] = &[
     ("LaunchDarkly key", "sdk-«h8»-«h4»-4«h3»-a«h3»-«h12»"),
     ("Discord bot token", "client.login('⟦«d18»⟧.«W6».«W38»')"),
     ("Discord bot token in prose", "The bot logs in with ⟦«d18»⟧.G«A5».«W38»"),
-    ("Discord bot token, 19 digits", "BOT=MTE⟦«d16»⟧.«W6».«W38»"),
+    ("Discord bot token, 19 digits", "BOT=⟦«d19»⟧.«W6».«W38»"),
     ("Discord webhook", "https://discord.com/api/webhooks/«d18»/«W68»"),
     ("Discord webhook, older host", "curl https://discordapp.com/api/v10/webhooks/«d19»/«W68»"),
     ("Slack bot token", "xoxb-«d12»-«d13»-«A24»"),
@@ -405,6 +409,31 @@ const HUMAN: &[&str] = &[
     "ansible_become_pass: Kestrel5521",
     "<password>Orchid!2210</password>",
     "password => 'sesame0pen',",
+    // Written after the rules were finished, and never tuned for.
+    "postgres://reporting:Autumn-Leaves-19@pg.lamp.io:5432/reports",
+    "mysql://wp:wordpress4me@web.lamp.io/wp",
+    "https://deploy:hello123world@artifacts.lamp.io/maven",
+    "imap://office:Kaffee2go@imap.lamp.io",
+    "ldap://cn=admin:Ldap!Root@ldap.lamp.io",
+    "KEYSTORE_PASSWORD=keystore1998",
+    "MAIL_PASSWORD=\"Sunny Day 77\"",
+    "ELASTIC_PASSWORD=elastic_Pa55",
+    "redis_password: 'r3dis-cache'",
+    "\"db_password\" : \"Ottawa_Senators_97\"",
+    "password: Elephant$Walk",
+    "password: monkey123!",
+    "user: keeper, pwd: Kaiser#Franz",
+    "Login: keeper / Password: gr8tLakes",
+    "the admin password for grafana is Moonlight-88",
+    "Passwort für den Router: Fritz!Box7590",
+    "our shared password is B1gSecret",
+    "password was changed to Testing!123",
+    "vpn password = Oslo2Bergen",
+    "sudo pass: Rocket_Man_72",
+    "set password='Admin@123' where id = 1;",
+    "CREATE USER keeper WITH PASSWORD 'Lantern2026';",
+    "IDENTIFIED BY 'Grape!Vine9'",
+    "net use Z: \\\\nas\\share /user:keeper Hafen!2024",
 ];
 
 /// How many secrets of a part were held, and how many there are.
@@ -420,39 +449,34 @@ impl Part {
     }
 }
 
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} ({:.1} %)", self.held, self.all, self.percent())
+    }
+}
+
 /// Measures a table: prints each miss and the share of both parts, and fails if less than `goal` percent are held in all.
+#[expect(
+    clippy::print_stdout,
+    clippy::disallowed_macros,
+    reason = "a measurement is read in the output of the test"
+)]
 fn measure(table: &str, goal: f64, entries: impl Iterator<Item = (String, Vec<u8>)>) {
     let (mut tuned, mut held_out) = (Part::default(), Part::default());
-    // While the rules are tuned, misses of the held-out part are counted and not shown.
-    let shows_held_out = std::env::var_os("SECRETS_TUNING").is_none();
+    let mut missed = String::new();
     for (number, (name, content)) in entries.enumerate() {
-        let is_held_out = number % 3 == 2;
-        let part = if is_held_out { &mut held_out } else { &mut tuned };
+        let (part, kind) = if number % 3 == 2 { (&mut held_out, "held out") } else { (&mut tuned, "tuned") };
         part.all += 1;
-        if !find(&content).is_empty() {
+        if find(&content).is_empty() {
+            let shown = String::from_utf8_lossy(&content);
+            missed.push_str(&format!("{table}: missed ({kind}): {name}: {}\n", shown.escape_debug()));
+        } else {
             part.held += 1;
-        } else if !is_held_out || shows_held_out {
-            let kind = if is_held_out { "held out" } else { "tuned" };
-            println!(
-                "{table}: missed ({kind}): {name}: {}",
-                String::from_utf8_lossy(&content).escape_debug()
-            );
         }
     }
     let all = Part { held: tuned.held + held_out.held, all: tuned.all + held_out.all };
-    println!(
-        "{table}: {} of {} held ({:.1} %); tuned {} of {} ({:.1} %), held out {} of {} ({:.1} %)",
-        all.held,
-        all.all,
-        all.percent(),
-        tuned.held,
-        tuned.all,
-        tuned.percent(),
-        held_out.held,
-        held_out.all,
-        held_out.percent()
-    );
-    assert!(all.percent() >= goal, "{table}: {:.1} % held, the goal is {goal} %", all.percent());
+    println!("{missed}{table}: {all} held; tuned {tuned}, held out {held_out}");
+    assert!(all.percent() >= goal, "{table}: {all} held, the goal is {goal} %");
 }
 
 #[test]

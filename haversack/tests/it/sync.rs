@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_lite::future::block_on;
 use haversack::clock::Clock;
 use haversack::ids::{Ids, Timestamp};
+use haversack::log::Commit;
+use haversack::names::harmless;
 use haversack::store::{Backend, BackendExt, Bytes, Condition, DeviceLocal, Locator};
-use haversack::sync::{Author, Context, Deletions, Gate, Hold, Open, Replica, Report, Trouble};
+use haversack::sync::{Author, Context, Deletions, Gate, Hold, Open, Recent, Replica, Report, Trouble};
 use tempfile::TempDir;
 
 use crate::subjects::at;
@@ -249,4 +251,31 @@ fn only_one_process_syncs_a_replica() {
         block_on(Replica::open(world.files("laptop"), state.clone(), world.open("remote"), &world.ids));
     let second = block_on(Replica::open(world.files("laptop"), state, world.open("remote"), &world.ids));
     assert!(matches!(second, Err(Trouble::Busy)), "{second:?}");
+}
+
+#[test]
+fn names_that_hold_a_secret_are_hidden_in_commits() {
+    let world = World::new();
+    world.put("laptop", "ports.md", "staging 5433\n");
+    let token = |letter: &str| format!("gh{}_{letter}7Rt2LmXw9ZcK4vB8nHs1DfG6jYp3TaE5uQo", "p");
+    let author = Author {
+        device: format!("laptop {}", token("a")),
+        agent: Some(token("b")),
+        session: Some(format!("{}\u{1b}", token("c"))),
+    };
+    let recent = world
+        .with("laptop", async |replica, context| {
+            replica.sync(Context { author: &author, ..context }).await?;
+            Ok(replica.take_recent())
+        })
+        .expect("synced");
+    let [(_, bytes)] = &recent.into_iter().filter_map(Recent::read).collect::<Vec<_>>()[..] else {
+        panic!("one commit")
+    };
+    let commit = Commit::decode(bytes).expect("a commit");
+    assert_eq!(commit.device, harmless(&author.device));
+    assert_eq!(commit.agent, author.agent.as_deref().map(harmless));
+    assert_eq!(commit.session, author.session.as_deref().map(harmless));
+    let names = [Some(commit.device), commit.agent, commit.session];
+    assert!(names.iter().flatten().all(|name| name.starts_with("hidden-")), "{names:?}");
 }
