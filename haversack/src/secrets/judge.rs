@@ -360,9 +360,9 @@ fn is_placeholder(value: &[u8]) -> bool {
                 Some(is_placeholder) => has_placeholder |= is_placeholder,
                 None => return false,
             },
-            b'0'..=b'9' if length == 1 || is_order || is_same && length >= 3 => {
-                has_placeholder |= length >= 4
-            }
+            b'1'..=b'3' if length == 1 => {}
+            b'0' | b'1' if is_order => has_placeholder |= length >= 4,
+            b'0'..=b'9' if is_same && length >= 3 => has_placeholder |= length >= 4,
             b'0'..=b'9' => return false,
             _ => {}
         }
@@ -503,7 +503,7 @@ fn is_password(whole: &[u8], secret: &[u8]) -> bool {
         0 | 1 => false,
         2 if classes.special > 0 => is_long && (wording == Wording::Value || has_mark_inside(value)),
         2 => match wording {
-            Wording::Value => is_one_word || is_words_and_number(value),
+            Wording::Value => is_one_word || !is_words(value) || is_words_and_number(value),
             Wording::Label | Wording::Prose => {
                 is_long && classes.digits > 1 && (is_one_word || is_words_and_number(value))
             }
@@ -537,16 +537,22 @@ fn has_mark_inside(value: &[u8]) -> bool {
         .any(|part| part[0].is_ascii_alphanumeric() && is_mark(&part[1]) && part[2].is_ascii_alphanumeric())
 }
 
-/// Tells whether a value is made of words and a long number, as passwords often are: `foghorn-2031-lamp`, `Bluebird_1977`.
+/// Tells whether a value is made of words and a number, as passwords often are: `foghorn-2031-lamp`, `Bluebird_1977`, `Moonlight-88`.
+///
+/// Names of things are so, too. They have one case, and a short number if any: `lighthouse-staging-2`, `DB_PASSWORD_12`.
 fn is_words_and_number(value: &[u8]) -> bool {
-    let mut parts = value.split(|byte| matches!(byte, b'-' | b'_'));
-    let has_number = parts.any(|part| part.len() >= 3 && part.iter().all(u8::is_ascii_digit));
-    let has_letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 6;
-    // Names in programs have one case and underscores.
     let classes = Classes::of(value);
-    let is_identifier = value.contains(&b'_') && (classes.lower == 0 || classes.upper == 0);
+    let is_mixed_case = classes.lower > 0 && classes.upper > 0;
+    let least = if is_mixed_case { 2 } else { 3 };
+    let mut parts = value.split(|byte| matches!(byte, b'-' | b'_'));
+    let has_number = parts.any(|part| {
+        let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let is_number = part.len() - letters >= least && part[letters..].iter().all(u8::is_ascii_digit);
+        is_number && (letters == 0 || is_mixed_case && value.contains(&b'_'))
+    });
+    let is_identifier = value.contains(&b'_') && !is_mixed_case;
     let is_path = value.iter().any(|byte| matches!(byte, b'.' | b'/'));
-    has_number && has_letters && !is_identifier && !is_path
+    has_number && classes.lower + classes.upper >= 6 && !is_identifier && !is_path
 }
 
 /// Tells whether a value is four or more ordinary words with dashes between them.
@@ -788,4 +794,42 @@ fn is_place(value: &[u8]) -> bool {
         || ends.iter().any(|end| value.to_ascii_lowercase().ends_with(end.as_bytes()))
         || has_mark(b"://")
         || is_mail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholder_is_nothing_but_placeholder_words() {
+        for value in [
+            "changeme",
+            "changeme123",
+            "your-token-here",
+            "YOUR_API_KEY_HERE_123",
+            "mysecretpassword",
+            "Secret1",
+            "test1234",
+            "xxxxxxxx",
+            "hunter2",
+            "1Password",
+            "x-oauth-basic",
+            "12345678",
+        ] {
+            assert!(is_placeholder(value.as_bytes()), "{value}");
+        }
+        for value in [
+            "MySecretPass99",
+            "MyTestSecret7",
+            "TestUser2024",
+            "rabbit12345678x",
+            "Changeme!2031",
+            "Hunter2Hunter",
+            "Secret#2025",
+            "sunshine",
+            "root",
+        ] {
+            assert!(!is_placeholder(value.as_bytes()), "{value}");
+        }
+    }
 }

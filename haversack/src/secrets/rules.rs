@@ -438,8 +438,10 @@ pub(super) const RULES: &[Rule] = &[
     token("stated-password", "a password",
         &["password", "passwort", "kennwort", "passwd", "passcode", "passphrase", "pwd", "pass:", "pass=", "pass =", "pass is", "pw:", "pw =", "pw is"],
         concat!(
-            r#"(?i:pass=|(?:password|passwort|kennwort|passwd|passcode|passphrase|pwd|pass|pw)(?:[ \t(]+[A-Za-z'()_.\-]{1,20}){0,6}?[\\"'`*)]{0,4}"#,
-            r#"(?:[ \t]{0,4}(?::|=>?|->|"#, "\u{2192}", r#")|[ \t](?:is|was|ist|to|now|lautet))[ \t*]{1,8})[\\"'`]{0,4}([^\s\x1b"'`<>\\|,;]{6,128})"#)).form(Form::Password),
+            r#"(?i:pass=|(?:password|passwort|kennwort|passwd|passcode|passphrase|pwd|pass|pw)(?:[ \t(]+[A-Za-z'()_.\-\x80-\xff]{1,20}){0,6}?[\\"'`*)]{0,4}"#,
+            r#"(?:[ \t]{0,4}(?::|=>?|->|"#, "\u{2192}", r#")|[ \t](?:is|was|ist|to|now|lautet)(?:[ \t](?:now|(?:re)?set to|changed to|still))?)[ \t*]{1,8})[\\"'`]{0,4}([^\s\x1b"'`<>\\|,;]{6,128})"#)).form(Form::Password),
+    token("sql-password", "a password", &["password '", "identified by '", "password \"", "identified by \""],
+        r#"(?i:password|identified by)[ \t]{1,4}['"]([^\s\x1b"'`\\]{6,128})['"]"#).within().form(Form::Password),
     token("stated-pin", "a PIN", &["pin is", "pin:", "pin =", "pin code", "pin-code", "pin for", "pin of", "pin to", "pin was"],
         r#"(?:PIN|[Pp]in(?:[ -]code| is))(?:[ -](?i:code|number))?(?:[ \t](?:for|of|to)[ \t][A-Za-z ]{2,30}?)?(?:[ \t]{0,2}[:=]|[ \t](?:is|was))?[ \t]{1,2}["'`*]{0,2}([0-9]{4,8})"#).form(Form::Pin),
     token("stated-phrase", "a passphrase", &["passphrase", "seed phrase", "recovery phrase", "backup phrase", "mnemonic"],

@@ -188,6 +188,7 @@ pub(super) const SAMPLES: &[(&str, &str)] = &[
     ("wifi-password", "psk='{A12}7'"),
     ("element-password", "<password>{A12}7x</password>"),
     ("stated-password", "the password for the lamp is {A12}7x"),
+    ("sql-password", "CREATE USER keeper WITH PASSWORD '{A12}7x';"),
     ("stated-pin", "my PIN is {d6}"),
     ("stated-phrase", "my passphrase is {w6} {w5} {w7} {w6}"),
 ];
