@@ -302,6 +302,9 @@ fn try_rule(content: &[u8], index: usize, word: usize) -> Tried {
         Start::Word | Start::Within => word,
         Start::Before(bytes) => word.saturating_sub(bytes),
     };
+    if rule.separator_within.is_some_and(|bytes| !introduces_value(content, word, bytes)) {
+        return nothing;
+    }
     let to = content.len().min(word + rule.reach);
     let window = &content[from..to];
     let pattern = pattern(index);
@@ -338,6 +341,30 @@ fn try_rule(content: &[u8], index: usize, word: usize) -> Tried {
         }
     }
     nothing
+}
+
+/// Tells whether something that introduces a value follows a word: a colon, an equals sign, a bar, an arrow or a verb.
+fn introduces_value(content: &[u8], word: usize, bytes: usize) -> bool {
+    let rest = &content[word..content.len().min(word + bytes)];
+    for (at, byte) in rest.iter().enumerate() {
+        match byte {
+            b':' | b'=' | b'|' | 0xe2 => return true,
+            b'>' if at > 0 && rest[at - 1] == b'-' => return true,
+            b' ' | b'\t' => {
+                let verbs = [&b"is"[..], b"was", b"to", b"now", b"lautet"];
+                let is_verb = |verb: &&[u8]| {
+                    rest[at + 1..].get(..verb.len()).is_some_and(|next| next.eq_ignore_ascii_case(verb))
+                };
+                if verbs.iter().any(is_verb) {
+                    return true;
+                }
+            }
+            b'A'..=b'Z' | b'a'..=b'z' | 0x80.. => {}
+            b'\'' | b'"' | b'`' | b'*' | b'\\' | b'(' | b')' | b']' | b'_' | b'-' | b'.' => {}
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// How much of a value is looked at again if it goes on where the window ends.

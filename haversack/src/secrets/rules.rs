@@ -22,6 +22,8 @@ pub struct Rule {
     pub(super) entropy: u32,
     /// What else it is judged by.
     pub(super) form: Form,
+    /// If set, the pattern is tried only if something that introduces a value follows the word within so many bytes.
+    pub(super) separator_within: Option<usize>,
 }
 
 impl fmt::Debug for Rule {
@@ -82,7 +84,7 @@ const fn token(
     pattern: &'static str,
 ) -> Rule {
     let (start, reach, entropy, form) = (Start::Word, REACH, ENTROPY, Form::Token);
-    Rule { id, name, keywords, pattern, start, reach, entropy, form }
+    Rule { id, name, keywords, pattern, start, reach, entropy, form, separator_within: None }
 }
 
 impl Rule {
@@ -97,6 +99,11 @@ impl Rule {
     /// Its secret has no bound; what may be in it is unbroken, so that from inside of it nothing else can be found.
     const fn far(self) -> Rule {
         Rule { reach: FAR, ..self }
+    }
+
+    /// A colon, an equals sign or a verb follows the word within so many bytes. That is seen faster than the pattern can be tried.
+    const fn separator_within(self, bytes: usize) -> Rule {
+        Rule { separator_within: Some(bytes), ..self }
     }
 
     const fn form(self, form: Form) -> Rule {
@@ -391,9 +398,9 @@ pub(super) const RULES: &[Rule] = &[
         r#"--(?:token|api-key|secret|access-token|auth-token)[ =]["']?([A-Za-z0-9_\-+/=.~]{16,})"#).within().form(Form::Key),
     token("assigned-password", "a password",
         &["password", "passwort", "passwd", "passphrase", "pwd", "pass_", "_pass"],
-        named!("passwor[dt]|passwd|passphrase|pwd|_pass|pass_(?:word|phrase)", r#"[^\s\x1b"'`<>\\|,;]{6,128}"#)).within().form(Form::Password),
+        named!("passwor[dt]|passwd|passphrase|pwd|_pass|pass_(?:word|phrase)", r#"[^\s\x1b"'`<>\\|,;]{6,128}"#)).within().form(Form::Password).separator_within(40),
     token("assigned-key", "a key or token", &["key", "secret", "token"],
-        named!("(?:key|secret|token)(?:[_ -]?(?:value|key))?", r"[A-Za-z0-9_\-+/=.~]{16,}")).within().form(Form::Key),
+        named!("(?:key|secret|token)(?:[_ -]?(?:value|key))?", r"[A-Za-z0-9_\-+/=.~]{16,}")).within().form(Form::Key).separator_within(40),
     // New rules come last: an earlier place would change the fingerprints of secrets that the rules above find already.
     token("prefixed-key", "an API key", &["sk-"],
         r"sk-(?:[A-Za-z0-9]{32,}|[a-z]{2,10}-[A-Za-z0-9_\-]{32,})").form(Form::Random),
@@ -439,7 +446,7 @@ pub(super) const RULES: &[Rule] = &[
         &["password", "passwort", "kennwort", "passwd", "passcode", "passphrase", "pwd", "pass:", "pass=", "pass =", "pass is", "pw:", "pw =", "pw is"],
         concat!(
             r#"(?i:pass=|(?:password|passwort|kennwort|passwd|passcode|passphrase|pwd|pass|pw)(?:[ \t(]+[A-Za-z'()_.\-\x80-\xff]{1,20}){0,6}?[\\"'`*)]{0,4}"#,
-            r#"(?:[ \t]{0,4}(?::|=>?|->|"#, "\u{2192}", r#")|[ \t](?:is|was|ist|to|now|lautet)(?:[ \t](?:now|(?:re)?set to|changed to|still))?)[ \t*]{1,8})[\\"'`]{0,4}([^\s\x1b"'`<>\\|,;]{6,128})"#)).form(Form::Password),
+            r#"(?:[ \t]{0,4}(?::|=>?|->|"#, "\u{2192}", r#")|[ \t](?:is|was|ist|to|now|lautet)(?:[ \t](?:now|(?:re)?set to|changed to|still))?)[ \t*]{1,8})[\\"'`]{0,4}([^\s\x1b"'`<>\\|,;]{6,128})"#)).form(Form::Password).separator_within(180),
     token("sql-password", "a password", &["password '", "identified by '", "password \"", "identified by \""],
         r#"(?i:password|identified by)[ \t]{1,4}['"]([^\s\x1b"'`\\]{6,128})['"]"#).within().form(Form::Password),
     token("stated-pin", "a PIN", &["pin is", "pin:", "pin =", "pin code", "pin-code", "pin for", "pin of", "pin to", "pin was"],
