@@ -501,6 +501,8 @@ fn is_password(whole: &[u8], secret: &[u8]) -> bool {
     let is_strong = match classes.count() {
         _ if classes.lower + classes.upper == 0 => false,
         0 | 1 => false,
+        // A word in two cases: `challengePassword`.
+        2 if classes.special == 0 && classes.digits == 0 => false,
         2 if classes.special > 0 => is_long && (wording == Wording::Value || has_mark_inside(value)),
         2 => match wording {
             Wording::Value => is_one_word || !is_words(value) || is_words_and_number(value),

@@ -300,6 +300,7 @@ const HARMLESS: &[&str] = &[
     "def test_password_reset_v2(client, user): pass",
     "assert_eq!(password, \"hidden\");",
     "PASSWORD_MIN_LENGTH = 12",
+    "CHALLENGE_PASSWORD: \"challengePhrase\", password=\"forgottenLink\"",
     "password: required|min:8|confirmed",
     "password: varchar(255) not null",
     "pw: number, ph: number",
