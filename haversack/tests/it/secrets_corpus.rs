@@ -2,7 +2,8 @@
 //!
 //! 1. The corpus has three tables: plain secrets, obfuscated secrets, and passwords that people make up.
 //! 2. No entry holds a secret. `«A36»` in an entry becomes 36 random letters and digits at run time, so no scanner flags this file.
-//! 3. Every third entry is held out: rules are tuned only on the other two thirds. The test prints the share of both parts.
+//! 3. Every third entry was held out while the first version of the rules was tuned. That version held 97.5 % of the held-out plain secrets, 68.8 % of the
+//!    obfuscated ones and 75 % of the human passwords. Later versions have seen all entries.
 //!
 //! To see each miss: `cargo test -p haversack --test it secrets_corpus -- --nocapture`.
 
@@ -409,7 +410,7 @@ const HUMAN: &[&str] = &[
     "ansible_become_pass: Kestrel5521",
     "<password>Orchid!2210</password>",
     "password => 'sesame0pen',",
-    // Written after the rules were finished, and never tuned for.
+    // Written after the first version of the rules: that version held 13 of these 24. The rules were then tuned on them.
     "postgres://reporting:Autumn-Leaves-19@pg.lamp.io:5432/reports",
     "mysql://wp:wordpress4me@web.lamp.io/wp",
     "https://deploy:hello123world@artifacts.lamp.io/maven",
