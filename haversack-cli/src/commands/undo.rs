@@ -23,6 +23,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::moments::{counted, parse_span};
 use crate::past::{Enough, Past, Waiting};
+use crate::projects::proof;
 use crate::settings::Settings;
 use crate::store::{locate, open};
 use crate::system::{SystemClock, Timed};
@@ -148,7 +149,10 @@ fn select(
     {
         return Ok(the_last_undo(last));
     }
-    let is_about = |locator: &Locator| path.as_ref().is_none_or(|path| locator.is_within(path));
+    // The records of projects are ours: taking a proof back would lock its checkouts out.
+    let is_about = |locator: &Locator| {
+        path.as_ref().is_none_or(|path| locator.is_within(path)) && !proof::is_record(locator)
+    };
     let mut taken = Vec::new();
     if args.session.is_none() {
         for Waiting { locator, before, now, is_import } in past.waiting(home)? {
