@@ -85,12 +85,16 @@ impl Manifest {
         bytes.into()
     }
 
-    /// Returns true if bytes that are no manifest may be what is left of one of ours: nothing, zeros, or a part that begins like ours.
+    /// Returns true if bytes that are no manifest may be what is left of one of ours: nothing, zeros, a part that begins like ours, or
+    /// a text that names our store.
     ///
     /// Anything else is the file of another program that uses the same name.
-    pub fn is_remnant(bytes: &[u8]) -> bool {
+    pub fn is_remnant(bytes: &[u8], store: Option<StoreId>) -> bool {
         let is_blank = bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace());
-        is_blank || bytes.iter().zip(OPENING).all(|(byte, ours)| byte == ours)
+        let begins_like_ours = || bytes.iter().zip(OPENING).all(|(byte, ours)| byte == ours);
+        let names_our_store =
+            || store.is_some_and(|store| memchr::memmem::find(bytes, store.to_string().as_bytes()).is_some());
+        is_blank || begins_like_ours() || names_our_store()
     }
 
     /// Reads a manifest.

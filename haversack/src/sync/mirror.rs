@@ -178,7 +178,7 @@ impl Replica {
                 Ok(Some(Index { manifest, version }))
             }
             Err(why) if why.is_newer() => Err(Trouble::Damaged { what: "manifest.json".to_owned(), why }),
-            Err(_) if !Manifest::is_remnant(&bytes) => Ok(None),
+            Err(_) if !Manifest::is_remnant(&bytes, self.state.known.store) => Ok(None),
             // It is of another store, or damaged: everything is compared, and a new one is written.
             Ok(_) | Err(_) => Ok(Some(Index { manifest: Manifest::default(), version })),
         }
