@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haversack::clock::Clock;
-use haversack::store::Locator;
 use serde_json::Value;
 
 use self::input::Input;
@@ -23,10 +22,10 @@ use crate::background::{self, Answer};
 use crate::claude_code::{ClaudeCode, slug, wiring};
 use crate::error::CommandError;
 use crate::moments;
-use crate::mounts;
 use crate::projects::Project;
 use crate::projects::book::Book;
 use crate::settings::Settings;
+use crate::store::place_of;
 use crate::system::SystemClock;
 
 /// How long the start of a session waits for other machines' memory.
@@ -119,26 +118,12 @@ pub(crate) fn are_wired(settings: &Settings, input: &Input) -> bool {
 /// Sends what was written, if it is memory.
 fn wrote(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
     let Some(path) = input.written() else { return Ok(Outcome::quiet("names no file")) };
-    let Some((prefix, file)) = place_of(settings, path)? else { return Ok(Outcome::quiet("no memory")) };
+    let place = place_of(settings, path)?.filter(|(prefix, _)| !prefix.is_root());
+    let Some((prefix, file)) = place else { return Ok(Outcome::quiet("no memory")) };
     let note = file.to_string();
     let wish = Wish { prefix: Some(prefix), session: input.session_id.clone(), files: vec![file] };
     let answer = background::hand_over(settings, &wish)?;
     Ok(Outcome::quiet(format!("{note}: {}", told(answer))))
-}
-
-/// Returns where in the store a file of a bound directory is.
-fn place_of(settings: &Settings, path: &Path) -> Result<Option<(Locator, Locator)>, CommandError> {
-    // The file itself may be gone, or a link; its directory is what counts.
-    let Some((directory, name)) = path.parent().zip(path.file_name()) else { return Ok(None) };
-    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    for mount in mounts::of(settings)? {
-        let Ok(below) = directory.strip_prefix(&mount.directory) else { continue };
-        let below: PathBuf = below.join(name);
-        if let Ok(file) = mount.prefix.child(&below.to_string_lossy()) {
-            return Ok(Some((mount.prefix, file)));
-        }
-    }
-    Ok(None)
 }
 
 /// Sends what waits in the session's project.

@@ -20,7 +20,7 @@ use crate::moments::{counted, parse_span, span};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::store::locate;
+use crate::store::{locate, locate_file};
 use crate::system::SystemClock;
 use crate::ui::{Answer, Ui};
 
@@ -70,7 +70,7 @@ pub(crate) struct PullArgs {
 /// Send one file, or everything that is new here
 #[derive(Debug, Args)]
 pub(crate) struct PushArgs {
-    /// The file; everything if left out
+    /// The file: its path on this machine, or its place in the memory; everything if left out
     path: Option<String>,
 
     /// Why, for the history
@@ -164,7 +164,7 @@ pub(crate) fn cmd_pull(ui: &mut Ui, settings: &Settings, args: &PullArgs) -> Res
 
 pub(crate) fn cmd_push(ui: &mut Ui, settings: &Settings, args: &PushArgs) -> Result<ExitCode, CommandError> {
     let remote = agreed(ui, settings)?;
-    let locator = args.path.as_deref().map(locate).transpose()?;
+    let locator = args.path.as_deref().map(|path| locate_file(settings, path)).transpose()?;
     let what = locator.as_ref().map_or(Work::Sync, Work::PushOne);
     let manner = Manner::new(what, &args.message);
     run(ui, settings, &remote, &manner, args.json)

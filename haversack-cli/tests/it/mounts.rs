@@ -100,6 +100,97 @@ fn two_directories_at_one_place_are_like_two_machines() {
     }
 }
 
+/// A user names a file by the path that an editor or agent shows.
+#[test]
+fn push_takes_real_paths() {
+    let machines = bound();
+    let project = machines.env.path("laptop-project");
+    let push = |directory: &std::path::Path, path: &str| {
+        let mut command =
+            machines.env.command(&["--home", &machines.env.path("laptop").display().to_string()]);
+        machines.env.shown(command.args(["push", path]).current_dir(directory))
+    };
+    std::fs::write(project.join("fact.md"), "fact\n").expect("written");
+    machines.done("laptop", &["sync"]);
+    let sent = "exit 0\n--- stdout\nSent 1 file.\n--- stderr\n";
+    let at = |name: &str| project.join(name).display().to_string();
+    for (number, (directory, path)) in [
+        (machines.env.path(""), at("fact.md")),
+        (project.clone(), "fact.md".to_owned()),
+        (project.clone(), "./fact.md".to_owned()),
+        (machines.env.path(""), "laptop-project/fact.md".to_owned()),
+        (machines.env.path(""), "~/laptop-project/fact.md".to_owned()),
+        (machines.env.path(""), format!("{PREFIX}/fact.md")),
+        (machines.env.path(""), format!("/memories/{PREFIX}/fact.md")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        std::fs::write(project.join("fact.md"), format!("{number}\n")).expect("written");
+        assert_eq!(push(&directory, &path), sent, "{path}");
+    }
+    machines.done("laptop", &["sync"]);
+    machines.write("laptop", "root.md", "changed\n");
+    assert_eq!(push(&project, &machines.path("laptop", "root.md").display().to_string()), sent);
+    machines.done("laptop", &["sync"]);
+    std::fs::remove_file(project.join("fact.md")).expect("removed");
+    assert_eq!(push(&machines.env.path(""), &at("fact.md")), sent, "a deletion");
+}
+
+#[test]
+fn push_refuses_what_is_no_file_of_the_memory() {
+    let machines = bound();
+    let project = machines.env.path("laptop-project");
+    std::fs::create_dir_all(project.join("notes")).expect("made");
+    std::fs::write(project.join("notes/fact.md"), "one\n").expect("written");
+    std::fs::write(project.join("root.md"), "another\n").expect("written");
+    std::fs::write(machines.env.path("other.md"), "no memory\n").expect("written");
+    let home = machines.env.path("laptop").display().to_string();
+    let push = |path: &str| {
+        machines.env.shown(machines.env.command(&["--home", &home, "push", path]).current_dir(&project))
+    };
+    let project = project.display().to_string();
+    let shown: Vec<String> = [
+        "../other.md".to_owned(),
+        machines.env.path("other.md").display().to_string(),
+        "/etc/hosts".to_owned(),
+        format!("{project}/typo.md"),
+        "typo.md".to_owned(),
+        "notes".to_owned(),
+        format!("{PREFIX}/notes"),
+        "root.md".to_owned(),
+    ]
+    .iter()
+    .map(|path| push(path).replace("--- stdout\n--- stderr\n", ""))
+    .collect();
+    assert_snapshot!(shown.concat(), @r#"
+    exit 1
+    Error: ../other.md is not in the memory: it lies in no bound directory, and not in BASE/user/laptop/memory
+    Hint: See the files of the memory: haversack ls. See the bound directories: haversack mount list
+    exit 1
+    Error: BASE/user/other.md is not in the memory: it lies in no bound directory, and not in BASE/user/laptop/memory
+    Hint: See the files of the memory: haversack ls. See the bound directories: haversack mount list
+    exit 1
+    Error: /etc/hosts is not in the memory: it lies in no bound directory, and not in BASE/user/laptop/memory
+    Hint: See the files of the memory: haversack ls. See the bound directories: haversack mount list
+    exit 1
+    Error: the memory has no file BASE/user/laptop-project/typo.md
+    Hint: See the files of the memory: haversack ls
+    exit 1
+    Error: the memory has no file typo.md
+    Hint: See the files of the memory: haversack ls
+    exit 1
+    Error: notes is a directory, and one file is needed
+    Hint: Name a file in it: haversack ls
+    exit 1
+    Error: claude_memory/lighthouse/notes is a directory, and one file is needed
+    Hint: Name a file in it: haversack ls
+    exit 1
+    Error: root.md names two files: claude_memory/lighthouse/root.md (in this directory) and root.md
+    Hint: Name one: ./root.md or /memories/root.md
+    "#);
+}
+
 /// What goes wrong in one bound directory does not keep the rest from being carried.
 #[cfg(unix)]
 #[test]
