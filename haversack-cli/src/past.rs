@@ -12,6 +12,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
+use crate::store::open_to_look;
 use crate::system::Timed;
 
 /// The most commits that are looked through for one answer.
@@ -93,6 +94,35 @@ impl<'a> Past<'a> {
             }
         }
         Ok(AtHand::All)
+    }
+
+    /// Refuses a place that never had a file: neither the memory now nor any commit that can be read has one at or below it.
+    ///
+    /// A mistyped path would otherwise look like a file without changes.
+    pub(crate) fn refuse_unknown(
+        &mut self,
+        settings: &Settings,
+        locator: &Locator,
+    ) -> Result<(), CommandError> {
+        if locator.is_root() || block_on(open_to_look(settings)?.files().info(locator)).is_ok() {
+            return Ok(());
+        }
+        let mut is_in_history = false;
+        let at_hand = self.each(|commit| {
+            is_in_history = commit.changes.iter().any(|change| change.locator.is_within(locator));
+            if is_in_history { Enough::Yes } else { Enough::No }
+        })?;
+        if is_in_history {
+            return Ok(());
+        }
+        let which = match at_hand {
+            AtHand::All => "its history",
+            AtHand::Some => "the part of its history that can be read without the remote",
+        };
+        Err(CommandError::user(
+            format!("there is no {locator} in the memory, nor in {which}"),
+            "See the files of the memory: haversack ls",
+        ))
     }
 
     /// Returns one commit.

@@ -47,6 +47,9 @@ pub(crate) fn cmd_diff(ui: &mut Ui, settings: &Settings, args: &DiffArgs) -> Res
             }
         }
     }
+    if shown.is_empty() {
+        past.refuse_unknown(settings, &below)?;
+    }
     ui.bytes(shown.concat().as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -56,6 +56,9 @@ pub(crate) fn cmd_log(ui: &mut Ui, settings: &Settings, args: &LogArgs) -> Resul
         }
         Enough::No
     })?;
+    if waiting.is_empty() && commits.is_empty() {
+        past.refuse_unknown(settings, &below)?;
+    }
     if args.json {
         let waiting = waiting.iter().map(|file| file.to_json()).collect::<Vec<_>>();
         let commits = commits.iter().map(|commit| to_json(commit)).collect::<Vec<_>>();

@@ -521,6 +521,36 @@ fn what_is_private_stays_here() {
 }
 
 #[test]
+fn history_of_a_path_that_never_existed_is_an_error() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS), ("notes/old.md", "old\n")]);
+    std::fs::remove_file(machines.path("laptop", "notes/old.md")).expect("deleted");
+    machines.done("laptop", &["sync"]);
+    for arguments in [
+        &["log", "typo.md"][..],
+        &["log", "--json", "typo.md"],
+        &["diff", "typo.md"],
+        &["diff", "typo.md", "--at", "1"],
+    ] {
+        assert_eq!(
+            machines.shown("laptop", arguments),
+            "exit 1\n--- stdout\n--- stderr\nError: there is no typo.md in the memory, nor in its history\nHint: See the files of the memory: haversack ls\n",
+            "{arguments:?}"
+        );
+    }
+    // A file that is there and a deleted one have a history, also while nothing waits to be sent.
+    for arguments in [
+        &["log", "notes/old.md"][..],
+        &["log", "notes"],
+        &["diff", "notes/old.md"],
+        &["diff", "ports.md"],
+        &["diff", "ports.md", "--at", "2"],
+        &["log", "-n", "0", "ports.md"],
+    ] {
+        machines.done("laptop", arguments);
+    }
+}
+
+#[test]
 fn one_file_goes_alone() {
     let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
     machines.write("laptop", "one.md", "one\n");

@@ -207,6 +207,11 @@ fn two_agents_come_apart_in_the_history() {
     let mut look = Client::start(&mut machines.command("desktop", &["mcp"]), "tester");
     let history = look.done("history", json!({ "path": "/memories/shared.md", "limit": 1 }));
     assert!(history.contains("laptop otheragent session "), "{history}");
+    let (refused, is_error) = look.call("history", json!({ "path": "/memories/typo.md" }));
+    assert!(
+        is_error && refused.contains("there is no typo.md in the memory, nor in its history"),
+        "{refused}"
+    );
     let undone = look.done("undo", json!({ "path": "/memories/shared.md" }));
     assert!(undone.contains("Undone."), "{undone}");
     assert_eq!(machines.read("desktop", "shared.md").as_deref(), Some("lamp\n"));
