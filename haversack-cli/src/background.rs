@@ -6,6 +6,7 @@
 
 pub(crate) mod wishes;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -18,7 +19,7 @@ use haversack::store::{Backend, DeviceLocal, ErrorKind, Guard, Locator, block_on
 
 use self::wishes::{Wish, Wishes};
 use crate::commands::mirror;
-use crate::contact::Contact;
+use crate::contact::{Contact, Failure};
 use crate::error::CommandError;
 use crate::home::{self, Home, Manner, Summary, Work};
 use crate::hooks::journal::Journal;
@@ -48,10 +49,12 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
 /// What became of a wish that somebody waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It was done, or could not be.
+    /// The sync worked.
     Done,
+    /// The sync failed, and why.
+    Failed(String),
     /// It is under way, and there was no more time.
     TooLate,
     /// Nobody was asked: there is no remote, or it is left alone for now.
@@ -111,7 +114,10 @@ pub(crate) fn ask(settings: &Settings, wish: &Wish, wait: Duration) -> Result<An
         }
         std::thread::sleep(POLL);
     }
-    Ok(Answer::Done)
+    Ok(match question.result() {
+        Ok(()) => Answer::Done,
+        Err(why) => Answer::Failed(why),
+    })
 }
 
 /// Tells whether there is a remote and it may be asked now.
@@ -215,7 +221,8 @@ fn end_after(time: Duration, settings: &Settings, is_asking: Arc<AtomicBool>) {
         std::thread::sleep(time);
         if is_asking.load(Ordering::SeqCst) {
             let error = CommandError::user("the remote does not answer", "haversack remote test");
-            drop(Contact::of(&settings).failed(SystemClock.now(), &error).save(&settings));
+            let contact = Contact::of(&settings).failed(SystemClock.now(), Failure::Offline, &error);
+            drop(contact.save(&settings));
             drop(fs::remove_file(contacting(&settings)));
         }
         std::process::exit(0);
@@ -232,39 +239,62 @@ fn fulfil(
     let sessions: std::collections::BTreeSet<&str> =
         wanted.iter().filter_map(|(wish, _)| wish.session.as_deref()).collect();
     let mut is_mirror_late = false;
-    let mut sync = |work: Work<'_>, session: Option<&str>| match sync(settings, work, session, is_asking) {
-        Ok(Some(summary)) => {
-            is_mirror_late |= summary.is_mirror_late;
-            let told = format!("sent {}, received {}", summary.sent.len(), summary.received());
-            journal.note("background", session, &told);
+    let mut sync = |work: Work<'_>, session: Option<&str>| -> Result<(), String> {
+        let summary = match sync(settings, work, session, is_asking) {
+            Ok(Some(summary)) => summary,
+            // An earlier request of this round has failed, so that the remote is left alone now.
+            Ok(None) => {
+                return Err(Contact::of(settings).trouble.unwrap_or("there is no remote".to_owned()));
+            }
+            Err(error) => {
+                let why = error.in_one_line();
+                journal.note("background", session, &format!("sync failed: {why}"));
+                return Err(why);
+            }
+        };
+        is_mirror_late |= summary.is_mirror_late;
+        let counts = format!("sent {}, received {}", summary.sent.len(), summary.received());
+        journal.note("background", session, &counts);
+        match summary.failed.first() {
+            Some((name, why)) => {
+                let why = format!("{name} was left out: {why}");
+                journal.note("background", session, &format!("sync failed: {why}"));
+                Err(why)
+            }
+            None => Ok(()),
         }
-        Ok(None) => {}
-        Err(error) => journal.note("background", session, &format!("failed: {}", error.message)),
     };
     if sessions.len() > 1 {
         // Each session's files under its own name, so that one of them can be taken back.
         for (wish, _) in &wanted {
             for file in &wish.files {
-                sync(Work::PushOne(file), wish.session.as_deref());
+                // The sync below sends what this one could not.
+                drop(sync(Work::PushOne(file), wish.session.as_deref()));
             }
         }
     }
     let session = sessions.first().copied().filter(|_| sessions.len() == 1);
-    let mut done: Vec<Option<Locator>> = Vec::new();
+    let mut done: BTreeMap<Option<&Locator>, Result<(), String>> = BTreeMap::new();
     // What somebody waits for comes first.
     let (asked, others): (Vec<_>, Vec<_>) = wanted.iter().partition(|(_, question)| question.is_some());
     for (wish, question) in asked.into_iter().chain(others) {
-        if !done.contains(&wish.prefix) && !done.contains(&None) {
-            let is_needed = question.is_some() || wish.prefix.is_none() || has_changed(settings, wish);
-            match &wish.prefix {
-                _ if !is_needed => {}
-                Some(prefix) => sync(Work::Near(prefix), session),
-                None => sync(Work::Sync, session),
+        let prefix = wish.prefix.as_ref();
+        // A sync of everything is one of each prefix.
+        let result = match done.get(&prefix).or_else(|| done.get(&None)) {
+            Some(result) => result.clone(),
+            None => {
+                let is_needed = question.is_some() || prefix.is_none() || has_changed(settings, wish);
+                let result = match prefix {
+                    _ if !is_needed => Ok(()),
+                    Some(prefix) => sync(Work::Near(prefix), session),
+                    None => sync(Work::Sync, session),
+                };
+                done.insert(prefix, result.clone());
+                result
             }
-            done.push(wish.prefix.clone());
-        }
+        };
         if let Some(question) = question {
-            question.answer();
+            question.answer(&result);
         }
     }
     is_mirror_late
@@ -285,7 +315,7 @@ fn look_when_due(settings: &Settings) {
         Ok(summary) => {
             format!("looked at everything: sent {}, received {}", summary.sent.len(), summary.received())
         }
-        Err(error) => format!("failed: {}", error.message),
+        Err(error) => format!("sync failed: {}", error.in_one_line()),
     };
     Journal::of(settings).note("background", None, &told);
 }

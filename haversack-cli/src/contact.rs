@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use haversack::ids::Timestamp;
-use haversack::store::Locator;
+use haversack::store::{ErrorKind, Locator};
+use haversack::sync::Trouble;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
@@ -27,6 +28,37 @@ const LOOK_AGAIN_IN_A_FOLDER: Duration = Duration::from_secs(3600);
 /// How many plain copies that were not written are remembered.
 const MAX_NOT_MIRRORED: usize = 100;
 
+/// Why a sync could not use the remote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Failure {
+    /// The remote does not answer, or is busy: this passes without the user.
+    Offline,
+    /// The remote is gone, refuses us, is another store or is damaged: the user has to act.
+    Refused,
+}
+
+impl Failure {
+    /// Returns which sort of failure stopped a sync.
+    pub(crate) fn of(trouble: &Trouble) -> Failure {
+        match trouble {
+            Trouble::Remote(error) => match error.kind() {
+                ErrorKind::Busy | ErrorKind::Unavailable | ErrorKind::Conflict => Failure::Offline,
+                _ => Failure::Refused,
+            },
+            Trouble::OtherStore { .. }
+            | Trouble::WentBack { .. }
+            | Trouble::Gap { .. }
+            | Trouble::Damaged { .. }
+            | Trouble::Unfit { .. }
+            | Trouble::Unclear(_)
+            | Trouble::Emptied
+            | Trouble::TooMuch { .. } => Failure::Refused,
+            _ => Failure::Offline,
+        }
+    }
+}
+
 /// What is known about the way to the remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Contact {
@@ -39,6 +71,9 @@ pub(crate) struct Contact {
     pub(crate) failures: u32,
     /// Since when it fails.
     pub(crate) failing_since: Option<Timestamp>,
+    /// Which sort of failure the last one was; unknown in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) failure: Option<Failure>,
     /// Why it failed.
     pub(crate) trouble: Option<String>,
     /// What to do about it.
@@ -97,11 +132,12 @@ impl Contact {
     }
 
     /// Returns what is known after one did not.
-    pub(crate) fn failed(self, now: Timestamp, error: &CommandError) -> Contact {
+    pub(crate) fn failed(self, now: Timestamp, failure: Failure, error: &CommandError) -> Contact {
         Contact {
             tried: Some(now),
             failures: self.failures.saturating_add(1),
             failing_since: self.failing_since.or(Some(now)),
+            failure: Some(failure),
             trouble: Some(error.in_one_line()),
             cure: error.hint.clone(),
             ..self
@@ -118,6 +154,8 @@ impl Contact {
 
 #[cfg(test)]
 mod tests {
+    use haversack::store::{Error as StoreError, Operation};
+
     use super::*;
 
     #[test]
@@ -127,12 +165,25 @@ mod tests {
         assert_eq!(contact.next_try(), None);
         let mut waits = Vec::new();
         for _ in 0..40 {
-            contact = contact.failed(Timestamp(0), &error);
+            contact = contact.failed(Timestamp(0), Failure::Offline, &error);
             waits.push(contact.next_try().expect("later").0 / 1000);
         }
         assert_eq!(waits[..7], [30, 60, 120, 240, 480, 600, 600]);
         assert_eq!(waits[39], 600);
         assert_eq!(contact.reached(Timestamp(5), 0).next_try(), None);
+    }
+
+    #[test]
+    fn failure_is_refused_unless_it_passes_by_itself() {
+        let remote = |kind| Trouble::Remote(StoreError::at(kind, Operation::Read, "a.md", "no"));
+        for kind in [ErrorKind::Unavailable, ErrorKind::Busy] {
+            assert_eq!(Failure::of(&remote(kind)), Failure::Offline, "{kind:?}");
+        }
+        for kind in [ErrorKind::Denied, ErrorKind::Invalid, ErrorKind::NotFound, ErrorKind::Full] {
+            assert_eq!(Failure::of(&remote(kind)), Failure::Refused, "{kind:?}");
+        }
+        assert_eq!(Failure::of(&Trouble::Emptied), Failure::Refused);
+        assert_eq!(Failure::of(&Trouble::Outrun), Failure::Offline);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use haversack::sync::{
 use haversack::vault::{Bridge, Carriage, FolderOrigins, Mine};
 
 use crate::commands;
-use crate::contact::Contact;
+use crate::contact::{Contact, Failure};
 use crate::error::{CommandError, Fault};
 use crate::gate::NothingPrivate;
 use crate::lost;
@@ -229,7 +229,8 @@ pub(crate) fn sync(
     progress: &dyn Progress,
 ) -> Result<Summary, CommandError> {
     noting_contact(settings, manner, || {
-        let backend = remote::open(settings, remote).map_err(Stopped::There)?;
+        let backend =
+            remote::open(settings, remote).map_err(|error| Stopped::There(Failure::Refused, error))?;
         sync_home(settings, remote, Arc::new(ReadOnce::new(backend)), manner, progress)
     })
 }
@@ -272,8 +273,8 @@ fn noting_contact(
             contact.save(settings)?;
             Ok(summary)
         }
-        Err(Stopped::There(error)) => {
-            Contact::of(settings).failed(now, &error).save(settings)?;
+        Err(Stopped::There(failure, error)) => {
+            Contact::of(settings).failed(now, failure, &error).save(settings)?;
             Err(error)
         }
         Err(Stopped::Here(error)) => Err(error),
@@ -283,7 +284,7 @@ fn noting_contact(
 /// Where it was that a sync could not go on.
 enum Stopped {
     Here(CommandError),
-    There(CommandError),
+    There(Failure, CommandError),
 }
 
 impl From<CommandError> for Stopped {
@@ -296,7 +297,7 @@ impl From<Trouble> for Stopped {
     fn from(trouble: Trouble) -> Stopped {
         match trouble {
             Trouble::Busy | Trouble::Local(_) | Trouble::Vanished => Stopped::Here(trouble.into()),
-            _ => Stopped::There(trouble.into()),
+            _ => Stopped::There(Failure::of(&trouble), trouble.into()),
         }
     }
 }

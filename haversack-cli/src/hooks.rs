@@ -186,10 +186,11 @@ pub(crate) fn summaries_of(settings: &Settings, project: &Project) -> PathBuf {
     settings.home.join("sessions").join(name)
 }
 
-fn told(answer: Answer) -> &'static str {
+fn told(answer: Answer) -> String {
     match answer {
-        Answer::Done => "synced",
-        Answer::TooLate => "handed over",
-        Answer::NotAsked => "kept here for now",
+        Answer::Done => "synced".to_owned(),
+        Answer::Failed(why) => format!("sync failed: {why}"),
+        Answer::TooLate => "handed over".to_owned(),
+        Answer::NotAsked => "kept here for now".to_owned(),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use haversack::ids::{ContentHash, Ids};
 use haversack::store::Locator;
@@ -17,6 +18,12 @@ const MAX_TAKEN: usize = 1000;
 
 /// What the name of a wish ends with that somebody waits for.
 const WAITED_FOR: &str = "asked";
+
+/// What the name of an answer ends with that a sync failed.
+const FAILED: &str = "failed";
+
+/// How long such an answer is kept that nobody reads: whoever asked has stopped waiting.
+const ANSWER_AGE: Duration = Duration::from_secs(60);
 
 /// Something to sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +42,9 @@ pub(crate) struct Wishes {
 }
 
 /// A wish that somebody waits for: its file is there until it is answered.
+///
+/// The answer that the sync failed is a second file, `NAME.failed`, written before the question's file is removed. Whoever asked reads
+/// and removes it.
 pub(crate) struct Question {
     file: PathBuf,
 }
@@ -45,14 +55,38 @@ impl Question {
         self.file.exists()
     }
 
-    /// Says that it was done.
-    pub(crate) fn answer(&self) {
+    /// Answers that the sync worked, or why it failed.
+    pub(crate) fn answer(&self, result: &Result<(), String>) {
+        if let Err(why) = result
+            && self.is_open()
+            && private::write(&self.failure(), why.as_bytes()).is_err()
+        {
+            // Without the reason the question stays open: whoever asked stops waiting, and does not take it for done.
+            return;
+        }
         drop(fs::remove_file(&self.file));
+    }
+
+    /// Returns the answer to a question that is not open any more.
+    pub(crate) fn result(self) -> Result<(), String> {
+        match fs::read_to_string(self.failure()) {
+            Ok(why) => {
+                drop(fs::remove_file(self.failure()));
+                Err(why)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// Gives up waiting.
     pub(crate) fn withdraw(self) {
         drop(fs::remove_file(&self.file));
+        drop(fs::remove_file(self.failure()));
+    }
+
+    fn failure(&self) -> PathBuf {
+        self.file.with_extension(FAILED)
     }
 }
 
@@ -93,7 +127,8 @@ impl Wishes {
 
     /// Tells whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
-        fs::read_dir(&self.directory).map_or(true, |mut entries| entries.next().is_none())
+        fs::read_dir(&self.directory)
+            .map_or(true, |entries| entries.flatten().all(|entry| has_extension(&entry.path(), FAILED)))
     }
 
     /// Takes all wishes there are. Those that are waited for stay until they are answered, and are returned once.
@@ -101,8 +136,12 @@ impl Wishes {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten().take(MAX_TAKEN);
         let mut taken = BTreeMap::new();
         for file in entries.map(|entry| entry.path()) {
+            if has_extension(&file, FAILED) {
+                remove_old(&file);
+                continue;
+            }
             let wish = fs::read_to_string(&file).map(|text| from_lines(&text)).unwrap_or_default();
-            let question = is_waited_for(&file).then(|| Question { file: file.clone() });
+            let question = has_extension(&file, WAITED_FOR).then(|| Question { file: file.clone() });
             if question.is_none() && fs::remove_file(&file).is_err() {
                 continue;
             }
@@ -112,8 +151,15 @@ impl Wishes {
     }
 }
 
-fn is_waited_for(file: &Path) -> bool {
-    file.extension().is_some_and(|extension| extension == WAITED_FOR)
+fn has_extension(file: &Path, extension: &str) -> bool {
+    file.extension().is_some_and(|other| other == extension)
+}
+
+fn remove_old(answer: &Path) {
+    let modified = fs::metadata(answer).and_then(|metadata| metadata.modified());
+    if modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > ANSWER_AGE)) {
+        drop(fs::remove_file(answer));
+    }
 }
 
 fn to_lines(wish: &Wish) -> String {
@@ -171,7 +217,20 @@ mod tests {
         let asked: Vec<&(Wish, Option<Question>)> =
             taken.iter().filter(|(_, question)| question.is_some()).collect();
         assert!(asked.len() == 1 && asked[0].0 == Wish::default() && question.is_open());
-        asked[0].1.as_ref().expect("a question").answer();
+        asked[0].1.as_ref().expect("a question").answer(&Ok(()));
         assert!(!question.is_open() && wishes.is_empty());
+        assert_eq!(question.result(), Ok(()));
+    }
+
+    #[test]
+    fn question_is_answered_with_why_the_sync_failed() {
+        let directory = tempfile::tempdir().expect("made");
+        let wishes = Wishes::of(directory.path().to_owned());
+        let question = wishes.add_and_wait(&Wish::default()).expect("added");
+        let failed = Err("the remote is not there".to_owned());
+        wishes.take()[0].1.as_ref().expect("a question").answer(&failed);
+        assert!(!question.is_open() && wishes.is_empty() && wishes.take().is_empty());
+        assert_eq!(question.result(), failed);
+        assert_eq!(fs::read_dir(directory.path().join("wanted")).expect("listed").count(), 0);
     }
 }

@@ -9,7 +9,7 @@ use haversack::ids::{Position, ReplicaId, Timestamp};
 use haversack::store::{Locator, block_on};
 use serde::{Deserialize, Serialize};
 
-use crate::contact::Contact;
+use crate::contact::{Contact, Failure};
 use crate::error::CommandError;
 use crate::gate;
 use crate::home::Home;
@@ -21,7 +21,7 @@ use crate::settings::{Settings, shown};
 use crate::store::open_to_look;
 use crate::system::{SystemClock, Timed};
 
-/// How long nothing may have been sent before the user is told.
+/// How long the remote may be offline before the user is told. A remote that is gone or refuses is told at once.
 const SILENT_SECONDS: i64 = 24 * 3600;
 
 /// How long a problem is not told again.
@@ -189,9 +189,12 @@ fn find_problem(
         |key: &str, what: String| Some((key.to_owned(), format!("haversack: {what}. Run: haversack status")));
     let contact = Contact::of(settings);
     let failing = contact.failing_since.map_or(0, |since| (now.0 - since.0) / 1000);
-    if failing >= SILENT_SECONDS && !settings.keep_local {
+    let is_refused = contact.failure == Some(Failure::Refused);
+    if (is_refused || failing >= SILENT_SECONDS) && !settings.keep_local {
+        let span = if failing < 60 { String::new() } else { format!(" for {}", span(failing)) };
         let trouble = contact.trouble.map(|trouble| format!(" ({trouble})")).unwrap_or_default();
-        return Ok(told("silent", format!("nothing sent for {}{trouble}", span(failing))));
+        let key = if is_refused { "refused" } else { "silent" };
+        return Ok(told(key, format!("nothing sent{span}{trouble}")));
     }
     if let Some(mount) = mounts::unbound(settings)?.first() {
         let name = shown(&mount.directory);

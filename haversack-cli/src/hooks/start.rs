@@ -49,10 +49,13 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     };
     let deadline = Instant::now() + PULL_WAIT;
     let mut project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    let mut failed = None;
     if is_unknown(settings, &project)? {
         // Another machine may have carried this project since our last sync. Then the checkout needs a proof.
         let wish = Wish { session: input.session_id.clone(), ..Wish::default() };
-        drop(background::ask(settings, &wish, PULL_WAIT));
+        failed = background::ask(settings, &wish, PULL_WAIT)
+            .ok()
+            .filter(|answer| matches!(answer, Answer::Failed(_)));
         project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
     }
     let label = project.label(settings);
@@ -60,6 +63,7 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     let index = || std::fs::read(memory.join(INDEX)).ok().map(|bytes| ContentHash::of(&bytes));
     let before = index();
     let mut notes = vec![label.clone()];
+    notes.extend(failed.map(told));
     let bound = match is_unknown(settings, &project)? && Contact::of(settings).reached.is_none() {
         true => {
             notes.push("not bound before the first sync".to_owned());
@@ -83,7 +87,7 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
                 notes.push(error.message);
                 Answer::NotAsked
             });
-        notes.push(told(answer).to_owned());
+        notes.push(told(answer));
     }
     let news = match &prefix {
         Some(prefix) => News::of(settings, prefix).unwrap_or_default(),

@@ -360,19 +360,30 @@ fn after_a_failure_the_remote_is_left_alone_for_a_while() {
     agents.remember("laptop", &root, "lamp.md", "white\n");
     let remote = agents.machines.env.path("remote");
     fs::rename(&remote, remote.with_extension("away")).expect("moved");
-    agents.start("laptop", &root);
+    // A remote that is gone is told at once, and once a day.
+    let told = agents.start("laptop", &root);
     agents.rest();
     assert!(
-        agents.journal("laptop").contains("failed: the remote is not there"),
-        "{}",
-        agents.journal("laptop")
+        told["systemMessage"]
+            .as_str()
+            .is_some_and(|line| line.starts_with("haversack: nothing sent (the remote is not there: ")),
+        "{told}"
     );
-    agents.start("laptop", &root);
+    let journal = agents.journal("laptop");
+    let line = journal.lines().find(|line| line.contains(" SessionStart ")).expect("noted");
+    assert!(line.contains("; sync failed: the remote is not there"), "{journal}");
+    assert!(journal.lines().any(|line| line.contains(" background ") && line.contains("sync failed: ")));
+    assert!(!journal.contains("synced"), "{journal}");
+    let told = agents.start("laptop", &root);
+    assert!(!told["systemMessage"].as_str().unwrap_or_default().contains("nothing sent"), "{told}");
     assert!(agents.journal("laptop").lines().last().expect("a line").contains("kept here for now"));
-    // A problem that lasts is told once a day.
+    // A remote that is only offline is told after a day.
     let contact = agents.machines.env.path("laptop/state/default/contact.toml");
     let text = fs::read_to_string(&contact).expect("noted");
+    let text = text.replace("failure = \"refused\"", "failure = \"offline\"");
     let since = text.lines().find(|line| line.starts_with("failing_since")).expect("noted").to_owned();
+    fs::write(&contact, &text).expect("written");
+    assert_eq!(agents.start("laptop", &root)["systemMessage"], Value::Null);
     let old = "failing_since = 1000000000000";
     fs::write(&contact, text.replace(&since, old)).expect("written");
     let told = agents.start("laptop", &root);
