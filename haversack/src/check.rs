@@ -5,6 +5,7 @@ use std::fmt;
 use haversack_store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Locator, Odd, Result};
 
 use crate::error::with_causes;
+use crate::sync::Scope;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +63,12 @@ const SHOWN_ODD: usize = 3;
 
 /// Checks a store: its contents, and whether its backend keeps the promises that everything relies on.
 pub async fn check_store(backend: &dyn Backend) -> Vec<Finding> {
-    vec![check_promises(backend).await, check_files(backend).await, check_kept(backend).await]
+    check_memory(backend, &[(backend, &Scope::default())]).await
+}
+
+/// Checks a store whose files are in several backends, each with the part of the store that it holds.
+pub async fn check_memory(backend: &dyn Backend, places: &[(&dyn Backend, &Scope)]) -> Vec<Finding> {
+    vec![check_promises(backend).await, check_files(places).await, check_kept(backend).await]
 }
 
 /// Tries the promises that a second writer depends on, with an object of our own.
@@ -114,25 +120,30 @@ fn is_conflict<T>(result: Result<T>) -> Result<bool> {
     }
 }
 
-async fn check_files(backend: &dyn Backend) -> Finding {
-    match backend.scan_all(&Locator::root()).await {
-        Ok(mut page) => {
-            for info in &page.infos {
-                match backend.read(&info.locator).await {
-                    Ok(_) => {}
-                    Err(error) if error.kind() == ErrorKind::NotFound => {}
-                    Err(error) => page.odd.push(Odd {
-                        at: Some(info.locator.clone()),
-                        shown: info.locator.to_string(),
-                        why: format!("it cannot be read: {}", error.message()),
-                    }),
-                }
+async fn check_files(places: &[(&dyn Backend, &Scope)]) -> Finding {
+    let (mut files, mut bytes, mut odd) = (0, 0, Vec::new());
+    for (backend, scope) in places {
+        let mut page = match backend.scan_all(&Locator::root()).await {
+            Ok(page) => page,
+            Err(error) => return Finding::fail("files", with_causes(&error), "See the cause"),
+        };
+        page.infos.retain(|info| scope.contains(&info.locator));
+        odd.append(&mut page.odd);
+        for info in page.infos {
+            files += 1;
+            bytes += info.size_bytes;
+            match backend.read(&info.locator).await {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => odd.push(Odd {
+                    at: Some(info.locator.clone()),
+                    shown: info.locator.to_string(),
+                    why: format!("it cannot be read: {}", error.message()),
+                }),
             }
-            let bytes: u64 = page.infos.iter().map(|info| info.size_bytes).sum();
-            judge_files(page.infos.len(), bytes, &page.odd)
         }
-        Err(error) => Finding::fail("files", with_causes(&error), "See the cause"),
     }
+    judge_files(files, bytes, &odd)
 }
 
 fn judge_files(files: usize, bytes: u64, odd: &[Odd]) -> Finding {

@@ -2,19 +2,23 @@
 
 mod folder;
 mod projects;
+mod remote_check;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack::check::{Finding, Verdict, check_store};
-use haversack::store::{Capabilities, OpenOptions, Registry, block_on};
+use haversack::check::{Finding, Verdict, check_memory, check_store};
+use haversack::store::{Backend, Capabilities, OpenOptions, Registry, block_on};
+use haversack::sync::Scope;
 use serde_json::json;
 
 use crate::agent::AGENTS;
 use crate::agent::canary::{Canary, try_hooks};
 use crate::error::CommandError;
+use crate::home::Home;
 use crate::moments::counted;
+use crate::mounts;
 use crate::private;
 use crate::remote::{self, Remote};
 use crate::settings::layers::Warning;
@@ -24,10 +28,10 @@ use crate::ui::Ui;
 /// The backend of the default store.
 const BACKEND: &str = "device-local";
 
-/// Check everything that memory depends on; fails only if something does not work
+/// Check everything that memory depends on: the files, the remote, the hooks; fails only if something does not work
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Run the hooks of every agent as the agent would, and see whether they fire
+    /// Say so if no agent is on this machine; the hooks of every agent are run without this, too
     #[arg(long)]
     hooks: bool,
 
@@ -43,45 +47,39 @@ pub(crate) fn cmd_doctor(
 ) -> Result<ExitCode, CommandError> {
     let mut findings = examine(resolved);
     findings.extend(projects::examine(&resolved.settings));
-    if args.hooks {
-        findings.extend(examine_hooks(&resolved.settings));
+    findings.extend(remote_check::examine(&resolved.settings));
+    let hooks = examine_hooks(&resolved.settings);
+    if hooks.is_empty() && args.hooks {
+        findings.push(Finding::ok("hooks", "no agent is on this machine"));
     }
+    findings.extend(hooks);
     report(ui, &findings, args)
 }
 
 /// Runs the hooks of every agent that is here.
 fn examine_hooks(settings: &Settings) -> Vec<Finding> {
     let here = AGENTS.into_iter().filter(|agent| agent.is_here(settings));
-    let mut findings: Vec<Finding> = here
-        .map(|agent| {
-            let (title, cure) = (agent.title(), format!("haversack setup {}", agent.name()));
-            match try_hooks(settings, agent) {
-                Ok(Canary::Fired(count)) => {
-                    Finding::ok("hooks", format!("{title}: {} fire", counted(count, "hook")))
-                }
-                Ok(Canary::NotWired) => Finding::warn("hooks", format!("{title} has no hook of ours"), cure),
-                Ok(Canary::SwitchedOff) => {
-                    let cure = "take disableAllHooks out of its settings";
-                    Finding::warn(
-                        "hooks",
-                        format!("{title}: all hooks are switched off in its settings"),
-                        cure,
-                    )
-                }
-                Ok(Canary::Silent { event, why }) => {
-                    Finding::fail("hooks", format!("{title}: {event} does not fire: {why}"), cure)
-                }
-                Err(error) => {
-                    let cause = error.source.map(|cause| format!(": {cause}")).unwrap_or_default();
-                    Finding::fail("hooks", format!("{}{cause}", error.message), error.hint.unwrap_or(cure))
-                }
+    here.map(|agent| {
+        let (title, cure) = (agent.title(), format!("haversack setup {}", agent.name()));
+        match try_hooks(settings, agent) {
+            Ok(Canary::Fired(count)) => {
+                Finding::ok("hooks", format!("{title}: {} fire", counted(count, "hook")))
             }
-        })
-        .collect();
-    if findings.is_empty() {
-        findings.push(Finding::ok("hooks", "no agent is on this machine"));
-    }
-    findings
+            Ok(Canary::NotWired) => Finding::warn("hooks", format!("{title} has no hook of ours"), cure),
+            Ok(Canary::SwitchedOff) => {
+                let cure = "take disableAllHooks out of its settings";
+                Finding::warn("hooks", format!("{title}: all hooks are switched off in its settings"), cure)
+            }
+            Ok(Canary::Silent { event, why }) => {
+                Finding::fail("hooks", format!("{title}: {event} does not fire: {why}"), cure)
+            }
+            Err(error) => {
+                let cause = error.source.map(|cause| format!(": {cause}")).unwrap_or_default();
+                Finding::fail("hooks", format!("{}{cause}", error.message), error.hint.unwrap_or(cure))
+            }
+        }
+    })
+    .collect()
 }
 
 /// Reports settings that are wrong; without them nothing else can be examined.
@@ -154,7 +152,7 @@ fn examine(resolved: &Resolved) -> Vec<Finding> {
     let options =
         OpenOptions { address: shown(&memory), locks: shown(&settings.locks()), ..OpenOptions::default() };
     match registry.select(BACKEND, &options, &Capabilities::default()) {
-        Ok(backend) => findings.extend(block_on(check_store(&*backend))),
+        Ok(backend) => findings.extend(check_all(settings, &*backend)),
         Err(error) => {
             let cause =
                 std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -164,6 +162,27 @@ fn examine(resolved: &Resolved) -> Vec<Finding> {
     }
     findings.extend(folder::examine(settings));
     findings
+}
+
+/// Checks the memory, and counts the files of the bound directories with it, as `haversack status` does.
+fn check_all(settings: &Settings, memory: &dyn Backend) -> Vec<Finding> {
+    // Without bound directories nothing else is opened: looking must not create.
+    if mounts::of(settings).is_ok_and(|mounts| mounts.is_empty()) {
+        return block_on(check_store(memory));
+    }
+    match Home::open(settings) {
+        Ok(home) => {
+            let places: Vec<(&dyn Backend, &Scope)> =
+                home.places.iter().map(|place| (&*place.files, &place.scope)).collect();
+            block_on(check_memory(memory, &places))
+        }
+        Err(error) => {
+            let cure = error.hint.clone().unwrap_or_else(|| "haversack mount list".to_owned());
+            let mut findings = block_on(check_store(memory));
+            findings.push(Finding::fail("mounts", error.in_one_line(), cure));
+            findings
+        }
+    }
 }
 
 /// What is at a path.

@@ -4,6 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use insta::assert_snapshot;
 
 use crate::environment::TestEnv;
+use crate::machines::Machines;
 
 fn with_memory() -> TestEnv {
     let env = TestEnv::new();
@@ -105,4 +106,56 @@ fn the_home_is_chosen_by_flag_then_environment() {
                     → Name a directory, or leave it out for the default
     --- stderr
     "#);
+}
+
+/// Returns the lines of a report that are about one thing.
+fn lines_about(shown: &str, subject: &str) -> String {
+    let lines: Vec<&str> = shown.lines().collect();
+    let is_about = |line: &str| line.get(6..).is_some_and(|rest| rest.starts_with(subject));
+    let after = |at: usize| lines.get(at + 1).filter(|line| line.contains("→")).copied();
+    let found = (0..lines.len()).filter(|at| is_about(lines[*at]));
+    found.flat_map(|at| [Some(lines[at]), after(at)]).flatten().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn doctor_looks_at_the_remote() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", "5433\n")]);
+    let remote = machines.env.path("remote");
+    let about = || lines_about(&machines.shown("laptop", &["doctor"]), "remote");
+    let well = about();
+    fs::rename(&remote, remote.with_extension("away")).expect("moved");
+    let gone = about();
+    let local = machines
+        .env
+        .shown(machines.command("laptop", &["doctor"]).env("HAVERSACK_KEEP_MEMORY_LOCAL", "true"));
+    fs::create_dir(&remote).expect("made");
+    let emptied = about();
+    machines.write("tablet", "other.md", "other\n");
+    machines.done("tablet", &["remote", "add", &machines.url(), "--device", "tablet"]);
+    machines.done("tablet", &["sync"]);
+    assert_snapshot!([well, gone, lines_about(&local, "remote"), emptied, about()].concat(), @r#"
+    OK    remote    file://BASE/user/remote answers, and is this memory's store
+    FAIL  remote    the remote is not there: BASE/user/remote
+                    → All you wrote is safe on this machine. Bring the remote back, then: haversack sync
+    OK    remote    none is used: memory is kept on this machine (keep-memory-local)
+    FAIL  remote    file://BASE/user/remote answers, and this memory's store is gone from it
+                    → Nothing is lost on this machine. Put the store back, or leave this remote: haversack remote remove
+    FAIL  remote    file://BASE/user/remote holds another store than this memory's
+                    → Name the right one: haversack remote remove, then haversack join URL
+    "#);
+    assert!(machines.shown("laptop", &["doctor"]).starts_with("exit 1\n"));
+}
+
+#[test]
+fn doctor_counts_the_files_that_status_counts() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", "5433\n")]);
+    let project = machines.env.path("project");
+    fs::create_dir_all(&project).expect("made");
+    fs::write(project.join("fact.md"), "one\n").expect("written");
+    machines.done("laptop", &["mount", "add", &project.display().to_string(), "claude_memory/lighthouse"]);
+    machines.done("laptop", &["sync"]);
+    let status = machines.shown("laptop", &["status", "--json"]);
+    assert!(status.contains("\"files\": 2") || status.contains("\"files\":2"), "{status}");
+    let shown = machines.done("laptop", &["doctor"]);
+    assert!(shown.contains("OK    files     2 files, 9 bytes"), "{shown}");
 }

@@ -34,9 +34,13 @@ fn requests_of_a_sync(place: &Place) {
     assert_eq!(requests, 2, "to take in on {}: {:#?}", place.backend, place.front.seen());
     assert_eq!(machines.files("laptop"), machines.files("desktop"));
     // None of these asks anything.
-    for arguments in [["status"].as_slice(), &["ls"], &["view", "notes/00.md"], &["conflicts"], &["doctor"]] {
+    for arguments in [["status"].as_slice(), &["ls"], &["view", "notes/00.md"], &["conflicts"]] {
         assert_eq!(count("laptop", arguments).0, 0, "{arguments:?}");
     }
+    // The doctor reads which store is there, and nothing else.
+    let (requests, shown) = count("laptop", &["doctor"]);
+    assert_eq!(requests, 1, "to check {}: {:#?}", place.backend, place.front.seen());
+    assert!(shown.contains("answers, and is this memory's store"), "{shown}");
 }
 
 fn requests_of_a_join(place: &Place) {
