@@ -104,6 +104,7 @@ struct Inner {
     operation: Operation,
     place: String,
     message: String,
+    tries: u32,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -125,7 +126,8 @@ impl Error {
         place: impl Into<String>,
         message: impl Into<String>,
     ) -> Error {
-        let inner = Inner { kind, operation, place: place.into(), message: message.into(), source: None };
+        let inner =
+            Inner { kind, operation, place: place.into(), message: message.into(), tries: 1, source: None };
         Error { inner: Box::new(inner) }
     }
 
@@ -141,6 +143,12 @@ impl Error {
         self
     }
 
+    /// Says how often the backend sent the request before it gave up.
+    pub fn with_tries(mut self, tries: u32) -> Error {
+        self.inner.tries = tries.max(1);
+        self
+    }
+
     /// Returns the same error as seen by a caller who knows the place by another name.
     pub(crate) fn with_place(mut self, place: impl Into<String>) -> Error {
         self.inner.place = place.into();
@@ -150,6 +158,13 @@ impl Error {
     /// Returns what the caller can do.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
+    }
+
+    /// Returns how often the backend sent the request before it gave up; 1 if it does not repeat requests.
+    ///
+    /// A caller that repeats requests counts these tries as its own, so that two layers do not multiply.
+    pub fn tries(&self) -> u32 {
+        self.inner.tries
     }
 
     /// Returns what was being done.

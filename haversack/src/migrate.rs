@@ -34,16 +34,13 @@ use self::plan::placed;
 pub use self::plan::{Found, MAX_OBJECT_BYTES, Plan, Step, plan};
 use crate::ids::ContentHash;
 use crate::manifest::Manifest;
-use crate::sync::{Gate, Patience, Progress, Stage, patiently};
+use crate::sync::{Gate, MAX_TRIES, Patience, Progress, Stage, patiently};
 
 /// How many objects are under way at a time.
 const MAX_AT_ONCE: usize = 16;
 
 /// Larger objects are under way one at a time: all of one is held in memory, and again when it is read back.
 const MAX_BYTES_TOGETHER: u64 = 4 * 1024 * 1024;
-
-/// How often a write is sent whose outcome is not known.
-const MAX_TRIES: usize = 4;
 
 /// How many objects may fail one after the other because a storage does not answer, before the rest is left alone.
 const MAX_FAILURES_IN_A_ROW: usize = 16;
@@ -289,7 +286,8 @@ impl Work<'_> {
         let hash = ContentHash::of(&bytes);
         let copied = Outcome::Copied(bytes.len() as u64);
         let mut may_be_ours = false;
-        let mut tries = 1;
+        let mut repetition = 0;
+        let mut tries = 0;
         loop {
             let written = self.target.write(&step.to, bytes.clone(), Condition::Absent).await;
             let trouble = match written {
@@ -303,15 +301,17 @@ impl Work<'_> {
                 Err(error) if says_nothing(&error) => error,
                 Err(error) => return Err(Trouble::Storage(error)),
             };
+            repetition += 1;
+            tries += trouble.tries();
             may_be_ours |= trouble.kind() != ErrorKind::Conflict;
             match self.there(step).await? {
                 Some(found) if found == hash && may_be_ours => return Ok(copied),
                 Some(found) if found == hash => return Ok(Outcome::Same),
                 Some(_) => return Err(Trouble::Known(Why::Different)),
-                None if tries >= MAX_TRIES || !self.context.patience.wait(tries).await => {
+                None if tries >= MAX_TRIES || !self.context.patience.wait(repetition).await => {
                     return Err(Trouble::Storage(trouble));
                 }
-                None => tries += 1,
+                None => {}
             }
         }
     }

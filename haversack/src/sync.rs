@@ -68,7 +68,7 @@ use self::planted::{Planted, has};
 pub use self::progress::{Progress, Quiet, Stage};
 use self::publish::{Left, Published, Settled};
 pub use self::read_once::ReadOnce;
-pub(crate) use self::remote::{Remote, patiently};
+pub(crate) use self::remote::{MAX_TRIES, Remote, patiently};
 use self::scan::{Found, StatCache};
 pub use self::scope::Scope;
 pub use self::state::forget;

@@ -11,6 +11,7 @@ mod kept_local;
 mod killed;
 mod migrated;
 mod refusals;
+mod retries;
 mod signed_in;
 
 use std::collections::BTreeMap;

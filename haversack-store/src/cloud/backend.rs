@@ -59,13 +59,13 @@ const MAX_OBJECT_BYTES: usize = 1024 * 1024 * 1024;
 const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
 
 /// How often an append starts anew because somebody else wrote.
-const MAX_APPENDS: usize = 64;
+const MAX_APPENDS: u32 = 64;
 
 /// How often a write with a condition is sent that collided with another one.
-const MAX_COLLISIONS: usize = 8;
+const MAX_COLLISIONS: u32 = 8;
 
 /// How often a write with a condition is sent to a storage that does not say what it did.
-const MAX_SILENT: usize = 4;
+const MAX_SILENT: u32 = 4;
 
 /// How long a writer that lost steps aside, at first.
 const STEP_ASIDE: Duration = Duration::from_millis(10);
@@ -179,7 +179,7 @@ impl Cloud {
                     Some(error)
                 }
                 Err(none) => {
-                    let is_not_done = none.is_before_sending();
+                    let is_not_done = none.why.is_before_sending();
                     let error = unanswered(operation, locator.as_str(), &self.service.address, none);
                     if is_not_done {
                         return Err(error);
@@ -195,7 +195,10 @@ impl Cloud {
             may_be_done |= trouble.as_ref().is_some_and(|error| error.kind() != ErrorKind::Conflict);
             // Whether it was done, or by whom, the object itself tells.
             let found = self.learn(operation, locator, &mark).await;
-            let found = found.map_err(|error| unknown(operation, locator, error))?;
+            let found = found.map_err(|error| {
+                let tries = error.tries().max(times);
+                unknown(operation, locator, error.with_tries(tries))
+            })?;
             match (found, condition) {
                 (Outcome::Ours(version), _) => return Ok(version),
                 (Outcome::Others(version), Condition::Matches(expected)) if version == *expected => {}
@@ -208,7 +211,9 @@ impl Cloud {
             }
             // As it was before: not done, unless it is still under way.
             match trouble {
-                Some(error) if times >= MAX_SILENT => return Err(unknown(operation, locator, error)),
+                Some(error) if times >= MAX_SILENT => {
+                    return Err(unknown(operation, locator, error.with_tries(times)));
+                }
                 None if times >= MAX_COLLISIONS => {
                     let message = "other writers were in the way again and again";
                     return Err(Error::new(ErrorKind::Busy, operation, locator, message));
@@ -313,7 +318,8 @@ impl Cloud {
 /// Returns the error for a write that may have been done or not.
 fn unknown(operation: Operation, locator: &Locator, error: Error) -> Error {
     let message = "the storage did not say whether it was done";
-    Error::new(ErrorKind::Unavailable, operation, locator, message).with_source(error)
+    let tries = error.tries();
+    Error::new(ErrorKind::Unavailable, operation, locator, message).with_tries(tries).with_source(error)
 }
 
 /// Returns a mark that no other write has.
@@ -328,8 +334,8 @@ fn mark() -> Result<HeaderValue> {
 }
 
 /// Lets others go first, longer each time.
-async fn step_aside(times: usize) {
-    let wait = STEP_ASIDE * u32::try_from(1_usize << times.min(6)).unwrap_or(1);
+async fn step_aside(times: u32) {
+    let wait = STEP_ASIDE * 2_u32.pow(times.min(6));
     let wait = wait.mul_f64(chance());
     super::runtime::run(async move { tokio::time::sleep(wait).await }).await;
 }

@@ -6,7 +6,7 @@ use object_store::client::HttpErrorKind;
 use reqwest::StatusCode;
 
 use super::address::{Address, Provider};
-use super::wire::{Answer, NoAnswer, is_about_trust};
+use super::wire::{Answer, NoAnswer, Unanswered, is_about_trust};
 use crate::error::{Error, ErrorKind, Operation};
 
 /// Why a cloud did not do what it was asked, and the cure.
@@ -183,11 +183,19 @@ pub(crate) fn refused(operation: Operation, place: &str, address: &Address, answ
         why = format!("{why} and asks to wait {wait} s");
     }
     let refusal = Refusal { why, cure: about.cure(address.provider) };
-    Error::at(about.kind(), operation, place, about.message(address)).with_source(refusal)
+    Error::at(about.kind(), operation, place, about.message(address))
+        .with_tries(answer.tries)
+        .with_source(refusal)
 }
 
 /// Returns the error for a request that nobody answered.
-pub(crate) fn unanswered(operation: Operation, place: &str, address: &Address, none: NoAnswer) -> Error {
+pub(crate) fn unanswered(
+    operation: Operation,
+    place: &str,
+    address: &Address,
+    unanswered: Unanswered,
+) -> Error {
+    let Unanswered { why: none, tries } = unanswered;
     let (kind, message, cure) = match &none {
         NoAnswer::Setup(_) => (
             ErrorKind::Internal,
@@ -225,7 +233,7 @@ pub(crate) fn unanswered(operation: Operation, place: &str, address: &Address, n
         ),
     };
     let refusal = Refusal { why: why(&none), cure };
-    Error::at(kind, operation, place, message).with_source(refusal)
+    Error::at(kind, operation, place, message).with_tries(tries).with_source(refusal)
 }
 
 /// Returns what a credential's own source says the caller can do.

@@ -4,6 +4,9 @@
 //! 1. A request with a condition is sent once: whoever asked learns from a read what became of it.
 //! 2. Nothing is redirected: a signature is for one place, and a redirect tells of a wrong region.
 //! 3. Every answer is bounded in size and in time.
+//! 4. A request that fails is sent at most [`MAX_TRIES`] times. This layer repeats it, and not the engine, because only this layer sees
+//!    `Retry-After` and knows which requests are safe to send twice. The error carries the number of tries, and the engine counts them
+//!    (`clouds::retries` in the command line's tests). A request that timed out is not repeated here: a caller with a deadline decides.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -25,7 +28,7 @@ const CONNECT_WAIT: Duration = Duration::from_secs(10);
 /// How slow a link may be while something large is sent over it.
 const SLOWEST_BYTES_PER_SECOND: u64 = 50 * 1024;
 
-/// How often a request is sent that may be repeated.
+/// How often a request is sent that may be repeated; the engine allows as many in all.
 const MAX_TRIES: u32 = 4;
 
 /// How long the first repetition waits, if the server does not say.
@@ -64,6 +67,16 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// How often the request was sent until this answer.
+    pub(crate) tries: u32,
+}
+
+/// A request without an answer.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) why: NoAnswer,
+    /// How often the request was sent.
+    pub(crate) tries: u32,
 }
 
 impl Answer {
@@ -178,27 +191,30 @@ impl Wire {
     }
 
     /// Sends a request on the runtime, and returns what was answered.
-    pub(crate) async fn ask(self: &Arc<Wire>, ask: Ask) -> Result<Answer, NoAnswer> {
+    pub(crate) async fn ask(self: &Arc<Wire>, ask: Ask) -> Result<Answer, Unanswered> {
         let wire = self.clone();
         super::runtime::run(async move { wire.ask_here(ask).await }).await
     }
 
-    async fn ask_here(&self, ask: Ask) -> Result<Answer, NoAnswer> {
-        let mut answer = self.ask_until_answered(&ask).await;
+    async fn ask_here(&self, ask: Ask) -> Result<Answer, Unanswered> {
+        let mut tries = 0;
+        let mut answer = self.ask_until_answered(&ask, &mut tries).await;
         // A token that was refused is renewed once; what was refused was not done.
         if let (Ok(refused), Some(renew)) = (&answer, &self.signer.renew)
             && is_about_the_token(refused)
         {
             renew();
-            answer = self.ask_until_answered(&ask).await;
+            answer = self.ask_until_answered(&ask, &mut tries).await;
         }
-        answer
+        match answer {
+            Ok(answer) => Ok(Answer { tries, ..answer }),
+            Err(why) => Err(Unanswered { why, tries }),
+        }
     }
 
-    async fn ask_until_answered(&self, ask: &Ask) -> Result<Answer, NoAnswer> {
-        let mut tries = 0;
+    async fn ask_until_answered(&self, ask: &Ask, tries: &mut u32) -> Result<Answer, NoAnswer> {
         loop {
-            tries += 1;
+            *tries += 1;
             let answer = self.ask_once(ask).await;
             let is_worth_it = match &answer {
                 Ok(answer) => answer.is_passing(),
@@ -212,14 +228,14 @@ impl Wire {
                     | NoAnswer::TooLarge { .. },
                 ) => false,
             };
-            if !is_worth_it || ask.repeat == Repeat::Never || tries == MAX_TRIES {
+            if !is_worth_it || ask.repeat == Repeat::Never || *tries >= MAX_TRIES {
                 return answer;
             }
             let told = answer.as_ref().ok().and_then(|answer| answer.header(RETRY_AFTER.as_str()));
             let wait = match told.and_then(|told| told.trim().parse().ok()) {
                 Some(seconds) if Duration::from_secs(seconds) > LONGEST_WAIT => return answer,
                 Some(seconds) => Duration::from_secs(seconds),
-                None => jittered(FIRST_WAIT * 2_u32.pow(tries - 1)),
+                None => jittered(FIRST_WAIT * 2_u32.pow(*tries - 1)),
             };
             tokio::time::sleep(wait).await;
         }
@@ -271,7 +287,7 @@ impl Wire {
             }
             bytes.extend_from_slice(&chunk);
         }
-        Ok(Answer { status: parts.status, headers: parts.headers, body: bytes.freeze() })
+        Ok(Answer { status: parts.status, headers: parts.headers, body: bytes.freeze(), tries: 1 })
     }
 
     fn note_clock(&self, headers: &HeaderMap) {

@@ -6,7 +6,7 @@ use super::join::Purpose;
 use super::plan::{self, Gone, Pending};
 use super::planted::{Planted, has};
 use super::progress::Stage;
-use super::remote::Attempt;
+use super::remote::{Attempt, MAX_TRIES};
 use super::scan::Found;
 use super::state::{Advance, BaseLine, Head, Publishing};
 use super::{Author, Context, Hold, IMPORT, Recent, Replica, Report, Sending, Trouble};
@@ -392,6 +392,7 @@ impl Replica {
     ) -> Result<Settled, Trouble> {
         let Publishing { position, bytes, .. } = publishing;
         let mut last = None;
+        let mut tries = 0;
         let mut step = first;
         for attempt in 1..=MAX_ATTEMPTS {
             if step == FirstStep::Try {
@@ -413,7 +414,10 @@ impl Replica {
                         self.state.end_publishing().await.map_err(Trouble::Local)?;
                         return Err(Trouble::Remote(error));
                     }
-                    Attempt::NotKnown(error) => last = Some(error),
+                    Attempt::NotKnown(error) => {
+                        tries += error.tries();
+                        last = Some(error);
+                    }
                 }
             }
             match self.remote.at(context.patience, *position).await? {
@@ -428,7 +432,7 @@ impl Replica {
                 // It may have been long ago: what it was built on must still be there.
                 step = FirstStep::Try;
                 self.check_head(context).await?;
-            } else if attempt < MAX_ATTEMPTS && !context.patience.wait(attempt).await {
+            } else if tries >= MAX_TRIES || attempt < MAX_ATTEMPTS && !context.patience.wait(attempt).await {
                 break;
             }
         }

@@ -1,7 +1,8 @@
 //! The log where all devices meet: reading positions, creating the next one, contents beside it.
 //!
-//! Reads are asked again as long as the caller has patience; nothing is concluded from an answer that was lost, so writes are not repeated
-//! here but by whoever can tell what became of them.
+//! A read that fails is repeated while the caller has patience, at most [`MAX_TRIES`] times in all. A cloud backend repeats requests
+//! itself, because it sees `Retry-After`; its tries count here ([`StoreError::tries`]), so the two layers do not multiply. A write is
+//! repeated only by callers that can tell what became of it: a lost answer does not say whether the write was done.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,8 +25,8 @@ use crate::log::{Checkpoint, Commit, Folded, Segment, StoreFile};
 /// How many checkpoints are tried before the log is read from its start.
 const MAX_CHECKPOINTS: usize = 3;
 
-/// How often a request is repeated.
-const MAX_REPETITIONS: usize = 4;
+/// How often a request is sent in all, with the tries of the backend.
+pub(crate) const MAX_TRIES: u32 = 4;
 
 /// The storage that all devices of a store meet at.
 #[derive(Debug)]
@@ -304,17 +305,19 @@ impl Remote {
     }
 }
 
-/// Asks until there is an answer, as long as it is worth it.
+/// Sends a request until there is an answer, at most [`MAX_TRIES`] times in all, while the caller has patience.
 pub(crate) async fn patiently<T, F: Future<Output = StoreResult<T>>>(
     patience: &dyn Patience,
     mut ask: impl FnMut() -> F,
 ) -> StoreResult<T> {
     let mut repetition = 0;
+    let mut tries = 0;
     loop {
         match ask().await {
             Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Unavailable) => {
                 repetition += 1;
-                if repetition > MAX_REPETITIONS || !patience.wait(repetition).await {
+                tries += error.tries();
+                if tries >= MAX_TRIES || !patience.wait(repetition).await {
                     return Err(error);
                 }
             }
