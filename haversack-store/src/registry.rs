@@ -149,27 +149,37 @@ impl Registry {
 
     /// Adds a backend; a name that is empty, malformed or taken is refused.
     pub fn register(&mut self, name: &str, backend: Registered) -> Result<(), BadRegistration> {
-        self.check_name(name)?;
-        self.known.remove(name);
-        self.registered.insert(name.to_owned(), backend);
+        self.check_free(name)?;
+        self.insert(name, backend);
         Ok(())
+    }
+
+    /// Adds a backend, or replaces the one of that name; a name that is empty or malformed is refused.
+    ///
+    /// Returns the backend that was replaced.
+    pub fn clobber(
+        &mut self,
+        name: &str,
+        backend: Registered,
+    ) -> Result<Option<Registered>, BadRegistration> {
+        check_name(name)?;
+        Ok(self.insert(name, backend))
+    }
+
+    fn insert(&mut self, name: &str, backend: Registered) -> Option<Registered> {
+        self.known.remove(name);
+        self.registered.insert(name.to_owned(), backend)
     }
 
     /// Names a backend that exists but is not in this build, and what it needs.
     pub fn declare_known(&mut self, name: &str, needs: &str) -> Result<(), BadRegistration> {
-        self.check_name(name)?;
+        self.check_free(name)?;
         self.known.insert(name.to_owned(), needs.to_owned());
         Ok(())
     }
 
-    fn check_name(&self, name: &str) -> Result<(), BadRegistration> {
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if name.is_empty() {
-            return Err(BadRegistration::EmptyName);
-        }
-        if !name.chars().all(fits) {
-            return Err(BadRegistration::MalformedName(name.to_owned()));
-        }
+    fn check_free(&self, name: &str) -> Result<(), BadRegistration> {
+        check_name(name)?;
         if self.registered.contains_key(name) {
             return Err(BadRegistration::Taken(name.to_owned()));
         }
@@ -236,6 +246,17 @@ impl Registry {
     }
 }
 
+fn check_name(name: &str) -> Result<(), BadRegistration> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() {
+        return Err(BadRegistration::EmptyName);
+    }
+    if !name.chars().all(fits) {
+        return Err(BadRegistration::MalformedName(name.to_owned()));
+    }
+    Ok(())
+}
+
 /// A registration that is a programming mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadRegistration {
@@ -255,7 +276,9 @@ impl fmt::Display for BadRegistration {
                 let name = name.escape_debug();
                 write!(f, "\"{name}\" cannot name a backend: use lower-case letters, digits and dashes")
             }
-            BadRegistration::Taken(name) => write!(f, "a backend \"{name}\" is registered already"),
+            BadRegistration::Taken(name) => {
+                write!(f, "a backend \"{name}\" is registered already; clobber it to replace it")
+            }
         }
     }
 }
@@ -289,6 +312,24 @@ mod tests {
         assert_eq!(registry.register("memory", in_memory()), Err(BadRegistration::Taken("memory".into())));
         assert_eq!(registry.register("tape", in_memory()), Ok(()));
         assert!(matches!(registry.look_up("tape"), Lookup::Registered(_)));
+    }
+
+    #[test]
+    fn registered_name_is_replaced_only_by_clobber() {
+        let mut registry = Registry::empty();
+        let durable = Registered {
+            capabilities: Capabilities { durable: true, ..memory::CAPABILITIES },
+            ..in_memory()
+        };
+        registry.register("mine", in_memory()).expect("free");
+        assert_eq!(registry.register("mine", durable), Err(BadRegistration::Taken("mine".into())));
+        assert!(!registry.get("mine").expect("registered").capabilities.durable, "the first one stays");
+        let replaced = registry.clobber("mine", durable).expect("a good name").expect("one was there");
+        assert!(!replaced.capabilities.durable);
+        assert!(registry.get("mine").expect("registered").capabilities.durable);
+        assert!(registry.clobber("other", in_memory()).expect("a good name").is_none());
+        let refused = registry.clobber("", in_memory()).map(|_| ());
+        assert_eq!(refused, Err(BadRegistration::EmptyName));
     }
 
     #[test]

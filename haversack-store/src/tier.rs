@@ -61,6 +61,18 @@ pub struct TierLayout {
     local_index: Locator,
 }
 
+impl Default for TierLayout {
+    /// Returns the layout in which each root has the name of its tier; a backend replaces them with its real roots.
+    fn default() -> TierLayout {
+        let root = |tier: Tier| Locator::parse(&tier.to_string()).expect("a tier's name is a locator");
+        TierLayout {
+            source: root(Tier::Source),
+            shared_abstracts: root(Tier::SharedAbstracts),
+            local_index: root(Tier::LocalIndex),
+        }
+    }
+}
+
 impl TierLayout {
     /// Returns the layout with these roots.
     pub fn new(
@@ -223,6 +235,16 @@ mod tests {
             error.to_string(),
             "the tiers shared-abstracts and local-index are both at \"index\", and one would overwrite the other"
         );
+    }
+
+    #[test]
+    fn default_layout_names_each_root_by_its_tier() {
+        let layout = TierLayout::default();
+        assert_eq!(
+            TierLayout::new(at("source"), at("shared-abstracts"), at("local-index")),
+            Ok(layout.clone())
+        );
+        assert_eq!(layout.never_sync_root(), &at("local-index"));
     }
 
     #[test]

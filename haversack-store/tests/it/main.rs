@@ -9,6 +9,7 @@ mod derived;
 #[cfg(unix)]
 mod hostile;
 mod runtimes;
+mod seam;
 mod selection;
 
 /// Returns how often to do something: rather often, or very often in a soak.
