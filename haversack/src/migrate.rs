@@ -13,8 +13,11 @@
 //!   (`migrate::it_can_end_anywhere_and_goes_on`).
 //! - One object that fails does not keep the others from being copied; it is in the report with its reason. Only a storage that fails
 //!   again and again is left alone (`migrate::a_storage_that_is_gone_is_not_asked_for_everything`).
+//! - Files of operational state at the top of a source without a prefix (`watched_chats`, cursors) go to `state/`
+//!   (`plan::operational_state_goes_to_its_directory`).
 //! - Every content is shown to the gate before it is sent, and again if it was read again (`migrate::the_gate_sees_what_is_sent`).
 
+mod index;
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +33,7 @@ use haversack_store::{
     Backend, BackendExt, Bytes, Condition, Error as StoreError, ErrorKind, Locator, Result as StoreResult,
 };
 
+pub use self::index::{Indexed, write_manifest};
 use self::plan::placed;
 pub use self::plan::{Found, MAX_OBJECT_BYTES, Plan, Step, plan};
 use crate::ids::ContentHash;

@@ -8,9 +8,12 @@ mod place;
 use std::process::ExitCode;
 
 use clap::Args;
+use haversack::clock::Clock;
 use haversack::ids::Ids;
-use haversack::migrate::{Context, Left, Plan, Report, Source, Step, Why, apply, survey};
-use haversack::store::{block_on, cloud};
+use haversack::migrate::{
+    Context, Indexed, Left, Plan, Report, Source, Step, Why, apply, survey, write_manifest,
+};
+use haversack::store::{Backend, block_on, cloud};
 use haversack::sync::Gate;
 use serde_json::{Value, json};
 
@@ -21,7 +24,7 @@ use crate::moments::counted;
 use crate::remote;
 use crate::remote::site::quoted;
 use crate::settings::{Settings, shown};
-use crate::system::{RandomIds, Timed};
+use crate::system::{RandomIds, SystemClock, Timed};
 use crate::ui::{Answer, Ui};
 
 /// How many of the files that are left behind are told one by one.
@@ -85,6 +88,8 @@ pub(crate) fn cmd_migrate(
     }
     place::refuse(settings, places.iter().map(|(place, _)| place), &target)?;
 
+    let missing: Vec<&str> =
+        places.iter().filter(|(place, _)| place.is_missing()).map(|(place, _)| place.text()).collect();
     let bar = ui.progress();
     let patience = Timed::for_at_most(None);
     let private = NothingPrivate::of(settings)?.for_copies();
@@ -107,10 +112,12 @@ pub(crate) fn cmd_migrate(
     let (sources, plan) = surveyed?;
 
     if args.dry_run || args.json && !args.yes {
-        show(ui, settings, &plan, args)?;
+        tell_missing(ui, &missing, args);
+        show(ui, settings, &plan, &missing, args)?;
         return Ok(ExitCode::SUCCESS);
     }
     if !args.json {
+        tell_missing(ui, &missing, args);
         ui.note(summary(&plan));
         tell_left(ui, settings, &plan.left);
     }
@@ -134,9 +141,32 @@ pub(crate) fn cmd_migrate(
         let bar = ui.progress();
         let report = block_on(apply(&sources, &*backend, plan, Context { progress: &bar, ..context }));
         bar.end();
+        if target.is_remote() {
+            index(ui, &*backend, context);
+        }
         report
     };
-    finish(ui, settings, &report, told, args)
+    finish(ui, settings, &report, &missing, told, args)
+}
+
+/// Writes the manifest of a plain storage. A migration is complete without it, so a failure is only told.
+fn index(ui: &mut Ui, target: &dyn Backend, context: Context<'_>) {
+    match block_on(write_manifest(target, SystemClock.now(), context)) {
+        Ok(Indexed::NotOurs) => {
+            ui.note("manifest.json in the target is not Haversack's: we left it alone and wrote no index.");
+        }
+        Ok(_) => {}
+        Err(error) => {
+            ui.note(format!("The index of the target was not written: {error}. Run the same command again."));
+        }
+    }
+}
+
+/// Names the source directories that are not there.
+fn tell_missing(ui: &mut Ui, missing: &[&str], args: &MigrateArgs) {
+    for source in missing.iter().filter(|_| !args.json) {
+        ui.note(format!("There is no directory {source}: skipped."));
+    }
 }
 
 /// Tells what was done, and what was not.
@@ -144,6 +174,7 @@ fn finish(
     ui: &mut Ui,
     settings: &Settings,
     report: &Report,
+    missing: &[&str],
     told: usize,
     args: &MigrateArgs,
 ) -> Result<ExitCode, CommandError> {
@@ -152,11 +183,12 @@ fn finish(
             "copied": report.copied.iter().map(|locator| locator.as_str()).collect::<Vec<_>>(),
             "bytes_copied": report.bytes_copied,
             "skipped": report.skipped,
+            "missing_sources": missing,
             "left": report.left.iter().map(|left| left_to_json(left, args)).collect::<Vec<_>>(),
             "is_complete": report.is_complete(),
         }))?;
     } else {
-        ui.line(headline(report))?;
+        ui.line(headline(report, missing.len()))?;
         tell_left(ui, settings, report.left.get(told..).unwrap_or_default());
     }
     if report.is_complete() {
@@ -171,13 +203,18 @@ fn finish(
     Ok(ExitCode::from(INCOMPLETE))
 }
 
-fn headline(report: &Report) -> String {
+fn headline(report: &Report, missing: usize) -> String {
     let copied =
         format!("Copied {} ({} KB)", counted(report.copied.len(), "file"), kilobytes(report.bytes_copied));
-    match report.skipped {
+    let copied = match report.skipped {
         0 => format!("{copied}."),
         1 => format!("{copied}, skipped 1 that is there already."),
         skipped => format!("{copied}, skipped {skipped} that are there already."),
+    };
+    match missing {
+        0 => copied,
+        1 => format!("{copied} 1 source is not there."),
+        missing => format!("{copied} {missing} sources are not there."),
     }
 }
 
@@ -218,12 +255,19 @@ fn cure(settings: &Settings, left: &[Left]) -> Option<String> {
 }
 
 /// Shows a plan, every file of it.
-fn show(ui: &mut Ui, settings: &Settings, plan: &Plan, args: &MigrateArgs) -> Result<(), CommandError> {
+fn show(
+    ui: &mut Ui,
+    settings: &Settings,
+    plan: &Plan,
+    missing: &[&str],
+    args: &MigrateArgs,
+) -> Result<(), CommandError> {
     if args.json {
         let step = |Step { source, from, to, size_bytes }: &Step| json!({ "source": args.sources[*source], "from": from.as_str(), "path": to.as_str(), "size_bytes": size_bytes });
         return ui.json(&json!({
             "copy": plan.copies.iter().map(step).collect::<Vec<_>>(),
             "bytes_to_copy": plan.bytes(),
+            "missing_sources": missing,
             "compare": plan.compares.iter().map(step).collect::<Vec<_>>(),
             "left": plan.left.iter().map(|left| left_to_json(left, args)).collect::<Vec<_>>(),
         }));
@@ -286,7 +330,9 @@ mod tests {
             (report(1, 10, 0), "Copied 1 file (1 KB)."),
             (report(0, 0, 1), "Copied 0 files (0 KB), skipped 1 that is there already."),
         ] {
-            assert_eq!(headline(&report), text);
+            let missing = headline(&report, 2);
+            assert_eq!(missing, format!("{text} 2 sources are not there."));
+            assert_eq!(headline(&report, 0), text);
         }
     }
 }

@@ -190,7 +190,7 @@ fn what_cannot_be_copied_is_told_and_the_rest_is_copied() {
     assert_eq!(read(&env, "there/ports.md").as_deref(), Some("another port\n"), "nothing is replaced");
     assert_eq!(read(&env, "there/team/review.md").as_deref(), Some("one person\n"));
     let names = fs::read_dir(env.path("there")).expect("listed").count();
-    assert_eq!(names, 3, "new.md, ports.md, team");
+    assert_eq!(names, 4, "manifest.json, new.md, ports.md, team");
 
     let output = env.command(&["migrate", "notes", &to, "--yes", "--json"]).output().expect("it ran");
     assert_eq!(output.status.code(), Some(2));
@@ -208,6 +208,48 @@ fn what_cannot_be_copied_is_told_and_the_rest_is_copied() {
     let to_memory = ["--home", "home", "migrate", "notes", "home/memory", "--yes"];
     assert!(env.run(&to_memory).starts_with("exit 0"));
     assert_eq!(read(&env, "home/memory/.env").as_deref(), Some("A=1\n"));
+}
+
+#[test]
+fn missing_source_is_skipped_and_counted() {
+    let env = with_notes();
+    let to = url(&env, "there");
+    assert_snapshot!(env.run(&["migrate", "notes", "nowhere=claude_memory", &to, "--yes"]), @r#"
+    exit 0
+    --- stdout
+    Copied 2 files (3 KB). 1 source is not there.
+    --- stderr
+    There is no directory nowhere: skipped.
+    2 files to copy (3 KB).
+    "#);
+    let mut again = env.command(&["migrate", "notes", "nowhere=claude_memory", &to, "--yes", "--json"]);
+    let report: Value = serde_json::from_slice(&again.output().expect("it ran").stdout).expect("JSON");
+    assert_eq!(report["missing_sources"], serde_json::json!(["nowhere"]));
+    assert!(!env.path("nowhere").exists(), "nothing was made");
+}
+
+#[test]
+fn migration_writes_state_and_manifest() {
+    let env = TestEnv::new();
+    write(&env, "data/watched_chats", "19:lighthouse\n");
+    write(&env, "data/email_cursor.txt", "2026-04-17T19:58:00Z\n");
+    write(&env, "data/interactions/2026-04-17.jsonl", "{}\n");
+    let to = url(&env, "there");
+    assert!(env.run(&["migrate", "data", &to, "--yes"]).starts_with("exit 0"));
+    assert_eq!(read(&env, "there/state/watched_chats").as_deref(), Some("19:lighthouse\n"));
+    let manifest = read(&env, "there/manifest.json").expect("an index");
+    let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
+    let entries = manifest["entries"].as_object().expect("an object");
+    let names: Vec<&str> = entries.keys().map(String::as_str).collect();
+    assert_eq!(names, ["interactions/2026-04-17.jsonl", "state/email_cursor.txt", "state/watched_chats"]);
+    assert_eq!(entries["state/watched_chats"]["size"], 14);
+    assert!(env.run(&["migrate", "data", "plain", "--yes"]).starts_with("exit 0"));
+    assert!(!env.path("plain/manifest.json").exists(), "a directory of this machine is no storage");
+    // A manifest of another program stays as it is.
+    write(&env, "app/manifest.json", "{\"icons\": []}");
+    let shown = env.run(&["migrate", "data", &url(&env, "app"), "--yes"]);
+    assert!(shown.starts_with("exit 0") && shown.contains("is not Haversack's"), "{shown}");
+    assert_eq!(read(&env, "app/manifest.json").as_deref(), Some("{\"icons\": []}"));
 }
 
 #[test]

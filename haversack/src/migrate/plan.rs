@@ -103,8 +103,20 @@ pub fn plan(prefixes: &[Locator], found: &[Found], there: &BTreeMap<Locator, u64
 }
 
 /// Returns what an object of a source is called in the target.
+///
+/// Without a prefix, operational state at the top of the source goes to `state/`, where its kinds are recognised. A user who names a
+/// prefix has decided where the files go.
 pub(super) fn placed(prefix: &Locator, locator: &Locator) -> Result<Locator, InvalidLocator> {
+    if prefix.is_root() && is_operational_state(locator.as_str()) {
+        return Locator::parse(&format!("state/{locator}"));
+    }
     if prefix.is_root() { Locator::parse(locator.as_str()) } else { prefix.child(locator.as_str()) }
+}
+
+/// Returns true for `watched_chats` and cursor files at the top of a source; a Markdown file is a note, whatever its name.
+fn is_operational_state(key: &str) -> bool {
+    let is_cursor = key.contains("cursor") && !key.ends_with(".md");
+    !key.contains('/') && (key == "watched_chats" || is_cursor)
 }
 
 /// The names that are taken, directories too, by how a case-insensitive disk compares them.
@@ -185,6 +197,29 @@ mod tests {
                 "compare same.md with same.md",
                 "compare same.md with team/same.md",
                 "leave longer.md: something else has that name in the target",
+            ]
+        );
+    }
+
+    #[test]
+    fn operational_state_goes_to_its_directory() {
+        let found = [
+            found(0, "watched_chats", 1),
+            found(0, "email_cursor.txt", 2),
+            found(0, "cursor-keys.md", 3),
+            found(0, "state/mail_cursor", 4),
+            found(0, "notes/watched_chats", 5),
+            found(1, "watched_chats", 6),
+        ];
+        assert_eq!(
+            planned(&found, &[("state/watched_chats", 1)]),
+            [
+                "copy email_cursor.txt to state/email_cursor.txt",
+                "copy cursor-keys.md to cursor-keys.md",
+                "copy state/mail_cursor to state/mail_cursor",
+                "copy notes/watched_chats to notes/watched_chats",
+                "copy watched_chats to team/watched_chats",
+                "compare watched_chats with state/watched_chats",
             ]
         );
     }

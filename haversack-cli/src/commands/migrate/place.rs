@@ -1,7 +1,7 @@
 //! What a migration reads from and writes to, and what it refuses.
 //!
-//! - A **directory** is a path; this home's own memory is one with its bound directories in their places. A source must be there, a target
-//!   is made when something is copied into it.
+//! - A **directory** is a path; this home's own memory is one with its bound directories in their places. A source that is not there is
+//!   skipped and counted, unless no source is there. A target is made when something is copied into it.
 //! - A **remote** is `file://`, a cloud, or a directory that other machines see: with keep-memory-local none is touched.
 //! - Every target but this home's own memory is behind the gate: a file that looks like it holds a secret is not copied. A directory may be
 //!   in a synced folder, on a share or in a backup, and nobody can tell all of them.
@@ -150,12 +150,24 @@ impl Place {
         }
     }
 
+    /// Returns true if it is a directory that does not exist.
+    pub(super) fn is_missing(&self) -> bool {
+        self.directory().is_some_and(|directory| !directory.exists())
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Opens a source; one that holds a store is read through its log.
     pub(super) fn open_source(
         &self,
         settings: &Settings,
         progress: &dyn Progress,
     ) -> Result<Opened, CommandError> {
+        if self.is_missing() {
+            return Ok(Opened { backend: Arc::new(InMemory::new()), odd: Vec::new() });
+        }
         let backend = match self.directory() {
             Some(directory) => open_directory(settings, directory)?,
             None => self.open(settings)?,
@@ -168,7 +180,7 @@ impl Place {
 
     /// Opens a target to look at it; one that is not there yet is empty, and is not made.
     pub(super) fn look(&self, settings: &Settings) -> Result<Arc<dyn Backend>, CommandError> {
-        if self.directory().is_some_and(|directory| !directory.exists()) {
+        if self.is_missing() {
             return Ok(Arc::new(InMemory::new()));
         }
         let backend = self.open(settings)?;
@@ -277,7 +289,7 @@ impl InCloud {
 /// Refuses what cannot be migrated, before anything is opened.
 pub(super) fn refuse<'a>(
     settings: &Settings,
-    sources: impl Iterator<Item = &'a Place>,
+    sources: impl Iterator<Item = &'a Place> + Clone,
     target: &Place,
 ) -> Result<(), CommandError> {
     let of_home = Remote::of(settings)?;
@@ -298,9 +310,11 @@ pub(super) fn refuse<'a>(
         }
         refuse_homes(settings, directory)?;
     }
+    let is_one_there = sources.clone().any(|source| !source.is_missing());
     for source in sources {
         if let Some(directory) = source.directory() {
-            if !directory.is_dir() {
+            let is_skipped = source.is_missing() && is_one_there;
+            if !directory.is_dir() && !is_skipped {
                 return Err(CommandError::user(
                     format!("there is no directory {}", source.text),
                     "Name one that is there; in SOURCE=PREFIX the last = separates, so a name with one is written \"a=b=\"",
