@@ -32,7 +32,7 @@ pub async fn write_manifest(
     let (before, condition) = match patiently(context.patience, || target.read(&place)).await {
         Ok(object) => match Manifest::decode(&object.bytes) {
             Ok(manifest) if manifest.store.is_none() => (manifest, Condition::Matches(object.version)),
-            Err(why) if !why.is_newer() && Manifest::is_remnant(&object.bytes) => {
+            Err(why) if !why.is_newer() && Manifest::is_remnant(&object.bytes, None) => {
                 (Manifest::default(), Condition::Matches(object.version))
             }
             Ok(_) | Err(_) => return Ok(Indexed::NotOurs),
