@@ -466,16 +466,8 @@ impl Text {
 }
 
 const LOG: Text = Text {
-    name: "self_observations.md",
-    rule: Rule::Log,
-    above: "---\nname: Self\ndescription: what I noticed\ntype: self_observations\n---\n\n",
-    is_newest_first: true,
-    is_nested: true,
-};
-
-const PREPEND: Text = Text {
     name: "voice_calibration.md",
-    rule: Rule::Prepend,
+    rule: Rule::Log,
     above: "---\nname: Voice\ndescription: what landed\ntype: voice_calibration\n---\n\n",
     is_newest_first: true,
     is_nested: true,
@@ -845,9 +837,6 @@ proptest! {
 
     #[test]
     fn log(meeting in prop_oneof![LOG.meeting(), DRAFTS.meeting()]) { check(&meeting)?; }
-
-    #[test]
-    fn prepend(meeting in PREPEND.meeting()) { check(&meeting)?; }
 
     #[test]
     fn threads(meeting in THREADS.meeting()) { check(&meeting)?; }
