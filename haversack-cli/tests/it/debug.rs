@@ -76,10 +76,10 @@ fn what_is_inside() {
     assert_snapshot!(env.run(&["debug", "log", remote]), @r#"
     exit 0
     --- stdout
-    1  2026-09-21T14:13:20Z  lap\ntop  import
+    1  2026-09-21T14:13:20Z  laptop  import
         put           13  lighthouse/ports.md
         put           11  log.jsonl
-    2  2026-09-21T14:13:20Z  lap\ntop, claude-code  sync
+    2  2026-09-21T14:13:20Z  laptop, claude-code  sync
         append        11  log.jsonl
     --- stderr
     "#);

@@ -256,6 +256,7 @@ fn only_one_process_syncs_a_replica() {
 #[test]
 fn names_that_hold_a_secret_are_hidden_in_commits() {
     let world = World::new();
+    world.put("laptop", "lamp.md", "white\n");
     world.sync("laptop");
     world.put("laptop", "ports.md", "staging 5433\n");
     let token = |letter: &str| format!("gh{}_{letter}7Rt2LmXw9ZcK4vB8nHs1DfG6jYp3TaE5uQo", "p");

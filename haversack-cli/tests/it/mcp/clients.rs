@@ -92,7 +92,7 @@ fn calls() -> Vec<(&'static str, Value, &'static str, bool)> {
         (
             "history",
             json!({ "path": "/memories/old.md", "limit": 3 }),
-            "laptop: sync\n      written   old.md",
+            "laptop: sync\n      appended  old.md",
             false,
         ),
         ("undo", json!({ "path": "/memories/old.md" }), "\nUndone.", false),
@@ -124,9 +124,13 @@ enum Over {
 fn with_history() -> TestEnv {
     let env = TestEnv::new();
     let remote = format!("file://{}", env.path("remote").display());
-    for arguments in
-        [&["create", "old.md", "old\n"][..], &["remote", "add", &remote, "--device", "laptop"], &["sync"]]
-    {
+    for arguments in [
+        &["create", "old.md", "old\n"][..],
+        &["remote", "add", &remote, "--device", "laptop"],
+        &["sync"],
+        &["append", "old.md", "older\n"],
+        &["sync"],
+    ] {
         let shown = env.run(arguments);
         assert!(shown.starts_with("exit 0\n"), "{arguments:?}: {shown}");
     }
