@@ -176,6 +176,8 @@ pub struct Context<'a> {
     pub own_replicas: &'a BTreeSet<ReplicaId>,
     /// How much is received in one sync at most.
     pub budget: Budget,
+    /// Which files that people put beside the log are taken in.
+    pub foreign: ForeignFiles,
     /// When files that are new here are fetched.
     pub fetching: Fetching,
     /// How often the log is folded.
@@ -203,6 +205,7 @@ impl<'a> Context<'a> {
             deletions: Deletions::Cautious,
             own_replicas: const { &BTreeSet::new() },
             budget: Budget::default(),
+            foreign: ForeignFiles::AtOurPlaces,
             fetching: Fetching::Now,
             intervals: Intervals::default(),
             cause: "sync",
@@ -216,6 +219,15 @@ impl<'a> Context<'a> {
 /// The cause of a commit that tells of files which were there before their replica first synced. Nobody edited them, so there is nothing to
 /// take back.
 pub const IMPORT: &str = "import";
+
+/// Which files that people put beside the log are taken in as edits of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignFiles {
+    /// Files at places of the memory; others are left alone and reported.
+    AtOurPlaces,
+    /// All files. The simulator checks with this that no edit is lost: it has no files but memory.
+    Anywhere,
+}
 
 /// How much is received in one sync at most: a hostile writer in the remote must not fill this device's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use haversack::clock::Clock;
 use haversack::ids::{ContentHash, Ids, Timestamp};
-use haversack::sync::{Author, Context, Deletions, Intervals, Mirror, Patience, Replica, Report, Trouble};
+use haversack::sync::{
+    Author, Context, Deletions, ForeignFiles, Intervals, Mirror, Patience, Replica, Report, Trouble,
+};
 use haversack::vault::{self, Bridge, Mine};
 use haversack_store::{Apart, Backend, Bytes, Locator};
 
@@ -359,8 +361,13 @@ impl Device {
         let running = async move {
             let (files, state) = (opened.0.map_err(Trouble::Local)?, opened.1.map_err(Trouble::Local)?);
             let author = Author { device: format!("device {number}"), agent: None, session: None };
-            let context =
-                Context { deletions, intervals, patience: &patience, ..Context::new(&clock, &ids, &author) };
+            let context = Context {
+                deletions,
+                intervals,
+                patience: &patience,
+                foreign: ForeignFiles::Anywhere,
+                ..Context::new(&clock, &ids, &author)
+            };
             let Some((home, folder)) = vault else {
                 let mut replica = Replica::open(files, state, remote, &ids).await?;
                 return sync(&mut replica, context, task).await;

@@ -33,7 +33,7 @@ use super::progress::Stage;
 use super::remote::{At, patiently};
 use super::state::{Advance, BaseLine, Head, Passing};
 use super::take_in::{Brought, Work};
-use super::{Context, Origin, Replica, Report, Sending, Trouble};
+use super::{Context, ForeignFiles, Origin, Replica, Report, Sending, Trouble};
 use crate::frame::shown;
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::{self, Commit, layout};
@@ -604,7 +604,8 @@ impl Replica {
             if !self.scope.contains(&copy) || is_ours(&copy) {
                 continue;
             }
-            if !ours.contain(&original) && !context.origins.is_claimed(&copy) {
+            let is_near = context.foreign == ForeignFiles::Anywhere || ours.contain(&original);
+            if !is_near && !context.origins.is_claimed(&copy) {
                 report.unrelated.push(copy);
                 continue;
             }
@@ -766,7 +767,8 @@ impl Replica {
         mend.extend(manifest.entries.keys().filter(|locator| !there.contains(locator)).cloned());
         let ours = OurPlaces::of(self.state.known.log.files());
         let is_near = |locator: &Locator| {
-            manifest.entries.contains_key(locator)
+            context.foreign == ForeignFiles::Anywhere
+                || manifest.entries.contains_key(locator)
                 || ours.contain(locator)
                 || context.origins.is_claimed(locator)
         };
