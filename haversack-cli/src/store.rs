@@ -29,7 +29,7 @@ fn with_mounts(settings: &Settings, files: Arc<dyn Backend>) -> Result<Arc<dyn B
     for mount in mounts::of(settings)?.into_iter().filter(mounts::Mount::is_there) {
         bound.push((mount.prefix.clone(), open_mount(settings, &mount)?));
     }
-    Ok(if bound.is_empty() { files } else { Arc::new(Overlay::new(files, bound)) })
+    Ok(if bound.is_empty() { files } else { Arc::new(Overlay::fenced(files, bound)) })
 }
 
 /// Completes a batch that a process left unfinished, before its files are looked at as a whole.

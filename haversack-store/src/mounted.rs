@@ -22,17 +22,23 @@ use crate::version::TouchMark;
 /// A backend whose root is seen as a directory: what [`Prefixed`](crate::Prefixed) does, the other way round.
 ///
 /// Nothing is outside of that directory, and nothing can be put there. Haversack's own names at the root are those of the inner backend.
-/// Names that are [fenced](crate::is_fenced) cannot be created: another program reads the directory.
 #[derive(Clone, Debug)]
 pub struct Under {
     inner: Arc<dyn Backend>,
     prefix: Locator,
+    /// True if names that are [fenced](is_fenced) cannot be created.
+    has_fence: bool,
 }
 
 impl Under {
     /// Returns `inner` as seen below `prefix`.
     pub fn new(inner: Arc<dyn Backend>, prefix: Locator) -> Under {
-        Under { inner, prefix }
+        Under { inner, prefix, has_fence: false }
+    }
+
+    /// Refuses to create names that are [fenced](is_fenced): another program reads the directory.
+    pub fn fenced(self) -> Under {
+        Under { has_fence: true, ..self }
     }
 
     /// Returns the place in the inner backend; `None` if it is outside.
@@ -52,7 +58,7 @@ impl Under {
     /// Returns the place in the inner backend of something that is created or replaced.
     fn created(&self, operation: Operation, locator: &Locator) -> Result<Locator> {
         let inner = self.inner(operation, locator)?;
-        if locator.is_within(&self.prefix) && is_fenced(inner.as_str()) {
+        if self.has_fence && locator.is_within(&self.prefix) && is_fenced(inner.as_str()) {
             let message = "another program would read a file of this name as its settings or instructions";
             return Err(Error::new(ErrorKind::Invalid, operation, locator, message));
         }
@@ -221,10 +227,23 @@ pub struct Overlay {
 impl Overlay {
     /// Returns `base` with the root of each of `mounts` at its prefix; where two have one prefix, the first counts.
     pub fn new(base: Arc<dyn Backend>, mounts: Vec<(Locator, Arc<dyn Backend>)>) -> Overlay {
+        Overlay::over(base, mounts, |under| under)
+    }
+
+    /// Returns the same, with directories that other programs read: names that are [fenced](is_fenced) cannot be created in them.
+    pub fn fenced(base: Arc<dyn Backend>, mounts: Vec<(Locator, Arc<dyn Backend>)>) -> Overlay {
+        Overlay::over(base, mounts, Under::fenced)
+    }
+
+    fn over(
+        base: Arc<dyn Backend>,
+        mounts: Vec<(Locator, Arc<dyn Backend>)>,
+        finish: impl Fn(Under) -> Under,
+    ) -> Overlay {
         let mut seen: Vec<(Locator, Arc<dyn Backend>)> = Vec::new();
         for (prefix, backend) in mounts {
             if !seen.iter().any(|(other, _)| *other == prefix) {
-                let under = Under::new(backend, prefix.clone());
+                let under = finish(Under::new(backend, prefix.clone()));
                 seen.push((prefix, Arc::new(under)));
             }
         }
