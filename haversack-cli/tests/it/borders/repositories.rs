@@ -343,8 +343,8 @@ fn unknown_shallow_clone_is_asked_about_once() {
 }
 
 #[test]
-fn repository_with_a_colliding_short_id_is_another_project() {
-    // The two addresses had one id of 32 bits.
+fn project_ids_have_128_bits() {
+    // With 32 bits, another repository could be made to have the same id.
     let (agents, _) = with_lighthouse();
     let stored = agents.machines.env.path("desktop/memory/claude_memory");
     let ids: Vec<String> = fs::read_dir(stored)
