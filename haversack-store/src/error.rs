@@ -282,6 +282,12 @@ impl StdError for Error {
 }
 
 impl Error {
+    /// Tells whether a sync client has brought only the name of the file so far: its content may still come.
+    pub fn is_content_awaited(&self) -> bool {
+        let cause = self.source().and_then(|source| source.downcast_ref::<io::Error>());
+        cause.and_then(io::Error::get_ref).is_some_and(|inner| inner.is::<NotHere>())
+    }
+
     /// Returns the error for a name that cannot be used in this operation.
     pub fn invalid(operation: Operation, locator: &Locator, reason: InvalidLocator) -> Error {
         Error::new(ErrorKind::Invalid, operation, locator, "the name cannot be used").with_source(reason)

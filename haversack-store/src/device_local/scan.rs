@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
@@ -136,6 +136,7 @@ impl<F: Fs> Walk<F> {
             }
         }
         report_twins(&left, page);
+        leave_out_spellings(&mut left, page);
         left.sort_by(|a, b| key_order(b, a));
         Level { dir, left }
     }
@@ -192,6 +193,29 @@ fn key_order(a: &Child, b: &Child) -> Ordering {
     })
 }
 
+/// Leaves out files whose name is another Unicode spelling of a name beside it: both would be one object. They are reported.
+fn leave_out_spellings(children: &mut Vec<Child>, page: &mut Page) {
+    let is_composed = |child: &Child| child.name == child.locator.name();
+    if children.iter().all(is_composed) {
+        return;
+    }
+    let composed: HashSet<Locator> =
+        children.iter().filter(|child| is_composed(child)).map(|child| child.locator.clone()).collect();
+    children.retain(|child| {
+        let is_left_out = !is_composed(child) && composed.contains(&child.locator);
+        if is_left_out {
+            let parent = child.locator.parent().filter(|parent| !parent.is_root());
+            let shown = match parent {
+                Some(parent) => format!("{parent}/{}", child.name),
+                None => child.name.clone(),
+            };
+            let why = "its name is another spelling of a name beside it, and only that one is served";
+            page.odd.push(Odd { at: None, shown, why: why.to_owned() });
+        }
+        !is_left_out
+    });
+}
+
 /// Reports names that a case-insensitive disk would confuse; they are served all the same.
 fn report_twins(children: &[Child], page: &mut Page) {
     let differs = |child: &Child| matches!(fold(child.locator.name()), Cow::Owned(_));
@@ -201,7 +225,9 @@ fn report_twins(children: &[Child], page: &mut Page) {
     }
     let mut by_fold: HashMap<Cow<'_, str>, &Child> = HashMap::with_capacity(children.len());
     for child in children {
-        if let Some(twin) = by_fold.insert(fold(child.locator.name()), child) {
+        if let Some(twin) = by_fold.insert(fold(child.locator.name()), child)
+            && twin.locator != child.locator
+        {
             let (first, second) = (twin.locator.as_str(), child.locator.as_str());
             let (first, second) = if first < second { (first, second) } else { (second, first) };
             page.odd.push(Odd {

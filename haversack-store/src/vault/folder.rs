@@ -285,6 +285,7 @@ impl Fs for Folder {
 
     fn names(&self, dir: &Dir, limit: usize) -> io::Result<Vec<Name>> {
         let mut names = self.disk.names(dir, limit)?;
+        names.retain(|name| !name.text.as_deref().is_ok_and(is_temporary));
         let stub_for = |name: &Name| match (&name.text, name.kind) {
             (Ok(text), NodeKind::File) => stands_for(text).map(str::to_owned),
             _ => None,
@@ -324,6 +325,23 @@ impl Fs for Folder {
     fn grows_in_place(&self) -> bool {
         false
     }
+}
+
+/// Tells whether a name is that of a sync client's own temporary file or directory: a file that is still being transferred.
+///
+/// The client may leave it behind when it is killed, in full length and without content. It never becomes a memory.
+fn is_temporary(name: &str) -> bool {
+    let is_between = |start: &str, end: &str| {
+        name.strip_prefix(start).and_then(|rest| rest.strip_suffix(end)).is_some_and(|rest| !rest.is_empty())
+    };
+    let is_nextclouds = || {
+        let (file, number) = name.rsplit_once(".~").unwrap_or_default();
+        file.starts_with('.') && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    is_between(".syncthing.", ".tmp")
+        || is_between("~syncthing~", ".tmp")
+        || matches!(name, ".tmp.drivedownload" | ".tmp.driveupload" | ".dropbox.cache")
+        || is_nextclouds()
 }
 
 /// Files that have content before they have a name.
@@ -402,6 +420,25 @@ mod tests {
         for name in ["notes.md", ".haversack", ".~lock.notes#", "x.tmp"] {
             assert_eq!(shy(name), name);
             assert_eq!(bold(name.to_owned()), name);
+        }
+    }
+
+    #[test]
+    fn temporary_files_of_clients_are_known_by_name() {
+        for name in [
+            ".syncthing.notes.md.tmp",
+            "~syncthing~notes.md.tmp",
+            ".notes.md.~1a2b3c",
+            ".tmp.drivedownload",
+            ".tmp.driveupload",
+            ".dropbox.cache",
+        ] {
+            assert!(is_temporary(name), "{name}");
+        }
+        for name in
+            ["notes.md", ".syncthing.tmp", "notes.md.tmp", ".~lock.notes#", ".hidden", ".notes.~draft"]
+        {
+            assert!(!is_temporary(name), "{name}");
         }
     }
 }
