@@ -59,12 +59,15 @@ pub(crate) struct Place {
     pub(crate) scope: Scope,
     /// What of it stays here.
     gate: Arc<NothingPrivate>,
+    /// The state of the memory itself: who wrote what in every replica is noted there.
+    signed: Arc<dyn Backend>,
 }
 
 impl Place {
     /// Looks at it, without the remote.
     pub(crate) fn look(&self) -> Result<Outlook, CommandError> {
-        let looked = block_on(look(&*self.files, self.state.clone(), &self.scope, &*self.gate));
+        let (now, signed) = (SystemClock.now(), Some(&*self.signed));
+        let looked = block_on(look(&*self.files, self.state.clone(), &self.scope, &*self.gate, now, signed));
         looked.map_err(|error| self.explain(Trouble::Local(error)))
     }
 
@@ -97,6 +100,7 @@ impl Home {
         let mounts = mounts::of(settings)?;
         let (there, vanished): (Vec<Mount>, Vec<Mount>) = mounts.iter().cloned().partition(Mount::is_there);
         let gate = Arc::new(NothingPrivate::of(settings)?);
+        let state = open_state(settings, settings.state())?;
         let mut places = Vec::new();
         for mount in there {
             let deeper = mounts.iter().map(|other| other.prefix.clone());
@@ -108,15 +112,17 @@ impl Home {
                 directory: mount.state(settings),
                 scope: Scope::within(mount.prefix.clone()).except(deeper).bound(),
                 gate: gate.clone(),
+                signed: state.clone(),
             });
         }
         places.push(Place {
             name: shown(&settings.memory()),
             files: Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?),
-            state: open_state(settings, settings.state())?,
+            state: state.clone(),
             directory: settings.state(),
             scope: Scope::default().except(mounts.into_iter().map(|mount| mount.prefix)),
             gate,
+            signed: state,
         });
         Ok(Home { places, vanished })
     }
@@ -618,6 +624,8 @@ fn add(sum: &mut Report, report: Report) {
     sum.edits_won.extend(report.edits_won);
     sum.held.extend(report.held);
     sum.refused.extend(report.refused);
+    sum.refused.sort_unstable();
+    sum.refused.dedup();
     sum.missing.extend(report.missing);
     sum.waiting_deletions.extend(report.waiting_deletions);
     // Each replica tells of all that it holds, in every round.

@@ -204,7 +204,7 @@ impl Memory {
     pub async fn delete(&self, locator: &Locator, depth: Depth) -> Result<()> {
         let _turn = self.turn(Verb::Delete, locator).await?;
         self.delete_in_turn(locator, depth).await?;
-        self.sign(|| [(locator, Left::Nothing)]).await;
+        self.sign_deletion([(locator, Left::Nothing)]).await;
         Ok(())
     }
 
@@ -260,7 +260,7 @@ impl Memory {
             ErrorKind::Conflict => Error::new(Verb::Rename, to, Reason::Exists),
             _ => Error::storage(Verb::Rename, from, error),
         })?;
-        self.sign(|| [(from, Left::Nothing), (to, Left::Moved)]).await;
+        self.sign_deletion([(from, Left::Nothing), (to, Left::Moved)]).await;
         Ok(())
     }
 
@@ -333,12 +333,17 @@ impl Memory {
         Err(Error::new(verb, locator, Reason::Restless))
     }
 
-    /// Signs what was just written, if whoever writes has a name. It is for readers of the history: that it cannot be written is no reason
-    /// to fail a write that is done. What is signed by nobody is not hashed either.
+    /// Signs what was just written, if the writer has a name. The write is done, so it does not fail if it cannot be signed. A write without
+    /// a name is not hashed either.
     async fn sign<'a, L: IntoIterator<Item = (&'a Locator, Left)>>(&self, left: impl FnOnce() -> L) {
         if !self.writer.is_nobody() {
             drop(signed::sign(&*self.state, &self.writer, left()).await);
         }
+    }
+
+    /// Signs a change that took a file away, with or without a name: the next sync then knows that the deletion was meant.
+    async fn sign_deletion<'a>(&self, left: impl IntoIterator<Item = (&'a Locator, Left)>) {
+        drop(signed::sign(&*self.state, &self.writer, left).await);
     }
 
     /// Puts an editor's text back in the place of ours, which does not apply to it.

@@ -4,8 +4,10 @@
 //! state: where, what is there now, and who. When a commit is made, the newest line that fits what is there tells whose change it is; what nobody
 //! signed is the syncing process's.
 //!
-//! The lines are for readers of the history only. They are not made durable by themselves, and one that is lost or damaged costs a name, never a
-//! content.
+//! A deletion is written down under any name or none: so a sync can tell files that a verb deleted from files that disappeared
+//! ([`outgoing`](crate::sync)).
+//!
+//! The lines are not made durable by themselves. One that is lost or damaged costs a name or a question, never a content.
 
 use std::sync::LazyLock;
 
@@ -50,6 +52,8 @@ pub(crate) enum Left {
     Moved,
     /// Nothing, there and below it.
     Nothing,
+    /// Nothing, and the deletion was sent: a file that is there later and disappears was not deleted by this write.
+    Sent,
 }
 
 impl Left {
@@ -87,6 +91,22 @@ pub(crate) async fn sign(
         let _ = state.write(&LINES, all.bytes.slice(newer..), Condition::Matches(all.version)).await?;
     }
     Ok(())
+}
+
+/// Notes that deletions were sent.
+///
+/// A file of the same name that comes back later and disappears then was not deleted by a verb.
+pub(crate) async fn note_sent(state: &dyn Backend, deleted: &[Locator]) -> StoreResult<()> {
+    if deleted.is_empty() {
+        return Ok(());
+    }
+    let signatures = Signatures::read(state).await?;
+    let meant = deleted.iter().filter(|locator| signatures.is_deleted_by_verb(locator));
+    let lines: Vec<(&Locator, Left)> = meant.map(|locator| (locator, Left::Sent)).collect();
+    match lines.is_empty() {
+        true => Ok(()),
+        false => sign(state, &Writer::default(), lines).await,
+    }
 }
 
 /// Returns who left a place as it is now, as far as it was signed in a store's state and was not sent yet.
@@ -127,8 +147,19 @@ impl Signatures {
             (Left::Size(size), Some((_, now))) => path == locator && *size == now,
             (Left::Moved, Some(_)) | (Left::Nothing, None) => locator.is_within(path),
             (Left::Content(_) | Left::Size(_) | Left::Moved, None) | (Left::Nothing, Some(_)) => false,
+            (Left::Sent, _) => false,
         };
-        self.lines.iter().rev().find(fits).map(|(_, _, writer)| writer)
+        let newest = self.lines.iter().rev().find(fits).map(|(_, _, writer)| writer);
+        newest.filter(|writer| !writer.is_nobody())
+    }
+
+    /// Tells whether one of our verbs deleted a file that is gone, after all that is known to have been written there.
+    pub(crate) fn is_deleted_by_verb(&self, locator: &Locator) -> bool {
+        let about = self.lines.iter().rev().find(|(path, left, _)| match left {
+            Left::Content(_) | Left::Size(_) | Left::Sent => path == locator,
+            Left::Moved | Left::Nothing => locator.is_within(path),
+        });
+        about.is_some_and(|(_, left, _)| *left == Left::Nothing)
     }
 }
 

@@ -27,11 +27,13 @@ mod apply;
 mod batching;
 mod dump;
 mod fetch;
+mod held;
 mod incoming;
 mod join;
 mod many;
 mod mirror;
 mod origin;
+mod outgoing;
 mod outlook;
 mod patience;
 mod places;
@@ -42,6 +44,7 @@ mod publish;
 mod read_once;
 mod rebuild;
 mod remote;
+mod renames;
 mod scan;
 mod scope;
 mod snapshot;
@@ -61,9 +64,10 @@ pub use self::dump::{Dump, DumpedBase, DumpedPublishing, dump};
 use self::join::Purpose;
 pub use self::mirror::Mirrored;
 pub use self::origin::{OneLog, Origin, Origins};
+use self::outgoing::Judgement;
 pub use self::outlook::{Outlook, Underway, look, replica_of};
 pub use self::patience::{Impatient, Patience};
-use self::plan::{Elsewhere, Gone, Pending};
+use self::plan::{Elsewhere, Pending};
 use self::planted::{Planted, has};
 pub use self::progress::{Progress, Quiet, Stage};
 use self::publish::{Left, Published, Settled};
@@ -291,7 +295,7 @@ pub struct Report {
     pub edits_won: Vec<Locator>,
     /// Files that stay on this device, and why.
     pub held: Vec<(Locator, Hold)>,
-    /// Files that this disk cannot hold.
+    /// Files that could not be written here: this disk cannot hold the name, or something that is no writable file is in the way.
     pub refused: Vec<Locator>,
     /// Places where files are that could not be looked at, and why: they count as they were.
     pub unseen: Vec<(Locator, String)>,
@@ -491,7 +495,7 @@ impl Replica {
         self.compact(context).await?;
         self.state.collect().await.map_err(Trouble::Local)?;
         self.state.save_cache(&mut self.cache).await.map_err(Trouble::Local)?;
-        report.held_deletions = self.state.known.held.iter().cloned().collect();
+        self.name_what_stays(&mut report);
         Ok(report)
     }
 
@@ -522,8 +526,20 @@ impl Replica {
             self.state.save_cache(&mut self.cache).await.map_err(Trouble::Local)?;
         }
         report.unseen = std::mem::take(&mut self.unseen);
-        report.held_deletions = self.state.known.held.iter().cloned().collect();
+        self.name_what_stays(&mut report);
         Ok(report)
+    }
+
+    /// Names the files that are not as the log says, for as long as that is so.
+    fn name_what_stays(&self, report: &mut Report) {
+        report.held.sort_by(|(one, _), (other, _)| one.cmp(other));
+        report.held_deletions = self.state.known.held.iter().cloned().collect();
+        // A file of the log whose name is refused everywhere is told as odd.
+        let refused = self.elsewhere(Elsewhere::Refused).into_iter();
+        let refused = refused.filter(|locator| !self.state.known.log.odd().contains_key(locator.as_str()));
+        report.refused.extend(refused);
+        report.refused.sort_unstable();
+        report.refused.dedup();
     }
 
     async fn rounds(
@@ -604,21 +620,27 @@ impl Replica {
     }
 
     /// Looks for what differs from the bases; a directory that vanished is no deletion.
-    async fn look_for_changes(&mut self, context: Context<'_>) -> Result<(Found, Pending, Gone), Trouble> {
+    ///
+    /// Deletions that wait for the user's answer are in [`Pending::waiting`].
+    async fn look_for_changes(&mut self, context: Context<'_>) -> Result<(Found, Pending), Trouble> {
         let before = self.cache.len();
         let found = self.look().await?;
-        let has_vanished = before > 1 && found.contents.is_empty() && !has(Planted::AbsenceIsMassDeletion);
-        if has_vanished && context.deletions == Deletions::Cautious {
-            // Whether the log knows them or not: they do not all go at once by themselves.
-            return Err(Trouble::Vanished);
+        let mut pending = plan::pending(self.state.known.bases(), &found.contents);
+        if context.deletions == Deletions::Cautious && !has(Planted::AbsenceIsMassDeletion) {
+            let now = context.clock.now();
+            let judged = outgoing::look(&self.state, now, context.signed, &found.contents, &pending).await;
+            match judged.map_err(Trouble::Local)? {
+                Judgement::Vanished => return Err(Trouble::Vanished),
+                // Files that the log does not know yet do not disappear all at once by themselves either.
+                Judgement::Waiting(..)
+                    if before > 1 && found.contents.is_empty() && pending.deleted.is_empty() =>
+                {
+                    return Err(Trouble::Vanished);
+                }
+                Judgement::Waiting(waiting, record) => pending.wait(waiting, record),
+            }
         }
-        let bases = self.state.known.bases();
-        let pending = plan::pending(bases, &found.contents);
-        match plan::judge_gone(bases, &found.contents, &pending) {
-            _ if context.deletions == Deletions::Allowed => Ok((found, pending, Gone::Deleted)),
-            Gone::Vanished => Err(Trouble::Vanished),
-            gone => Ok((found, pending, gone)),
-        }
+        Ok((found, pending))
     }
 
     /// Lets go of files that are not in the replica's scope any more, and asks for those that are now.

@@ -11,7 +11,7 @@ use haversack::sync::Outlook;
 use serde_json::{Value, json};
 
 use super::devices::{Device, devices};
-use super::sync::{UNSEEN, not_mirrored, parts_of_logs};
+use super::sync::{KEPT_ELSEWHERE, REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, not_mirrored, parts_of_logs};
 use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::gate::{cure, named};
@@ -195,17 +195,22 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
     };
     if look.has_vanished {
         add(
-            format!("All files of {name} are gone at once: nothing was deleted anywhere else"),
+            format!(
+                "All {} in {name} disappeared. {KEPT_ELSEWHERE}",
+                counted(look.waiting_deletions.len(), "file")
+            ),
             "files gone",
-            "put them back, or: haversack restore --deleted, or, if they were meant to go: haversack sync --allow-deletes"
-                .to_owned(),
+            WAITING_CURE.to_owned(),
         );
     }
     if !look.waiting_deletions.is_empty() && !look.has_vanished {
         add(
-            format!("{} deletions held back: they are very many at once", look.waiting_deletions.len()),
-            "deletions held back",
-            "haversack restore --deleted, or, if they are meant: haversack sync --allow-deletes".to_owned(),
+            format!(
+                "{} disappeared from {name}. {KEPT_ELSEWHERE}",
+                counted(look.waiting_deletions.len(), "file")
+            ),
+            "files disappeared",
+            WAITING_CURE.to_owned(),
         );
     }
     if !look.held_deletions.is_empty() {
@@ -231,18 +236,33 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
             "haversack sync".to_owned(),
         );
     }
-    for locator in look.refused.iter().take(MAX_SHOWN) {
-        add(
-            format!("{locator} cannot be on this disk under its name"),
-            "a name this disk refuses",
-            "rename it on another machine".to_owned(),
-        );
+    let is_told = |locator: &&Locator| look.unseen.iter().all(|(unseen, _)| unseen != *locator);
+    for locator in look.refused.iter().filter(is_told).take(MAX_SHOWN) {
+        add(format!("{locator} {REFUSED}"), "a file that cannot be written", REFUSED_CURE.to_owned());
     }
     for (locator, why) in look.unseen.iter().take(MAX_SHOWN) {
         add(
             format!("{locator} cannot be looked at: {why}"),
             "a place that cannot be read",
             UNSEEN.to_owned(),
+        );
+    }
+    for (shown, why) in look.odd_names.iter().take(MAX_SHOWN) {
+        add(
+            format!("{shown} in {name} is not carried: {why}"),
+            "a name that is not carried",
+            "rename it, then: haversack sync".to_owned(),
+        );
+    }
+    if let Some(first) = look.put_aside.first() {
+        add(
+            format!(
+                "{} that another program wrote could not be merged and {} put aside in {name}, first {first}",
+                counted(look.put_aside.len(), "text"),
+                if look.put_aside.len() == 1 { "is" } else { "are" },
+            ),
+            "a text put aside",
+            "take over what you need from there, then delete it".to_owned(),
         );
     }
     if !look.missing.is_empty() {
@@ -309,10 +329,8 @@ impl Status {
             facts.push(format!("to come    {}", self.unfetched));
         }
         if self.left_alone > 0 {
-            facts.push(format!(
-                "left alone {}: links, pipes or odd names; haversack doctor names them",
-                self.left_alone
-            ));
+            facts
+                .push(format!("left alone {}: links or pipes; haversack doctor names them", self.left_alone));
         }
         if self.arriving > 0 {
             let parts = counted(self.arriving, "part");

@@ -189,6 +189,20 @@ fn run(
     Ok(if summary.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+/// What became of files that disappeared here.
+pub(crate) const KEPT_ELSEWHERE: &str = "We did not delete them on your other machines";
+
+/// What the user can do about files that disappeared here.
+pub(crate) const WAITING_CURE: &str = "to bring them back: haversack restore --deleted; if you meant to delete them: haversack sync --allow-deletes";
+
+/// What is wrong with a file that could not be written here.
+pub(crate) const REFUSED: &str =
+    "could not be written here: something else is in its place, or this disk cannot hold the name";
+
+/// What the user can do about it.
+pub(crate) const REFUSED_CURE: &str =
+    "move away what is in its place, or rename the file on another machine, then: haversack sync";
+
 /// What to do about a place that could not be looked at.
 pub(crate) const UNSEEN: &str =
     "let it be read, or put a plain file or directory there; until then it counts as it was";
@@ -222,12 +236,13 @@ pub(crate) fn tell(ui: &mut Ui, summary: &Summary) -> Result<(), CommandError> {
     }
     if !report.waiting_deletions.is_empty() {
         note(
-            format!("{} deletions wait: they are very many at once", report.waiting_deletions.len()),
-            "haversack restore --deleted, or, if they are meant: haversack sync --allow-deletes",
+            format!("{} disappeared here. {KEPT_ELSEWHERE}", counted(report.waiting_deletions.len(), "file")),
+            WAITING_CURE,
         )?;
     }
-    for locator in &report.refused {
-        note(format!("{locator} cannot be on this disk under its name"), "rename it on another machine")?;
+    let is_told = |locator: &&Locator| report.unseen.iter().all(|(unseen, _)| unseen != *locator);
+    for locator in report.refused.iter().filter(is_told) {
+        note(format!("{locator} {REFUSED}"), REFUSED_CURE)?;
     }
     for (locator, why) in &report.unseen {
         note(format!("{locator} could not be looked at: {why}"), UNSEEN)?;

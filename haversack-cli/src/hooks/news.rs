@@ -216,8 +216,8 @@ fn find_problem(
             return Ok(told("held deletions", format!("another machine deleted {count}; we kept them here")));
         }
         if !look.waiting_deletions.is_empty() {
-            let what =
-                format!("{} held back, very many at once", counted(look.waiting_deletions.len(), "deletion"));
+            let count = counted(look.waiting_deletions.len(), "file");
+            let what = format!("{count} disappeared here. We did not delete them on your other machines");
             return Ok(told("deletions", what));
         }
     }

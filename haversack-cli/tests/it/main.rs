@@ -22,6 +22,7 @@ mod guides;
 #[cfg(unix)]
 mod hooks;
 mod kinds;
+mod losses;
 mod lost;
 mod machines;
 mod mcp;

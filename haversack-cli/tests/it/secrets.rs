@@ -159,14 +159,14 @@ fn a_secret_added_to_a_file_that_was_sent_stays() {
     let secret = token(2);
     // Growth travels as an append: it is looked at all the same.
     machines.write("laptop", "lamp.md", &format!("white\nkey {secret}\n"));
-    // A new name for a file is a new file.
+    // A renamed file with a new secret stays here, and its old name stays on the other machine.
     machines.done("laptop", &["rename", "notes/a.md", "notes/b.md"]);
     machines.write("laptop", "notes/b.md", &format!("one\ntwo {secret}\nthree\n"));
     machines.write("laptop", "other.md", "fine\n");
     assert_snapshot!(machines.shown("laptop", &["sync"]), @r#"
     exit 0
     --- stdout
-    Sent 2 files.
+    Sent 1 file.
       lamp.md stays on this machine: line 2 holds a GitHub token (github-token)
       → edit the line, or, if it may be sent: haversack allow lamp.md:2
       notes/b.md stays on this machine: line 2 holds a GitHub token (github-token)
@@ -176,6 +176,7 @@ fn a_secret_added_to_a_file_that_was_sent_stays() {
     machines.done("desktop", &["sync"]);
     assert_eq!(machines.read("desktop", "lamp.md").as_deref(), Some("white\n"));
     assert_eq!(machines.read("desktop", "other.md").as_deref(), Some("fine\n"));
+    assert!(machines.read("desktop", "notes/a.md").is_some());
     // What others change in it is merged here, and goes on being held back.
     machines.write("desktop", "lamp.md", "white\nred\n");
     machines.done("desktop", &["sync"]);

@@ -95,7 +95,15 @@ pub(super) async fn apply(memory: &Memory, turn: &Turn, changes: &[Change]) -> R
     let steps = draft.steps();
     let left: Vec<(Locator, Left)> = steps.iter().map(Step::left).collect();
     let report = redo::commit(memory, turn, steps).await?;
-    memory.sign(|| left.iter().map(|(locator, left)| (locator, left.clone()))).await;
+    let is_signed = |left: &Left| !memory.writer.is_nobody() || *left == Left::Nothing;
+    let signed: Vec<(&Locator, Left)> = left
+        .iter()
+        .filter(|(_, left)| is_signed(left))
+        .map(|(locator, left)| (locator, left.clone()))
+        .collect();
+    if !signed.is_empty() {
+        memory.sign_deletion(signed).await;
+    }
     Ok(report)
 }
 

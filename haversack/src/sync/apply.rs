@@ -14,6 +14,7 @@ use haversack_store::{
 };
 
 use super::many::{MAX_FILES_AT_ONCE, Work, many};
+use super::plan::case_name;
 use super::planted::{Planted, has};
 use super::progress::{Progress, Stage};
 use super::state::{Applying, Move, State};
@@ -38,10 +39,15 @@ const HERE: &str = "this device";
 /// What was met while working files were changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Met {
-    /// Files that this disk cannot hold.
+    /// Files that could not be written or removed: this disk cannot hold the name, or something that is no writable file is in the way.
     pub(crate) refused: Vec<Locator>,
-    /// Files that were to go and stayed, because somebody had just changed them.
+    /// Files that were to go and stayed, because another program had just changed them.
     pub(crate) stayed: Vec<Locator>,
+}
+
+/// Tells whether an error of this device's storage is about one file only: the other files can be synced.
+pub(crate) fn concerns_one_file(error: &StoreError) -> bool {
+    matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid | ErrorKind::Unsupported)
 }
 
 impl Met {
@@ -158,12 +164,39 @@ async fn prepared_merges(files: &dyn Backend, attempt: &str) -> StoreResult<BTre
 }
 
 /// Removes the reserved names of an attempt; their contents are in the files, in the bases or merged.
-pub(crate) async fn clean_up(files: &dyn Backend, applying: &Applying) -> StoreResult<()> {
+///
+/// Of a file that was refused, a content that is known nowhere else is put aside.
+pub(crate) async fn clean_up(
+    files: &dyn Backend,
+    state: &State,
+    applying: &Applying,
+    refused: &[Locator],
+) -> StoreResult<()> {
+    let is_refused = |(_, moved): &(usize, &Move)| refused.iter().any(|at| at.as_str() == moved.at);
+    let refused = applying.moves.iter().enumerate().filter(is_refused);
+    let refused: Vec<String> = refused.map(|(number, _)| format!("{}-{number}", applying.attempt)).collect();
     for directory in ["incoming", "outgoing"] {
-        for entry in files.list(&own(directory)).await?.entries {
-            if entry.locator.name().starts_with(&applying.attempt) {
-                files.delete(&entry.locator, Condition::Any).await?;
+        for Entry { locator, .. } in files.list(&own(directory)).await?.entries {
+            let name = locator.name();
+            if !name.starts_with(&applying.attempt) {
+                continue;
             }
+            if refused.iter().any(|start| name.starts_with(start)) {
+                put_aside(files, state, &locator).await?;
+            }
+            files.delete(&locator, Condition::Any).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts a content that is known nowhere else to the other texts that programs wrote and that were displaced.
+async fn put_aside(files: &dyn Backend, state: &State, locator: &Locator) -> StoreResult<()> {
+    if let Some(object) = read(files, locator).await? {
+        let hash = ContentHash::of(&object.bytes);
+        if state.kept(&hash).await?.is_none() {
+            let aside = own(&format!("kept/{}/{}", &hash.to_string()[..16], locator.name()));
+            let _ = files.write(&aside, object.bytes, Condition::Any).await?;
         }
     }
     Ok(())
@@ -185,17 +218,22 @@ pub(crate) async fn sweep(files: &dyn Backend, state: &State, leftovers: Leftove
     for directory in ["incoming", "outgoing"] {
         for Entry { locator, .. } in files.list(&own(directory)).await?.entries {
             let is_ours = directory == "incoming" && leftovers == Leftovers::Prepared;
-            if !is_ours && let Some(object) = read(files, &locator).await? {
-                let hash = ContentHash::of(&object.bytes);
-                if state.kept(&hash).await?.is_none() {
-                    let aside = own(&format!("kept/{}/{}", &hash.to_string()[..16], locator.name()));
-                    let _ = files.write(&aside, object.bytes, Condition::Any).await?;
-                }
+            if !is_ours {
+                put_aside(files, state, &locator).await?;
             }
             files.delete(&locator, Condition::Any).await?;
         }
     }
     Ok(())
+}
+
+/// Returns the texts that were put aside: displaced contents of other programs that are known nowhere else.
+pub(crate) async fn texts_put_aside(files: &dyn Backend) -> StoreResult<Vec<Locator>> {
+    let mut texts = Vec::new();
+    for directory in files.list(&own("kept")).await?.entries {
+        texts.extend(files.list(&directory.locator).await?.entries.into_iter().map(|entry| entry.locator));
+    }
+    Ok(texts)
 }
 
 /// Tells whether there is neither a working file nor anything under a reserved name.
@@ -246,19 +284,28 @@ struct Slot {
 }
 
 impl Mover<'_> {
+    /// Moves the file; a file that cannot be written stops only itself.
     async fn carry_out(self) -> StoreResult<Met> {
         let mut met = Met::default();
+        match self.carry_out_into(&mut met).await {
+            Err(error) if concerns_one_file(&error) => met.refused.push(self.locator),
+            done => done?,
+        }
+        Ok(met)
+    }
+
+    async fn carry_out_into(&self, met: &mut Met) -> StoreResult<()> {
         match (self.moved.expected, self.moved.new) {
-            (None, Some(_)) => self.put_new(&mut met).await?,
+            (None, Some(_)) => self.put_new(met).await?,
             (Some(expected), Some(new)) => self.replace(expected, new).await?,
             (Some(expected), None) => {
                 if self.take_away(expected, self.moved.last).await? == Fate::Stayed {
-                    met.stayed.push(self.locator);
+                    met.stayed.push(self.locator.clone());
                 }
             }
             (None, None) => {}
         }
-        Ok(met)
+        Ok(())
     }
 
     /// Moves new content to a free name.
@@ -268,10 +315,13 @@ impl Mover<'_> {
                 Ok(()) => return Ok(()),
                 // It was moved before.
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-                // What is there is a directory: as if this disk could not hold the name.
                 Err(error) if error.kind() == ErrorKind::Conflict && self.is_directory().await? => {
-                    met.refused.push(self.locator.clone());
-                    return Ok(());
+                    // The files in it may have just gone. A directory that still has some stays.
+                    if !remove_empty_directories(self.files, &self.locator).await? {
+                        met.refused.push(self.locator.clone());
+                        return Ok(());
+                    }
+                    return self.files.rename(&self.names.incoming, &self.locator).await;
                 }
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 // This disk cannot hold the name, or a file is where a directory would be.
@@ -343,6 +393,11 @@ impl Mover<'_> {
                 self.reconcile(IfGone::ComesBack { put: None }, None, gone.bytes).await?;
                 return Ok(Fate::Stayed);
             }
+            // Another program made a file there whose name differs only by case, or put something else in the way.
+            Err(error) if concerns_one_file(&error) => {
+                self.put_back_beside(&gone.bytes).await?;
+                return Ok(Fate::Stayed);
+            }
             Err(error) => return Err(error),
         }
         let last = match last {
@@ -353,6 +408,17 @@ impl Mover<'_> {
             self.reconcile(IfGone::StaysGone, base, last).await?;
         }
         Ok(Fate::Stayed)
+    }
+
+    /// Puts a text of the user's, whose own name is taken, under a name beside it: the next look finds it there.
+    async fn put_back_beside(&self, text: &Bytes) -> StoreResult<()> {
+        let beside = case_name(&self.locator, &ContentHash::of(text))
+            .map_err(|reason| StoreError::invalid(Operation::Rename, &self.locator, reason))?;
+        match self.files.rename(&self.names.outgoing, &beside).await {
+            // The same text was put there before.
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
+            done => done,
+        }
     }
 
     /// Lets a prepared content change places with the file, and returns what came out if it is not what was expected.
@@ -395,7 +461,14 @@ impl Mover<'_> {
             }
             self.files.rename(&slot.at, &outgoing).await?;
         }
-        let displaced = read(self.files, &outgoing).await?.map(|object| object.bytes);
+        let displaced = match read(self.files, &outgoing).await {
+            // What came out is no file that we may read: it belongs where it was.
+            Err(error) if concerns_one_file(&error) => {
+                self.files.exchange(&outgoing, &self.locator).await?;
+                return Err(error);
+            }
+            displaced => displaced?.map(|object| object.bytes),
+        };
         Ok(displaced.filter(|displaced| Some(ContentHash::of(displaced)) != slot.expected))
     }
 
@@ -531,6 +604,30 @@ pub(crate) async fn put_copy(files: &dyn Backend, locator: &Locator, copy: Bytes
         Err(error) if error.kind() != ErrorKind::Conflict => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Removes a directory and those below it if there is nothing else in them; tells whether it is gone.
+async fn remove_empty_directories(files: &dyn Backend, locator: &Locator) -> StoreResult<bool> {
+    let mut directories = vec![locator.clone()];
+    let mut at = 0;
+    while let Some(directory) = directories.get(at).cloned() {
+        at += 1;
+        let listing = files.list(&directory).await?;
+        if !listing.odd.is_empty() || listing.entries.iter().any(|entry| entry.kind == EntryKind::File) {
+            return Ok(false);
+        }
+        directories.extend(listing.entries.into_iter().map(|entry| entry.locator));
+    }
+    // The deepest were found last.
+    for directory in directories.iter().rev() {
+        match files.delete(directory, Condition::Any).await {
+            Ok(()) => {}
+            // Another program has just put something into it.
+            Err(error) if error.kind() == ErrorKind::Invalid => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
 }
 
 async fn read(files: &dyn Backend, locator: &Locator) -> StoreResult<Option<Object>> {

@@ -23,8 +23,8 @@ use super::{Context, Deletions, Replica, Report, Trouble};
 use crate::ids::{ContentHash, Timestamp};
 use crate::kind::Kinds;
 
-/// How long deletions are counted together.
-const COUNTED_MILLISECONDS: i64 = 24 * 3600 * 1000;
+/// How long deletions are counted together, also [those of this device](super::outgoing).
+pub(super) const COUNTED_MILLISECONDS: i64 = 24 * 3600 * 1000;
 
 /// The deletions of other devices that were carried out here lately.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ impl Replica {
         if context.deletions == Deletions::Cautious {
             return Ok(());
         }
-        self.state.forget_removals().await.map_err(Trouble::Local)?;
+        self.state.forget_deletions().await.map_err(Trouble::Local)?;
         let (mut work, held) = (Work::default(), self.held_deletions());
         for (locator, hash) in held.clone() {
             if self.local(&locator).await?.is_some_and(|bytes| ContentHash::of(&bytes) == hash) {
@@ -148,7 +148,7 @@ impl Replica {
         let mut held = self.held_deletions();
         held.retain(|(locator, _)| locator.is_within(within));
         let kept: Vec<Locator> = held.iter().map(|(locator, _)| locator.clone()).collect();
-        self.state.forget_removals().await.map_err(Trouble::Local)?;
+        self.state.forget_deletions().await.map_err(Trouble::Local)?;
         self.unmark(context, held, Work::default(), &mut Report::default(), Some).await?;
         Ok(kept)
     }
@@ -187,11 +187,11 @@ impl Replica {
 }
 
 /// Returns the part of the store that a file is counted with: its project, or the rest.
-fn project_of(locator: &Locator) -> &str {
+pub(super) fn project_of(locator: &Locator) -> &str {
     project_in(locator.as_str())
 }
 
-fn project_in(name: &str) -> &str {
+pub(super) fn project_in(name: &str) -> &str {
     let below = name.strip_prefix("claude_memory/").and_then(|below| below.split_once('/'));
     below.map_or("", |(project, _)| project)
 }

@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use haversack_store::{Bytes, Locator};
+use haversack_store::{Bytes, Locator, Odd};
 
+use super::apply;
 use super::many::{self, many};
-use super::plan::{Elsewhere, Reach};
+use super::plan::{self, Elsewhere, Reach};
 use super::progress::Stage;
+use super::scan::Found;
 use super::state::{Advance, BaseLine};
 use super::take_in::{Brought, Work};
 use super::{Context, Replica, Report, Trouble};
@@ -182,26 +184,20 @@ impl Replica {
         let mut work = Work::default();
         let mut bases = Vec::new();
         for (locator, content) in portion {
-            let mine = match free.contains(locator) {
-                true => None,
-                false => self.local(locator).await?,
-            };
-            match (&mine, brought.contents.get(&content.hash)) {
-                (Some(mine), _) if ContentHash::of(mine) == content.hash => {}
-                (Some(_), Some(_)) if purpose == Purpose::Fetching => {
-                    work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched);
+            let is_free = free.contains(locator);
+            let placed =
+                self.place(context, (locator, *content), is_free, &brought, purpose, &mut work, report);
+            match placed.await {
+                Err(Trouble::Local(error)) if apply::concerns_one_file(&error) => {
+                    report.refused.push(locator.clone());
+                    work.elsewhere.insert(locator.to_string(), Elsewhere::Refused);
                 }
-                (Some(_), _) => {
-                    self.mix(context, locator, None, &content.hash, &brought, &mut work, report).await?;
-                }
-                (None, Some(bytes)) => work.put(locator, None, content.hash, bytes.clone()),
-                (None, None) => {
-                    report.missing.push(locator.clone());
-                    work.elsewhere.insert(locator.to_string(), Elsewhere::Missing);
-                }
+                placed => placed?,
             }
+            let elsewhere = work.elsewhere.get(locator.as_str()).copied();
             bases.push(BaseLine {
-                elsewhere: work.elsewhere.get(locator.as_str()).copied(),
+                elsewhere,
+                before: self.state.known.before.get(locator).copied().filter(|_| elsewhere.is_some()),
                 pack: packed.get(&content.hash).copied(),
                 ..BaseLine::new(locator.as_str(), Some(*content))
             });
@@ -210,6 +206,71 @@ impl Replica {
         let mark = self.state.known.log.mark();
         let advance = Advance { store, head, mark, attempt: None, joined: None, bases };
         self.carry_out(context, work, advance, report).await
+    }
+
+    /// Decides how one file comes to its place.
+    #[expect(clippy::too_many_arguments, reason = "what a file needs of its portion")]
+    async fn place(
+        &self,
+        context: Context<'_>,
+        (locator, content): (&Locator, Content),
+        is_free: bool,
+        brought: &Brought,
+        purpose: Purpose,
+        work: &mut Work,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let mine = match is_free {
+            true => None,
+            false => self.local(locator).await?,
+        };
+        match (&mine, brought.contents.get(&content.hash)) {
+            (Some(mine), _) if ContentHash::of(mine) == content.hash => {}
+            (Some(_), Some(_)) if purpose == Purpose::Fetching => {
+                work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched);
+            }
+            (Some(_), _) => {
+                // A file that could not be written before goes back to an earlier content of the log.
+                let base = self.state.known.before.get(locator).copied();
+                self.mix(context, locator, base, &content.hash, brought, work, report).await?;
+            }
+            (None, Some(bytes)) => work.put(locator, None, content.hash, bytes.clone()),
+            (None, None) => {
+                report.missing.push(locator.clone());
+                work.elsewhere.insert(locator.to_string(), Elsewhere::Missing);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the files that could not be written before, and whose place is free now.
+    pub(super) fn writable_again(&self, found: &Found) -> Vec<Locator> {
+        let refused = self.elsewhere(Elsewhere::Refused);
+        if refused.is_empty() {
+            return refused;
+        }
+        let names: BTreeSet<String> = found.contents.iter().map(|(locator, _)| locator.folded()).collect();
+        let directories = found.contents.iter().flat_map(|(locator, _)| plan::directories(locator.as_str()));
+        let spellings: BTreeMap<String, &str> =
+            directories.map(|name| (Locator::fold(name).into_owned(), name)).collect();
+        let is_free = |locator: &Locator| {
+            let name = locator.folded();
+            let below = format!("{name}/");
+            let has_file_above = name.match_indices('/').any(|(end, _)| names.contains(&name[..end]));
+            let has_file_below =
+                names.range(below.clone()..).next().is_some_and(|key| key.starts_with(&below));
+            let is_in_the_way = |odd: &Odd| odd.at.as_ref().is_some_and(|at| at.holds(locator.as_str()));
+            let has_twin_above = plan::directories(locator.as_str()).any(|directory| {
+                spellings.get(Locator::fold(directory).as_ref()).is_some_and(|other| *other != directory)
+            });
+            locator.check_portable().is_ok()
+                && !has_twin_above
+                && !names.contains(&name)
+                && !has_file_above
+                && !has_file_below
+                && !found.odd.iter().any(is_in_the_way)
+        };
+        refused.into_iter().filter(is_free).collect()
     }
 
     /// Returns the content of a base: kept here, or from the remote if it was not fetched yet.

@@ -791,7 +791,15 @@ impl Replica {
                 report.odd.push((shown(info.locator.as_str()), why));
                 continue;
             }
-            let Some(at) = self.remote.read(context.patience, &info.locator).await? else { continue };
+            let at = match self.remote.read(context.patience, &info.locator).await {
+                // A file that the sync client has not brought yet stops only itself.
+                Err(Trouble::Remote(error)) if error.is_content_awaited() => {
+                    report.odd.push((shown(info.locator.as_str()), error.message().to_owned()));
+                    continue;
+                }
+                at => at?,
+            };
+            let Some(at) = at else { continue };
             let hash = Some(ContentHash::of(&at.bytes));
             let now = self.state.known.log.files().get(&info.locator).map(|content| content.hash);
             if hash != now && hash != entry.and_then(|entry| entry.hash) {

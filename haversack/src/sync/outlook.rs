@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use haversack_store::{Backend, Locator, Result as StoreResult};
+use haversack_store::{Backend, Locator, Odd, Result as StoreResult};
 
-use super::plan::{self, Elsewhere, Gone};
+use super::apply;
+use super::held;
+use super::outgoing::{self, Judgement};
+use super::plan::{self, Elsewhere};
+use super::renames;
 use super::scan::{self, StatCache};
 use super::state::{Journal, Known, State};
 use super::{Gate, Hold, Scope};
-use crate::ids::{Position, ReplicaId, StoreId};
+use crate::ids::{Position, ReplicaId, StoreId, Timestamp};
 
 /// How a replica stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,11 +39,15 @@ pub struct Outlook {
     pub has_vanished: bool,
     /// Files that stay on this device, and why.
     pub held: Vec<(Locator, Hold)>,
-    /// Files that this disk cannot hold.
+    /// Files that could not be written here: this disk cannot hold the name, or something that is no writable file is in the way.
     pub refused: Vec<Locator>,
+    /// Texts of other programs that were displaced and could not be merged, under names of our own.
+    pub put_aside: Vec<Locator>,
     /// Places where files are that could not be looked at, and why: they count as they were.
     pub unseen: Vec<(Locator, String)>,
-    /// How many other things are there that are no files of a memory: links, pipes, names that are refused.
+    /// Files that are not carried because of their names, made printable, and why.
+    pub odd_names: Vec<(String, String)>,
+    /// How many other things are there that are no files of a memory: links and pipes.
     pub left_alone: usize,
     /// Files whose content the remote does not have.
     pub missing: Vec<Locator>,
@@ -71,11 +79,15 @@ pub async fn replica_of(state: Arc<dyn Backend>) -> StoreResult<Option<ReplicaId
 }
 
 /// Looks at a replica's files and state.
+///
+/// `signed` is the state in which it was noted who wrote what.
 pub async fn look(
     files: &dyn Backend,
     state: Arc<dyn Backend>,
     scope: &Scope,
     gate: &dyn Gate,
+    now: Timestamp,
+    signed: Option<&dyn Backend>,
 ) -> StoreResult<Outlook> {
     let mut outlook = Outlook::default();
     let mut cache = StatCache::default();
@@ -104,11 +116,17 @@ pub async fn look(
     let fenced = found.contents.iter().filter(|(locator, _)| scope.fences(locator)).count();
     found.contents.retain(|locator| scope.contains(locator));
     found.keep_unseen(bases);
-    outlook.left_alone = found.odd.len() - found.unseen.len() + fenced;
+    // Names that differ only by case are told as held back, with their cure.
+    let is_name = |shown: &str| Locator::parse(shown).is_ok_and(|locator| locator.as_str() == shown);
+    let is_odd_name = |odd: &&Odd| odd.at.is_none() && !is_name(&odd.shown);
+    let odd_names = found.odd.iter().filter(is_odd_name);
+    outlook.odd_names = odd_names.map(|odd| (odd.shown.clone(), odd.why.clone())).collect();
+    outlook.left_alone = found.odd.len() - found.unseen.len() - outlook.odd_names.len() + fenced;
     outlook.unseen = found.unseen;
+    outlook.put_aside = apply::texts_put_aside(files).await?;
     let local = found.contents;
     outlook.files = local.len();
-    let pending = plan::pending(bases, &local);
+    let mut pending = plan::pending(bases, &local);
     let why = |why: Elsewhere| {
         let elsewhere = known.elsewhere.iter().filter(move |(_, found)| **found == why);
         elsewhere.map(|(locator, _)| locator.clone()).collect()
@@ -116,32 +134,39 @@ pub async fn look(
     outlook.unfetched = why(Elsewhere::Unfetched);
     outlook.refused = why(Elsewhere::Refused);
     outlook.missing = why(Elsewhere::Missing);
-    outlook.held = plan::unfit_names(bases, &pending);
     outlook.held_deletions.clone_from(&pending.held_deletions);
-    match plan::judge_gone(bases, &local, &pending) {
-        Gone::Deleted => outlook.deleted = pending.deleted,
-        Gone::Ask => outlook.waiting_deletions = pending.deleted,
-        Gone::Vanished => {
-            outlook.has_vanished = true;
-            outlook.waiting_deletions = pending.deleted;
+    if let Some(state) = &state {
+        match outgoing::look(state, now, signed, &local, &pending).await? {
+            Judgement::Waiting(waiting, record) => pending.wait(waiting, record),
+            Judgement::Vanished => {
+                outlook.has_vanished = true;
+                pending.waiting = std::mem::take(&mut pending.deleted);
+            }
         }
+        pending.renames = renames::find(files, state, &local, &pending).await?;
+        outlook.held = held::keep_here(files, state, gate, &mut pending).await?;
+    } else {
+        outlook.held = plan::unfit_names(bases, &pending);
+        pending.changed.retain(|locator| outlook.held.iter().all(|(held, _)| held != locator));
     }
-    for locator in pending.changed {
-        if outlook.held.iter().any(|(held, _)| *held == locator) {
-            continue;
-        }
-        let Ok(object) = files.read(&locator).await else { continue };
-        let sent = known.log.files().get(&locator);
-        let mut hold = gate.holds(&locator, &object.bytes);
-        if let (Some(_), Some(state), Some(sent)) = (&hold, &state, sent)
-            && let Some(sent) = state.kept(&sent.hash).await?
-        {
-            hold = gate.still_holds(&locator, &object.bytes, &sent);
-        }
+    outlook.waiting_deletions = std::mem::take(&mut pending.waiting);
+    outlook.deleted = std::mem::take(&mut pending.deleted);
+    let old_name = |locator: &Locator| {
+        pending.renames.iter().find(|rename| rename.to == *locator).map(|rename| rename.before)
+    };
+    for locator in &pending.changed {
+        let Ok(object) = files.read(locator).await else { continue };
+        let base = known.log.files().get(locator).map(|content| content.hash);
+        let hold = match &state {
+            Some(state) => {
+                held::hold(state, gate, locator, &object.bytes, base.or(old_name(locator))).await?
+            }
+            None => gate.holds(locator, &object.bytes),
+        };
         match hold {
-            Some(hold) => outlook.held.push((locator, hold)),
-            None if sent.is_some() => outlook.changed.push(locator),
-            None => outlook.created.push(locator),
+            Some(hold) => outlook.held.push((locator.clone(), hold)),
+            None if base.is_some() => outlook.changed.push(locator.clone()),
+            None => outlook.created.push(locator.clone()),
         }
     }
     Ok(outlook)

@@ -5,7 +5,7 @@
 //! theirs; [`pending`] tells what then still differs, which is what the next commit carries.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use haversack_store::{InvalidLocator, Locator};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,9 @@ use crate::ids::ContentHash;
 use crate::log::Files;
 use crate::log::files::Entry;
 use crate::sync::Hold;
+use crate::sync::outgoing::DeletionRecord;
 use crate::sync::planted::{Planted, has};
+use crate::sync::renames::{self, Rename};
 
 /// What a replica and the log last agreed on: the log's files at the position that was taken in.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +24,11 @@ pub(crate) struct Bases<'a> {
     pub(crate) files: &'a Files,
     /// Files that are not in the working directory. That they are not there means nothing.
     pub(crate) elsewhere: &'a BTreeMap<Locator, Elsewhere>,
-    /// The last content of files that the log deleted and that stayed here, because they had been changed or because their deletion is
-    /// held. Another device that changed such a file started from the same content.
+    /// An earlier content of the log that a working file still goes back to:
+    ///
+    /// - The log deleted the file, and it stayed here, because it had been changed or because its deletion is held. Another device that
+    ///   changed such a file started from the same content.
+    /// - The log has a newer content that could not be written here ([`Elsewhere::Refused`]). The working file is merged over this one.
     pub(crate) before: &'a BTreeMap<Locator, ContentHash>,
     /// Files whose deletion by another device is held: they stay here and are not sent, until the user decides or edits them.
     pub(crate) held: &'a BTreeSet<Locator>,
@@ -35,7 +40,7 @@ pub(crate) struct Bases<'a> {
 pub(crate) enum Elsewhere {
     /// It was not fetched yet.
     Unfetched,
-    /// This disk cannot hold its name.
+    /// It could not be written here: this disk cannot hold its name, or something that is no writable file is in its place.
     Refused,
     /// The log names a content that is not to be had.
     Missing,
@@ -55,6 +60,29 @@ impl Bases<'_> {
 
     fn is_elsewhere(&self, locator: &Locator) -> bool {
         self.elsewhere.contains_key(locator)
+    }
+
+    /// Returns the earlier content that the working file goes back to, if a newer one could not be written here.
+    fn refused(&self, locator: &Locator) -> Option<ContentHash> {
+        self.before.get(locator).copied().filter(|_| self.is_elsewhere(locator))
+    }
+
+    /// Returns the files that should be in the working directory and are not, and the files there that the log does not have.
+    pub(crate) fn gone_and_new(
+        &self,
+        local: &Contents,
+    ) -> (Vec<(Locator, ContentHash)>, Vec<(Locator, ContentHash)>) {
+        let (mut gone, mut new) = (Vec::new(), Vec::new());
+        for file in self.beside(local) {
+            match (file.base, file.local) {
+                (Some(base), None) if !self.elsewhere.contains_key(base.name) => {
+                    gone.push((base.locator(), base.content.hash));
+                }
+                (None, Some(file)) => new.push(file.clone()),
+                (Some(_), _) | (None, None) => {}
+            }
+        }
+        (gone, new)
     }
 
     /// Tells the files of the working directory and the bases side by side, in order.
@@ -196,6 +224,33 @@ pub(crate) enum Step {
     EditWins { locator: Locator, winner: Winner },
     /// A new file of ours has a name that differs from one of theirs only by case: ours gets another one first.
     MakeWay { from: Locator, to: Locator, expected: ContentHash },
+    /// They renamed a file that was changed here: the merge of both comes under the new name, and the old name goes.
+    FollowTheirRename {
+        from: Locator,
+        to: Locator,
+        base: Option<ContentHash>,
+        ours: ContentHash,
+        theirs: ContentHash,
+    },
+    /// They changed a file that was renamed here: their change is merged into the file under its new name. The old name stays gone.
+    FollowOurRename { from: Locator, to: Locator, base: ContentHash, theirs: ContentHash },
+}
+
+impl Step {
+    /// Returns the file that it is about; of a rename, the new name.
+    pub(crate) fn locator(&self) -> &Locator {
+        match self {
+            Step::Take { locator, .. }
+            | Step::Remove { locator, .. }
+            | Step::Merge { locator, .. }
+            | Step::Agree { locator }
+            | Step::Wait { locator }
+            | Step::EditWins { locator, .. } => locator,
+            Step::MakeWay { to, .. }
+            | Step::FollowTheirRename { to, .. }
+            | Step::FollowOurRename { to, .. } => to,
+        }
+    }
 }
 
 /// Whose change stood against a deletion.
@@ -209,29 +264,118 @@ pub(crate) enum Winner {
 
 /// Decides what happens to every file that the log brought something about.
 ///
-/// What makes way comes first.
+/// 1. Renames are found on both sides: ours in the working directory, theirs in what the log brought.
+/// 2. A rename on one side and an edit on the other become one file, under the new name.
+/// 3. A new file of ours whose name differs from one of theirs only by case makes way.
+/// 4. Every other file is decided by itself ([`decide`]).
+///
+/// Files that make way come first.
 pub(crate) fn take_in(bases: Bases<'_>, local: &Contents, brought: &Brought, reach: Reach) -> Vec<Step> {
-    let mut aside = Vec::new();
-    let mut steps = Vec::new();
-    let unsent: BTreeMap<String, &(Locator, ContentHash)> = bases
-        .beside(local)
-        .filter(|file| file.base.is_none())
-        .filter_map(|file| file.local)
-        .map(|file| (file.0.folded(), file))
-        .collect();
-    for (locator, theirs) in brought {
+    let (gone, new) = bases.gone_and_new(local);
+    let renames = Renames { ours: renames::pair(&gone, &new), theirs: their_renames(bases, brought) };
+    let unsent: HashMap<String, &(Locator, ContentHash)> =
+        new.iter().map(|file| (file.0.folded(), file)).collect();
+    let (mut first, mut steps) = (Vec::new(), Vec::new());
+    let mut is_decided: BTreeSet<&Locator> = BTreeSet::new();
+    for rename in &renames.theirs {
+        if let Some(step) = follow_theirs(bases, local, brought, &renames, rename) {
+            is_decided.extend([&rename.from, &rename.to]);
+            steps.push(step);
+        }
+    }
+    for rename in &renames.ours {
+        if let Some(step) = follow_ours(bases, brought, rename) {
+            is_decided.insert(&rename.from);
+            steps.push(step);
+        }
+    }
+    for (locator, theirs) in brought.iter().filter(|(locator, _)| !is_decided.contains(locator)) {
         if let Theirs::Has(_) = theirs
             && let Some((twin, hash)) = unsent.get(&locator.folded())
             && twin != locator
         {
             // If there is no other name for ours, theirs is the one that this disk cannot hold.
             let to = case_name(twin, hash).ok();
-            aside.extend(to.map(|to| Step::MakeWay { from: twin.clone(), to, expected: *hash }));
+            first.extend(to.map(|to| Step::MakeWay { from: twin.clone(), to, expected: *hash }));
         }
-        steps.push(decide(bases, locator, local.get(locator), *theirs, reach));
+        let step = decide(bases, locator, local.get(locator), *theirs, reach);
+        steps.push(renames.with_base(bases, step));
     }
-    aside.extend(steps);
-    aside
+    first.extend(steps);
+    first
+}
+
+/// The renames on both sides.
+struct Renames {
+    ours: Vec<Rename>,
+    theirs: Vec<Rename>,
+}
+
+impl Renames {
+    /// Gives a merge of two new files their common ground, if both sides renamed the same file to the same name.
+    fn with_base(&self, bases: Bases<'_>, step: Step) -> Step {
+        let from = |locator: &Locator| {
+            let ours = self.ours.iter().find(|rename| rename.to == *locator)?;
+            let theirs = self.theirs.iter().find(|rename| rename.to == *locator)?;
+            bases.hash(&ours.from).filter(|_| ours.from == theirs.from)
+        };
+        match step {
+            Step::Merge { locator, base: None, ours, theirs } => {
+                let base = from(&locator);
+                Step::Merge { locator, base, ours, theirs }
+            }
+            step => step,
+        }
+    }
+}
+
+/// Returns the renames that the log brought: files that it deleted, and new ones with the same content or nearly the same name.
+fn their_renames(bases: Bases<'_>, brought: &Brought) -> Vec<Rename> {
+    let (mut gone, mut new) = (Vec::new(), Vec::new());
+    for (locator, theirs) in brought {
+        match (theirs, bases.hash(locator)) {
+            (Theirs::Deleted { last }, Some(base)) => gone.push((locator.clone(), last.unwrap_or(base))),
+            (Theirs::Has(hash), None) => new.push((locator.clone(), *hash)),
+            (Theirs::Deleted { .. }, None) | (Theirs::Has(_), Some(_)) => {}
+        }
+    }
+    renames::pair(&gone, &new)
+}
+
+/// Decides about a file that they renamed, if it was changed here, or renamed to another spelling of the same name.
+fn follow_theirs(
+    bases: Bases<'_>,
+    local: &Contents,
+    brought: &Brought,
+    renames: &Renames,
+    rename: &Rename,
+) -> Option<Step> {
+    let theirs = brought.get(&rename.to)?.hash()?;
+    let base = bases.hash(&rename.from);
+    if local.contains_key(&rename.to) || bases.is_elsewhere(&rename.from) {
+        return None;
+    }
+    let ours = renames.ours.iter().find(|ours| ours.from == rename.from);
+    let (from, ours) = match (local.get(&rename.from), ours) {
+        (Some(ours), _) => (&rename.from, ours),
+        // Both renamed it, to names that differ only by case: theirs is in the log.
+        (None, Some(twin)) if twin.to.folded() == rename.to.folded() => (&twin.to, local.get(&twin.to)?),
+        (None, _) => return None,
+    };
+    if Some(ours) == base && *from == rename.from {
+        return None;
+    }
+    Some(Step::FollowTheirRename { from: from.clone(), to: rename.to.clone(), base, ours, theirs })
+}
+
+/// Decides about a file that was renamed here, if they changed it.
+fn follow_ours(bases: Bases<'_>, brought: &Brought, rename: &Rename) -> Option<Step> {
+    let theirs = brought.get(&rename.from)?.hash()?;
+    let base = bases.hash(&rename.from)?;
+    if theirs == base || brought.contains_key(&rename.to) {
+        return None;
+    }
+    Some(Step::FollowOurRename { from: rename.from.clone(), to: rename.to.clone(), base, theirs })
 }
 
 fn decide(
@@ -242,8 +386,10 @@ fn decide(
     reach: Reach,
 ) -> Step {
     let theirs = brought.hash();
-    // The user has not touched a file whose deletion is held: its last content is still the common ground.
-    let base_hash = bases.hash(locator).or_else(|| bases.held(locator));
+    // The user has not touched a file whose deletion is held: its last content is still the common ground. So is the content before one
+    // that could not be written.
+    let refused = bases.refused(locator);
+    let base_hash = refused.or_else(|| bases.hash(locator)).or_else(|| bases.held(locator));
     // What was never here was not deleted here.
     let is_elsewhere = bases.is_elsewhere(locator);
     let locator = locator.clone();
@@ -260,7 +406,7 @@ fn decide(
     }
     if theirs == base_hash {
         // Ours was not made from it.
-        let waits = is_elsewhere && theirs.is_some();
+        let waits = is_elsewhere && theirs.is_some() && refused.is_none();
         return if waits { Step::Wait { locator } } else { Step::Agree { locator } };
     }
     match (ours, theirs) {
@@ -270,7 +416,7 @@ fn decide(
         (Some(ours), Some(theirs)) => {
             // The content of a base that was never here is not at hand, and nobody here wrote on top of it.
             let base = match base_hash {
-                Some(_) if is_elsewhere => None,
+                Some(_) if is_elsewhere => refused,
                 Some(base) => Some(base),
                 None => bases.before.get(&locator).copied(),
             };
@@ -292,6 +438,12 @@ pub(crate) struct Pending {
     pub(crate) changed: Vec<Locator>,
     /// Files that were deleted here.
     pub(crate) deleted: Vec<Locator>,
+    /// Files that are gone, so many at once that they wait for the user's answer.
+    pub(crate) waiting: Vec<Locator>,
+    /// The deletions to write down before these are sent.
+    pub(crate) record: Option<DeletionRecord>,
+    /// Files that have another name now. The old name is also in `deleted`, the new one in `changed`.
+    pub(crate) renames: Vec<Rename>,
     /// Files that somebody made here while the log's were not: both have to be put together first.
     pub(crate) met: Vec<Locator>,
     /// How many of the log's files are not in the working directory, which means nothing.
@@ -301,6 +453,18 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// Lets deletions wait.
+    pub(crate) fn wait(&mut self, waiting: Vec<Locator>, record: DeletionRecord) {
+        self.deleted.retain(|locator| waiting.binary_search(locator).is_err());
+        (self.waiting, self.record) = (waiting, Some(record));
+    }
+
+    /// Keeps a rename here: neither its new name nor its deletion is sent.
+    pub(crate) fn keep_rename(&mut self, rename: &Rename) {
+        self.changed.retain(|locator| *locator != rename.to);
+        self.deleted.retain(|locator| *locator != rename.from);
+    }
+
     /// Tells whether there is nothing to send.
     pub(crate) fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.deleted.is_empty()
@@ -377,7 +541,7 @@ pub(crate) fn unfit_names(bases: Bases<'_>, pending: &Pending) -> Vec<(Locator, 
 }
 
 /// Returns the names of the directories that a name goes through.
-fn directories(name: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn directories(name: &str) -> impl Iterator<Item = &str> {
     name.match_indices('/').map(|(end, _)| &name[..end])
 }
 
@@ -387,35 +551,9 @@ pub(crate) const MANY_DELETIONS: usize = 8;
 /// Deletions of more than one in this many files at once are asked about.
 pub(crate) const DELETION_SHARE: usize = 4;
 
-/// What to make of files that are gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gone {
-    /// They were deleted.
-    Deleted,
-    /// So many that somebody should say so: they wait.
-    Ask,
-    /// Every one of them, all at once: the directory was emptied or is not there. That is no deletion.
-    Vanished,
-}
-
 /// Tells whether so many deletions are very many beside the files that there were.
 pub(crate) fn is_many(deleted: usize, files: impl FnOnce() -> usize) -> bool {
     deleted > MANY_DELETIONS && deleted * DELETION_SHARE > files()
-}
-
-/// Judges how many of the files that should be in a working directory are not.
-pub(crate) fn judge_gone(bases: Bases<'_>, local: &Contents, pending: &Pending) -> Gone {
-    let here = bases.files.len() - pending.elsewhere;
-    let gone = pending.deleted.len();
-    if has(Planted::AbsenceIsMassDeletion) {
-        Gone::Deleted
-    } else if gone == here && gone > 1 && local.is_empty() {
-        Gone::Vanished
-    } else if is_many(gone, || here) {
-        Gone::Ask
-    } else {
-        Gone::Deleted
-    }
 }
 
 /// Returns the name for a file whose own differs from another's only by case.
@@ -617,23 +755,5 @@ mod tests {
         assert_eq!(pending.changed, [at("changed"), at("new")]);
         assert_eq!(pending.deleted, [at("gone")]);
         assert!(!pending.is_empty());
-    }
-
-    #[test]
-    fn many_files_gone_are_not_simply_deleted() {
-        let judged = |all: usize, gone: usize| {
-            let world = World::here((0..all).map(|n| (at(&format!("f{n}")), content("b"))));
-            let local: Contents = (gone..all).map(|n| (at(&format!("f{n}")), hash("b"))).collect();
-            judge_gone(world.bases(), &local, &pending(world.bases(), &local))
-        };
-        assert_eq!(judged(100, 0), Gone::Deleted);
-        assert_eq!(judged(10, 3), Gone::Deleted);
-        assert_eq!(judged(10, 8), Gone::Deleted, "few");
-        assert_eq!(judged(100, 25), Gone::Deleted, "a small share");
-        assert_eq!(judged(100, 26), Gone::Ask);
-        assert_eq!(judged(10, 9), Gone::Ask);
-        assert_eq!(judged(10, 10), Gone::Vanished);
-        assert_eq!(judged(2, 2), Gone::Vanished);
-        assert_eq!(judged(1, 1), Gone::Deleted, "the only file may be deleted");
     }
 }

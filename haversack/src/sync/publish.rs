@@ -1,20 +1,24 @@
 //! Tells the log what differs here: a commit is fixed, then tried until it is known whose commit is at its position.
 
-use haversack_store::{Bytes, Locator, Version};
+use std::collections::{BTreeMap, BTreeSet};
 
+use haversack_store::{Locator, Version};
+
+use super::held;
 use super::join::Purpose;
-use super::plan::{self, Gone, Pending};
+use super::plan::{self, Pending};
 use super::planted::{Planted, has};
 use super::progress::Stage;
 use super::remote::{Attempt, MAX_TRIES};
+use super::renames::{self, Rename};
 use super::scan::Found;
 use super::state::{Advance, BaseLine, Head, Publishing};
-use super::{Author, Context, Hold, IMPORT, Recent, Replica, Report, Sending, Trouble};
+use super::{Author, Context, IMPORT, Recent, Replica, Report, Sending, Trouble};
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Carried, Commit, Content, FileChange, MAX_CHANGES, MAX_INLINE_BYTES, What};
 use crate::names;
-use crate::signed::{Signatures, Writer};
+use crate::signed::{self, Signatures, Writer};
 
 /// How often a position is tried before the sync is left for later.
 const MAX_ATTEMPTS: usize = 3;
@@ -150,7 +154,11 @@ impl Replica {
             ToSend::AfterTakingIn => return Ok(Published::Behind),
             ToSend::These(pending) => pending,
         };
-        pending.changed.retain(|locator| !report.held.iter().any(|(held, _)| held == locator));
+        if let Some(record) =
+            pending.record.take_if(|_| !pending.deleted.is_empty() || !pending.waiting.is_empty())
+        {
+            self.state.save_deletions(&record).await.map_err(Trouble::Local)?;
+        }
         let Changes { turn, changes, bases, left } = self.changes(context, &pending, report).await?;
         let Some(turn) = turn else {
             return Ok(if left == Left::Nothing { Published::Nothing } else { Published::Gone });
@@ -163,6 +171,8 @@ impl Replica {
             Turn::Import => (Writer::default(), IMPORT),
         };
         let (position, previous) = self.next();
+        let deleted = changes.iter().filter(|change| change.what.after().is_none());
+        let deleted: Vec<Locator> = deleted.map(|change| change.locator.clone()).collect();
         let mark = self.state.known.log.mark_after(&changes);
         let mark = mark.map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
         let commit = Commit {
@@ -185,10 +195,14 @@ impl Replica {
         if !has(Planted::TriedBeforeFixed) {
             self.state.begin_publishing(&publishing).await.map_err(Trouble::Local)?;
         }
-        Ok(match self.settle(context, &publishing, FirstStep::Try).await? {
-            Settled::Theirs => Published::Behind,
-            settled => Published::Ours { settled, left },
-        })
+        let settled = self.settle(context, &publishing, FirstStep::Try).await?;
+        if settled == Settled::Theirs {
+            return Ok(Published::Behind);
+        }
+        if let Some(signed) = context.signed {
+            signed::note_sent(signed, &deleted).await.map_err(Trouble::Local)?;
+        }
+        Ok(Published::Ours { settled, left })
     }
 
     /// Returns what there is to send; files that stay here are told in the report.
@@ -202,7 +216,8 @@ impl Replica {
         if let Sending::Nothing = sending {
             if !self.state.known.elsewhere.is_empty() {
                 let found = self.look().await?;
-                let met = plan::pending(self.state.known.bases(), &found.contents).met;
+                let mut met = plan::pending(self.state.known.bases(), &found.contents).met;
+                met.extend(self.writable_again(&found));
                 if self.put_together(context, &met, report).await? == Standing::Behind {
                     return Ok(ToSend::AfterTakingIn);
                 }
@@ -211,23 +226,30 @@ impl Replica {
         }
         report.held.clear();
         report.waiting_deletions.clear();
-        let (mut found, mut pending, mut gone) = self.look_for_changes(context).await?;
+        let (mut found, mut pending) = self.look_for_changes(context).await?;
+        pending.met.extend(self.writable_again(&found));
         if !pending.met.is_empty() {
             if self.put_together(context, &pending.met, report).await? == Standing::Behind {
                 return Ok(ToSend::AfterTakingIn);
             }
-            (found, pending, gone) = self.look_for_changes(context).await?;
+            (found, pending) = self.look_for_changes(context).await?;
         }
-        *seen = Some(found);
         self.forget_absent_held(context, &pending, report).await?;
-        if gone == Gone::Ask {
-            report.waiting_deletions = std::mem::take(&mut pending.deleted);
-        }
+        report.waiting_deletions.clone_from(&pending.waiting);
+        let renames = renames::find(&*self.files, &self.state, &found.contents, &pending).await;
+        pending.renames = renames.map_err(Trouble::Local)?;
+        *seen = Some(found);
         if let Sending::One(locator) = sending {
-            pending.changed.retain(|changed| changed == locator);
-            pending.deleted.retain(|deleted| deleted == locator);
+            let rename = pending.renames.iter().find(|rename| [&rename.from, &rename.to].contains(&locator));
+            let is_sent = |other: &Locator| match rename {
+                Some(rename) => [&rename.from, &rename.to].contains(&other),
+                None => other == locator,
+            };
+            pending.changed.retain(is_sent);
+            pending.deleted.retain(is_sent);
         }
-        report.held = plan::unfit_names(self.state.known.bases(), &pending);
+        let held = held::keep_here(&*self.files, &self.state, context.gate, &mut pending).await;
+        report.held = held.map_err(Trouble::Local)?;
         Ok(if pending.is_empty() { ToSend::Nothing } else { ToSend::These(pending) })
     }
 
@@ -294,8 +316,11 @@ impl Replica {
         let mut contents = Vec::new();
         let mut inline = 0;
         let mut left = Left::Nothing;
+        let old_names: BTreeMap<&Locator, &Rename> =
+            pending.renames.iter().map(|rename| (&rename.to, rename)).collect();
         for (number, locator) in pending.changed.iter().enumerate() {
-            if changes.len() >= MAX_CHANGES || inline > MAX_INLINE_TOTAL {
+            // A rename needs room for both of its halves.
+            if changes.len() + 1 >= MAX_CHANGES || inline > MAX_INLINE_TOTAL {
                 left = Left::Something;
                 break;
             }
@@ -309,7 +334,10 @@ impl Replica {
             if base.is_some_and(|base| base.hash == hash) {
                 continue;
             }
-            if let Some(hold) = self.hold(context, locator, &bytes, base).await? {
+            let rename = old_names.get(locator);
+            let sent = base.map(|base| base.hash).or(rename.map(|rename| rename.before));
+            let hold = held::hold(&self.state, context.gate, locator, &bytes, sent).await;
+            if let Some(hold) = hold.map_err(Trouble::Local)? {
                 report.held.push((locator.clone(), hold));
                 continue;
             }
@@ -344,15 +372,20 @@ impl Replica {
                 }
             };
             changes.push(FileChange { locator: locator.clone(), what });
+            if let Some(rename) = rename
+                && pending.deleted.binary_search(&rename.from).is_ok()
+            {
+                changes.push(deletion(&rename.from));
+            }
         }
-        let room = MAX_CHANGES - changes.len();
-        let deleted = pending.deleted.iter().filter(|locator| turns.is_on(locator, None)).take(room);
-        let told = changes.len();
-        let delete =
-            |locator: &Locator| FileChange { locator: locator.clone(), what: What::Delete { before: None } };
-        changes.extend(deleted.map(delete));
-        if changes.len() - told < pending.deleted.len() {
-            left = Left::Something;
+        // The old name of a rename goes with the new one, or stays.
+        let old_names: BTreeSet<&Locator> = pending.renames.iter().map(|rename| &rename.from).collect();
+        for locator in pending.deleted.iter().filter(|locator| !old_names.contains(locator)) {
+            if changes.len() < MAX_CHANGES && turns.is_on(locator, None) {
+                changes.push(deletion(locator));
+            } else {
+                left = Left::Something;
+            }
         }
         let packed = self.state.keep_all(&contents).await.map_err(Trouble::Local)?;
         let base = |change: &FileChange| {
@@ -362,25 +395,6 @@ impl Replica {
         };
         let bases = changes.iter().map(base).collect();
         Ok(Changes { turn: turns.turn, changes, bases, left })
-    }
-
-    /// Returns why a content may not be sent; that the remote has the file does not let a new secret pass.
-    async fn hold(
-        &self,
-        context: Context<'_>,
-        locator: &Locator,
-        bytes: &Bytes,
-        base: Option<Content>,
-    ) -> Result<Option<Hold>, Trouble> {
-        let Some(hold) = context.gate.holds(locator, bytes) else { return Ok(None) };
-        let sent = match base {
-            Some(base) => self.state.kept(&base.hash).await.map_err(Trouble::Local)?,
-            None => None,
-        };
-        Ok(match sent {
-            Some(sent) => context.gate.still_holds(locator, bytes, &sent),
-            None => Some(hold),
-        })
     }
 
     /// Tries to create a position until it is known whose commit is there.
@@ -491,4 +505,9 @@ impl Replica {
         self.state.end_publishing().await.map_err(Trouble::Local)?;
         Ok(settled)
     }
+}
+
+/// Returns the change that deletes a file.
+fn deletion(locator: &Locator) -> FileChange {
+    FileChange { locator: locator.clone(), what: What::Delete { before: None } }
 }

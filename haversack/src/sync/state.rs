@@ -11,6 +11,7 @@
 //! - `passing` a sync client's copy that was put into the file it is a copy of, and is a working file until that is in the history.
 //! - `objects/<hash>` the contents of the bases, one by one or many in one pack.
 //! - `removals` how many deletions of other devices were carried out here lately; losing it makes the guard against many of them forget.
+//! - `deletions` which files disappeared here lately, and which deletions wait for the user; losing it makes that guard forget.
 //! - `upkeep` how far the log was folded when this replica last looked; losing it costs a request.
 //! - `stat-cache` which fingerprint had which content; losing it costs time.
 
@@ -24,6 +25,7 @@ use haversack_store::{
 use serde::{Deserialize, Serialize};
 
 use super::incoming::Removals;
+use super::outgoing::DeletionRecord;
 use super::plan::{Bases, Elsewhere};
 use super::planted::{Planted, has};
 use super::scan::{self, StatCache};
@@ -69,7 +71,7 @@ pub(crate) struct Known {
     pub(crate) log: log::State,
     /// Files of the log that are not in the working directory, and why.
     pub(crate) elsewhere: BTreeMap<Locator, Elsewhere>,
-    /// What files held that the log deleted and that stayed here.
+    /// Earlier contents that working files still go back to ([`Bases::before`]).
     pub(crate) before: BTreeMap<Locator, ContentHash>,
     /// Of those, the files that stayed because their deletion is held.
     pub(crate) held: BTreeSet<Locator>,
@@ -125,7 +127,7 @@ pub(crate) struct BaseLine {
     pub(crate) size: u64,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) elsewhere: Option<Elsewhere>,
-    /// What a file held that the log deleted and that stayed here.
+    /// An earlier content that the working file still goes back to ([`Bases::before`]).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) before: Option<ContentHash>,
     /// True if the file stayed because its deletion is held.
@@ -611,8 +613,23 @@ impl State {
         write_frame(&*self.backend, "removals", removals, &[]).await
     }
 
-    pub(crate) async fn forget_removals(&self) -> StoreResult<()> {
-        self.backend.delete(&place("removals"), Condition::Any).await
+    /// Returns the deletions that were found here lately; a record that cannot be read is none.
+    pub(crate) async fn deletions(&self) -> StoreResult<DeletionRecord> {
+        match read_frame::<DeletionRecord>(&*self.backend, "deletions").await {
+            Ok(found) => Ok(found.map(|(deletions, _)| deletions).unwrap_or_default()),
+            Err(error) if error.kind() == ErrorKind::Internal => Ok(DeletionRecord::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn save_deletions(&self, deletions: &DeletionRecord) -> StoreResult<()> {
+        write_frame(&*self.backend, "deletions", deletions, &[]).await
+    }
+
+    /// Begins to count deletions anew, those of other devices and those of this one: the user has answered.
+    pub(crate) async fn forget_deletions(&self) -> StoreResult<()> {
+        self.backend.delete(&place("removals"), Condition::Any).await?;
+        self.backend.delete(&place("deletions"), Condition::Any).await
     }
 
     /// Fixes the bytes of a commit before the first attempt to publish it.
@@ -675,6 +692,12 @@ impl State {
 }
 
 impl Known {
+    /// Returns the content that a working file goes back to.
+    pub(crate) fn ground(&self, at: &str) -> Option<ContentHash> {
+        let base = self.log.files().get(at).map(|content| content.hash);
+        base.filter(|_| !self.elsewhere.contains_key(at)).or_else(|| self.before.get(at).copied())
+    }
+
     fn advance(&mut self, advance: &Advance) -> StoreResult<()> {
         self.store = Some(advance.store);
         self.head = Some(advance.head.clone());
@@ -729,13 +752,22 @@ impl Known {
             })
         });
         let odd = self.log.odd().iter().map(|(key, content)| BaseLine::new(key, Some(*content)));
-        let before = self.before.iter().map(|(locator, before)| BaseLine {
-            before: Some(*before),
-            held: self.held.contains(locator),
-            foreign: self.foreign.get(locator).copied(),
-            size: self.packed.get(before).map_or(0, |packed| packed.size),
-            pack: self.packed.get(before).map(|packed| (packed.pack, packed.offset)),
-            ..BaseLine::new(locator.as_str(), None)
+        let before = self.before.iter().map(|(locator, before)| {
+            let content = self.log.files().get(locator);
+            // The pack of a line is that of its newer content.
+            let packed = self.packed.get(&content.map_or(*before, |content| content.hash));
+            let mut line = BaseLine {
+                before: Some(*before),
+                held: self.held.contains(locator),
+                foreign: self.foreign.get(locator).copied(),
+                elsewhere: self.elsewhere.get(locator).copied(),
+                pack: packed.map(|packed| (packed.pack, packed.offset)),
+                ..BaseLine::new(locator.as_str(), content)
+            };
+            if content.is_none() {
+                line.size = packed.map_or(0, |packed| packed.size);
+            }
+            line
         });
         let is_alone =
             |locator: &Locator| !self.log.files().contains_key(locator) && !self.before.contains_key(locator);
@@ -761,6 +793,8 @@ pub async fn forget(state: &dyn Backend) -> StoreResult<()> {
         "snapshot",
         "stat-cache",
         "upkeep",
+        "removals",
+        "deletions",
         "objects/",
         "identity",
     ] {

@@ -246,7 +246,12 @@ impl Replica {
                     work.before.insert(locator.to_string(), *expected);
                     work.held.insert(locator.to_string());
                 }
-                step => self.prepare(context, step, &brought, &mut work, report).await?,
+                step => match self.prepare(context, step, &brought, &mut work, report).await {
+                    Err(Trouble::Local(error)) if apply::concerns_one_file(&error) => {
+                        self.refuse(step.locator(), &brought, &mut work, report).await?;
+                    }
+                    prepared => prepared?,
+                },
             }
         }
         if has(Planted::CommitOnStaleRead) {
@@ -395,23 +400,36 @@ impl Replica {
     ) -> Result<(), StoreError> {
         let is_done = self.state.has_ended(&applying.attempt);
         self.state.expect(&applying.advance);
+        let mut refused = Vec::new();
         if has(Planted::BaseBeforeFile) && !is_done {
             self.state.advance(&applying.advance).await?;
             apply::carry_out(&*self.files, &self.state, applying, progress).await?;
         } else if !is_done {
             let met = apply::carry_out(&*self.files, &self.state, applying, progress).await?;
             let mut advance = applying.advance.clone();
+            let mut refused_bases = Vec::new();
             for line in &mut advance.bases {
                 if met.refused.iter().any(|refused| refused.as_str() == line.at) {
                     line.elsewhere = line.hash.map(|_| Elsewhere::Refused);
+                    line.before = self.state.known.ground(&line.at);
+                    // A file that could not be removed stays, as if its deletion was held.
+                    line.held = line.hash.is_none() && line.before.is_some();
                     // What somebody put into the mirror was not taken in: it has to stay there.
                     line.foreign = None;
+                    refused_bases.extend(line.before);
                 }
                 if met.stayed.iter().any(|stayed| stayed.as_str() == line.at) {
                     let moved = applying.moves.iter().find(|moved| moved.at == line.at);
                     line.before = moved.and_then(|moved| moved.last.or(moved.expected));
                 }
             }
+            for base in &refused_bases {
+                // Its line names the pack of another content.
+                if let Some(bytes) = self.state.kept(base).await? {
+                    self.state.keep(&bytes).await?;
+                }
+            }
+            refused.clone_from(&met.refused);
             report.refused.extend(met.refused);
             report.edits_won.extend(met.stayed);
             self.state.advance(&advance).await?;
@@ -419,7 +437,7 @@ impl Replica {
         for moved in &applying.moves {
             self.cache.forget(&moved.at);
         }
-        apply::clean_up(&*self.files, applying).await?;
+        apply::clean_up(&*self.files, &self.state, applying, &refused).await?;
         self.state.end_applying().await
     }
 
@@ -491,6 +509,104 @@ impl Replica {
             Step::Merge { locator, base, theirs, .. } => {
                 self.mix(context, locator, *base, theirs, brought, work, report).await?;
             }
+            Step::FollowTheirRename { from, to, base, theirs, .. } => {
+                self.follow_their_rename(context, (from, to), *base, theirs, brought, work, report).await?;
+            }
+            Step::FollowOurRename { from, to, base, theirs } => {
+                if self.content(context, brought, theirs).await?.is_some() {
+                    self.mix(context, to, Some(*base), theirs, brought, work, report).await?;
+                } else {
+                    // Their change is not at hand: the old name is not here, which is no deletion.
+                    self.put(from, None, theirs, brought, work, report).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges a file that was changed here into the file that they renamed it to, and removes the old name.
+    #[expect(clippy::too_many_arguments, reason = "all of it is what a merge is about")]
+    async fn follow_their_rename(
+        &self,
+        context: Context<'_>,
+        (from, to): (&Locator, &Locator),
+        base: Option<ContentHash>,
+        theirs: &ContentHash,
+        brought: &Brought,
+        work: &mut Work,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        let their_content = self.content(context, brought, theirs).await?;
+        let (Some(their_content), Some(ours)) = (their_content, self.local(from).await?) else {
+            // Theirs is not at hand, or ours has just gone. Each file is taken by itself; ours stays where it is.
+            report.edits_won.push(from.clone());
+            work.before.extend(base.map(|base| (from.to_string(), base)));
+            return self.put(to, None, theirs, brought, work, report).await;
+        };
+        let base = match base {
+            Some(base) => self.content(context, brought, &base).await?,
+            None => None,
+        };
+        let merged = self.merged(context, to, base, &ours, &their_content, brought, report).await?;
+        let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
+        self.state.keep(&merged).await.map_err(Trouble::Local)?;
+        work.add(from, Some(expected), None);
+        work.add(to, None, Some(merged));
+        Ok(())
+    }
+
+    /// Returns the merge of a working file with their content; what cannot be merged is put beside it.
+    #[expect(clippy::too_many_arguments, reason = "all of it is what a merge is about")]
+    async fn merged(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        base: Option<Bytes>,
+        ours: &Bytes,
+        theirs: &Bytes,
+        brought: &Brought,
+        report: &mut Report,
+    ) -> Result<Bytes, Trouble> {
+        let all = base.iter().chain([ours, theirs]).map(|bytes| &bytes[..]);
+        let rule = Rule::of(locator, all);
+        let device = brought.devices.get(locator).map_or("another device", String::as_str);
+        // A merged text may name the device whose passage is kept beside another.
+        let here = names::harmless(&context.author.device);
+        let sides = [Side { bytes: ours, device: &here }, Side { bytes: theirs, device }];
+        let base = base.filter(|_| !has(Planted::Union));
+        let mut merged = merge(rule, base.as_deref(), sides[0], sides[1]);
+        if has(Planted::NewestWins) {
+            merged.bytes = theirs.clone();
+        }
+        report.merged.push(locator.clone());
+        if merged.both_kept {
+            report.both_kept.push(locator.clone());
+        }
+        if let Some(copy) = merged.copy {
+            apply::put_copy(&*self.files, locator, copy).await.map_err(Trouble::Local)?;
+        }
+        Ok(merged.bytes)
+    }
+
+    /// Leaves a working file alone that cannot be read, and remembers which content it goes back to.
+    async fn refuse(
+        &self,
+        locator: &Locator,
+        brought: &Brought,
+        work: &mut Work,
+        report: &mut Report,
+    ) -> Result<(), Trouble> {
+        report.refused.push(locator.clone());
+        let before = self.state.known.ground(locator.as_str());
+        if let Some(before) = before
+            && let Some(bytes) = self.state.kept(&before).await.map_err(Trouble::Local)?
+        {
+            self.state.keep(&bytes).await.map_err(Trouble::Local)?;
+            work.before.insert(locator.to_string(), before);
+        }
+        match brought.log.files().contains_key(locator) {
+            true => drop(work.elsewhere.insert(locator.to_string(), Elsewhere::Refused)),
+            false => drop(work.held.insert(locator.to_string())),
         }
         Ok(())
     }
@@ -544,29 +660,12 @@ impl Replica {
             Some(base) => self.content(context, brought, &base).await?,
             None => None,
         };
-        let all = base.iter().chain([&ours, &theirs]).map(|bytes| &bytes[..]);
-        let rule = Rule::of(locator, all);
-        let device = brought.devices.get(locator).map_or("another device", String::as_str);
-        // A merged text may name the device whose passage is kept beside another.
-        let here = names::harmless(&context.author.device);
-        let sides = [Side { bytes: &ours, device: &here }, Side { bytes: &theirs, device }];
-        let base = base.filter(|_| !has(Planted::Union));
-        let mut merged = merge(rule, base.as_deref(), sides[0], sides[1]);
-        if has(Planted::NewestWins) {
-            merged.bytes = theirs.clone();
-        }
-        report.merged.push(locator.clone());
-        if merged.both_kept {
-            report.both_kept.push(locator.clone());
-        }
-        if let Some(copy) = merged.copy {
-            apply::put_copy(&*self.files, locator, copy).await.map_err(Trouble::Local)?;
-        }
-        if merged.bytes != ours {
-            // Both at hand if somebody changes the file once more while it is replaced.
+        let merged = self.merged(context, locator, base, &ours, &theirs, brought, report).await?;
+        if merged != ours {
+            // Keep both: another program may change the file once more while we replace it.
             let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
-            self.state.keep(&merged.bytes).await.map_err(Trouble::Local)?;
-            work.add(locator, Some(expected), Some(merged.bytes));
+            self.state.keep(&merged).await.map_err(Trouble::Local)?;
+            work.add(locator, Some(expected), Some(merged));
         }
         Ok(())
     }

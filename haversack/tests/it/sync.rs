@@ -24,7 +24,9 @@ mod incoming;
 mod lab;
 mod mirror;
 mod older_state;
+mod renames;
 mod scope;
+mod unwritable;
 
 struct Counting(AtomicU64);
 
@@ -77,6 +79,10 @@ impl World {
 
     fn delete(&self, device: &str, key: &str) {
         block_on(self.files(device).delete(&at(key), Condition::Any)).expect("deleted");
+    }
+
+    fn rename(&self, device: &str, from: &str, to: &str) {
+        block_on(self.files(device).rename(&at(from), &at(to))).expect("renamed");
     }
 
     fn text(&self, device: &str, key: &str) -> Option<String> {

@@ -8,6 +8,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haversack::clock::Clock;
 use haversack::store::{DeviceLocal, block_on};
 use haversack::sync::{Outlook, Scope, look};
 
@@ -15,6 +16,7 @@ use super::sandbox::Sandbox;
 use super::script::Machine;
 use crate::error::CommandError;
 use crate::gate::NothingPrivate;
+use crate::system::SystemClock;
 
 /// How long a sync may take to come to its middle; the lock keeps it there for longer than that.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -118,7 +120,8 @@ fn outlook(sandbox: &Sandbox, machine: Machine) -> Result<Outlook, CommandError>
     let locks = home.join("state").join("locks");
     let files = DeviceLocal::open(home.join("memory"), &locks)?;
     let state = DeviceLocal::open(home.join("state").join("default"), &locks)?;
-    Ok(block_on(look(&files, Arc::new(state), &Scope::default(), &NothingPrivate::default()))?)
+    let (scope, gate, now) = (Scope::default(), NothingPrivate::default(), SystemClock.now());
+    Ok(block_on(look(&files, Arc::new(state), &scope, &gate, now, None))?)
 }
 
 /// Returns how many commits the log has.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use haversack::ids::Timestamp;
 use haversack::sync::{Context, Deletions, Gate, Open, Scope, look};
 
 use super::World;
@@ -27,7 +28,14 @@ fn delete(world: &World, numbers: impl IntoIterator<Item = usize>) {
 
 fn held(world: &World, device: &str) -> usize {
     let (files, state) = (world.files(device), world.open(&format!("{device}/state")));
-    let look = futures_lite::future::block_on(look(&*files, state, &Scope::default(), &Open as &dyn Gate));
+    let look = futures_lite::future::block_on(look(
+        &*files,
+        state,
+        &Scope::default(),
+        &Open as &dyn Gate,
+        Timestamp(0),
+        None,
+    ));
     let look = look.expect("looked");
     assert_eq!(look.waiting(), 0, "nothing is sent as new: {look:?}");
     look.held_deletions.len()

@@ -3,7 +3,7 @@
 use futures_lite::future::block_on;
 use haversack::manifest::Manifest;
 use haversack::store::{BackendExt, Condition, Locator};
-use haversack::sync::{Mirror, Mirrored, Report, Trouble};
+use haversack::sync::{Deletions, Mirror, Mirrored, Open, Report, Trouble};
 
 use super::World;
 use crate::subjects::at;
@@ -72,7 +72,7 @@ fn what_goes_makes_way_for_what_comes() {
         world.delete("laptop", &format!("topic{number}"));
         world.put("laptop", &format!("topic{number}/one.md"), "in a directory\n");
     }
-    world.sync("laptop");
+    world.try_sync("laptop", &Open, Deletions::Allowed).expect("synced");
     let mirrored = world.mirror("laptop");
     assert_eq!((mirrored.written, mirrored.removed, mirrored.refused), (8, 8, vec![]));
     for number in 0..8 {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_lite::future::block_on;
+use haversack::ids::Timestamp;
 use haversack::store::{Backend, Locator, Under};
 use haversack::sync::{Author, Context, Open, Replica, Report, Scope, look};
 
@@ -58,7 +59,8 @@ fn what_is_outside_is_neither_put_in_place_nor_deleted() {
     world.put("desktop", "project/mine.md", "mine\n");
     assert_eq!(sync(&world, "desktop", world.files("desktop"), &scope).published, 0);
     let state = world.open("desktop/state");
-    let outlook = block_on(look(&*world.files("desktop"), state, &scope, &Open)).expect("looked");
+    let outlook =
+        block_on(look(&*world.files("desktop"), state, &scope, &Open, Timestamp(0), None)).expect("looked");
     assert_eq!((outlook.files, outlook.waiting()), (1, 0));
 }
 

@@ -1,0 +1,67 @@
+//! Decides which changes stay on this device: contents that the gate refuses, and names that other devices could not hold.
+
+use haversack_store::{Backend, ErrorKind, Locator, Result as StoreResult};
+
+use super::plan::{self, Pending};
+use super::renames::Rename;
+use super::state::State;
+use super::{Gate, Hold};
+use crate::ids::ContentHash;
+
+/// Returns why a content may not be sent.
+///
+/// `sent` is what the remote has of the same file already: under this name or, if the file was renamed, under its old one. A secret that is
+/// new in the file is held back all the same.
+pub(super) async fn hold(
+    state: &State,
+    gate: &dyn Gate,
+    locator: &Locator,
+    bytes: &[u8],
+    sent: Option<ContentHash>,
+) -> StoreResult<Option<Hold>> {
+    let Some(hold) = gate.holds(locator, bytes) else { return Ok(None) };
+    let sent = match sent {
+        Some(sent) => state.kept(&sent).await?,
+        None => None,
+    };
+    Ok(match sent {
+        Some(sent) => gate.still_holds(locator, bytes, &sent),
+        None => Some(hold),
+    })
+}
+
+/// Takes out of the pending changes the names that other devices could not hold, and every rename of which the new name is held back;
+/// returns the held files. The contents of other files are left for [`hold`].
+///
+/// A rename that stays here leaves its old name in the log, and another new file may have needed that name. So the names are checked again
+/// until no more rename is held.
+pub(super) async fn keep_here(
+    files: &dyn Backend,
+    state: &State,
+    gate: &dyn Gate,
+    pending: &mut Pending,
+) -> StoreResult<Vec<(Locator, Hold)>> {
+    let mut all = Vec::new();
+    for rename in pending.renames.clone() {
+        let bytes = match files.read(&rename.to).await {
+            Ok(object) => object.bytes,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => continue,
+            Err(error) => return Err(error),
+        };
+        if let Some(hold) = hold(state, gate, &rename.to, &bytes, Some(rename.before)).await? {
+            pending.keep_rename(&rename);
+            all.push((rename.to, hold));
+        }
+    }
+    loop {
+        let unfit = plan::unfit_names(state.known.bases(), pending);
+        pending.changed.retain(|locator| unfit.iter().all(|(held, _)| held != locator));
+        let is_held = |rename: &&Rename| unfit.iter().any(|(held, _)| *held == rename.to);
+        let held: Vec<Rename> = pending.renames.iter().filter(is_held).cloned().collect();
+        held.iter().for_each(|rename| pending.keep_rename(rename));
+        all.extend(unfit);
+        if held.is_empty() {
+            return Ok(all);
+        }
+    }
+}
