@@ -5,6 +5,7 @@
 pub(crate) mod canary;
 pub(crate) mod codex;
 pub(crate) mod ledger;
+pub(crate) mod mend;
 pub(crate) mod persona;
 
 pub(crate) use self::ledger::Change;
@@ -17,6 +18,7 @@ use crate::claude_code::servers;
 use crate::claude_code::wiring::{self, Hook, Unfit};
 use crate::commands::hook::CODEX;
 use crate::error::CommandError;
+use crate::program;
 use crate::projects::claude_code;
 use crate::settings::{Settings, shown};
 
@@ -101,6 +103,22 @@ impl Agent {
         }
     }
 
+    /// Returns the program and the arguments of our server in the file of its servers, if there is one.
+    fn server_in(self, text: &str) -> Result<Option<(String, Vec<String>)>, Unfit> {
+        match self {
+            Agent::ClaudeCode => servers::ours_in(text),
+            Agent::Codex => codex::ours_in(text),
+        }
+    }
+
+    /// Returns the file of its servers in which ours is another program.
+    fn with_server_program(self, text: &str, program: &Path) -> Result<String, Unfit> {
+        match self {
+            Agent::ClaudeCode => servers::with_program(text, program),
+            Agent::Codex => codex::with_program(text, program),
+        }
+    }
+
     /// Returns a file of it without what is ours.
     fn without_ours(self, settings: &Settings, file: &Path, text: &str) -> Result<String, Unfit> {
         if self.settings_file(settings).is_ok_and(|settings| settings == file) {
@@ -121,9 +139,9 @@ impl Agent {
         Ok(self.directory(settings)?.join(name))
     }
 
-    /// Returns the hooks that run this very program for this home.
+    /// Returns the hooks that run the home's copy of this program for this home.
     pub(crate) fn hooks(self, settings: &Settings) -> Result<Vec<Hook>, CommandError> {
-        let program = std::env::current_exe().map_err(CommandError::from)?;
+        let program = program::copy_of(settings)?;
         let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
         let hook = |event: &'static str, matcher: &'static str, timeout_seconds: u32| {
             let option = if self == Agent::Codex { format!("{CODEX} ") } else { String::new() };
@@ -171,7 +189,7 @@ pub(crate) fn plan_setup(
     let mut changes = vec![Change { file, before, after: Some(after) }];
     if let Some(file) = agent.servers_file(settings) {
         let before = read(&file)?;
-        let program = std::env::current_exe().map_err(CommandError::from)?;
+        let program = program::copy_of(settings)?;
         let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
         let after =
             agent.with_server(before.as_deref().unwrap_or_default(), &program, &home).map_err(|why| {

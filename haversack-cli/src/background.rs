@@ -24,6 +24,7 @@ use crate::error::CommandError;
 use crate::home::{self, Home, Manner, Summary, Work};
 use crate::hooks::journal::Journal;
 use crate::private;
+use crate::program;
 use crate::projects::proof;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
@@ -151,7 +152,7 @@ fn start(settings: &Settings) -> Result<(), CommandError> {
         Some(free) => drop(free),
         None => return Ok(()),
     }
-    let program = std::env::current_exe().map_err(CommandError::from)?;
+    let program = program::to_start(settings).map_err(CommandError::from)?;
     let mut command = Command::new(program);
     let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
     command.arg("--home").arg(&home).arg("background");

@@ -55,9 +55,11 @@ use haversack::Edited;
 use haversack::store::Locator;
 use serde_json::json;
 
+use crate::agent::mend;
 use crate::error::CommandError;
+use crate::program;
 use crate::projects::border::{Face, Guard};
-use crate::settings::Resolved;
+use crate::settings::{Resolved, Settings};
 use crate::ui::Ui;
 
 /// What to do; each command says in its own arguments what it is for.
@@ -144,6 +146,53 @@ impl Command {
     }
 }
 
+/// What a command does for the hooks of agents before it does its own work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Upkeep {
+    Nothing,
+    /// Replaces the home's copy of the program if this release is higher.
+    Upgrade,
+    /// Upgrades, and mends hooks that run no program any more.
+    UpgradeAndMend,
+}
+
+impl Command {
+    fn upkeep(&self) -> Upkeep {
+        match self {
+            // Hooks have no time; the background process that they start upgrades. The others decide about the copy themselves, or use no home.
+            Command::Hook(_)
+            | Command::Setup(_)
+            | Command::Init(_)
+            | Command::Uninstall(_)
+            | Command::Demo(_)
+            | Command::Help(_) => Upkeep::Nothing,
+            // Agents and other processes start these, or they report dead hooks and change nothing.
+            Command::Background(_)
+            | Command::Mirror(_)
+            | Command::Mcp(_)
+            | Command::MemoryTool(_)
+            | Command::Serve(_)
+            | Command::Status(_)
+            | Command::Doctor(_) => Upkeep::Upgrade,
+            _ => Upkeep::UpgradeAndMend,
+        }
+    }
+}
+
+/// Keeps the hooks of agents running across upgrades. A failure is one line: the command itself does not depend on it.
+fn keep_hooks_running(ui: &mut Ui, settings: &Settings, upkeep: Upkeep) {
+    if upkeep == Upkeep::Nothing {
+        return;
+    }
+    if let Err(error) = program::upgrade(settings) {
+        let hint = error.hint.clone().unwrap_or_default();
+        ui.note(format!("Hooks go on with an older release: {}. {hint}", error.in_one_line()));
+    }
+    if upkeep == Upkeep::UpgradeAndMend {
+        mend::mend(ui, settings);
+    }
+}
+
 /// Runs a command and returns the exit code of what it found.
 ///
 /// With settings that are wrong no command runs; the doctor alone has something to say about them.
@@ -173,6 +222,7 @@ pub(crate) fn run(
             warnings.for_each(|warning| hook::note_warning(settings, args, warning));
         }
     }
+    keep_hooks_running(ui, settings, command.upkeep());
     if let Some(refusal) =
         command.writes_memory().then(|| Guard::new(settings, Face::Command).refusal()).flatten()
     {

@@ -19,6 +19,7 @@ mod moments;
 mod mounts;
 mod past;
 mod private;
+mod program;
 mod projects;
 mod records;
 mod remote;

@@ -59,6 +59,30 @@ pub(crate) fn without_server(text: &str) -> Result<String, Unfit> {
     })
 }
 
+/// Returns the program and the arguments of the server of ours, if there is one.
+pub(crate) fn ours_in(text: &str) -> Result<Option<(String, Vec<String>)>, Unfit> {
+    let (_, body) = split_mark(text);
+    Ok(match entry_in(&parse(body)?)? {
+        Entry::Ours(command, arguments) => Some((command, arguments)),
+        Entry::None | Entry::SomebodyElses => None,
+    })
+}
+
+/// Returns the file in which the server of ours is another program; remarks and everything else stay.
+pub(crate) fn with_program(text: &str, program: &Path) -> Result<String, Unfit> {
+    edit(text, |document| {
+        let Entry::Ours(..) = entry_in(document)? else { return Ok(()) };
+        let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
+        let entry = servers.and_then(|servers| servers.get_mut(NAME)).and_then(Item::as_table_like_mut);
+        if let Some(Item::Value(command)) = entry.and_then(|entry| entry.get_mut("command")) {
+            let decor = command.decor().clone();
+            *command = program.display().to_string().into();
+            *command.decor_mut() = decor;
+        }
+        Ok(())
+    })
+}
+
 /// What is there under our name.
 enum Entry {
     None,
@@ -107,9 +131,7 @@ fn edit(text: &str, change: impl FnOnce(&mut DocumentMut) -> Result<(), Unfit>) 
     let (mark, body) = split_mark(text);
     // The ends of lines are written as one sort: as they all were, or else the plain ones.
     let plain = body.replace("\r\n", "\n");
-    let mut document: DocumentMut = plain
-        .parse()
-        .or_else(|error: toml_edit::TomlError| unfit(format!("it is not TOML: {}", error.message())))?;
+    let mut document = parse(&plain)?;
     let before = document.to_string();
     change(&mut document)?;
     let edited = document.to_string();
@@ -119,6 +141,10 @@ fn edit(text: &str, change: impl FnOnce(&mut DocumentMut) -> Result<(), Unfit>) 
     }
     let is_all = body.contains("\r\n") && body.matches('\n').count() == body.matches("\r\n").count();
     Ok(format!("{mark}{}", if is_all { edited.replace('\n', "\r\n") } else { edited }))
+}
+
+fn parse(text: &str) -> Result<DocumentMut, Unfit> {
+    text.parse().or_else(|error: toml_edit::TomlError| unfit(format!("it is not TOML: {}", error.message())))
 }
 
 #[cfg(test)]
@@ -180,6 +206,26 @@ mod tests {
         }
         let remark = without_server(&with("a = 1\n").replace("[mcp", "# about a\n[mcp")).expect("fits");
         assert!(remark.contains("a = 1\n") && remark.contains("# about a\n"), "{remark}");
+    }
+
+    #[test]
+    fn program_changes_and_everything_else_stays() {
+        for text in [
+            "# mine\na = 1\n\n[mcp_servers.haversack] # ours\nargs = [\"--home\", \"/h\", \"mcp\"]\ncommand =  \"PROGRAM\" # here\nenv = {}\n\n[z]\n",
+            "\u{feff}mcp_servers = { haversack = { command = \"PROGRAM\", args = [\"--home\", \"/h\", \"mcp\"] } }\r\n",
+        ] {
+            let [old, new] =
+                ["/gone/haversack", "/h/bin/haversack"].map(|program| text.replace("PROGRAM", program));
+            assert_eq!(with_program(&old, Path::new("/h/bin/haversack")).expect("fits"), new);
+            let found = ours_in(&new).expect("fits").expect("ours");
+            assert_eq!(
+                found,
+                ("/h/bin/haversack".to_owned(), ["--home", "/h", "mcp"].map(str::to_owned).into())
+            );
+            let foreign = old.replace("\"mcp\"", "\"mcp\", \"--debug\"");
+            assert_eq!(with_program(&foreign, Path::new("/h/bin/haversack")).expect("fits"), foreign);
+            assert_eq!(ours_in(&foreign).expect("fits"), None);
+        }
     }
 
     #[test]

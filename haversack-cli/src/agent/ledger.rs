@@ -66,6 +66,11 @@ impl Ledger {
         }
     }
 
+    /// Returns true if anything was written down. The ledger is not read for that: it may hold large files.
+    pub(crate) fn exists(&self) -> bool {
+        self.place.exists()
+    }
+
     /// Returns true if we changed a file, whether or not somebody changed it since.
     pub(crate) fn has_changed(&self, file: &Path) -> bool {
         self.record().file.iter().any(|changed| changed.path == file)
@@ -90,11 +95,12 @@ impl Ledger {
     ) -> Result<(), CommandError> {
         let mut record = self.record();
         for Change { file, before, after } in changes {
-            let now = before.as_deref().map(hash);
+            // Nobody changed the file since we wrote it, or it becomes again what we wrote.
+            let hashes = [before.as_deref().map(hash), after.as_deref().map(hash)];
             let earlier = record
                 .file
                 .iter()
-                .find(|changed| changed.path == *file && Some(&changed.after) == now.as_ref());
+                .find(|changed| changed.path == *file && hashes.contains(&Some(changed.after.clone())));
             let before = match (earlier, before) {
                 (Some(earlier), _) => earlier.before.clone(),
                 // Ours were in it already, from a setup that nobody remembers: without them it is what was there.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use jsonc_parser::cst::{CstInputValue, CstObject};
 
-use super::wiring::{Unfit, count, no_object, parse, split_mark, unfit};
+use super::wiring::{Unfit, count, no_object, parse, set_text, split_mark, unfit};
 
 /// What it is called there.
 pub(crate) const NAME: &str = "haversack";
@@ -64,6 +64,25 @@ pub(crate) fn without_server(text: &str) -> Result<String, Unfit> {
 /// Tells whether a server of ours is there.
 pub(crate) fn is_in(text: &str) -> bool {
     matches!(entry_in(text), Ok(Entry::Ours(..)))
+}
+
+/// Returns the program and the arguments of the server of ours, if there is one.
+pub(crate) fn ours_in(text: &str) -> Result<Option<(String, Vec<String>)>, Unfit> {
+    Ok(match entry_in(text)? {
+        Entry::Ours(command, arguments) => Some((command, arguments)),
+        Entry::None | Entry::SomebodyElses => None,
+    })
+}
+
+/// Returns the file in which the server of ours is another program; everything else stays byte for byte.
+pub(crate) fn with_program(text: &str, program: &Path) -> Result<String, Unfit> {
+    let Entry::Ours(..) = entry_in(text)? else { return Ok(text.to_owned()) };
+    let (mark, body) = split_mark(text);
+    let root = parse(body)?;
+    let servers = root.object_value().and_then(|settings| settings.object_value(SERVERS));
+    let entry = servers.and_then(|servers| servers.object_value(NAME));
+    set_text(entry.as_ref(), "command", &program.display().to_string());
+    Ok(format!("{mark}{root}"))
 }
 
 /// What is there under our name.
@@ -135,6 +154,23 @@ mod tests {
                 .map(|text| text.split_whitespace().collect::<String>());
             assert_eq!(out, text);
         }
+    }
+
+    #[test]
+    fn program_changes_and_everything_else_stays() {
+        let text = |command: &str, arguments: &str| {
+            format!(
+                "{{ \"mcpServers\": {{\"haversack\" :{{\"env\":{{}}, \"command\":  \"{command}\", // ours\n\"args\": {arguments} }},\"z\":{{}}}},\r\n}}"
+            )
+        };
+        let ours = r#"["--home", "/h", "mcp"]"#;
+        let new = with_program(&text("/gone/haversack", ours), Path::new("/h/bin/haversack")).expect("fits");
+        assert_eq!(new, text("/h/bin/haversack", ours));
+        let found = ours_in(&new).expect("fits").expect("ours");
+        assert_eq!(found, ("/h/bin/haversack".to_owned(), ["--home", "/h", "mcp"].map(str::to_owned).into()));
+        let foreign = text("/gone/haversack", "[]");
+        assert_eq!(with_program(&foreign, Path::new("/h/bin/haversack")).expect("fits"), foreign);
+        assert_eq!(ours_in(&foreign).expect("fits"), None);
     }
 
     #[test]

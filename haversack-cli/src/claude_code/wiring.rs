@@ -3,7 +3,7 @@
 //! The file belongs to its owner: comments, order, spacing and other tools' hooks stay. What is not understood is not touched.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
@@ -136,6 +136,40 @@ pub(crate) fn ours_in(text: &str) -> Result<Vec<(String, String)>, Unfit> {
     Ok(ours)
 }
 
+/// Returns a settings file in which hooks of ours run another command: `change` returns the new command, or `None` for a hook that stays.
+///
+/// Everything else stays byte for byte.
+pub(crate) fn with_commands(text: &str, change: impl Fn(&str) -> Option<String>) -> Result<String, Unfit> {
+    if ours_in(text)?.iter().all(|(_, command)| change(command).is_none()) {
+        return Ok(text.to_owned());
+    }
+    let (mark, body) = split_mark(text);
+    let root = parse(body)?;
+    let table = root.object_value().and_then(|settings| settings.object_value("hooks"));
+    for property in table.iter().flat_map(CstObject::properties) {
+        let (Some(event), Some(entries)) = (property.decoded_name(), property.array_value()) else {
+            continue;
+        };
+        let entries =
+            entries.elements().into_iter().filter_map(|entry| entry.as_object()?.array_value("hooks"));
+        for handler in entries.flat_map(|handlers| handlers.elements()) {
+            let command = command_of(&handler).filter(|command| is_ours(&event, command));
+            if let Some(new) = command.and_then(|command| change(&command)) {
+                set_text(handler.as_object().as_ref(), "command", &new);
+            }
+        }
+    }
+    Ok(format!("{mark}{root}"))
+}
+
+/// Replaces the text that an object has for a key.
+pub(super) fn set_text(object: Option<&CstObject>, key: &str, text: &str) {
+    let literal = object.and_then(|object| object.get(key)?.value()?.as_string_lit());
+    if let Some(literal) = literal {
+        literal.set_raw_value(serde_json::Value::from(text).to_string());
+    }
+}
+
 /// Returns what a settings file says for a key at its top, if that is a text.
 pub(crate) fn text_in(text: &str, key: &str) -> Option<String> {
     let root = parse(split_mark(text).1).ok()?;
@@ -159,6 +193,55 @@ pub(crate) fn to_paste(hooks: &[Hook]) -> String {
 pub(crate) fn command(program: &Path, home: &Path, option: &str, event: &str) -> String {
     let [program, home] = [program, home].map(|path| quoted(&path.display().to_string()));
     format!("{program} --home {home} hook {option}{event}")
+}
+
+/// A command line of a hook, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandLine<'a> {
+    /// The program that is run.
+    pub(crate) program: PathBuf,
+    /// The home that it is run for, if the command line names one.
+    pub(crate) home: Option<PathBuf>,
+    /// Everything after the program, as it is written.
+    after_program: &'a str,
+}
+
+impl CommandLine<'_> {
+    /// Takes a command line apart. Returns `None` for an empty one.
+    pub(crate) fn parse(command: &str) -> Option<CommandLine<'_>> {
+        let (program, after_program) = next_word(command)?;
+        let (mut rest, mut home) = (after_program, None);
+        while let Some((word, after)) = next_word(rest) {
+            rest = after;
+            if word == "--home" {
+                home = next_word(after).map(|(home, _)| PathBuf::from(home));
+            }
+        }
+        Some(CommandLine { program: program.into(), home, after_program })
+    }
+
+    /// Returns the command line with another program.
+    pub(crate) fn with_program(&self, program: &Path) -> String {
+        format!("{}{}", quoted(&program.display().to_string()), self.after_program)
+    }
+}
+
+/// Returns the first word of a command line as a shell reads it, and the text after that word.
+fn next_word(line: &str) -> Option<(String, &str)> {
+    let line = line.trim_start();
+    let mut word = String::new();
+    let mut quote = None;
+    let mut letters = line.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match (quote, letter) {
+            (Some(open), _) if open == letter => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '\\') if cfg!(not(windows)) => word.extend(letters.next().map(|(_, escaped)| escaped)),
+            (None, _) if letter.is_whitespace() => return Some((word, &line[at..])),
+            _ => word.push(letter),
+        }
+    }
+    (!line.is_empty()).then_some((word, ""))
 }
 
 /// Tells whether a command line runs us for an event.
@@ -409,6 +492,41 @@ mod tests {
             assert_eq!(added.starts_with(BYTE_ORDER_MARK), file.starts_with(BYTE_ORDER_MARK));
             assert_eq!(added.contains("\r\n"), file.contains("\r\n"), "{added:?}");
         }
+    }
+
+    #[test]
+    fn command_changes_and_everything_else_stays() {
+        let home = Path::new("/home/it's me/a home");
+        let old = command(Path::new("/old tools/haversack"), home, "", "SessionStart");
+        let new = command(Path::new("/home/it's me/bin/haversack"), home, "", "SessionStart");
+        let foreign = "/old tools/haversack sync";
+        let entry = |command: &str| {
+            let command = Value::from(command);
+            format!("{{ \"type\":\"command\",/* mine */ \"command\" : {command},\"timeout\":99,}}")
+        };
+        let file = |command: &str| {
+            format!(
+                "\u{feff}// top\r\n{{\"hooks\": {{\"SessionStart\": [{{\"hooks\": [{},\t{}]}}], \"Stop\": []}}, }}",
+                entry(foreign),
+                entry(command)
+            )
+        };
+        let change = |command: &str| {
+            let line = CommandLine::parse(command)?;
+            assert_eq!(
+                (line.program.as_path(), line.home.as_deref()),
+                (Path::new("/old tools/haversack"), Some(home))
+            );
+            Some(line.with_program(Path::new("/home/it's me/bin/haversack")))
+        };
+        assert_eq!(with_commands(&file(&old), change).expect("changed"), file(&new));
+        assert_eq!(with_commands(&file(&old), |_| None).expect("read"), file(&old));
+        let line = CommandLine::parse(" haversack  hook SessionStart").expect("a command");
+        assert_eq!(
+            (line.program, line.home, line.after_program),
+            ("haversack".into(), None, "  hook SessionStart")
+        );
+        assert_eq!(CommandLine::parse("  "), None);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::agent::AGENTS;
 use crate::agent::canary::{Canary, try_hooks};
+use crate::agent::mend::{self, Flaw};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::moments::counted;
@@ -56,12 +57,21 @@ pub(crate) fn cmd_doctor(
     report(ui, &findings, args)
 }
 
-/// Runs the hooks of every agent that is here.
+/// Looks for programs that hooks cannot run, then runs the hooks of every agent that is here.
 fn examine_hooks(settings: &Settings) -> Vec<Finding> {
     let here = AGENTS.into_iter().filter(|agent| agent.is_here(settings));
-    here.map(|agent| {
-        let (title, cure) = (agent.title(), format!("haversack setup {}", agent.name()));
-        match try_hooks(settings, agent) {
+    let mut findings = Vec::new();
+    for agent in here {
+        let (title, cure) = (agent.title(), mend::cure(agent));
+        if let Some(dead) = mend::find(settings, agent) {
+            let detail = dead.sentence(settings, agent);
+            if dead.flaw != Flaw::OutsideHome {
+                findings.push(Finding::fail("hooks", detail, cure));
+                continue;
+            }
+            findings.push(Finding::warn("hooks", detail, &cure));
+        }
+        findings.push(match try_hooks(settings, agent) {
             Ok(Canary::Fired(count)) => {
                 Finding::ok("hooks", format!("{title}: {} fire", counted(count, "hook")))
             }
@@ -77,9 +87,9 @@ fn examine_hooks(settings: &Settings) -> Vec<Finding> {
                 let cause = error.source.map(|cause| format!(": {cause}")).unwrap_or_default();
                 Finding::fail("hooks", format!("{}{cause}", error.message), error.hint.unwrap_or(cure))
             }
-        }
-    })
-    .collect()
+        });
+    }
+    findings
 }
 
 /// Reports settings that are wrong; without them nothing else can be examined.

@@ -17,6 +17,7 @@ use crate::error::CommandError;
 use crate::home::{self, Manner, Work};
 use crate::moments::counted;
 use crate::mounts;
+use crate::program;
 use crate::projects::bind::{self, AskedBy};
 use crate::projects::book::Book;
 use crate::projects::claude_code;
@@ -76,7 +77,12 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
     found.tell(ui, url.is_some())?;
     let agents: Vec<Agent> = AGENTS.into_iter().filter(|agent| agent.is_here(&settings)).collect();
     // Before anything is done: a settings file that is not understood stops it here.
-    let changes = plan(ui, &settings, &agents)?;
+    let changes = plan(ui, &settings, &agents).inspect_err(|_| {
+        if !args.dry_run {
+            // The hooks that were printed name the copy. If it cannot be made, the error of the settings file is the one to tell.
+            drop(program::install(&settings));
+        }
+    })?;
     if args.dry_run {
         for (_, changes) in changes.iter().filter(|(_, changes)| !changes.is_empty()) {
             setup::show(ui, &settings, changes)?;
@@ -94,6 +100,9 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
             }
         }
         None => bind_all(&settings, &found)?,
+    }
+    if !agents.is_empty() {
+        program::install(&settings)?;
     }
     for (agent, changes) in &changes {
         setup::set_up(ui, &settings, *agent, changes)?;

@@ -14,6 +14,7 @@ use haversack::sync::{Author, Context, Replica, Trouble};
 use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::home::{Home, Place};
+use crate::program;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::system::{RandomIds, SystemClock, Timed};
@@ -129,7 +130,7 @@ fn write_part(
 ///
 /// If that does not work, the next sync that sends something does it.
 pub(crate) fn start(settings: &Settings) {
-    let Ok(program) = std::env::current_exe() else { return };
+    let Ok(program) = program::to_start(settings) else { return };
     let mut command = Command::new(program);
     command.arg("--home").arg(&settings.home).arg("mirror");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

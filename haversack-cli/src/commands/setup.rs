@@ -10,6 +10,7 @@ use crate::agent::{self, AGENTS, Agent, Change, WithPersona};
 use crate::claude_code::wiring;
 use crate::error::CommandError;
 use crate::moments::counted;
+use crate::program;
 use crate::projects::tilde;
 use crate::settings::Settings;
 use crate::ui::Ui;
@@ -48,6 +49,10 @@ pub(crate) fn cmd_setup(
     settings: &Settings,
     args: &SetupArgs,
 ) -> Result<ExitCode, CommandError> {
+    if !args.diff && !args.remove {
+        // Everything below names the copy: settings that are written and hooks that are printed.
+        program::install(settings)?;
+    }
     if args.agent == GENERIC_MCP {
         return paste_mcp(ui, settings);
     }
@@ -146,7 +151,7 @@ pub(crate) fn show(ui: &mut Ui, settings: &Settings, changes: &[Change]) -> Resu
 
 /// Prints what makes any client of the Model Context Protocol start us for this home.
 fn paste_mcp(ui: &mut Ui, settings: &Settings) -> Result<ExitCode, CommandError> {
-    let program = std::env::current_exe().map_err(CommandError::from)?;
+    let program = program::copy_of(settings)?;
     let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
     let arguments = ["--home", &home.to_string_lossy(), "mcp"].map(str::to_owned);
     ui.note("Into the file where your client has its MCP servers (mcp.json, .mcp.json, claude_desktop_config.json …):");

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::devices::{Device, devices};
 use super::sync::{KEPT_ELSEWHERE, REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, not_mirrored, parts_of_logs};
+use crate::agent::{AGENTS, mend};
 use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::gate::{cure, named};
@@ -124,6 +125,13 @@ fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
     for name in contact.not_mirrored.iter().take(MAX_SHOWN).filter(|_| !settings.keep_local) {
         let (what, cure) = not_mirrored(name);
         status.problems.push(Problem { what, short: "a file in the way".to_owned(), cure });
+    }
+    for agent in AGENTS {
+        if let Some(dead) = mend::find(settings, agent) {
+            let what = dead.sentence(settings, agent);
+            let cure = mend::cure(agent);
+            status.problems.push(Problem { what, short: "dead hooks".to_owned(), cure });
+        }
     }
     for mount in &home.vanished {
         let name = shown(&mount.directory);

@@ -8,6 +8,7 @@ use super::setup;
 use crate::agent::{self, AGENTS};
 use crate::error::CommandError;
 use crate::moments::counted;
+use crate::program;
 use crate::projects::private::{self, Standing};
 use crate::projects::tilde;
 use crate::remote::Remote;
@@ -35,6 +36,17 @@ pub(crate) fn cmd_uninstall(
         }
     }
     leave_worktrees(ui, settings, args)?;
+    let bin = tilde(settings, &program::directory_of_all(&settings.home));
+    match args.dry_run {
+        true if program::is_recorded(settings) => {
+            ui.note(format!("{bin}, the program that hooks run, would be removed"))
+        }
+        true => {}
+        false if program::remove_all(settings)? => {
+            ui.note(format!("Removed {bin}, the program that hooks ran"))
+        }
+        false => {}
+    }
     ui.note("Memory is where your agents have it, and they go on with it by themselves.");
     if let Some(remote) = Remote::recorded(settings)? {
         ui.note(format!("What was sent stays in {}", remote.url));

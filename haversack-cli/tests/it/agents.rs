@@ -81,6 +81,23 @@ impl Agents {
         command
     }
 
+    /// Returns the copy of the program that the hooks of a machine run.
+    pub(crate) fn program(&self, machine: &str) -> PathBuf {
+        let home = self.machines.env.path(machine);
+        home.join("bin")
+            .join(format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS))
+            .join("haversack")
+    }
+
+    /// Links the binary under test to where setup would copy it, so that setup finds the running binary there. A debug binary has hundreds of
+    /// megabytes; the tests in `program.rs` copy it.
+    pub(crate) fn link_program(&self, machine: &str) {
+        let program = self.program(machine);
+        std::fs::create_dir_all(program.parent().expect("below the home")).expect("made");
+        // On another disk there is no link, and setup copies.
+        drop(std::fs::hard_link(env!("CARGO_BIN_EXE_haversack"), program));
+    }
+
     pub(crate) fn shown(&self, machine: &str, arguments: &[&str]) -> String {
         let shown = self.machines.env.shown(&mut self.command(machine, arguments));
         // The names that Claude Code makes of paths.

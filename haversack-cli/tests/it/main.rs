@@ -32,6 +32,8 @@ mod mounts;
 #[cfg(unix)]
 mod private_files;
 #[cfg(unix)]
+mod program;
+#[cfg(unix)]
 mod projects;
 #[cfg(unix)]
 mod provision;

@@ -1,7 +1,7 @@
 //! Agents are set up and left as they were; `init` does everything.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -16,13 +16,18 @@ const SETTINGS: &str = "{\n  // mine\n  \"model\": \"opus\",\n  \"hooks\": {\n  
 fn with_claude() -> Agents {
     let agents = Agents::new();
     fs::create_dir_all(agents.claude("laptop")).expect("made");
+    agents.link_program("laptop");
     agents
 }
 
-/// Returns what a command prints, the program's own path made the same everywhere.
+/// Returns what a command prints, the name of the target made the same everywhere.
 fn shown(agents: &Agents, machine: &str, arguments: &[&str]) -> String {
-    let program = env!("CARGO_BIN_EXE_haversack");
-    crate::machines::without_times(&agents.shown(machine, arguments).replace(program, "/PROGRAM/haversack"))
+    crate::machines::without_times(&without_target(&agents.shown(machine, arguments)))
+}
+
+fn without_target(text: &str) -> String {
+    let target = format!("/bin/{}-{}/", std::env::consts::ARCH, std::env::consts::OS);
+    text.replace(&target, "/bin/TARGET/")
 }
 
 #[test]
@@ -63,9 +68,11 @@ fn what_somebody_changed_since_stays() {
     ~/laptop-claude/settings.json is without us again
     ~/laptop-claude/.claude.json is gone again: it was not there before
     ~/laptop-claude/CLAUDE.md is without us again
+    Removed ~/laptop/bin, the program that hooks ran
     Memory is where your agents have it, and they go on with it by themselves.
     What else is ours is in ~/laptop; delete it if you want nothing back
     "#);
+    assert!(!agents.machines.env.path("laptop/bin").exists());
     assert_eq!(fs::read_to_string(&file).expect("there"), SETTINGS.replace("opus", "sonnet"));
     assert_eq!(fs::read_to_string(&instructions).expect("there"), "Be brief.\n");
 }
@@ -93,7 +100,7 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     +        "hooks": [
     +          {
     +            "type": "command",
-    +            "command": "/PROGRAM/haversack --home BASE/user/laptop hook SessionStart",
+    +            "command": "BASE/user/laptop/bin/TARGET/haversack --home BASE/user/laptop hook SessionStart",
     +            "timeout": 10
     +          }
     +        ]
@@ -105,7 +112,7 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     +        "hooks": [
     +          {
     +            "type": "command",
-    +            "command": "/PROGRAM/haversack --home BASE/user/laptop hook PostToolUse",
+    +            "command": "BASE/user/laptop/bin/TARGET/haversack --home BASE/user/laptop hook PostToolUse",
     +            "timeout": 5
     +          }
     +        ]
@@ -116,7 +123,7 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     +        "hooks": [
     +          {
     +            "type": "command",
-    +            "command": "/PROGRAM/haversack --home BASE/user/laptop hook FileChanged",
+    +            "command": "BASE/user/laptop/bin/TARGET/haversack --home BASE/user/laptop hook FileChanged",
     +            "timeout": 5
     +          }
     +        ]
@@ -127,7 +134,7 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     +        "hooks": [
     +          {
     +            "type": "command",
-    +            "command": "/PROGRAM/haversack --home BASE/user/laptop hook PreCompact",
+    +            "command": "BASE/user/laptop/bin/TARGET/haversack --home BASE/user/laptop hook PreCompact",
     +            "timeout": 5
     +          }
     +        ]
@@ -138,7 +145,7 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     +        "hooks": [
     +          {
     +            "type": "command",
-    +            "command": "/PROGRAM/haversack --home BASE/user/laptop hook PostCompact",
+    +            "command": "BASE/user/laptop/bin/TARGET/haversack --home BASE/user/laptop hook PostCompact",
     +            "timeout": 5
     +          }
     +        ]
@@ -149,7 +156,7 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     +        "hooks": [
     +          {
     +            "type": "command",
-    +            "command": "/PROGRAM/haversack --home BASE/user/laptop hook SessionEnd",
+    +            "command": "BASE/user/laptop/bin/TARGET/haversack --home BASE/user/laptop hook SessionEnd",
     +            "timeout": 5
     +          }
     +        ]
@@ -164,7 +171,7 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     +  "mcpServers": {
     +    "haversack": {
     +      "type": "stdio",
-    +      "command": "/PROGRAM/haversack",
+    +      "command": "BASE/user/laptop/bin/TARGET/haversack",
     +      "args": ["--home", "BASE/user/laptop", "mcp"]
     +    }
     +  }
@@ -195,7 +202,7 @@ fn settings_that_are_not_understood_are_never_rewritten() {
     }
     fs::write(&file, "{ \"hooks\": ").expect("written");
     let told = shown(&agents, "laptop", &["setup", "claude-code"]);
-    assert!(told.contains("\"command\": \"/PROGRAM/haversack --home"), "{told}");
+    assert!(told.contains("\"command\": \"BASE/user/laptop/bin/TARGET/haversack --home"), "{told}");
     assert_snapshot!(told.split("--- stderr").nth(1).expect("told"), @r#"
 
     Error: BASE/user/laptop-claude/settings.json is not understood, so it was left as it is
@@ -272,9 +279,8 @@ fn codex_has_our_server_among_its_own() {
     fs::write(&file, mine).expect("written");
     agents.done("laptop", &["setup", "codex"]);
     let with = fs::read_to_string(&file).expect("there");
-    let program = env!("CARGO_BIN_EXE_haversack");
     let home = agents.machines.env.path("laptop").display().to_string();
-    assert_snapshot!(with.replace(program, "/PROGRAM/haversack").replace(&home, "/HOME"), @r#"
+    assert_snapshot!(without_target(&with).replace(&home, "/HOME"), @r#"
     # mine
     model = "gpt" # the good one
 
@@ -282,7 +288,7 @@ fn codex_has_our_server_among_its_own() {
     command = "x"
 
     [mcp_servers.haversack]
-    command = "/PROGRAM/haversack"
+    command = "/HOME/bin/TARGET/haversack"
     args = ["--home", "/HOME", "mcp"]
     "#);
     fs::write(&file, format!("{}\n[tui]\ntheme = \"dark\"\n", with.replace("gpt", "mini"))).expect("written");
@@ -317,20 +323,33 @@ fn the_canary_sings_or_says_why_not() {
     let told = shown(&agents, "laptop", &["doctor", "--hooks"]);
     assert!(
         told.starts_with("exit 1\n")
-            && told.contains("SessionStart does not fire: its command ended with 127"),
+            && told.contains("FAIL  hooks     6 hooks of Claude Code cannot run: ~/laptop/bin/TARGET/haversack-gone is not there"),
+        "{told}"
+    );
+    // A program that is there and fails.
+    let bad = agents.machines.env.path("haversack-bad");
+    fs::write(&bad, "#!/bin/sh\nexit 7\n").expect("written");
+    fs::set_permissions(&bad, fs::Permissions::from_mode(0o700)).expect("changed");
+    let program = agents.program("laptop").display().to_string();
+    fs::write(&file, text.replace(&program, &bad.display().to_string())).expect("written");
+    let told = shown(&agents, "laptop", &["doctor", "--hooks"]);
+    assert!(
+        told.starts_with("exit 1\n") && told.contains("SessionStart does not fire: its command ended with 7"),
         "{told}"
     );
     fs::write(&file, text.replacen('{', "{ \"disableAllHooks\": true,", 1)).expect("written");
     assert!(shown(&agents, "laptop", &["doctor", "--hooks"]).contains("all hooks are switched off"));
     // Another home's journal is not ours.
-    let elsewhere = agents.machines.env.path("elsewhere").display().to_string();
-    fs::write(&file, text.replace(&agents.machines.env.path("laptop").display().to_string(), &elsewhere))
+    let [home, elsewhere] =
+        ["laptop", "elsewhere"].map(|name| agents.machines.env.path(name).display().to_string());
+    fs::write(&file, text.replace(&format!("--home {home}"), &format!("--home {elsewhere}")))
         .expect("written");
     assert!(shown(&agents, "laptop", &["doctor", "--hooks"]).contains("left no line in the journal"));
 }
 
 /// Makes a machine with two projects of which one has a remote, and a file that is not to be sent.
 fn furnish(agents: &Agents, machine: &str, note: &str) {
+    agents.link_program(machine);
     let root = agents.repository(machine, "lighthouse", LIGHTHOUSE);
     agents.remember(machine, &root, "MEMORY.md", &format!("- [{note}]({note}.md) — one line\n"));
     agents.remember(machine, &root, &format!("{note}.md"), "text\n");
@@ -528,6 +547,7 @@ fn a_plugin_without_the_program_says_so_once_and_stops_nobody() {
 fn persona_holds_back_memory_without_frontmatter() {
     let agents = Agents::laptop_and_desktop();
     fs::create_dir_all(agents.claude("laptop")).expect("made");
+    agents.link_program("laptop");
     agents.machines.write("laptop", "claude_memory/lighthouse/MEMORY.md", "- [lamp](lamp.md)\n");
     agents.machines.write("laptop", "claude_memory/lighthouse/lamp.md", "the lamp is lit\n");
     agents.done("laptop", &["setup", "claude-code", "--persona"]);

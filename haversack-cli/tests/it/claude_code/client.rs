@@ -45,6 +45,7 @@ impl Client {
 
     /// Makes a machine's Claude Code one that was used before.
     pub(crate) fn prepare(&self, machine: &str) {
+        self.agents.link_program(machine);
         let directory = self.agents.claude(machine);
         fs::create_dir_all(&directory).expect("made");
         fs::write(directory.join("settings.json"), SETTINGS).expect("written");
