@@ -19,9 +19,11 @@ use serde_json::Value;
 use self::input::Input;
 use crate::background::wishes::Wish;
 use crate::background::{self, Answer};
-use crate::claude_code::{ClaudeCode, slug, wiring};
+use crate::claude_code::wiring::{self, CommandLine};
+use crate::claude_code::{ClaudeCode, slug};
 use crate::error::CommandError;
 use crate::moments;
+use crate::program::{self, Usability};
 use crate::projects::Project;
 use crate::projects::book::Book;
 use crate::settings::Settings;
@@ -107,12 +109,18 @@ pub(crate) fn run(settings: &Settings, event: Event, input: &Input) -> Result<Ou
     }
 }
 
-/// Tells whether the hooks in the settings fire already: then a plugin's have nothing to do.
+/// Tells whether the hooks in the settings fire already: then a plugin's have nothing to do. Hooks whose program is gone do not fire.
 pub(crate) fn are_wired(settings: &Settings, input: &Input) -> bool {
     let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
     let text =
         claude.and_then(|claude| std::fs::read_to_string(claude.settings_file()).ok()).unwrap_or_default();
-    wiring::ours_in(&text).is_ok_and(|ours| !ours.is_empty())
+    let can_fire = |command: &str| {
+        let program = CommandLine::parse(command).map(|line| line.program);
+        program.is_some_and(|program| {
+            !program.is_absolute() || program::usability(&program) == Usability::Usable
+        })
+    };
+    wiring::ours_in(&text).is_ok_and(|ours| ours.iter().any(|(_, command)| can_fire(command)))
 }
 
 /// Sends what was written, if it is memory.

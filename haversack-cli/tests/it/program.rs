@@ -1,9 +1,10 @@
 //! Hooks run the home's own copy of the program: it survives upgrades, and dead hooks are mended.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -45,6 +46,15 @@ fn write_script(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("changed");
 }
 
+/// Returns a command of the laptop that another program runs than the one that is tested.
+fn command_of(agents: &Agents, program: &Path, arguments: &[&str]) -> Command {
+    let usual = agents.command("laptop", arguments);
+    let mut command = Command::new(program);
+    command.env_clear().args(usual.get_args()).current_dir(agents.machines.env.path(""));
+    command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+}
+
 /// Returns the commands of all hooks in the laptop's settings, each with its event.
 fn hook_commands(agents: &Agents) -> Vec<(String, String)> {
     let text = read(&agents.claude("laptop").join("settings.json")).replace("// mine", "");
@@ -63,11 +73,8 @@ fn hooks_run_after_the_binary_that_ran_setup_is_gone() {
         fs::copy(BINARY, &cache).expect("copied");
     }
     let setup = || {
-        let mut command = Command::new(&cache);
-        let usual = agents.command("laptop", &["setup", "claude-code"]);
-        command.env_clear().args(usual.get_args()).current_dir(agents.machines.env.path(""));
-        command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.stderr(std::process::Stdio::null()).spawn().expect("started")
+        let mut command = command_of(&agents, &cache, &["setup", "claude-code"]);
+        command.stderr(Stdio::null()).spawn().expect("started")
     };
     // Two at once are fine.
     for mut child in [setup(), setup()] {
@@ -94,12 +101,7 @@ fn hooks_run_after_the_binary_that_ran_setup_is_gone() {
     assert!(shown(&agents, &["doctor"]).contains("OK    hooks     Claude Code: 6 hooks fire"));
     // The copy runs every command, and replaces itself by nothing.
     let before = fs::metadata(&program).expect("there").modified().expect("a time");
-    let mut itself = Command::new(&program);
-    let usual = agents.command("laptop", &["setup", "claude-code"]);
-    itself
-        .env_clear()
-        .args(usual.get_args())
-        .envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut itself = command_of(&agents, &program, &["setup", "claude-code"]);
     assert!(itself.output().expect("ran").status.success());
     assert_eq!(fs::metadata(&program).expect("there").modified().expect("a time"), before);
 }
@@ -132,6 +134,43 @@ fn higher_release_replaces_the_copy_and_setup_replaces_any() {
     agents.done("laptop", &["setup", "claude-code"]);
     assert!(is_replaced());
     assert_eq!(read(&version), concat!(env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn server_sends_after_its_program_was_replaced() {
+    let agents = Agents::laptop_and_desktop();
+    let program = agents.program("laptop");
+    agents.link_program("laptop");
+    let mut server = command_of(&agents, &program, &["mcp"]);
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+    let mut output = BufReader::new(server.stdout.take().expect("piped"));
+    let mut input = server.stdin.take().expect("piped");
+    let mut ask = |id: u32, method: &str, params: Value| {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        input.write_all(format!("{request}\n").as_bytes()).expect("it reads");
+        let mut line = String::new();
+        output.read_line(&mut line).expect("it answers");
+        line
+    };
+    let client = json!({ "name": "tester", "version": "1" });
+    ask(
+        1,
+        "initialize",
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client }),
+    );
+    let new = program.with_file_name("haversack.new");
+    write_script(&new, 0o700);
+    fs::write(&new, format!("#!/bin/sh\nexec {BINARY} \"$@\"\n")).expect("written");
+    fs::rename(&new, &program).expect("replaced");
+    let note = json!({ "path": "/memories/lamp.md", "file_text": "white\n" });
+    let told = ask(2, "tools/call", json!({ "name": "create", "arguments": note }));
+    assert!(!told.contains("\"isError\":true"), "{told}");
+    agents.wait_until("the note is sent", || {
+        agents.done("desktop", &["sync"]);
+        agents.machines.read("desktop", "lamp.md").is_some()
+    });
+    drop(input);
+    assert!(server.wait().expect("ended").success());
 }
 
 #[test]

@@ -517,6 +517,11 @@ fn a_plugin_does_nothing_where_the_settings_have_the_hooks() {
     assert!(plugin().contains("ask about the lamp"));
     agents.done("laptop", &["setup", "claude-code"]);
     assert_eq!(plugin(), "");
+    // Those in the settings are dead: the plugin's go on.
+    let file = agents.claude("laptop").join("settings.json");
+    let text = fs::read_to_string(&file).expect("there");
+    fs::write(&file, text.replace("/haversack --home", "/haversack-gone --home")).expect("written");
+    assert!(plugin().contains("ask about the lamp"));
 }
 
 #[test]
