@@ -35,6 +35,9 @@ pub(crate) const AGENTS: [Agent; 2] = [Agent::ClaudeCode, Agent::Codex];
 /// The tools of Claude Code that write files.
 const WRITERS: &str = "Write|Edit|MultiEdit|NotebookEdit";
 
+/// What the user of Codex is told when its hooks change.
+pub(crate) const CODEX_ASKS: &str = "Codex asks once whether it may run them: type /hooks in it";
+
 impl Agent {
     /// Returns its name on the command line.
     pub(crate) fn name(self) -> &'static str {

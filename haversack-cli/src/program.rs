@@ -41,6 +41,13 @@ const OLD: &str = ".old-";
 /// The lock that lets one process at a time replace the copy.
 const LOCK: &str = "program";
 
+/// The advice for a copy that could not be written.
+const TO_WRITE: &str =
+    "Give this user access to it and make space on its disk, then run: haversack setup claude-code";
+
+/// The advice for a copy that could not be removed: Windows keeps a program that runs.
+const TO_REMOVE: &str = "Close your agents, then run: haversack uninstall";
+
 /// How many old copies can wait for their removal.
 const MAX_OLD: usize = 100;
 
@@ -100,10 +107,10 @@ pub(crate) fn install(settings: &Settings) -> Result<(), CommandError> {
 
 /// Replaces the copy if this release is higher than the copy's. Costs the reading of one small file otherwise.
 pub(crate) fn upgrade(settings: &Settings) -> Result<(), CommandError> {
-    let record = directory(&settings.home).join(RECORD);
-    let recorded = match fs::read_to_string(record) {
+    let recorded = match fs::read_to_string(directory(&settings.home).join(RECORD)) {
         Ok(text) => text,
-        // No agent was set up, or `mend` makes the copy anew.
+        // A process was killed after it made the first copy.
+        Err(_) if place(&settings.home).exists() => String::new(),
         Err(_) => return Ok(()),
     };
     if !is_higher(VERSION, recorded.trim()) {
@@ -130,7 +137,8 @@ pub(crate) fn remove_all(settings: &Settings) -> Result<bool, CommandError> {
         had_any = true;
         for entry in fs::read_dir(&target).into_iter().flatten().flatten() {
             if is_name_of_ours(&entry.file_name().to_string_lossy()) {
-                fs::remove_file(entry.path()).map_err(|error| could_not("remove", &entry.path(), error))?;
+                fs::remove_file(entry.path())
+                    .map_err(|error| could_not("remove", &entry.path(), error, TO_REMOVE))?;
             }
         }
         // A directory in which something else is stays.
@@ -153,7 +161,7 @@ fn lock(settings: &Settings, wait: Duration) -> haversack::store::Result<haversa
 
 fn replace_locked(settings: &Settings) -> Result<(), CommandError> {
     let directory = directory(&settings.home);
-    replace(&directory).map_err(|error| could_not("write", &directory.join(NAME), error))?;
+    replace(&directory).map_err(|error| could_not("write", &directory.join(NAME), error, TO_WRITE))?;
     let record = directory.join(RECORD);
     match fs::read_to_string(&record) {
         Ok(recorded) if recorded.trim() == VERSION => Ok(()),
@@ -327,13 +335,10 @@ impl Version {
     }
 }
 
-fn could_not(what: &str, place: &Path, error: io::Error) -> CommandError {
+fn could_not(what: &str, place: &Path, error: io::Error, cure: &str) -> CommandError {
     CommandError {
         source: Some(error.into()),
-        ..CommandError::user(
-            format!("could not {what} {}, the program that hooks run", shown(place)),
-            "Give this user access to it and make space on its disk, then run: haversack setup claude-code",
-        )
+        ..CommandError::user(format!("could not {what} {}, the program that hooks run", shown(place)), cure)
     }
 }
 

@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{AGENTS, Agent, Change, ledger};
+use super::{AGENTS, Agent, CODEX_ASKS, Change, ledger};
 use crate::claude_code::wiring::{self, CommandLine};
 use crate::error::CommandError;
 use crate::moments::counted;
@@ -110,7 +110,13 @@ fn mend_agent(settings: &Settings, agent: Agent) -> Result<Option<String>, Comma
         true => format!("made their program {copy} again"),
         false => format!("they run {copy} now, because {}", found.dead.why(settings)),
     };
-    Ok(Some(format!("Mended {entries} of {}: {how}", agent.title())))
+    // Codex trusts a hook by its command.
+    let and = if agent == Agent::Codex && !found.changes.is_empty() {
+        format!(". {CODEX_ASKS}")
+    } else {
+        String::new()
+    };
+    Ok(Some(format!("Mended {entries} of {}: {how}{and}", agent.title())))
 }
 
 /// Which entries are looked at.

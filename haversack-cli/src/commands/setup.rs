@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use similar::TextDiff;
 
-use crate::agent::{self, AGENTS, Agent, Change, WithPersona};
+use crate::agent::{self, AGENTS, Agent, CODEX_ASKS, Change, WithPersona};
 use crate::claude_code::wiring;
 use crate::error::CommandError;
 use crate::moments::counted;
@@ -109,7 +109,7 @@ pub(crate) fn set_up(
         ));
     }
     if agent == Agent::Codex {
-        ui.note("Codex asks once whether it may run them: type /hooks in it");
+        ui.note(CODEX_ASKS);
     }
     Ok(())
 }

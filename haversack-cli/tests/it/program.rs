@@ -130,6 +130,11 @@ fn higher_release_replaces_the_copy_and_setup_replaces_any() {
     assert_eq!(complaints(&agents, &["ls"]), "");
     assert!(is_replaced());
     assert_eq!(read(&version), concat!(env!("CARGO_PKG_VERSION"), "\n"));
+    // A setup that was killed left the copy and no version.
+    put("");
+    fs::remove_file(&version).expect("removed");
+    agents.done("laptop", &["ls"]);
+    assert!(is_replaced());
     put("99.0.0\n");
     agents.done("laptop", &["setup", "claude-code"]);
     assert!(is_replaced());
@@ -235,6 +240,26 @@ fn dead_hooks_are_named_and_mended() {
     agents.done("laptop", &["uninstall"]);
     assert_eq!(read(&files[0]), SETTINGS);
     assert!(!files[1].exists());
+}
+
+#[test]
+fn dead_hooks_of_codex_are_mended() {
+    let agents = with_claude();
+    agents.link_program("laptop");
+    fs::create_dir_all(agents.machines.env.path(".codex")).expect("made");
+    agents.done("laptop", &["setup", "codex"]);
+    let program = agents.program("laptop").display().to_string();
+    let files = [".codex/hooks.json", ".codex/config.toml"].map(|name| agents.machines.env.path(name));
+    let sound = files.each_ref().map(|file| read(file));
+    for (file, text) in files.iter().zip(&sound) {
+        assert!(text.contains(&program), "{text}");
+        fs::write(file, text.replace(&program, "/gone/haversack")).expect("written");
+    }
+    let told = shown(&agents, &["doctor"]);
+    assert!(told.contains("FAIL  hooks     5 hooks and the MCP server of Codex cannot run"), "{told}");
+    assert_snapshot!(complaints(&agents, &["ls"]), @"Mended 5 hooks and the MCP server of Codex: they run ~/laptop/bin/TARGET/haversack now, because /gone/haversack is not there. Codex asks once whether it may run them: type /hooks in it");
+    assert_eq!(files.each_ref().map(|file| read(file)), sound);
+    assert_eq!(complaints(&agents, &["ls"]), "");
 }
 
 #[test]
