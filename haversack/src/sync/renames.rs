@@ -8,6 +8,8 @@
 //! 3. The contents are equal.
 //! 4. The new file has at least half of the lines of the old one ([`similar`]).
 //!
+//! A copy that a merge put beside a file (`map.conflict-1a2b3c4d.png`) continues no file.
+//!
 //! A rename is published in one commit, both halves or neither: otherwise other devices could delete the old name and never get the new one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -16,6 +18,7 @@ use haversack_store::{Backend, Bytes, ErrorKind, Locator, Result as StoreResult}
 
 use super::plan::{Bases, Contents, Pending};
 use super::state::State;
+use crate::conflict::original_name;
 use crate::ids::ContentHash;
 
 /// The most files on each side that are compared line by line.
@@ -52,7 +55,8 @@ pub(crate) fn pair(gone: &[Named], new: &[Named]) -> Vec<Rename> {
     let rules: [&dyn Fn(&Named) -> Option<(String, Option<ContentHash>)>; 3] =
         [&by_both, &by_name, &by_content];
     let mut renames = Vec::new();
-    let mut is_paired = (vec![false; gone.len()], vec![false; new.len()]);
+    let is_copy: Vec<bool> = new.iter().map(|(locator, _)| original_name(locator).is_some()).collect();
+    let mut is_paired = (vec![false; gone.len()], is_copy);
     for key in rules {
         let mut waiting: HashMap<(String, Option<ContentHash>), VecDeque<usize>> = HashMap::new();
         for (number, file) in new.iter().enumerate().filter(|(number, _)| !is_paired.1[*number]) {
@@ -98,7 +102,8 @@ pub(super) async fn find(
     let (from, to): (BTreeSet<&Locator>, BTreeSet<&Locator>) =
         renames.iter().map(|rename| (&rename.from, &rename.to)).unzip();
     let gone: Vec<&Named> = gone.iter().filter(|(locator, _)| !from.contains(locator)).collect();
-    let new: Vec<&Named> = new.iter().filter(|(locator, _)| !to.contains(locator)).collect();
+    let is_left = |(locator, _): &&Named| !to.contains(locator) && original_name(locator).is_none();
+    let new: Vec<&Named> = new.iter().filter(is_left).collect();
     if gone.is_empty() || new.is_empty() || gone.len().max(new.len()) > MAX_COMPARED_FILES {
         return Ok(renames);
     }
@@ -215,6 +220,8 @@ mod tests {
             ]
         );
         assert_eq!(pair(&gone, &[]), []);
+        let copy = named(&[("old.conflict-0123abcd.md", "y")]);
+        assert_eq!(pair(&gone, &copy), [], "a copy that a merge made is no rename");
     }
 
     #[test]
