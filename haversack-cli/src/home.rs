@@ -547,21 +547,20 @@ pub(crate) fn open_patiently(
     }
 }
 
-/// Keeps the files below a place that other machines deleted and whose deletion is held: the next sync sends them.
+/// Keeps those of the held files (deleted by another machine, still here) that are wanted: the next sync sends them again. Returns them.
 pub(crate) fn keep_held(
     settings: &Settings,
     home: &Home,
-    within: &Locator,
+    is_wanted: impl Fn(&Locator) -> bool,
 ) -> Result<Vec<Locator>, CommandError> {
     let author = Author::default();
     let context = Context::new(&SystemClock, &RandomIds, &author);
     let mut kept = Vec::new();
     for place in &home.places {
-        let is_about = |locator: &Locator| locator.is_within(within);
-        if place.look()?.held_deletions.iter().any(is_about) {
-            // Nothing is asked of a remote.
+        if place.look()?.held_deletions.iter().any(&is_wanted) {
+            // Keeping files asks nothing of a remote.
             let mut replica = open_patiently(settings, place, Arc::new(InMemory::new()))?;
-            kept.extend(block_on(replica.keep_held(context, within))?);
+            kept.extend(block_on(replica.keep_held(context, &is_wanted))?);
         }
     }
     Ok(kept)

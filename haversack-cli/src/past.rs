@@ -1,11 +1,11 @@
 //! The history of a home's store: what was sent and taken in, and what waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use haversack::history::{Held, History};
-use haversack::ids::Position;
-use haversack::log::{Commit, label};
+use haversack::ids::{ContentHash, Position};
+use haversack::log::{Commit, What, label};
 use haversack::store::{Backend, Bytes, ErrorKind, Locator, block_on};
 
 use crate::error::CommandError;
@@ -17,6 +17,10 @@ use crate::system::Timed;
 
 /// The most commits that are looked through for one answer.
 const MAX_LOOKED_AT: usize = 100_000;
+
+/// Deletions by one machine within this time are one deletion, if no other machine changed something in between: an agent deletes files
+/// one by one, and each may be a commit.
+const DELETED_TOGETHER_MILLISECONDS: i64 = 10 * 60 * 1000;
 
 /// The history of a store, from the newest commit that this home knows.
 pub(crate) struct Past<'a> {
@@ -36,6 +40,14 @@ pub(crate) struct Waiting {
     pub(crate) now: Option<Bytes>,
     /// True if the file was there before its replica first synced.
     pub(crate) is_import: bool,
+}
+
+/// Files that one machine deleted at about the same time.
+pub(crate) struct Deletion {
+    /// The newest commit of it.
+    pub(crate) commit: Arc<Commit>,
+    /// The files, each with its content right before.
+    pub(crate) files: Vec<(Locator, Bytes)>,
 }
 
 impl<'a> Past<'a> {
@@ -125,16 +137,21 @@ impl<'a> Past<'a> {
         ))
     }
 
-    /// Returns one commit.
+    /// Returns the commit of a number, as `haversack log` shows it.
     pub(crate) fn commit(&mut self, number: u64) -> Result<Arc<Commit>, CommandError> {
-        let position = Position::new(number).filter(|position| Some(*position) <= self.head);
-        let unknown = || {
-            CommandError::user(
-                format!("there is no change {number} at hand"),
-                "See what there is: haversack log",
-            )
+        let newest = self.head.map_or(0, Position::number);
+        let Some(position) = Position::new(number).filter(|_| number <= newest) else {
+            return Err(CommandError::user(
+                format!("there is no change {number}: the newest that this machine knows is {newest}"),
+                "See the changes and their numbers: haversack log. Get newer ones: haversack sync",
+            ));
         };
-        block_on(self.history.commit(position.ok_or_else(unknown)?))?.ok_or_else(unknown)
+        block_on(self.history.commit(position))?.ok_or_else(|| {
+            CommandError::user(
+                format!("change {number} is not kept on this machine, and the remote cannot be reached"),
+                "Run the same command again when you are online. See which changes are here: haversack log",
+            )
+        })
     }
 
     /// Returns what a file held after a position; before the first there was nothing.
@@ -143,26 +160,71 @@ impl<'a> Past<'a> {
         locator: &Locator,
         position: Option<Position>,
     ) -> Result<Option<Bytes>, CommandError> {
-        match block_on(self.history.held(locator, position))? {
-            Held::Content(bytes) => Ok(Some(bytes)),
-            Held::Nothing => Ok(None),
-            Held::Unknown => Err(CommandError::user(
-                format!(
-                    "what {locator} was then is not at hand: it is in the remote, which cannot be reached"
-                ),
-                "Try again when it can be: haversack sync",
-            )),
-        }
+        let held = block_on(self.history.held(locator, position))?;
+        known(locator, held)
     }
 
-    /// Returns what a change did to a file: what it was, and what it became.
+    /// Returns what a file held right before a commit changed it.
+    pub(crate) fn held_before(
+        &mut self,
+        locator: &Locator,
+        commit: &Commit,
+    ) -> Result<Option<Bytes>, CommandError> {
+        let held = block_on(self.history.held_before(locator, commit))?;
+        known(locator, held)
+    }
+
+    /// Returns the content of a file before a commit and after it.
     pub(crate) fn around(
         &mut self,
         locator: &Locator,
         commit: &Commit,
     ) -> Result<(Option<Bytes>, Option<Bytes>), CommandError> {
-        let before = commit.position.number().checked_sub(1).and_then(Position::new);
-        Ok((self.held(locator, before)?, self.held(locator, Some(commit.position))?))
+        Ok((self.held_before(locator, commit)?, self.held(locator, Some(commit.position))?))
+    }
+
+    /// Returns the newest deletion of wanted files, by whatever machine; tells whether all commits that it looked for were at hand.
+    ///
+    /// A file whose content the same commit put under another name was moved, not deleted. A file that was written again after its
+    /// deletion is left out.
+    pub(crate) fn last_deletion(
+        &mut self,
+        is_wanted: impl Fn(&Locator) -> bool,
+    ) -> Result<(Option<Deletion>, AtHand), CommandError> {
+        let mut found: Option<Deletion> = None;
+        let mut seen: BTreeSet<Locator> = BTreeSet::new();
+        let newest = self.head.map_or(0, Position::number);
+        for position in (1..=newest).rev().take(MAX_LOOKED_AT).filter_map(Position::new) {
+            let Some(commit) = block_on(self.history.commit(position))? else {
+                return Ok((found, AtHand::Some));
+            };
+            if let Some(Deletion { commit: newest, .. }) = &found
+                && (newest.device != commit.device
+                    || newest.time.0 - commit.time.0 > DELETED_TOGETHER_MILLISECONDS)
+            {
+                break;
+            }
+            let moved_to: BTreeSet<ContentHash> = commit
+                .changes
+                .iter()
+                .filter_map(|change| change.what.after())
+                .map(|content| content.hash)
+                .collect();
+            for change in &commit.changes {
+                let is_deletion = matches!(change.what, What::Delete { .. });
+                if !seen.insert(change.locator.clone()) || !is_deletion || !is_wanted(&change.locator) {
+                    continue;
+                }
+                let before = self.held_before(&change.locator, &commit)?;
+                let Some(before) = before.filter(|bytes| !moved_to.contains(&ContentHash::of(bytes))) else {
+                    continue;
+                };
+                let deletion =
+                    found.get_or_insert_with(|| Deletion { commit: commit.clone(), files: Vec::new() });
+                deletion.files.push((change.locator.clone(), before));
+            }
+        }
+        Ok((found, AtHand::All))
     }
 
     /// Returns what waits to be sent, with what was agreed on before.
@@ -184,6 +246,20 @@ impl<'a> Past<'a> {
             }
         }
         Ok(waiting.into_values().collect())
+    }
+}
+
+/// Returns what a file held, or why that cannot be told.
+fn known(locator: &Locator, held: Held) -> Result<Option<Bytes>, CommandError> {
+    match held {
+        Held::Content(bytes) => Ok(Some(bytes)),
+        Held::Nothing => Ok(None),
+        Held::Unknown => Err(CommandError::user(
+            format!(
+                "an older version of {locator} is not kept on this machine, and the remote cannot be reached"
+            ),
+            "Run the same command again when you are online",
+        )),
     }
 }
 

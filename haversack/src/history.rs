@@ -121,6 +121,21 @@ impl<'a> History<'a> {
         Ok(Held::Nothing)
     }
 
+    /// Returns what a file held right before a commit changed it.
+    ///
+    /// In a synced folder a file can be deleted together with an edit that was in no commit before. The deletion names the edited content
+    /// then.
+    pub async fn held_before(&mut self, locator: &Locator, commit: &Commit) -> Result<Held, Trouble> {
+        let change = commit.changes.iter().find(|change| change.locator == *locator);
+        if let Some(What::Delete { before: Some(hash) }) = change.map(|change| &change.what)
+            && let Some(bytes) = self.object(hash).await?
+        {
+            return Ok(Held::Content(bytes));
+        }
+        let before = commit.position.number().checked_sub(1).and_then(Position::new);
+        self.held(locator, before).await
+    }
+
     async fn carried(&self, carried: &Carried) -> Result<Option<Bytes>, Trouble> {
         match carried {
             Carried::Inline(bytes) => Ok(Some(bytes.clone())),

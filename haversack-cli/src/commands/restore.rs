@@ -1,26 +1,28 @@
-//! `haversack restore`: a file as it once was.
+//! `haversack restore`: brings a file back as it once was, or deleted files.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use haversack::Change;
-use haversack::ids::Position;
+use haversack::log::Commit;
 use haversack::store::{Bytes, Locator, block_on};
 
 use crate::error::CommandError;
 use crate::home::{self, Home};
-use crate::past::{Enough, Past};
+use crate::past::{AtHand, Deletion, Enough, Past, Waiting};
+use crate::projects::proof;
 use crate::settings::Settings;
 use crate::store::{locate, open};
 use crate::system::Timed;
 use crate::ui::Ui;
 
-/// Bring a file back as it once was
+/// Bring a file back as it once was, or deleted files
 ///
 /// It becomes a new version, which syncs like any edit. Exits with 1 if there is nothing to bring back.
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
-    /// The file, or a directory with all that was deleted in it
+    /// The file; or a directory, of which the files come back that were deleted last, on this machine or another
     #[arg(default_value = "")]
     path: String,
 
@@ -28,7 +30,8 @@ pub(crate) struct RestoreArgs {
     #[arg(long, value_name = "NUMBER", conflicts_with = "deleted")]
     at: Option<u64>,
 
-    /// Bring back everything that was deleted here and whose deletion was not sent yet, and send what other machines deleted and we kept
+    /// Bring back all files that were deleted last: those whose deletion was not sent yet, or that another machine deleted and we kept;
+    /// if there are none, those of the newest deletion in `haversack log`. Once more for the deletion before
     #[arg(long)]
     deleted: bool,
 }
@@ -42,47 +45,100 @@ pub(crate) fn cmd_restore(
     let patience = Timed::for_at_most(None);
     let home = Home::open(settings)?;
     let mut past = Past::open(settings, &home, &patience)?;
-    let found: Vec<(Locator, Bytes)> = if args.deleted {
-        let waiting = past.waiting(&home)?.into_iter();
-        let deleted = waiting.filter(|file| file.now.is_none() && file.locator.is_within(&locator));
-        deleted.filter_map(|file| Some((file.locator, file.before?))).collect()
-    } else if locator.is_root() {
-        return Err(CommandError::user(
-            "a file has to be named",
-            "Name it, or bring back all deletions that were not sent: haversack restore --deleted",
-        ));
-    } else if let Some(number) = args.at {
+    if let Some(number) = args.at {
         let position = past.commit(number)?.position;
-        past.held(&locator, Some(position))?.map(|bytes| (locator.clone(), bytes)).into_iter().collect()
-    } else {
-        last_version(&mut past, &home, &locator)?.map(|bytes| (locator.clone(), bytes)).into_iter().collect()
-    };
-    let kept = if args.deleted { home::keep_held(settings, &home, &locator)? } else { Vec::new() };
+        let held = past.held(&locator, Some(position))?;
+        return put(ui, settings, held.map(|bytes| (locator, bytes)).into_iter().collect());
+    }
+    if !args.deleted && locator.is_root() {
+        return Err(CommandError::user(
+            "a file or directory has to be named",
+            "Name it, or bring back all files that were deleted last: haversack restore --deleted",
+        ));
+    }
+    let kept = home::keep_held(settings, &home, |file| file.is_within(&locator))?;
     for locator in &kept {
         ui.note(format!("Kept {locator}: the next sync sends it again"));
     }
-    if found.is_empty() && !kept.is_empty() {
+    let waiting: Vec<Waiting> =
+        past.waiting(&home)?.into_iter().filter(|file| file.locator.is_within(&locator)).collect();
+    if kept.contains(&locator) {
         return Ok(ExitCode::SUCCESS);
     }
-    put(ui, settings, found)
+    if !args.deleted
+        && let Named::File(version) = look_up(&mut past, &waiting, &locator)?
+    {
+        return put(ui, settings, version.map(|bytes| (locator, bytes)).into_iter().collect());
+    }
+    let unsent: Vec<(Locator, Bytes)> = waiting
+        .into_iter()
+        .filter(|file| file.now.is_none())
+        .filter_map(|file| Some((file.locator, file.before?)))
+        .collect();
+    if !unsent.is_empty() {
+        return put(ui, settings, unsent);
+    }
+    if !kept.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    put_last_deletion(ui, settings, &mut past, &locator)
 }
 
-/// Returns the newest content of a file that is not what is there now.
-fn last_version(past: &mut Past<'_>, home: &Home, locator: &Locator) -> Result<Option<Bytes>, CommandError> {
-    let waiting = past.waiting(home)?.into_iter().find(|file| file.locator == *locator);
-    if let Some(before) = waiting.and_then(|file| file.before) {
-        return Ok(Some(before));
+/// What a path names in the history.
+enum Named {
+    /// A file, with its content before its newest change.
+    File(Option<Bytes>),
+    /// A directory, or nothing.
+    Directory,
+}
+
+/// Looks up what a path names: the newest change at it or below it decides.
+fn look_up(past: &mut Past<'_>, waiting: &[Waiting], locator: &Locator) -> Result<Named, CommandError> {
+    if let Some(file) = waiting.iter().find(|file| file.locator == *locator)
+        && let Some(before) = &file.before
+    {
+        return Ok(Named::File(Some(before.clone())));
     }
-    let mut newest: Option<Position> = None;
+    let mut newest: Option<Arc<Commit>> = None;
     past.each(|commit| {
-        let is_about = commit.changes.iter().any(|change| change.locator == *locator);
+        let is_about = commit.changes.iter().any(|change| change.locator.is_within(locator));
         if is_about {
-            newest = Some(commit.position);
+            newest = Some(commit.clone());
         }
         if is_about { Enough::Yes } else { Enough::No }
     })?;
-    let before = newest.and_then(|position| position.number().checked_sub(1)).and_then(Position::new);
-    past.held(locator, before)
+    match newest {
+        Some(commit) if commit.changes.iter().any(|change| change.locator == *locator) => {
+            past.held_before(locator, &commit).map(Named::File)
+        }
+        Some(_) | None => Ok(Named::Directory),
+    }
+}
+
+/// Brings back the files below a place that were deleted last and are not there now.
+fn put_last_deletion(
+    ui: &mut Ui,
+    settings: &Settings,
+    past: &mut Past<'_>,
+    within: &Locator,
+) -> Result<ExitCode, CommandError> {
+    let memory = open(settings)?;
+    let is_there = |file: &Locator| block_on(memory.files().info(file)).is_ok();
+    // The records of projects are ours: the user deletes and restores memories.
+    let is_wanted = |file: &Locator| file.is_within(within) && !proof::is_record(file) && !is_there(file);
+    let (deletion, at_hand) = past.last_deletion(is_wanted)?;
+    let Some(Deletion { commit, files }) = deletion else {
+        if at_hand == AtHand::Some {
+            ui.note("Older changes are in the remote, which cannot be reached.");
+        }
+        return put(ui, settings, Vec::new());
+    };
+    let (number, device) = (commit.position.number(), commit.device.clone());
+    let done = put(ui, settings, files)?;
+    ui.note(format!(
+        "{device} deleted this (change {number}). To bring back what was deleted before, run the same command again."
+    ));
+    Ok(done)
 }
 
 fn put(ui: &mut Ui, settings: &Settings, found: Vec<(Locator, Bytes)>) -> Result<ExitCode, CommandError> {

@@ -4,7 +4,9 @@ mod join;
 mod last;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
@@ -20,7 +22,7 @@ use serde_json::json;
 use super::diff::counts;
 use super::log::headline;
 use crate::error::CommandError;
-use crate::home::Home;
+use crate::home::{self, Home};
 use crate::moments::{counted, parse_span};
 use crate::past::{Enough, Past, Waiting};
 use crate::projects::proof;
@@ -29,24 +31,25 @@ use crate::store::{locate, open};
 use crate::system::{SystemClock, Timed};
 use crate::ui::{Answer, Ui};
 
-/// Take back the last change, a file's last change, a session, or a join
+/// Take back the last change, a change by its number, a file's last change, a session, or a join
 ///
 /// What was edited later stays. The result is a new version, which syncs like any edit and can itself be taken back.
 #[derive(Debug, Default, Args)]
 pub(crate) struct UndoArgs {
-    /// Only the last change of this file
-    path: Option<String>,
+    /// Only this change, of any machine: its number in `haversack log`; or only the last change of this file
+    #[arg(value_name = "NUMBER|PATH")]
+    target: Option<Target>,
 
     /// Everything that a session of an agent did: its id, the beginning of it, or "last" for the newest
-    #[arg(long, value_name = "ID", conflicts_with_all = ["path", "join", "since"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["target", "join", "since"])]
     session: Option<String>,
 
     /// Everything of the last 30min, 2h, 3d or 1w
-    #[arg(long, value_name = "TIME", value_parser = parse_span, conflicts_with_all = ["path", "join"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_span, conflicts_with_all = ["target", "join"])]
     since: Option<i64>,
 
     /// Leave the store that was joined: its files go, what this machine sent there goes, what was here before comes back
-    #[arg(long, conflicts_with = "path")]
+    #[arg(long, conflicts_with = "target")]
     join: bool,
 
     /// Show what would change, and change nothing
@@ -70,7 +73,25 @@ impl UndoArgs {
     /// Asks for the last change of a session, or the last change of a file, to be taken back at once.
     pub(crate) fn last(path: Option<String>, session: Option<String>) -> UndoArgs {
         let only_session = session.filter(|_| path.is_none());
-        UndoArgs { path, yes: true, only_session, ..UndoArgs::default() }
+        UndoArgs { target: path.map(Target::Path), yes: true, only_session, ..UndoArgs::default() }
+    }
+}
+
+/// The change or the file that an undo is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Target {
+    /// The number of a change.
+    Change(u64),
+    /// A file, of which the last change is meant.
+    Path(String),
+}
+
+impl FromStr for Target {
+    type Err = Infallible;
+
+    /// Reads digits as a number; `/memories/12` names a file that is called 12.
+    fn from_str(text: &str) -> Result<Target, Infallible> {
+        Ok(text.parse().map_or_else(|_| Target::Path(text.to_owned()), Target::Change))
     }
 }
 
@@ -91,6 +112,8 @@ struct Outcome {
     now: Option<Bytes>,
     then: Option<Bytes>,
     stays: bool,
+    /// True if another machine deleted the file and its deletion is held here: the file stays, and is sent again.
+    is_sent_again: bool,
 }
 
 pub(crate) fn cmd_undo(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Result<ExitCode, CommandError> {
@@ -99,6 +122,10 @@ pub(crate) fn cmd_undo(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Res
     }
     let patience = Timed::for_at_most(None);
     let home = Home::open(settings)?;
+    let held = match args.target {
+        Some(Target::Change(_)) => held_deletions(&home)?,
+        Some(Target::Path(_)) | None => BTreeSet::new(),
+    };
     let (title, taken) = select(settings, &home, &patience, args)?;
     let memory = open(settings)?;
     let read = |locator: &Locator| match block_on(memory.files().read(locator)) {
@@ -106,11 +133,13 @@ pub(crate) fn cmd_undo(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Res
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(CommandError::from(error)),
     };
-    let outcomes = decide(taken, read)?;
+    let outcomes = decide(taken, &held, read)?;
     let changes: Vec<Change> =
         outcomes.iter().filter(|outcome| !outcome.stays).map(Outcome::change).collect();
+    let sent_again: BTreeSet<&Locator> =
+        outcomes.iter().filter(|outcome| outcome.is_sent_again).map(|outcome| &outcome.locator).collect();
     tell(ui, &title, &outcomes, args)?;
-    if changes.is_empty() {
+    if changes.is_empty() && sent_again.is_empty() {
         ui.note("There is nothing to take back. See what happened: haversack log");
         return Ok(ExitCode::from(1));
     }
@@ -121,11 +150,23 @@ pub(crate) fn cmd_undo(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Res
         ui.note("Nothing was changed.");
         return Ok(ExitCode::from(1));
     }
-    let position = home.memory().look()?.position;
-    last::remember(settings, position, &outcomes)?;
-    block_on(memory.batch(&changes))?;
+    home::keep_held(settings, &home, |locator| sent_again.contains(locator))?;
+    if !changes.is_empty() {
+        let position = home.memory().look()?.position;
+        last::remember(settings, position, &outcomes)?;
+        block_on(memory.batch(&changes))?;
+    }
     ui.note("Undone. Your other machines follow at their next sync. Changed your mind: haversack undo");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the files that other machines deleted and whose deletion is held here.
+fn held_deletions(home: &Home) -> Result<BTreeSet<Locator>, CommandError> {
+    let mut held = BTreeSet::new();
+    for place in &home.places {
+        held.extend(place.look()?.held_deletions);
+    }
+    Ok(held)
 }
 
 /// Returns what is to be taken back, newest first, and what to call it.
@@ -135,9 +176,15 @@ fn select(
     patience: &Timed,
     args: &UndoArgs,
 ) -> Result<(String, Vec<Taken>), CommandError> {
-    let path = args.path.as_deref().map(locate).transpose()?;
-    let is_plain =
-        path.is_none() && args.session.is_none() && args.since.is_none() && args.only_session.is_none();
+    let (number, path) = match &args.target {
+        Some(Target::Change(number)) => (Some(*number), None),
+        Some(Target::Path(path)) => (None, Some(locate(path)?)),
+        None => (None, None),
+    };
+    let is_plain = args.target.is_none()
+        && args.session.is_none()
+        && args.since.is_none()
+        && args.only_session.is_none();
     let last = if is_plain { last::remembered(settings)? } else { None };
     let mut past = match (Past::open(settings, home, patience), &last) {
         (Ok(past), _) => past,
@@ -154,7 +201,7 @@ fn select(
         path.as_ref().is_none_or(|path| locator.is_within(path)) && !proof::is_record(locator)
     };
     let mut taken = Vec::new();
-    if args.session.is_none() {
+    if args.session.is_none() && number.is_none() {
         for Waiting { locator, before, now, is_import } in past.waiting(home)? {
             let is_theirs = match &args.only_session {
                 Some(session) => {
@@ -173,7 +220,10 @@ fn select(
     if !taken.is_empty() && args.since.is_none() {
         return Ok(("Not sent yet:".to_owned(), taken));
     }
-    let commits = selected(&mut past, args, &is_about)?;
+    let commits = match number {
+        Some(number) => vec![numbered(&mut past, number)?],
+        None => selected(&mut past, args, &is_about)?,
+    };
     let title = match (commits.as_slice(), &args.session) {
         ([], _) => String::new(),
         ([one], None) => headline(one).trim_start().to_owned(),
@@ -190,6 +240,20 @@ fn select(
         }
     }
     Ok((title, taken))
+}
+
+/// Returns the commit of a number; an import is refused.
+fn numbered(past: &mut Past<'_>, number: u64) -> Result<Arc<Commit>, CommandError> {
+    let commit = past.commit(number)?;
+    if commit.cause == IMPORT {
+        return Err(CommandError::user(
+            format!(
+                "change {number} sent files that were there before Haversack, so undo does not remove them"
+            ),
+            "Delete a file: haversack delete PATH. Leave a store that was joined: haversack undo --join",
+        ));
+    }
+    Ok(commit)
 }
 
 fn the_last_undo(last: Option<last::Last>) -> (String, Vec<Taken>) {
@@ -254,7 +318,7 @@ fn selected(
             return Enough::No;
         }
         // The last change of a file is anybody's; the last change of all is this machine's own.
-        let is_meant = args.path.is_some() || Some(&commit.device) == device.as_ref();
+        let is_meant = args.target.is_some() || Some(&commit.device) == device.as_ref();
         if touches && is_meant {
             commits.push(commit.clone());
             return Enough::Yes;
@@ -275,13 +339,16 @@ fn selected(
 /// Decides what becomes of every file.
 fn decide(
     taken: Vec<Taken>,
+    held: &BTreeSet<Locator>,
     read: impl Fn(&Locator) -> Result<Option<Bytes>, CommandError>,
 ) -> Result<Vec<Outcome>, CommandError> {
     let mut outcomes: BTreeMap<Locator, Outcome> = BTreeMap::new();
     for Taken { locator, before, after } in taken {
         if !outcomes.contains_key(&locator) {
             let now = read(&locator)?;
-            let outcome = Outcome { locator: locator.clone(), then: now.clone(), now, stays: true };
+            let is_sent_again = after.is_none() && now.is_some() && held.contains(&locator);
+            let then = now.clone();
+            let outcome = Outcome { locator: locator.clone(), now, then, stays: true, is_sent_again };
             outcomes.insert(locator.clone(), outcome);
         }
         let outcome = outcomes.get_mut(&locator).expect("it was just put there");
@@ -302,6 +369,7 @@ impl Outcome {
 
     fn what(&self) -> String {
         match (&self.now, &self.then) {
+            _ if self.is_sent_again => "stays here, and is sent again".to_owned(),
             _ if self.stays => "stays: it was edited later, or nothing of it is left".to_owned(),
             (None, _) => "comes back".to_owned(),
             (Some(_), None) => "goes".to_owned(),
@@ -321,6 +389,7 @@ fn tell(ui: &mut Ui, title: &str, outcomes: &[Outcome], args: &UndoArgs) -> Resu
             json!({
                 "path": outcome.locator.as_str(), "stays": outcome.stays, "removed_lines": gone, "added_lines": added,
                 "comes_back": !was && is, "goes": was && !is,
+                "is_sent_again": outcome.is_sent_again,
             })
         });
         return ui.json(&json!({ "files": each.collect::<Vec<_>>(), "done": !args.dry_run }));

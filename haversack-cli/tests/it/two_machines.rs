@@ -368,8 +368,8 @@ fn a_file_comes_back_as_it_was() {
     exit 1
     --- stdout
     --- stderr
-    Error: there is no change 77 at hand
-    Hint: See what there is: haversack log
+    Error: there is no change 77: the newest that this machine knows is 4
+    Hint: See the changes and their numbers: haversack log. Get newer ones: haversack sync
     "#);
     assert_snapshot!(machines.shown("laptop", &["restore", "nothing.md"]), @r#"
     exit 1
@@ -381,8 +381,8 @@ fn a_file_comes_back_as_it_was() {
     exit 1
     --- stdout
     --- stderr
-    Error: a file has to be named
-    Hint: Name it, or bring back all deletions that were not sent: haversack restore --deleted
+    Error: a file or directory has to be named
+    Hint: Name it, or bring back all files that were deleted last: haversack restore --deleted
     "#);
 }
 
@@ -749,4 +749,150 @@ fn undo_takes_the_beginning_of_a_session() {
     assert!(shown.starts_with("exit 1\n") && shown.contains("7f3a-one, 7f3b-two"), "{shown}");
     machines.done("laptop", &["undo", "--session", "7f3a", "--yes"]);
     assert!(machines.read("laptop", "one.md").is_none() && machines.read("laptop", "two.md").is_some());
+}
+
+/// Returns two machines that both have two files in `harbour/` and one beside it. Then the laptop deletes the directory, and the desktop
+/// takes the deletion in.
+fn with_deleted_directory() -> Machines {
+    let machines = Machines::laptop_and_desktop(&[
+        ("harbour/tide.md", "high\n"),
+        ("harbour/deep/pilot.md", "Ada\n"),
+        ("lamp.md", "white\n"),
+        ("old.md", "gone on purpose\n"),
+        ("rock.md", "1\n"),
+        ("buoy.md", "2\n"),
+    ]);
+    machines.done("laptop", &["delete", "old.md"]);
+    machines.settle(&["laptop", "desktop"]);
+    // An earlier deletion of another machine is another deletion.
+    machines.done("desktop", &["delete", "rock.md"]);
+    machines.settle(&["laptop", "desktop"]);
+    std::fs::remove_dir_all(machines.path("laptop", "harbour")).expect("removed");
+    machines.write("laptop", "lamp.md", "red\n");
+    machines.settle(&["laptop", "desktop"]);
+    assert_eq!(machines.files("desktop").into_keys().collect::<Vec<_>>(), ["buoy.md", "lamp.md"]);
+    machines
+}
+
+/// Asserts that both machines have the directory again, and that nothing else came back.
+fn directory_is_back(machines: &Machines) {
+    machines.settle(&["desktop", "laptop"]);
+    for machine in ["laptop", "desktop"] {
+        let files: Vec<(String, String)> = machines.files(machine).into_iter().collect();
+        let expected = [
+            ("buoy.md", "2\n"),
+            ("harbour/deep/pilot.md", "Ada\n"),
+            ("harbour/tide.md", "high\n"),
+            ("lamp.md", "red\n"),
+        ];
+        assert_eq!(files, expected.map(|(name, text)| (name.to_owned(), text.to_owned())), "{machine}");
+    }
+}
+
+#[test]
+fn restore_of_a_directory_works_where_the_deletion_arrived() {
+    let machines = with_deleted_directory();
+    assert_snapshot!(machines.shown("desktop", &["restore", "harbour"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    Restored harbour/deep/pilot.md
+    Restored harbour/tide.md
+    laptop deleted this (change 4). To bring back what was deleted before, run the same command again.
+    "#);
+    directory_is_back(&machines);
+}
+
+#[test]
+fn restore_deleted_works_where_the_deletion_arrived() {
+    let machines = with_deleted_directory();
+    assert_snapshot!(machines.shown("desktop", &["restore", "--deleted"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    Restored harbour/deep/pilot.md
+    Restored harbour/tide.md
+    laptop deleted this (change 4). To bring back what was deleted before, run the same command again.
+    "#);
+    directory_is_back(&machines);
+    // Once more brings back the deletion before.
+    machines.done("desktop", &["restore", "--deleted"]);
+    assert_eq!(machines.read("desktop", "rock.md").as_deref(), Some("1\n"));
+    assert!(machines.read("desktop", "old.md").is_none());
+    machines.done("desktop", &["restore", "--deleted"]);
+    assert!(machines.read("desktop", "old.md").is_some());
+    assert!(machines.shown("desktop", &["restore", "--deleted"]).starts_with("exit 1\n"));
+}
+
+#[test]
+fn undo_of_a_number_works_where_the_change_arrived() {
+    let machines = with_deleted_directory();
+    let log = machines.done("desktop", &["log", "harbour", "-n", "1"]);
+    let number =
+        log.lines().nth(2).and_then(|line| line.split_whitespace().next()).expect("a number").to_owned();
+    // The change wrote lamp.md as well; a later edit of it stays.
+    machines.write("desktop", "lamp.md", "red\n\ngreen on the pier\n");
+    assert_snapshot!(machines.shown("desktop", &["undo", &number, "--dry-run"]), @r#"
+    exit 0
+    --- stdout
+    4  DATE TIME  laptop: sync
+      harbour/deep/pilot.md   comes back
+      harbour/tide.md   comes back
+      lamp.md   −1 +1
+    --- stderr
+    "#);
+    machines.done("desktop", &["undo", &number, "--yes"]);
+    machines.settle(&["desktop", "laptop"]);
+    for machine in ["laptop", "desktop"] {
+        assert_eq!(machines.read(machine, "harbour/tide.md").as_deref(), Some("high\n"));
+        assert_eq!(machines.read(machine, "harbour/deep/pilot.md").as_deref(), Some("Ada\n"));
+        let lamp = machines.read(machine, "lamp.md").expect("there");
+        assert!(lamp.contains("white") && lamp.contains("green on the pier"), "{lamp}");
+        assert_eq!(machines.files(machine).len(), 4);
+    }
+    assert_snapshot!(machines.shown("desktop", &["undo", "1"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: change 1 sent files that were there before Haversack, so undo does not remove them
+    Hint: Delete a file: haversack delete PATH. Leave a store that was joined: haversack undo --join
+    "#);
+    assert_snapshot!(machines.shown("desktop", &["undo", "99"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: there is no change 99: the newest that this machine knows is 5
+    Hint: See the changes and their numbers: haversack log. Get newer ones: haversack sync
+    "#);
+}
+
+#[test]
+fn undo_of_a_number_sends_held_files_again() {
+    let names: Vec<String> = (0..20).map(|number| format!("notes/{number:02}.md")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "memory\n")).collect();
+    for command in [&["undo", "2", "--yes"][..], &["restore", "notes"], &["restore", "notes/07.md"]] {
+        let machines = Machines::laptop_and_desktop(&files);
+        for name in &names[1..] {
+            std::fs::remove_file(machines.path("laptop", name)).expect("there");
+        }
+        machines.done("laptop", &["sync", "--allow-deletes"]);
+        machines.done("desktop", &["sync"]);
+        machines.done("desktop", command);
+        machines.settle(&["desktop", "laptop"]);
+        let expected = if command[1].ends_with(".md") { 2 } else { 20 };
+        assert_eq!(machines.files("laptop").len(), expected, "{command:?}");
+    }
+}
+
+#[test]
+fn restore_leaves_moved_and_new_files_alone() {
+    let machines = with_deleted_directory();
+    // Somebody wrote one of the files again, and moved another one since.
+    machines.write("desktop", "harbour/tide.md", "low\n");
+    machines.done("desktop", &["rename", "buoy.md", "harbour/buoy.md"]);
+    machines.settle(&["desktop", "laptop"]);
+    machines.done("desktop", &["restore", "--deleted"]);
+    let files: Vec<String> = machines.files("desktop").into_keys().collect();
+    assert_eq!(files, ["harbour/buoy.md", "harbour/deep/pilot.md", "harbour/tide.md", "lamp.md"]);
+    assert_eq!(machines.read("desktop", "harbour/tide.md").as_deref(), Some("low\n"));
 }

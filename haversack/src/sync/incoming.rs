@@ -139,14 +139,14 @@ impl Replica {
         self.unmark(context, absent, Work::default(), report, |_| None).await
     }
 
-    /// Sends the files below a place whose deletion was held with the next sync, as new ones; returns them.
+    /// Keeps those of the held files that are wanted: the next sync sends them as new files. Returns them.
     pub async fn keep_held(
         &mut self,
         context: Context<'_>,
-        within: &Locator,
+        is_wanted: impl Fn(&Locator) -> bool,
     ) -> Result<Vec<Locator>, Trouble> {
         let mut held = self.held_deletions();
-        held.retain(|(locator, _)| locator.is_within(within));
+        held.retain(|(locator, _)| is_wanted(locator));
         let kept: Vec<Locator> = held.iter().map(|(locator, _)| locator.clone()).collect();
         self.state.forget_deletions().await.map_err(Trouble::Local)?;
         self.unmark(context, held, Work::default(), &mut Report::default(), Some).await?;

@@ -92,7 +92,10 @@ fn here(settings: &Settings, joined: &Joined) -> Result<Vec<Outcome>, CommandErr
             Undone::Stays => is.cloned(),
         };
         let (stays, is) = (then == is.cloned(), is.cloned());
-        outcomes.insert(locator.clone(), Outcome { locator: locator.clone(), now: is, then, stays });
+        outcomes.insert(
+            locator.clone(),
+            Outcome { locator: locator.clone(), now: is, then, stays, is_sent_again: false },
+        );
     }
     Ok(outcomes.into_values().filter(|outcome| !outcome.stays).collect())
 }

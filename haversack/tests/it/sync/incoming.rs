@@ -96,9 +96,7 @@ fn kept_files_are_sent_again() {
     let world = with_files(20);
     delete(&world, 0..19);
     world.sync("desktop");
-    let kept = world.with("desktop", async |replica, context| {
-        replica.keep_held(context, &haversack::store::Locator::root()).await
-    });
+    let kept = world.with("desktop", async |replica, context| replica.keep_held(context, |_| true).await);
     assert_eq!(kept.expect("kept").len(), 19);
     assert_eq!(world.sync("desktop").published, 1);
     world.sync("laptop");
