@@ -358,7 +358,7 @@ fn sync_home(
     for place in places {
         replicas.push((place, open_patiently(settings, place, backend.clone())?));
     }
-    let own: BTreeSet<ReplicaId> = own_replicas(&home)?;
+    let own: BTreeSet<ReplicaId> = own_replicas(settings, &home)?;
     let context = Context { own_replicas: &own, ..context };
     // What some replica of this home knew before is no news to a new one.
     summary.known = replicas.iter().filter_map(|(_, replica)| replica.position()).max();
@@ -415,7 +415,7 @@ fn sync_home(
     };
     let context = Context { origins: origins_of(&origins), ..context };
     let mut replicas: Vec<Replica> = replicas.into_iter().map(|(_, replica)| replica).collect();
-    summary.account(&home, &mut replicas)?;
+    summary.account(&home, &own, &mut replicas)?;
     summary.position = replicas.iter().filter_map(Replica::position).max();
     let is_new = !summary.published.is_empty() || summary.carriage.taken > 0;
     let is_mirrored = remote.mirror && is_new && patience.has_time();
@@ -445,11 +445,15 @@ fn sync_home(
     Ok(summary)
 }
 
-/// Returns the ids of all replicas of a home that have synced before.
-fn own_replicas(home: &Home) -> Result<BTreeSet<ReplicaId>, CommandError> {
+/// Returns the ids of all replicas of a home that have synced before, also of bound directories that are not there now.
+fn own_replicas(settings: &Settings, home: &Home) -> Result<BTreeSet<ReplicaId>, CommandError> {
+    let mut states: Vec<Arc<dyn Backend>> = home.places.iter().map(|place| place.state.clone()).collect();
+    for directory in home.vanished.iter().map(|mount| mount.state(settings)).filter(|state| state.is_dir()) {
+        states.push(open_state(settings, directory)?);
+    }
     let mut own = BTreeSet::new();
-    for place in &home.places {
-        own.extend(block_on(haversack::sync::replica_of(place.state.clone()))?);
+    for state in states {
+        own.extend(block_on(haversack::sync::replica_of(state))?);
     }
     Ok(own)
 }
@@ -499,7 +503,7 @@ fn run_all<'a>(
         // What was done until then is in the history all the same.
         let mut all: Vec<Replica> =
             std::mem::take(replicas).into_iter().map(|(_, replica)| replica).collect();
-        drop(summary.account(home, &mut all));
+        drop(summary.account(home, context.own_replicas, &mut all));
         return Err(stopped);
     }
     // What one of them sent, those before it have not taken in yet.
@@ -579,9 +583,16 @@ impl Summary {
         self.carriage.waiting.len() + self.carriage.early
     }
 
-    /// Adds what the commits say about whose files went where, and keeps them for the history.
-    fn account(&mut self, home: &Home, replicas: &mut [Replica]) -> Result<(), CommandError> {
-        let ours: BTreeSet<ReplicaId> = replicas.iter().map(Replica::id).collect();
+    /// Counts the files that the new commits sent and received, and keeps the commits for the history.
+    ///
+    /// `own` are the ids of all replicas of the home, also of those that do not sync now: their commits are no news from another machine.
+    fn account(
+        &mut self,
+        home: &Home,
+        own: &BTreeSet<ReplicaId>,
+        replicas: &mut [Replica],
+    ) -> Result<(), CommandError> {
+        let syncing: BTreeSet<ReplicaId> = replicas.iter().map(Replica::id).collect();
         let store = replicas.iter().find_map(Replica::store);
         let recent = replicas.iter_mut().flat_map(Replica::take_recent);
         let recent: BTreeMap<Position, Recent> = recent.map(|recent| (recent.position, recent)).collect();
@@ -593,11 +604,11 @@ impl Summary {
             }
             // The records of projects are ours: the user counts memories.
             let files = files.into_iter().filter(|file| !proof::is_record(file));
-            if ours.contains(&replica) {
+            if syncing.contains(&replica) {
                 self.sent.extend(files);
                 self.published.push(position);
                 self.publishers.insert(replica);
-            } else {
+            } else if !own.contains(&replica) {
                 self.received.extend(files);
             }
         }

@@ -46,6 +46,27 @@ fn a_bound_directory_is_carried() {
 }
 
 #[test]
+fn push_does_not_count_commits_of_this_home_as_received() {
+    let machines = bound();
+    let fact = machines.env.path("laptop-project/fact.md");
+    std::fs::write(&fact, "one\n").expect("written");
+    machines.write("laptop", "root.md", "other root\n");
+    let pushed = machines.done("laptop", &["push", &format!("{PREFIX}/fact.md")]);
+    assert!(pushed.contains("Sent 1 file."), "{pushed}");
+    // The memory itself takes in the commit of the bound directory, which is on the same machine.
+    let pushed = machines.done("laptop", &["push", "root.md"]);
+    assert!(pushed.contains("Sent 1 file."), "{pushed}");
+    // The same while the bound directory is away.
+    let (project, away) = (machines.env.path("laptop-project"), machines.env.path("away"));
+    std::fs::write(&fact, "two\n").expect("written");
+    machines.done("laptop", &["push", &format!("{PREFIX}/fact.md")]);
+    std::fs::rename(&project, &away).expect("moved away");
+    machines.write("laptop", "root.md", "third root\n");
+    let pushed = machines.done("laptop", &["push", "root.md"]);
+    assert!(pushed.contains("Sent 1 file."), "{pushed}");
+}
+
+#[test]
 fn its_plain_copies_are_in_the_remote() {
     let machines = bound();
     let at = |name: &str| machines.env.path(&format!("laptop-project/{name}"));
