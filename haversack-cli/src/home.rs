@@ -425,8 +425,13 @@ fn sync_home(
         let last = replicas.last().map(Replica::id);
         let has_new = |id| summary.carriage.taken > 0 || summary.publishers.contains(&id) || Some(id) == last;
         for replica in replicas.iter_mut().filter(|replica| has_new(replica.id())) {
-            // It is derived: what could not be written now is written by the next who sends something.
-            let Ok(mirrored) = block_on(replica.mirror(context)) else { continue };
+            let mirrored = match block_on(replica.mirror(context)) {
+                Ok(mirrored) => mirrored,
+                // The plain copies are derived: the next machine that sends something writes them. The other replicas would send the same
+                // requests to a remote that does not answer.
+                Err(Trouble::Remote(_)) => break,
+                Err(_) => continue,
+            };
             let left_alone = Report { not_mirrored: mirrored.foreign, ..Report::default() };
             add(&mut summary.report, left_alone);
         }

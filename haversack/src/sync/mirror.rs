@@ -30,7 +30,7 @@ use super::places::OurPlaces;
 use super::plan::{Elsewhere, Reach};
 use super::planted::{Planted, has};
 use super::progress::Stage;
-use super::remote::{At, patiently};
+use super::remote::{At, MAX_TRIES, patiently};
 use super::state::{Advance, BaseLine, Head, Passing};
 use super::take_in::{Brought, Work};
 use super::{Context, ForeignFiles, Origin, Replica, Report, Sending, Trouble};
@@ -40,8 +40,8 @@ use crate::log::{self, Commit, layout};
 use crate::manifest::{Entry, Manifest};
 use crate::merge::{Rule, Side, merge};
 
-/// How often an object or the manifest is tried because another device writes it too.
-const MAX_TRIES: usize = 4;
+/// How often an object or the manifest is written anew because another device wrote it in between.
+const MAX_ROUNDS: usize = 4;
 
 /// The largest object that somebody else put there and that is looked at: it is held in memory.
 const MAX_FOREIGN_BYTES: u64 = 256 * 1024 * 1024;
@@ -107,6 +107,50 @@ enum Merging {
     NotYet,
 }
 
+/// What became of the manifest.
+enum Publication {
+    /// It says what it should.
+    Done,
+    /// Another device wrote it in between.
+    Outrun,
+    /// The remote gave no answer: only reading it tells.
+    Unanswered(StoreError),
+}
+
+/// Counts how often one request was sent without an answer, with the tries of the backend.
+#[derive(Default)]
+struct Unanswered {
+    tries: u32,
+    last: Option<StoreError>,
+}
+
+impl Unanswered {
+    /// Notes why a write failed. Returns the error if it says that the write was not done and never will be.
+    fn note(&mut self, error: StoreError) -> Result<(), Trouble> {
+        match error.kind() {
+            // Another device was faster: the next write replaces another version, so it is another request.
+            ErrorKind::Conflict => {
+                *self = Unanswered::default();
+                Ok(())
+            }
+            ErrorKind::Busy | ErrorKind::Unavailable => {
+                self.tries += error.tries();
+                self.last = Some(error);
+                Ok(())
+            }
+            _ => Err(Trouble::Remote(error)),
+        }
+    }
+
+    /// Returns the error once the request was sent as often as it may be.
+    fn give_up(&mut self) -> Result<(), Trouble> {
+        match self.last.take() {
+            Some(error) if self.tries >= MAX_TRIES => Err(Trouble::Remote(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What became of one object.
 enum Outcome {
     Done(Option<Entry>),
@@ -126,15 +170,23 @@ impl Replica {
             return Ok(mirrored);
         }
         self.remove_taken(context).await?;
-        for _ in 0..MAX_TRIES {
+        let mut unanswered = Unanswered::default();
+        for _ in 0..MAX_ROUNDS {
             let Some(index) = self.index(context).await? else {
                 mirrored.foreign.push(place());
                 return Ok(mirrored);
             };
-            if self.mirror_once(context, index, &self.mend, &mut mirrored).await? {
-                self.mend.clear();
-                self.end_foreign(&mirrored).await?;
-                return Ok(mirrored);
+            match self.mirror_once(context, index, &self.mend, &mut mirrored).await? {
+                Publication::Done => {
+                    self.mend.clear();
+                    self.end_foreign(&mirrored).await?;
+                    return Ok(mirrored);
+                }
+                Publication::Outrun => unanswered = Unanswered::default(),
+                Publication::Unanswered(error) => {
+                    unanswered.note(error)?;
+                    unanswered.give_up()?;
+                }
             }
             mirrored.foreign.clear();
             mirrored.refused.clear();
@@ -184,21 +236,21 @@ impl Replica {
         }
     }
 
-    /// Returns whether the manifest could be written.
+    /// Writes the objects that are not up to date, then the manifest.
     async fn mirror_once(
         &self,
         context: Context<'_>,
         index: Index,
         mend: &BTreeSet<Locator>,
         mirrored: &mut Mirrored,
-    ) -> Result<bool, Trouble> {
-        let Some(head) = &self.state.known.head else { return Ok(true) };
+    ) -> Result<Publication, Trouble> {
+        let Some(head) = &self.state.known.head else { return Ok(Publication::Done) };
         let Index { manifest, version } = index;
         if let Some(ahead) = manifest.position.filter(|position| *position > head.position)
             && self.remote.read(context.patience, &layout::commit(ahead)).await?.is_some()
         {
-            // Who is behind leaves it alone. One that is ahead of the log is damaged.
-            return Ok(true);
+            // A device that is behind leaves the manifest alone. One that is ahead of the log is damaged.
+            return Ok(Publication::Done);
         }
         let files = self.state.known.log.files();
         let mut entries = manifest.entries.clone();
@@ -241,7 +293,7 @@ impl Replica {
         }
         let is_current = stale.is_empty() || manifest.position == Some(head.position);
         if is_current && entries == manifest.entries && version.is_some() {
-            return Ok(true);
+            return Ok(Publication::Done);
         }
         let store = self.state.known.store;
         // As long as something is left, the objects are not those of the newest position.
@@ -249,9 +301,9 @@ impl Replica {
         let manifest = Manifest { store, position, updated_at: Some(context.clock.now()), entries };
         let condition = version.map_or(Condition::Absent, Condition::Matches);
         match self.remote.backend().write(&place(), manifest.encode(), condition).await {
-            Ok(_) => Ok(true),
-            Err(error) if says_nothing(&error) => Ok(false),
-            Err(error) => Err(Trouble::Remote(error)),
+            Ok(_) => Ok(Publication::Done),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(Publication::Outrun),
+            Err(error) => Ok(Publication::Unanswered(error)),
         }
     }
 
@@ -316,12 +368,12 @@ impl Replica {
         };
         let known = entry.and_then(|entry| entry.version.as_deref()).map(Version::new);
         let mut condition = known.map_or(Condition::Absent, Condition::Matches);
-        for _ in 0..MAX_TRIES {
+        let mut unanswered = Unanswered::default();
+        for _ in 0..MAX_ROUNDS {
             let written = self.remote.backend().write(locator, bytes.clone(), condition.clone()).await;
             match written {
                 Ok(written) => return Ok(Outcome::Done(Some(entry_of(&written.version)))),
-                Err(error) if says_nothing(&error) => {}
-                Err(error) => return Err(Trouble::Remote(error)),
+                Err(error) => unanswered.note(error)?,
             }
             match self.remote.read(context.patience, locator).await? {
                 None => condition = Condition::Absent,
@@ -337,6 +389,7 @@ impl Replica {
                     condition = Condition::Matches(version);
                 }
             }
+            unanswered.give_up()?;
         }
         Ok(Outcome::Foreign)
     }
@@ -349,7 +402,8 @@ impl Replica {
         entry: Option<&Entry>,
         since: Option<Position>,
     ) -> Result<Outcome, Trouble> {
-        for _ in 0..MAX_TRIES {
+        let mut unanswered = Unanswered::default();
+        for _ in 0..MAX_ROUNDS {
             let Some(At { bytes, version: Some(version) }) =
                 self.remote.read(context.patience, locator).await?
             else {
@@ -360,9 +414,9 @@ impl Replica {
             }
             match self.remote.backend().delete(locator, Condition::Matches(version)).await {
                 Ok(()) => return Ok(Outcome::Done(None)),
-                Err(error) if says_nothing(&error) => {}
-                Err(error) => return Err(Trouble::Remote(error)),
+                Err(error) => unanswered.note(error)?,
             }
+            unanswered.give_up()?;
         }
         Ok(Outcome::Foreign)
     }
