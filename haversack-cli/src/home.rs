@@ -334,6 +334,7 @@ fn sync_home(
         budget: settings.budget,
         cause: manner.cause,
         signed: Some(&*home.memory().state),
+        archive: Some(&*home.memory().state),
         ..Context::new(&SystemClock, &RandomIds, &author)
     };
     let mut summary = Summary {

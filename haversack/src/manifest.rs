@@ -6,10 +6,14 @@
 //!   "updated_at": "2026-04-17T20:00:00Z",
 //!   "store": "0d5c…", "position": 42,
 //!   "entries": {
-//!     "behavioral/MEMORY.md": {"size": 1234, "mtime": "2026-04-17T19:58:00Z", "hash": "af13…", "version": "0x8D…"}
+//!     "behavioral/MEMORY.md": {"size": 1234, "mtime": "2026-04-17T19:58:00Z", "hash": "af13…", "version": "0x8D…"},
+//!     "behavioral/feedback_*.md": {"count": 115, "total_size": 184000}
 //!   }
 //! }
 //! ```
+//!
+//! A key with `count` is a group: a pattern that more than [`MAX_UNGROUPED`] of the single entries match. Groups stand beside the single
+//! entries and are derived from them: they are written, and skipped when a manifest is read.
 //!
 //! # Invariants
 //! - It is derived: a damaged one is written anew (`sync::mirror::a_manifest_that_cannot_be_read_is_written_anew`). One of a newer
@@ -32,6 +36,9 @@ pub const MAX_MANIFEST_BYTES: usize = 64 * 1024 * 1024;
 /// The schema that is written, and the newest that is read.
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// A pattern that more files than this match has an entry of its own.
+pub const MAX_UNGROUPED: usize = 100;
+
 /// The first bytes of every manifest that [`Manifest::encode`] returns.
 const OPENING: &[u8] = b"{\n  \"schema_version\": ";
 
@@ -53,8 +60,8 @@ pub struct Manifest {
 pub struct Entry {
     /// Its size in bytes.
     pub size: u64,
-    /// When it was written, to be shown.
-    pub mtime: Timestamp,
+    /// The time of the commit that gave the file this content, if that is known.
+    pub mtime: Option<Timestamp>,
     /// The name of its content.
     pub hash: Option<ContentHash>,
     /// What the storage calls that state of it.
@@ -66,23 +73,46 @@ impl Manifest {
     pub fn encode(&self) -> Bytes {
         let entries = self.entries.iter().map(|(locator, entry)| {
             let line = EntryLine {
-                size: entry.size,
-                mtime: Some(entry.mtime.to_string()),
+                size: Some(entry.size),
+                mtime: entry.mtime.map(|time| time.to_string()),
                 hash: entry.hash,
                 version: entry.version.clone(),
+                ..EntryLine::default()
             };
             (locator.to_string(), line)
+        });
+        let groups = self.groups().into_iter().map(|(pattern, group)| {
+            let (count, total_size) = (Some(group.count), Some(group.total_size));
+            (pattern, EntryLine { count, total_size, ..EntryLine::default() })
         });
         let lines = Lines {
             schema_version: SCHEMA_VERSION,
             updated_at: self.updated_at.map(|time| time.to_string()),
             store: self.store,
             position: self.position,
-            entries: entries.collect(),
+            // A file that is called like a pattern has its own entry: the later one counts.
+            entries: groups.chain(entries).collect(),
         };
         let mut bytes = serde_json::to_vec_pretty(&lines).expect("strings and numbers print");
         bytes.push(b'\n');
         bytes.into()
+    }
+
+    /// Returns the patterns that many entries match: `DIRECTORY/*.EXTENSION` and `DIRECTORY/WORD_*.EXTENSION`.
+    fn groups(&self) -> BTreeMap<String, Group> {
+        let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+        if self.entries.len() <= MAX_UNGROUPED {
+            return groups;
+        }
+        for (locator, entry) in &self.entries {
+            for pattern in patterns(locator) {
+                let group = groups.entry(pattern).or_default();
+                group.count += 1;
+                group.total_size += entry.size;
+            }
+        }
+        groups.retain(|_, group| group.count > MAX_UNGROUPED);
+        groups
     }
 
     /// Returns true if bytes that are no manifest may be what is left of one of ours: nothing, zeros, a part that begins like ours, or
@@ -108,12 +138,14 @@ impl Manifest {
             return Err(BadFrame::Newer { version });
         }
         let lines: Lines = serde_json::from_slice(bytes).map_err(bad)?;
-        let entries = lines.entries.into_iter().filter_map(|(key, line)| {
+        let singles = lines.entries.into_iter().filter(|(_, line)| line.count.is_none());
+        let entries = singles.filter_map(|(key, line)| {
             let locator = Locator::from_stored_key(&key)
                 .ok()
                 .filter(|locator| !locator.is_root() && !locator.is_reserved())?;
-            let mtime = line.mtime.as_deref().and_then(read_time).unwrap_or(Timestamp(0));
-            Some((locator, Entry { size: line.size, mtime, hash: line.hash, version: line.version }))
+            let mtime = line.mtime.as_deref().and_then(read_time);
+            let size = line.size.unwrap_or_default();
+            Some((locator, Entry { size, mtime, hash: line.hash, version: line.version }))
         });
         Ok(Manifest {
             store: lines.store,
@@ -122,6 +154,27 @@ impl Manifest {
             entries: entries.collect(),
         })
     }
+}
+
+/// The files that match a pattern.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Group {
+    count: usize,
+    total_size: u64,
+}
+
+/// Returns the patterns that a file is counted in.
+fn patterns(locator: &Locator) -> impl Iterator<Item = String> {
+    let key = locator.as_str();
+    let (directory, name) = key.rsplit_once('/').map_or(("", key), |(directory, name)| (directory, name));
+    let slash = if directory.is_empty() { "" } else { "/" };
+    let parts = name.rsplit_once('.').filter(|(stem, extension)| !stem.is_empty() && !extension.is_empty());
+    let all = parts.map(|(_, extension)| format!("{directory}{slash}*.{extension}"));
+    let of_word = parts.and_then(|(stem, extension)| {
+        let (word, _) = stem.split_once('_').filter(|(word, _)| !word.is_empty())?;
+        Some(format!("{directory}{slash}{word}_*.{extension}"))
+    });
+    all.into_iter().chain(of_word)
 }
 
 fn read_time(text: &str) -> Option<Timestamp> {
@@ -145,17 +198,21 @@ struct Lines {
     entries: BTreeMap<String, EntryLine>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct EntryLine {
-    /// A group of files has none of its own.
-    #[serde(default)]
-    size: u64,
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     mtime: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     hash: Option<ContentHash>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     version: Option<String>,
+    /// How many files match, if this is a group.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    count: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    total_size: Option<u64>,
 }
 
 #[cfg(test)]
@@ -165,7 +222,7 @@ mod tests {
     fn example() -> Manifest {
         let entry = Entry {
             size: 18,
-            mtime: Timestamp(1_776_455_880_000),
+            mtime: Some(Timestamp(1_776_455_880_000)),
             hash: Some(ContentHash::of(b"x")),
             version: Some("0x8D".to_owned()),
         };
@@ -191,7 +248,36 @@ mod tests {
             "behavioral/MEMORY.md":{"size":1234,"mtime":"..."},"behavioral/feedback_*.md":{"count":15,"total_size":24000}}}"#;
         let manifest = Manifest::decode(&Bytes::from_static(seed.as_bytes())).expect("read");
         let memory = &manifest.entries["behavioral/MEMORY.md"];
-        assert_eq!((memory.size, memory.mtime, memory.hash), (1234, Timestamp(0), None));
+        assert_eq!((memory.size, memory.mtime, memory.hash), (1234, None, None));
+        assert_eq!(manifest.entries.len(), 1, "a group is no file");
+    }
+
+    #[test]
+    fn groups_stand_beside_the_entries_of_large_directories() {
+        let entry = |size| Entry { size, mtime: None, hash: None, version: None };
+        let locator = |name: &str| Locator::parse(name).expect("valid");
+        let mut manifest = example();
+        for number in 0..=MAX_UNGROUPED {
+            manifest.entries.insert(locator(&format!("notes/feedback_{number}.md")), entry(10));
+        }
+        for number in 0..MAX_UNGROUPED {
+            manifest.entries.insert(locator(&format!("notes/deep/day {number}.md")), entry(1));
+            manifest.entries.insert(locator(&format!("notes/{number}")), entry(1));
+        }
+        for name in ["notes/user_role.md", "notes/plain.md", "notes/_x.md", "notes/.hidden"] {
+            manifest.entries.insert(locator(name), entry(2));
+        }
+        let bytes = manifest.encode();
+        assert_eq!(Manifest::decode(&bytes), Ok(manifest));
+        let text = std::str::from_utf8(&bytes).expect("text");
+        let lines: Lines = serde_json::from_str(text).expect("a manifest");
+        let groups: Vec<_> = lines
+            .entries
+            .iter()
+            .filter_map(|(pattern, line)| Some((pattern.as_str(), line.count?, line.total_size?)))
+            .collect();
+        assert_eq!(groups, [("notes/*.md", 104, 1016), ("notes/feedback_*.md", 101, 1010)]);
+        assert_eq!(text.matches("\"count\"").count(), 2, "only groups have it");
     }
 
     #[test]

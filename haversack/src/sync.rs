@@ -192,6 +192,8 @@ pub struct Context<'a> {
     pub origins: &'a dyn Origins,
     /// The state in which it was noted who wrote what; without it, everything is the work of whoever syncs.
     pub signed: Option<&'a dyn Backend>,
+    /// The state that holds the [archive](crate::history::archive) of commits: the manifest takes the times of files from it.
+    pub archive: Option<&'a dyn Backend>,
     /// How many plain objects are brought up to date before the manifest is written.
     pub mirrored_at_once: usize,
 }
@@ -215,6 +217,7 @@ impl<'a> Context<'a> {
             cause: "sync",
             origins: &OneLog,
             signed: None,
+            archive: None,
             mirrored_at_once: usize::MAX,
         }
     }

@@ -81,8 +81,12 @@ fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<(), Command
     let backend = remote::open(settings, &remote)?;
     let patience = Timed::for_at_most(None);
     let author = Author { device: remote.device.clone(), ..Author::default() };
-    let context =
-        Context { patience: &patience, progress: bar, ..Context::new(&SystemClock, &RandomIds, &author) };
+    let context = Context {
+        patience: &patience,
+        progress: bar,
+        archive: Some(&*home.memory().state),
+        ..Context::new(&SystemClock, &RandomIds, &author)
+    };
     // Each has the contents of its own part only.
     let mut not_mirrored = BTreeSet::new();
     for place in &home.places {

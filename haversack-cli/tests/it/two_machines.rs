@@ -896,3 +896,47 @@ fn restore_leaves_moved_and_new_files_alone() {
     assert_eq!(files, ["harbour/buoy.md", "harbour/deep/pilot.md", "harbour/tide.md", "lamp.md"]);
     assert_eq!(machines.read("desktop", "harbour/tide.md").as_deref(), Some("low\n"));
 }
+
+#[test]
+fn manifest_has_the_times_of_commits() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS), ("lamp.md", "white\n")]);
+    let place = machines.env.path("remote/manifest.json");
+    let read = |path: &std::path::Path| -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(path).expect("there")).expect("JSON")
+    };
+    // Returns the time of the newest commit of each file, as the log tells it.
+    let commit_times = || {
+        let shown = machines.done("desktop", &["log", "--json"]);
+        let (_, json) = shown.split_once("--- stdout\n").expect("stdout");
+        let (json, _) = json.split_once("--- stderr").expect("stderr");
+        let log: serde_json::Value = serde_json::from_str(json).expect("JSON");
+        let mut times = std::collections::BTreeMap::new();
+        for change in log["changes"].as_array().expect("changes").iter().rev() {
+            for file in change["files"].as_array().expect("files") {
+                times.insert(file["path"].as_str().expect("a path").to_owned(), change["time"].clone());
+            }
+        }
+        times
+    };
+    let assert_times = |what: &str| {
+        let manifest = read(&place);
+        for (path, time) in commit_times() {
+            assert_eq!(manifest["entries"][&path]["mtime"], time, "{what}: {path}: {manifest}");
+        }
+    };
+    assert_times("written by the machine that began");
+    machines.write("desktop", "lamp.md", "red\n");
+    machines.done("desktop", &["sync"]);
+    assert_times("one file changed, the others keep their times");
+    // Without the manifest the archive tells the times.
+    std::fs::remove_file(&place).expect("removed");
+    machines.write("laptop", "tide.md", "high\n");
+    machines.done("laptop", &["sync"]);
+    machines.done("desktop", &["sync"]);
+    assert_times("written anew");
+    std::fs::remove_file(machines.env.path("remote/ports.md")).expect("removed");
+    machines.write("laptop", "tide.md", "low\n");
+    machines.done("laptop", &["sync", "--full"]);
+    machines.done("desktop", &["sync"]);
+    assert_times("after looking at everything");
+}

@@ -3,12 +3,13 @@
 //! `history/<first>-<last>` in the state are [segments](Segment), written after a sync; losing them costs a request each. Many
 //! small ones become few large ones, and the oldest go when they are too old or too many.
 
+use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
 
 use haversack_store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Locator, Result as StoreResult};
 
-use crate::ids::{Position, StoreId, Timestamp};
-use crate::log::Segment;
+use crate::ids::{ContentHash, Position, StoreId, Timestamp};
+use crate::log::{Commit, Segment};
 
 /// More files than this are put together.
 const MAX_FILES: usize = 32;
@@ -72,6 +73,45 @@ pub(super) async fn read(state: &dyn Backend, range: Range) -> StoreResult<Optio
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Returns when files got the contents that they are said to have, as far as the archive tells: the time of the newest commit that changed
+/// the file, if it gave it that content.
+pub(crate) async fn times(
+    state: &dyn Backend,
+    store: StoreId,
+    mut wanted: BTreeMap<Locator, ContentHash>,
+) -> StoreResult<BTreeMap<Locator, Timestamp>> {
+    let mut times = BTreeMap::new();
+    if wanted.is_empty() {
+        return Ok(times);
+    }
+    for range in ranges(state).await?.into_iter().rev() {
+        let Some(segment) = read(state, range).await?.filter(|segment| segment.store == store) else {
+            continue;
+        };
+        for bytes in segment.commits.iter().rev() {
+            let Ok(commit) = Commit::decode(bytes) else { continue };
+            times.extend(times_in(&commit, &mut wanted));
+            if wanted.is_empty() {
+                return Ok(times);
+            }
+        }
+    }
+    Ok(times)
+}
+
+/// Returns the files that a commit gave their wanted contents, each with the commit's time. Every file that it changed is not wanted any
+/// more, because older commits do not tell of its content now.
+pub(crate) fn times_in<'a>(
+    commit: &'a Commit,
+    wanted: &'a mut BTreeMap<Locator, ContentHash>,
+) -> impl Iterator<Item = (Locator, Timestamp)> + 'a {
+    commit.changes.iter().filter_map(move |change| {
+        let hash = wanted.remove(&change.locator)?;
+        let is_it = change.what.after().is_some_and(|content| content.hash == hash);
+        is_it.then(|| (change.locator.clone(), commit.time))
+    })
 }
 
 /// Adds commits, and keeps the archive within its bounds.

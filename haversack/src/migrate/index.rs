@@ -50,7 +50,7 @@ pub async fn write_manifest(
         let is_known = |known: &&Entry| known.size == info.size_bytes && known.version == version;
         let entry = known.filter(is_known).cloned().unwrap_or_else(|| Entry {
             size: info.size_bytes,
-            mtime: modified(&info).unwrap_or(now),
+            mtime: modified(&info),
             hash: None,
             version,
         });

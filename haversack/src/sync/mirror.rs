@@ -35,7 +35,8 @@ use super::state::{Advance, BaseLine, Head, Passing};
 use super::take_in::{Brought, Work};
 use super::{Context, ForeignFiles, Origin, Replica, Report, Sending, Trouble};
 use crate::frame::shown;
-use crate::ids::{ContentHash, Position, StoreId};
+use crate::history::archive;
+use crate::ids::{ContentHash, Position, StoreId, Timestamp};
 use crate::log::{self, Commit, layout};
 use crate::manifest::{Entry, Manifest};
 use crate::merge::{Rule, Side, merge};
@@ -105,6 +106,14 @@ enum Merging {
     Done,
     /// It stays where it is, and is looked at again.
     NotYet,
+}
+
+/// A file whose plain copy is to be written.
+struct PlainFile<'a> {
+    locator: &'a Locator,
+    bytes: Bytes,
+    /// When a commit gave it that content, if that is known.
+    mtime: Option<Timestamp>,
 }
 
 /// What became of the manifest.
@@ -269,8 +278,9 @@ impl Replica {
         // What goes before what comes: a new object may need its name. Otherwise they have nothing to do with one another.
         let (goes, comes): (Vec<&Locator>, Vec<&Locator>) =
             stale.iter().partition(|locator| !files.contains_key(**locator));
-        let mut outcomes = self.mirror_some(context, &goes, &manifest).await?;
-        outcomes.extend(self.mirror_some(context, &comes, &manifest).await?);
+        let times = self.times(context, &comes, &manifest).await?;
+        let mut outcomes = self.mirror_some(context, &goes, &manifest, &times).await?;
+        outcomes.extend(self.mirror_some(context, &comes, &manifest, &times).await?);
         for (locator, outcome) in goes.iter().chain(&comes).zip(outcomes) {
             // Not fetched here: whoever has it writes it.
             let Some(outcome) = outcome else { continue };
@@ -307,18 +317,52 @@ impl Replica {
         }
     }
 
+    /// Returns when files were changed last, as far as that is known. In this order:
+    ///
+    /// 1. The manifest, for a file that it has with the same content.
+    /// 2. The commits that this replica just took in or published.
+    /// 3. The archive on this device.
+    async fn times(
+        &self,
+        context: Context<'_>,
+        locators: &[&Locator],
+        manifest: &Manifest,
+    ) -> Result<BTreeMap<Locator, Timestamp>, Trouble> {
+        let mut times = BTreeMap::new();
+        let mut wanted = BTreeMap::new();
+        for locator in locators {
+            let Some(content) = self.state.known.log.files().get(*locator) else { continue };
+            let entry = manifest.entries.get(*locator).filter(|entry| entry.hash == Some(content.hash));
+            match entry.and_then(|entry| entry.mtime) {
+                Some(time) => drop(times.insert((*locator).clone(), time)),
+                None => drop(wanted.insert((*locator).clone(), content.hash)),
+            }
+        }
+        for recent in self.recent.iter().rev() {
+            let commit = recent.bytes.as_ref().and_then(|bytes| Commit::decode(bytes).ok());
+            if let Some(commit) = commit {
+                times.extend(archive::times_in(&commit, &mut wanted));
+            }
+        }
+        if let (Some(state), Some(store)) = (context.archive, self.state.known.store) {
+            times.extend(archive::times(state, store, wanted).await.map_err(Trouble::Local)?);
+        }
+        Ok(times)
+    }
+
     /// Brings objects up to date, several at a time.
     async fn mirror_some(
         &self,
         context: Context<'_>,
         locators: &[&Locator],
         manifest: &Manifest,
+        times: &BTreeMap<Locator, Timestamp>,
     ) -> Result<Vec<Option<Outcome>>, Trouble> {
         let done = &AtomicUsize::new(0);
         let mut work: Vec<many::Work<'_, Option<Outcome>, Trouble>> = Vec::with_capacity(locators.len());
         for locator in locators {
             work.push(Box::pin(async move {
-                let outcome = self.mirror_one(context, locator, manifest).await;
+                let outcome = self.mirror_one(context, locator, manifest, times).await;
                 let number = done.fetch_add(1, Ordering::Relaxed) + 1;
                 context.progress.at(Stage::Mirroring, number, Some(locators.len()));
                 outcome
@@ -333,6 +377,7 @@ impl Replica {
         context: Context<'_>,
         locator: &Locator,
         manifest: &Manifest,
+        times: &BTreeMap<Locator, Timestamp>,
     ) -> Result<Option<Outcome>, Trouble> {
         let (entry, since) = (manifest.entries.get(locator), manifest.position);
         let outcome = match self.state.known.log.files().get(locator) {
@@ -340,7 +385,8 @@ impl Replica {
                 let Some(bytes) = self.state.kept(&content.hash).await.map_err(Trouble::Local)? else {
                     return Ok(None);
                 };
-                self.put_plain(context, locator, &bytes, entry, since).await
+                let file = PlainFile { locator, bytes, mtime: times.get(locator).copied() };
+                self.put_plain(context, &file, entry, since).await
             }
             None => self.remove_plain(context, locator, entry, since).await,
         };
@@ -354,15 +400,15 @@ impl Replica {
     async fn put_plain(
         &self,
         context: Context<'_>,
-        locator: &Locator,
-        bytes: &Bytes,
+        file: &PlainFile<'_>,
         entry: Option<&Entry>,
         since: Option<Position>,
     ) -> Result<Outcome, Trouble> {
+        let PlainFile { locator, bytes, mtime } = file;
         let hash = ContentHash::of(bytes);
         let entry_of = |version: &Version| Entry {
             size: bytes.len() as u64,
-            mtime: context.clock.now(),
+            mtime: *mtime,
             hash: Some(hash),
             version: Some(version.to_string()),
         };
