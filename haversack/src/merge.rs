@@ -79,6 +79,8 @@ pub enum Rule {
     Index,
     /// By day and heading, the newest day where the file has it: above, if it does not tell.
     Log,
+    /// By day and heading; new days go on top, newest first, in whatever order the older days are.
+    Prepend,
     /// By heading.
     Threads,
     /// By title, in use or not.
@@ -113,6 +115,7 @@ impl Rule {
         ("prose", Rule::Prose),
         ("index", Rule::Index),
         ("log", Rule::Log),
+        ("prepend", Rule::Prepend),
         ("threads", Rule::Threads),
         ("callbacks", Rule::Callbacks),
         ("carry-forward", Rule::CarryForward),
@@ -147,6 +150,7 @@ impl Rule {
             Rule::Prose
             | Rule::Index
             | Rule::Log
+            | Rule::Prepend
             | Rule::Threads
             | Rule::Callbacks
             | Rule::CarryForward
@@ -245,6 +249,7 @@ fn by_rule(rule: Rule, base: Option<&str>, parts: [Part<'_>; 2]) -> Option<Outco
         Rule::Prose => Some(by_lines(base.unwrap_or_default(), parts[0], parts[1])),
         Rule::Index => in_document(&items::index),
         Rule::Log => in_document(&|base, parts| sections::merge(base, parts, Newest::First)),
+        Rule::Prepend => in_document(&|base, parts| sections::merge(base, parts, Newest::AlwaysFirst)),
         Rule::Threads => in_document(&|base, parts| sections::merge(base, parts, Newest::Last)),
         Rule::RollUp => in_document(&sections::roll_up),
         Rule::Callbacks => in_document(&items::callbacks),

@@ -113,8 +113,14 @@ pub(crate) struct Sheets {
 impl Sheets {
     /// Returns some files, no two of them the same.
     pub(crate) fn any(random: &mut Random) -> Sheets {
-        let mut all: Vec<usize> = (0..SHEETS.len()).collect();
-        let numbers = [(); FILES].map(|()| all.swap_remove(random.between(0, all.len() - 1)));
+        // The last sheet takes turns with the log, which it resembles. So seeds that were kept mean what they did, but for those few.
+        let mut all: Vec<usize> = (0..SHEETS.len() - 1).collect();
+        let mut numbers = [(); FILES].map(|()| all.swap_remove(random.between(0, all.len() - 1)));
+        for (turn, number) in numbers.iter_mut().enumerate() {
+            if SHEETS[*number].path == LOG && turn % 2 == 1 {
+                *number = SHEETS.len() - 1;
+            }
+        }
         Sheets { numbers, are_rearranged: random.between(1, 4) == 1 }
     }
 
@@ -143,15 +149,18 @@ const fn sheet(path: &'static str, text: Text) -> Sheet {
     Sheet { path, reading: Reading::Merged, form: Form::Text(text) }
 }
 
+/// The file of the rule that the last sheet resembles.
+const LOG: &str = "self_observations.md";
+
 /// Every file.
-const SHEETS: [Sheet; 18] = [
+const SHEETS: [Sheet; 19] = [
     sheet("notes.md", Text::lines(|_, unit| format!("line {unit}"))),
     sheet("deep/er.md", Text::lines(|_, unit| format!("- {unit}"))),
     sheet("events.jsonl", Text::events(|key, unit| format!("{{\"id\":\"{key}\",\"text\":\"{unit}\"}}"))),
     sheet("MEMORY.md", Text::under("# Memory\n", |key, unit| format!("- [{key}]({key}.md) — {unit}"))),
     sheet("user_role.md", Text::below_fields("user", "", |_, unit| format!("Keeps the {unit} in order."))),
     sheet(
-        "self_observations.md",
+        LOG,
         Text::by_day("self_observations", &["## 2026-11-03", "## 2026-11-02"], |_, unit| {
             format!("- saw {unit}")
         }),
@@ -201,6 +210,14 @@ const SHEETS: [Sheet; 18] = [
         reading: Reading::Whole,
         form: Form::Text(Text::under("\0sketch\n", |_, unit| unit.to_owned())),
     },
+    sheet(
+        "voice_calibration.md",
+        Text::by_day_on_top(
+            "voice_calibration",
+            &["## 2026-11-03", "## 2026-11-02", "## 2026-11-04"],
+            |_, unit| format!("- said {unit}"),
+        ),
+    ),
 ];
 
 #[cfg(test)]

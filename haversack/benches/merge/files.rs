@@ -288,7 +288,7 @@ const SHAPES: &[Shape] = &[
     Shape {
         what: "log, long days",
         name: "voice_calibration.md",
-        rule: Rule::Log,
+        rule: Rule::Prepend,
         above: |by| stamped("voice_calibration", by),
         part: |number, by| {
             let lines: String =
@@ -301,7 +301,7 @@ const SHAPES: &[Shape] = &[
     Shape {
         what: "log of very short days",
         name: "voice_calibration.md",
-        rule: Rule::Log,
+        rule: Rule::Prepend,
         above: |by| stamped("voice_calibration", by),
         part: |number, by| format!("## {}\n- ok {}\n\n", day(number, 4), &by.name()[..2]),
         between: "",

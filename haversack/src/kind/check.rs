@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(
             told("recipes/soup.md", "---\nmerge: logs\n---\n"),
             [
-                "there is no rule logs to merge by, only prose, index, log, threads, callbacks, carry-forward, commitments, digest, summary, roll-up"
+                "there is no rule logs to merge by, only prose, index, log, prepend, threads, callbacks, carry-forward, commitments, digest, summary, roll-up"
             ]
         );
         let odd = "---\nname: *a\n---\n";

@@ -28,7 +28,7 @@ pub(super) struct Shape<'s> {
     pub(super) section: fn(&str) -> Cow<'_, str>,
     /// Tells which of two headings an item goes below that both sides moved: the greater.
     pub(super) rank: fn(&str) -> u8,
-    /// Where new days go, if the file does not tell.
+    /// Where new days go; the order of the file's days decides, unless this is [`Newest::AlwaysFirst`].
     pub(super) newest: Newest,
     /// Joins two texts that both differ from the base and from each other.
     pub(super) join: &'s dyn Fn(Option<&str>, &str, &str) -> Outcome,
@@ -37,6 +37,8 @@ pub(super) struct Shape<'s> {
 /// Where the newest day of a log stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Newest {
+    /// Above the other days, in whatever order those are.
+    AlwaysFirst,
     First,
     Last,
 }
@@ -501,6 +503,9 @@ fn residents(input: &Sorted<'_>, kept: &Survivors<Block<'_>>, places: usize) -> 
 
 /// Returns where the newest day stands, by the days that follow each other in the file.
 fn newest(inputs: [&Sorted<'_>; 3], places: &Places<'_>, shape: &Shape<'_>) -> Newest {
+    if shape.newest == Newest::AlwaysFirst {
+        return Newest::First;
+    }
     let (mut falling, mut rising) = (0, 0);
     let all = (0..).zip(&places.places).map(|(place, _)| place);
     for children in inputs.iter().flat_map(|input| all.clone().map(|place| input.children.get(place))) {

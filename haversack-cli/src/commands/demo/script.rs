@@ -292,8 +292,13 @@ pub(super) mod tests {
                 (*name, Rule::of(&locator, [text.as_bytes()]).name())
             })
             .collect();
-        let expected =
-            [(INDEX, "index"), (VOICE, "log"), (COMMITMENTS, "commitments"), (FACT, "prose"), (OLD, "prose")];
+        let expected = [
+            (INDEX, "index"),
+            (VOICE, "prepend"),
+            (COMMITMENTS, "commitments"),
+            (FACT, "prose"),
+            (OLD, "prose"),
+        ];
         assert_eq!(rules, BTreeMap::from(expected));
         for (name, _) in &script.files {
             let by = script.edits.iter().filter(|edit| edit.file == *name).map(|edit| edit.machine);

@@ -30,6 +30,8 @@ pub(super) struct Text {
 enum Adds {
     Anywhere,
     AtTheEnd,
+    /// Items go anywhere, new headings above the others.
+    HeadingsOnTop,
 }
 
 impl Text {
@@ -60,6 +62,15 @@ impl Text {
     /// Items below fields and headings, which come with their first item.
     pub(super) const fn by_day(of_type: &'static str, headings: &'static [&'static str], item: Item) -> Text {
         Text { headings, ..Text::new(Some(of_type), "", item) }
+    }
+
+    /// Items below fields and headings; a new heading comes on top, with its first item.
+    pub(super) const fn by_day_on_top(
+        of_type: &'static str,
+        headings: &'static [&'static str],
+        item: Item,
+    ) -> Text {
+        Text { adds: Adds::HeadingsOnTop, ..Text::by_day(of_type, headings, item) }
     }
 
     /// Returns what a text becomes.
@@ -112,7 +123,8 @@ impl Text {
         if let Some(heading) = missing
             && (choice < 3 || !has_any)
         {
-            lines.extend(["".to_owned(), (*heading).to_owned(), item]);
+            let at = if self.adds == Adds::HeadingsOnTop { top } else { lines.len() };
+            lines.splice(at..at, ["".to_owned(), (*heading).to_owned(), item]);
             return;
         }
         let at = self.place(lines, random);

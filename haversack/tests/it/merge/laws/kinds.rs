@@ -379,17 +379,32 @@ struct Text {
     name: &'static str,
     rule: Rule,
     above: &'static str,
-    is_newest_first: bool,
+    order: Order,
     /// Whether a heading has another one below it.
     is_nested: bool,
+}
+
+/// In which order a text has its days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    NewestFirst,
+    NewestLast,
+    /// Days that a device added are on top, newest first; the older days below are oldest first.
+    NewOnTopOfRising,
 }
 
 impl Text {
     fn write(&self, days: &BTreeMap<usize, Vec<String>>, style: Style) -> String {
         let mut text = self.above.to_owned();
         let mut days: Vec<_> = days.iter().collect();
-        if self.is_newest_first {
-            days.reverse();
+        match self.order {
+            Order::NewestLast => {}
+            Order::NewestFirst => days.reverse(),
+            // Days of the base are odd.
+            Order::NewOnTopOfRising => days.sort_by_key(|(day, _)| match *day % 2 {
+                0 => (0, 100 - *day),
+                _ => (1, **day),
+            }),
         }
         for (number, (day, lines)) in days.into_iter().enumerate() {
             text.push_str(if number > 0 { "\n" } else { "" });
@@ -466,18 +481,28 @@ impl Text {
 }
 
 const LOG: Text = Text {
-    name: "voice_calibration.md",
+    name: "self_observations.md",
     rule: Rule::Log,
-    above: "---\nname: Voice\ndescription: what landed\ntype: voice_calibration\n---\n\n",
-    is_newest_first: true,
+    above: "---\nname: Self\ndescription: what I noticed\ntype: self_observations\n---\n\n",
+    order: Order::NewestFirst,
     is_nested: true,
 };
+
+const PREPEND: Text = Text {
+    name: "voice_calibration.md",
+    rule: Rule::Prepend,
+    above: "---\nname: Voice\ndescription: what landed\ntype: voice_calibration\n---\n\n",
+    order: Order::NewestFirst,
+    is_nested: true,
+};
+
+const PREPEND_TO_RISING: Text = Text { order: Order::NewOnTopOfRising, ..PREPEND };
 
 const DRAFTS: Text = Text {
     name: "unsent_drafts.md",
     rule: Rule::Log,
     above: "---\nname: Drafts\ndescription: what I did not send\ntype: unsent_drafts\n---\n\n",
-    is_newest_first: false,
+    order: Order::NewestLast,
     is_nested: false,
 };
 
@@ -485,7 +510,7 @@ const THREADS: Text = Text {
     name: "philosophical_threads.md",
     rule: Rule::Threads,
     above: "---\nname: Threads\ndescription: what goes on\ntype: philosophical_threads\n---\n\n",
-    is_newest_first: false,
+    order: Order::NewestLast,
     is_nested: false,
 };
 
@@ -493,7 +518,7 @@ const ROLL_UP: Text = Text {
     name: "compacted/2026-10.md",
     rule: Rule::RollUp,
     above: "# 2026-10\n\n",
-    is_newest_first: false,
+    order: Order::NewestLast,
     is_nested: false,
 };
 
@@ -837,6 +862,23 @@ proptest! {
 
     #[test]
     fn log(meeting in prop_oneof![LOG.meeting(), DRAFTS.meeting()]) { check(&meeting)?; }
+
+    #[test]
+    fn prepend(meeting in prop_oneof![PREPEND.meeting(), PREPEND_TO_RISING.meeting()]) { check(&meeting)?; }
+
+    /// New days end on top, newest first, though the older days are oldest first.
+    #[test]
+    fn prepend_puts_new_days_on_top(meeting in PREPEND_TO_RISING.meeting()) {
+        let [base, laptop, desktop] =
+            [meeting.base.as_deref().unwrap_or_default(), &meeting.laptop, &meeting.desktop].map(str::as_bytes);
+        let merged = both(meeting.rule, Some(base), laptop, desktop);
+        let text = std::str::from_utf8(&merged.bytes).expect("text");
+        let days = text.lines().filter_map(|line| line.trim_end().strip_prefix("## 2026-10-")?.parse::<usize>().ok());
+        let days: Vec<usize> = days.collect();
+        let mut sorted = days.clone();
+        sorted.sort_by_key(|day| match day % 2 { 0 => (0, 100 - day), _ => (1, *day) });
+        prop_assert_eq!(days, sorted, "{}", text);
+    }
 
     #[test]
     fn threads(meeting in THREADS.meeting()) { check(&meeting)?; }
