@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use haversack::ids::Timestamp;
 use haversack::store::{DeviceLocal, block_on};
 use haversack::sync::{Open, Scope, look};
 use haversack_bench::bare::{self, Bare};
@@ -165,8 +166,9 @@ fn race_one_change(scratch: &Path, files: usize) -> Outcome<Race> {
     let contenders: Vec<Contender<'_>> = vec![
         Box::new(|_| {
             let mut samples = Vec::new();
-            let looked =
-                timed(&mut samples, || block_on(look(&backend, state.clone(), &Scope::default(), &Open)))?;
+            let looked = timed(&mut samples, || {
+                block_on(look(&backend, state.clone(), &Scope::default(), &Open, Timestamp(0), None))
+            })?;
             if looked.files < files {
                 return Err("files are missing".into());
             }

@@ -68,10 +68,7 @@ impl Bases<'_> {
     }
 
     /// Returns the files that should be in the working directory and are not, and the files there that the log does not have.
-    pub(crate) fn gone_and_new(
-        &self,
-        local: &Contents,
-    ) -> (Vec<(Locator, ContentHash)>, Vec<(Locator, ContentHash)>) {
+    pub(crate) fn gone_and_new(&self, local: &Contents) -> (Vec<Named>, Vec<Named>) {
         let (mut gone, mut new) = (Vec::new(), Vec::new());
         for file in self.beside(local) {
             match (file.base, file.local) {
@@ -102,6 +99,9 @@ impl Bases<'_> {
         })
     }
 }
+
+/// A file and its content.
+pub(crate) type Named = (Locator, ContentHash);
 
 /// A file, as it should be and as it is.
 struct Beside<'a> {

@@ -79,7 +79,7 @@ enum ToSend {
     Nothing,
     /// That depends on what others have sent meanwhile.
     AfterTakingIn,
-    These(Pending),
+    These(Box<Pending>),
 }
 
 /// Where a replica stands in the log.
@@ -250,7 +250,7 @@ impl Replica {
         }
         let held = held::keep_here(&*self.files, &self.state, context.gate, &mut pending).await;
         report.held = held.map_err(Trouble::Local)?;
-        Ok(if pending.is_empty() { ToSend::Nothing } else { ToSend::These(pending) })
+        Ok(if pending.is_empty() { ToSend::Nothing } else { ToSend::These(Box::new(pending)) })
     }
 
     /// Puts files together that are here and in the log, once all of the log was taken in: what it held in between would only be in the way.

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use haversack_store::{Backend, Bytes, ErrorKind, Locator, Result as StoreResult};
 
-use super::plan::{Bases, Contents, Pending};
+use super::plan::{Bases, Contents, Named, Pending};
 use super::state::State;
 use crate::conflict::original_name;
 use crate::ids::ContentHash;
@@ -38,29 +38,42 @@ pub(crate) struct Rename {
     pub(crate) before: ContentHash,
 }
 
-/// A file and its content.
-type Named = (Locator, ContentHash);
+/// What two files must have in common to be a rename: a name, a content, or both.
+type Key = (String, Option<ContentHash>);
+
+/// In what two files are alike.
+#[derive(Clone, Copy)]
+enum Likeness {
+    ContentAndName,
+    /// The names differ only by case.
+    Name,
+    Content,
+}
+
+impl Likeness {
+    /// Returns what the files of a rename have in common; `None` for an empty file, whose content says nothing.
+    fn key(self, (locator, hash): &Named) -> Option<Key> {
+        let content = Some(*hash).filter(|hash| *hash != ContentHash::of(b""));
+        match self {
+            Likeness::ContentAndName => Some((locator.name().to_owned(), Some(content?))),
+            Likeness::Name => Some((locator.folded(), None)),
+            Likeness::Content => Some((String::new(), Some(content?))),
+        }
+    }
+}
 
 /// Pairs files that are gone with new files by name and content.
 pub(crate) fn pair(gone: &[Named], new: &[Named]) -> Vec<Rename> {
     if gone.is_empty() || new.is_empty() {
         return Vec::new();
     }
-    // Two empty files have nothing in common.
-    let empty = ContentHash::of(b"");
-    let by_both =
-        |(locator, hash): &Named| (*hash != empty).then(|| (locator.name().to_owned(), Some(*hash)));
-    let by_name = |(locator, _): &Named| Some((locator.folded(), None));
-    let by_content = |(_, hash): &Named| (*hash != empty).then(|| (String::new(), Some(*hash)));
-    let rules: [&dyn Fn(&Named) -> Option<(String, Option<ContentHash>)>; 3] =
-        [&by_both, &by_name, &by_content];
     let mut renames = Vec::new();
     let is_copy: Vec<bool> = new.iter().map(|(locator, _)| original_name(locator).is_some()).collect();
     let mut is_paired = (vec![false; gone.len()], is_copy);
-    for key in rules {
-        let mut waiting: HashMap<(String, Option<ContentHash>), VecDeque<usize>> = HashMap::new();
+    for likeness in [Likeness::ContentAndName, Likeness::Name, Likeness::Content] {
+        let mut waiting: HashMap<Key, VecDeque<usize>> = HashMap::new();
         for (number, file) in new.iter().enumerate().filter(|(number, _)| !is_paired.1[*number]) {
-            if let Some(key) = key(file) {
+            if let Some(key) = likeness.key(file) {
                 waiting.entry(key).or_default().push_back(number);
             }
         }
@@ -68,7 +81,7 @@ pub(crate) fn pair(gone: &[Named], new: &[Named]) -> Vec<Rename> {
             if is_paired.0[number] {
                 continue;
             }
-            let found = key(file).and_then(|key| waiting.get_mut(&key)?.pop_front());
+            let found = likeness.key(file).and_then(|key| waiting.get_mut(&key)?.pop_front());
             if let Some(found) = found {
                 (is_paired.0[number], is_paired.1[found]) = (true, true);
                 let (from, to) = (file.0.clone(), new[found].0.clone());
