@@ -1,6 +1,11 @@
 //! A working file that cannot be written or read stops only itself.
 
 #![cfg(unix)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a link or a pipe is made on the disk itself"
+)]
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
