@@ -3,7 +3,7 @@
 //! Everything listens on loopback, at a port that the system chose, and keeps its data in a temporary directory. It ends
 //! when its handle is dropped, and in any case with the process that started it, however that ended. Calls block, and may be made inside a runtime.
 //!
-//! [`Azurite`], [`Moto`] and [`SeaweedFs`] are programs that `cargo xtask tools` installs. Where one is missing its `start` says
+//! [`Azurite`], [`Moto`], [`SeaweedFs`] and [`Syncthing`] are programs that `cargo xtask tools` installs. Where one is missing its `start` says
 //! so and returns `None`, unless the environment demands it ([`tools::REQUIRED`]): then that is a failure.
 //!
 //! ```no_run
@@ -31,6 +31,7 @@ pub mod responder;
 mod runtime;
 pub mod seaweed;
 mod signing;
+pub mod syncthing;
 pub mod tls;
 pub mod tools;
 
@@ -42,6 +43,7 @@ pub use liar::Liar;
 pub use moto::Moto;
 pub use responder::Responder;
 pub use seaweed::SeaweedFs;
+pub use syncthing::Syncthing;
 
 /// Returns a name that nobody else uses: letters and digits after `start`.
 fn fresh_name(start: &str) -> String {

@@ -7,6 +7,7 @@ mod debian;
 mod node;
 mod python;
 mod sdks;
+mod syncthing;
 
 use std::fs;
 use std::io;
@@ -120,6 +121,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
 
 /// Installs what the tests need.
 pub(crate) fn for_tests() -> Result<(), String> {
+    syncthing::ready().map_err(|why| format!("{why}\n{WITHOUT}"))?;
     install(&FOR_TESTS)?;
     sdks().map(drop)
 }

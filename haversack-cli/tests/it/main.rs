@@ -18,6 +18,8 @@ mod demo;
 mod doctor;
 mod environment;
 mod forged_names;
+#[cfg(unix)]
+mod found_by_real_use;
 mod guides;
 #[cfg(unix)]
 mod hooks;
@@ -43,6 +45,8 @@ mod remotes;
 mod secrets;
 #[cfg(unix)]
 mod setup;
+#[cfg(unix)]
+mod syncthing;
 mod two_machines;
 #[cfg(unix)]
 mod vault;

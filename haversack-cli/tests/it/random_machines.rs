@@ -2,6 +2,15 @@
 //!
 //! The schedule is random and fixed by its number; how far a killed sync came is not, and must not matter.
 
+#[cfg(unix)]
+mod player;
+#[cfg(unix)]
+mod real_use;
+#[cfg(unix)]
+mod schedule;
+#[cfg(unix)]
+mod verdict;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 use std::time::Duration;
@@ -98,10 +107,44 @@ pub(crate) fn line(file: &str, token: &str) -> String {
     }
 }
 
+/// Lets somebody do something on a machine: a user, an agent, an editor, or a sync.
 pub(crate) fn act(machines: &Machines, oracle: &mut Oracle, chance: &mut Chance, machine: &str) {
     let file = FILES[chance.below(FILES.len())];
-    let there = machines.read(machine, file);
     match chance.below(10) {
+        8 => kill_sync(machines, chance, machine),
+        choice @ 0..=5 => edit(machines, oracle, chance, machine, file, choice),
+        choice @ (6 | 7) if chance.below(4) == 0 => edit(machines, oracle, chance, machine, file, choice),
+        // Two processes sync at once.
+        _ => {
+            let start =
+                || machines.command(machine, &["sync"]).stdout(Stdio::null()).spawn().expect("started");
+            for mut child in [start(), start()] {
+                assert!(child.wait().expect("ended").success(), "{machine} synced");
+            }
+        }
+    }
+}
+
+/// Starts a sync and kills it.
+pub(crate) fn kill_sync(machines: &Machines, chance: &mut Chance, machine: &str) {
+    let mut sync = machines.command(machine, &["sync"]);
+    let mut child = sync.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    std::thread::sleep(Duration::from_micros(500 * chance.below(60) as u64));
+    drop(child.kill());
+    drop(child.wait());
+}
+
+/// Lets a user, an agent or an editor change a file: 0 to 4 add a line, 5 removes one, 6 deletes the file, any other choice renames it.
+pub(crate) fn edit(
+    machines: &Machines,
+    oracle: &mut Oracle,
+    chance: &mut Chance,
+    machine: &str,
+    file: &str,
+    choice: usize,
+) {
+    let there = machines.read(machine, file);
+    match choice {
         // An agent adds.
         0..=2 => {
             let token = oracle.token(machine, file);
@@ -130,34 +173,18 @@ pub(crate) fn act(machines: &Machines, oracle: &mut Oracle, chance: &mut Chance,
             oracle.removed.insert(token);
         }
         // An agent deletes a file.
-        6 if chance.below(4) == 0 => {
+        6 => {
             let Some(text) = there else { return };
             oracle.delete(file, &text);
             machines.done(machine, &["delete", file]);
         }
         // Somebody moves a file.
-        7 if chance.below(4) == 0 => {
+        _ => {
             let Some(text) = there else { return };
             oracle.delete(file, &text);
             let to = format!("moved-{}-{}.md", machine, chance.below(1000));
             if machines.read(machine, &to).is_none() {
                 machines.done(machine, &["rename", file, &to]);
-            }
-        }
-        // A sync is killed.
-        8 => {
-            let mut sync = machines.command(machine, &["sync"]);
-            let mut child = sync.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-            std::thread::sleep(Duration::from_micros(500 * chance.below(60) as u64));
-            drop(child.kill());
-            drop(child.wait());
-        }
-        // Two processes sync at once.
-        _ => {
-            let start =
-                || machines.command(machine, &["sync"]).stdout(Stdio::null()).spawn().expect("started");
-            for mut child in [start(), start()] {
-                assert!(child.wait().expect("ended").success(), "{machine} synced");
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::random_machines::{Chance, FILES, NAMES, Oracle, act, line};
 
 /// What a sync client knows.
 #[derive(Default)]
-struct Client {
+pub(crate) struct Client {
     server: BTreeMap<String, Vec<u8>>,
     /// By machine, what its folder and the server last agreed on.
     agreed: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
@@ -18,12 +18,12 @@ struct Client {
 }
 
 /// Returns the folder of a machine.
-fn folder(machines: &Machines, machine: &str) -> PathBuf {
+pub(crate) fn folder(machines: &Machines, machine: &str) -> PathBuf {
     machines.env.path(&format!("{machine}-sync")).join("haversack")
 }
 
 /// Makes the folder of a machine, as Syncthing would.
-fn make_folder(machines: &Machines, machine: &str) -> String {
+pub(crate) fn make_folder(machines: &Machines, machine: &str) -> String {
     let folder = folder(machines, machine);
     std::fs::create_dir_all(&folder).expect("made");
     std::fs::create_dir_all(folder.parent().expect("below").join(".stfolder")).expect("made");
@@ -49,6 +49,12 @@ fn all_below(root: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+/// Tells whether a directory lies in a file's place, or a file in the place of a directory on the way to it.
+fn is_blocked(root: &Path, path: &str) -> bool {
+    let on_the_way = Path::new(path).ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
+    root.join(path).is_dir() || on_the_way.into_iter().any(|part| root.join(part).is_file())
+}
+
 fn put(root: &Path, path: &str, bytes: &[u8]) {
     let path = root.join(path);
     std::fs::create_dir_all(path.parent().expect("below")).expect("made");
@@ -72,7 +78,13 @@ fn copy_name(path: &str, machine: &str, chance: &mut Chance) -> String {
 
 impl Client {
     /// Carries one path to or from a machine's folder; returns whether there was anything to carry.
-    fn step(&mut self, machines: &Machines, machine: &str, is_calm: bool, chance: &mut Chance) -> bool {
+    pub(crate) fn step(
+        &mut self,
+        machines: &Machines,
+        machine: &str,
+        is_calm: bool,
+        chance: &mut Chance,
+    ) -> bool {
         let root = folder(machines, machine);
         let here = all_below(&root);
         let agreed = self.agreed.entry(machine.to_owned()).or_default();
@@ -90,6 +102,7 @@ impl Client {
                     || agreed.get(*path) != self.server.get(*path)
                     || halves.contains_key(*path)
             })
+            .filter(|path| !is_blocked(&root, path))
             .cloned()
             .collect();
         open.sort_unstable();
@@ -148,7 +161,7 @@ impl Client {
         true
     }
 
-    fn carry_all(&mut self, machines: &Machines, names: &[&str], chance: &mut Chance) {
+    pub(crate) fn carry_all(&mut self, machines: &Machines, names: &[&str], chance: &mut Chance) {
         for _ in 0..100_000 {
             if !names.iter().any(|name| self.step(machines, name, true, chance)) {
                 return;

@@ -1,4 +1,4 @@
-//! Python from Debian's packages, unpacked beside the project instead of installed.
+//! Python and single programs from Debian's packages, unpacked beside the project instead of installed.
 //!
 //! `apt-get` is given directories of its own, so neither its lists nor its cache are touched, and it need not be root.
 
@@ -56,25 +56,88 @@ fn find() -> Option<Unpacked> {
     executable.exists().then_some(Unpacked { executable, pip })
 }
 
-/// Downloads Python with all that it depends on, as if nothing were installed.
-fn fetch(scratch: &Path) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{} cannot be used: {error}", scratch.display());
-    for directory in ["lists/partial", "cache/archives/partial"] {
-        fs::create_dir_all(scratch.join(directory)).map_err(failed)?;
+/// Unpacks one package of Debian into a directory among the tools; returns the version that Debian has.
+///
+/// The package must need nothing but the system's C library.
+pub(super) fn program(package: &str) -> Result<String, String> {
+    let scratch = tools().join(format!("debian-{package}"));
+    let unpacked = fetch_one(&scratch, package).and_then(|path| {
+        let directory = tools().join(package);
+        drop(fs::remove_dir_all(&directory));
+        extract(&path, &directory)?;
+        version(&path)
+    });
+    drop(fs::remove_dir_all(&scratch));
+    unpacked
+}
+
+/// Downloads one package without anything that it depends on; returns where it is.
+fn fetch_one(scratch: &Path, package: &str) -> Result<PathBuf, String> {
+    let apt = Apt::new(scratch)?;
+    step("asking Debian for its packages", &mut apt.command(&["update"]))?;
+    let mut download = apt.command(&["download", package]);
+    step(&format!("fetching {package} from Debian"), download.current_dir(scratch))?;
+    let found = fs::read_dir(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let is_package = |path: &PathBuf| path.extension() == Some(OsStr::new("deb"));
+    let mut packages = found.flatten().map(|entry| entry.path()).filter(is_package);
+    packages.next().ok_or_else(|| format!("apt-get downloaded no package {package}"))
+}
+
+/// Returns the version of a package.
+fn version(path: &Path) -> Result<String, String> {
+    let failed = |why: String| format!("{} does not say its version: {why}", path.display());
+    let output = Command::new("dpkg-deb").arg("--field").arg(path).arg("Version").output();
+    let output = output.map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
-    fs::write(scratch.join("status"), "").map_err(failed)?;
-    let apt = |arguments: &[&str]| {
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// `apt-get` with lists, status and cache in a directory of our own.
+struct Apt<'d> {
+    scratch: &'d Path,
+}
+
+impl Apt<'_> {
+    /// Makes the directory. Its status says that nothing is installed.
+    fn new(scratch: &Path) -> Result<Apt<'_>, String> {
+        let failed = |error: std::io::Error| format!("{} cannot be used: {error}", scratch.display());
+        for directory in ["lists/partial", "cache/archives/partial"] {
+            fs::create_dir_all(scratch.join(directory)).map_err(failed)?;
+        }
+        fs::write(scratch.join("status"), "").map_err(failed)?;
+        Ok(Apt { scratch })
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("apt-get");
         for (option, path) in [("State::Lists", "lists"), ("State::Status", "status"), ("Cache", "cache")] {
-            command.arg("-o").arg(format!("Dir::{option}={}", scratch.join(path).display()));
+            command.arg("-o").arg(format!("Dir::{option}={}", self.scratch.join(path).display()));
         }
         command.args(["-o", "Debug::NoLocking=1", "-o", "APT::Sandbox::User=", "-qq", "-y"]).args(arguments);
         command.env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
         command
-    };
-    step("asking Debian for its packages", &mut apt(&["update"]))?;
+    }
+}
+
+/// Downloads Python with all that it depends on, as if nothing were installed.
+fn fetch(scratch: &Path) -> Result<(), String> {
+    let apt = Apt::new(scratch)?;
+    step("asking Debian for its packages", &mut apt.command(&["update"]))?;
     let wanted = ["install", "--download-only", "--no-install-recommends", "python3", "python3-venv"];
-    step("fetching Python from Debian", &mut apt(&wanted))
+    step("fetching Python from Debian", &mut apt.command(&wanted))
+}
+
+/// Unpacks a package into a directory.
+fn extract(package: &Path, directory: &Path) -> Result<(), String> {
+    let name = package.display();
+    let status = Command::new("dpkg").arg("-x").arg(package).arg(directory).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("dpkg did not unpack {name} ({status})")),
+        Err(error) => Err(format!("{name} cannot be unpacked: {error}")),
+    }
 }
 
 /// Unpacks packages, and gathers their libraries in one directory.
@@ -86,10 +149,7 @@ fn unpack(archives: &Path) -> Result<(), String> {
         if !name.ends_with(".deb") || OF_THE_SYSTEM.iter().any(|start| name.starts_with(start)) {
             continue;
         }
-        let status = Command::new("dpkg").arg("-x").arg(&path).arg(root()).status().map_err(failed)?;
-        if !status.success() {
-            return Err(format!("dpkg did not unpack {name} ({status})"));
-        }
+        extract(&path, &root())?;
     }
     let libraries = root().join("libraries");
     fs::create_dir_all(&libraries).map_err(failed)?;
