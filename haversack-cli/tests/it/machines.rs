@@ -8,11 +8,13 @@ use crate::environment::TestEnv;
 /// Machines that meet at one directory.
 pub(crate) struct Machines {
     pub(crate) env: TestEnv,
+    /// By machine, variables that its programs get besides.
+    pub(crate) variables: std::collections::BTreeMap<String, Vec<(String, String)>>,
 }
 
 impl Machines {
     pub(crate) fn new() -> Machines {
-        Machines { env: TestEnv::new() }
+        Machines { env: TestEnv::new(), variables: std::collections::BTreeMap::new() }
     }
 
     /// Returns two machines that have the same files: a laptop that began, and a desktop that joined.
@@ -50,7 +52,7 @@ impl Machines {
 
     pub(crate) fn command(&self, machine: &str, arguments: &[&str]) -> Command {
         let mut command = self.env.command(&["--home", machine]);
-        command.args(arguments);
+        command.args(arguments).envs(self.variables.get(machine).into_iter().flatten().cloned());
         command
     }
 

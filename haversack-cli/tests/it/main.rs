@@ -45,6 +45,7 @@ mod remotes;
 mod secrets;
 #[cfg(unix)]
 mod setup;
+mod skewed_folder;
 #[cfg(unix)]
 mod syncthing;
 mod two_machines;

@@ -15,6 +15,8 @@ pub(crate) struct Client {
     agreed: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     /// By machine, files of which only the beginning has arrived.
     halves: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    /// Everything that the server had.
+    past: Vec<(String, Vec<u8>)>,
 }
 
 /// Returns the folder of a machine.
@@ -120,6 +122,7 @@ impl Client {
         if mine == theirs && !halves.contains_key(&path) {
             set(agreed, theirs);
         } else if theirs == base && mine != base {
+            self.past.extend(theirs.map(|bytes| (path.clone(), bytes)));
             set(&mut self.server, mine.clone());
             set(agreed, mine);
             halves.remove(&path);
@@ -159,6 +162,23 @@ impl Client {
             }
         }
         true
+    }
+
+    /// Makes a mistake that clients make: a content that a plain file had before is in its place again, or lies beside it as a conflict copy.
+    pub(crate) fn bring_back(
+        &mut self,
+        machine: &str,
+        is_known: impl Fn(&str, &[u8]) -> bool,
+        chance: &mut Chance,
+    ) -> Option<String> {
+        let known: Vec<_> = self.past.iter().filter(|(path, bytes)| is_known(path, bytes)).collect();
+        let (path, bytes) = known.get(chance.below(known.len().max(1)))?;
+        let path = match chance.below(2) {
+            0 => path.clone(),
+            _ => copy_name(path, machine, chance),
+        };
+        self.server.insert(path.clone(), bytes.clone());
+        Some(path)
     }
 
     pub(crate) fn carry_all(&mut self, machines: &Machines, names: &[&str], chance: &mut Chance) {
