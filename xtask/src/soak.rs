@@ -20,7 +20,7 @@ const SOAKS: [Soak; 7] = [
     Soak { what: "the store", package: "haversack-store", tests: &["hostile", "clouds::answers"], by: LONG },
     Soak { what: "the verbs", package: "haversack-cli", tests: &["thirty_two"], by: LONG },
     Soak { what: "the machines", package: "haversack-cli", tests: &["random_machines"], by: LONG },
-    Soak { what: "the folders", package: "haversack-cli", tests: &["vault::"], by: LONG },
+    Soak { what: "the folders", package: "haversack-cli", tests: &["vault::", "skewed_folder::"], by: LONG },
     Soak { what: "Syncthing between two homes", package: "haversack-cli", tests: &["syncthing::"], by: LONG },
     Soak {
         what: "the clouds",
