@@ -58,6 +58,8 @@ pub(super) struct Player<'s> {
     pub(super) has_lost_a_directory: bool,
     /// By folded locator, how often the file was made. Two files that were made apart may be twins.
     made: BTreeMap<String, usize>,
+    /// Folded locators of files that somebody renamed by case only. In a folder such a rename may leave two files.
+    recased: BTreeSet<String>,
     /// Folded locators of files that hold something like a secret.
     secret: BTreeSet<String>,
     /// Folded locators where a user put a directory in the place of a file or the reverse, and that user's home.
@@ -93,6 +95,7 @@ impl<'s> Player<'s> {
             deleted: BTreeSet::new(),
             has_lost_a_directory: false,
             made: BTreeMap::new(),
+            recased: BTreeSet::new(),
             secret: BTreeSet::new(),
             swapped: Vec::new(),
             lost: BTreeMap::new(),
@@ -288,7 +291,7 @@ impl<'s> Player<'s> {
                 }
                 let is_done = match kind {
                     Kind::MakeImmutable => run_tool("chattr", &["+i"], &path),
-                    _ => fs::set_permissions(&path, fs::Permissions::from_mode(0)).is_ok(),
+                    _ => fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).is_ok(),
                 };
                 self.hardened.push((home, path));
                 if is_done { "done".to_owned() } else { "the disk cannot".to_owned() }
@@ -394,12 +397,17 @@ impl<'s> Player<'s> {
             };
             is_at(&locator, place) && self.touched.iter().any(is_met)
         });
-        is_swapped || self.secret.contains(&locator) || self.made.get(&locator).is_some_and(|made| *made > 1)
+        let is_recased = self.schedule.meeting == Meeting::Folder && self.recased.contains(&locator);
+        let is_twin = self.made.get(&locator).is_some_and(|made| *made > 1);
+        is_swapped || is_recased || is_twin || self.secret.contains(&locator)
     }
 
     fn renames(&mut self, home: &'static str, file: &File, to: &File, text: &str) {
         let (old, new) = (folded(&file.locator()), folded(&to.locator()));
         self.count(to, old != new);
+        if old == new {
+            self.recased.insert(old.clone());
+        }
         if self.secret.contains(&old) {
             self.secret.insert(new);
         }
