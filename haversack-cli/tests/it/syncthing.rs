@@ -61,10 +61,8 @@ fn converge(
         }
         carry();
         let files = machines.files(homes[0]);
-        let all: Vec<_> = homes
-            .iter()
-            .flat_map(|home| [machines.files(home), files_below(&folder(machines, home))])
-            .collect();
+        let all: Vec<_> =
+            homes.iter().flat_map(|home| [machines.files(home), plain_files(machines, home)]).collect();
         if all.iter().all(|found| *found == files) {
             return files;
         }
@@ -72,7 +70,7 @@ fn converge(
         assert!(Instant::now() < deadline, "seed {seed}: homes and folders differ: {all:#?}\n{status:#?}");
         for home in homes {
             let known = machines.files(home);
-            for (name, text) in files_below(&folder(machines, home)) {
+            for (name, text) in plain_files(machines, home) {
                 if known.get(&name) != Some(&text) {
                     oracle.carry(&text);
                 }
@@ -81,6 +79,13 @@ fn converge(
             carry();
         }
     }
+}
+
+/// Returns the plain files in a home's folder, without the temporary files that a killed daemon keeps for a day.
+fn plain_files(machines: &Machines, home: &str) -> BTreeMap<String, String> {
+    let mut files = files_below(&folder(machines, home));
+    files.retain(|name, _| !name.contains(".syncthing."));
+    files
 }
 
 /// Plays a schedule; returns false if Syncthing is not installed.
