@@ -51,6 +51,7 @@ mod snapshot;
 mod state;
 mod take_in;
 mod trouble;
+mod twins;
 mod upkeep;
 
 use std::collections::{BTreeMap, BTreeSet};

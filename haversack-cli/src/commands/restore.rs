@@ -8,7 +8,7 @@ use haversack::Change;
 use haversack::log::Commit;
 use haversack::store::{Bytes, Locator, block_on};
 
-use crate::error::CommandError;
+use crate::error::{CommandError, Fault};
 use crate::home::{self, Home};
 use crate::past::{AtHand, Deletion, Enough, Past, Waiting};
 use crate::projects::proof;
@@ -158,11 +158,29 @@ fn put(ui: &mut Ui, settings: &Settings, found: Vec<(Locator, Bytes)>) -> Result
         ui.note("There is nothing to bring back. See what happened: haversack log");
         return Ok(ExitCode::from(1));
     }
-    block_on(memory.batch(&changes))?;
+    let mut failed = Vec::new();
+    // A file that has no place does not keep the others from coming back.
+    while let Err(error) = block_on(memory.batch(&changes)) {
+        match error.change().filter(|number| *number < changes.len() && changes.len() > 1) {
+            Some(number) => {
+                changes.remove(number);
+                failed.push(error);
+            }
+            None => return Err(error.into()),
+        }
+    }
     for change in &changes {
         if let Change::Put { locator, .. } = change {
             ui.note(format!("Restored {locator}"));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    for error in &failed {
+        let why = CommandError::caused(Fault::User, error, None).in_one_line();
+        ui.note(format!("Not restored: {why}"));
+    }
+    if failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    ui.note("Move away what is in the place of these files, then run the same command again.");
+    Ok(ExitCode::from(1))
 }

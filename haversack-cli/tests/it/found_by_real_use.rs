@@ -1,6 +1,4 @@
 //! The shortest sequences of commands behind schedules of `random_machines::real_use` and `syncthing` that broke a promise (issue 30).
-//!
-//! A test whose fault is still open asserts today's wrong result, under a `fixme`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,9 +31,34 @@ fn case_rename_after_a_refused_write_stops_no_sync() {
     machines.done("laptop", &["sync"]);
     machines.done("desktop", &["sync"]);
     assert_eq!(machines.read("desktop", "oil.md").as_deref(), Some("low\n\nbarrels: 3\n"));
-    // fixme(issue 30, point 6): both homes have LAMP.md, and nothing is held back.
-    let status = machines.shown("laptop", &["status"]);
-    assert!(status.contains("LAMP.md is held back"), "{status}");
+    machines.settle(&HOMES);
+    for home in HOMES {
+        let names: Vec<String> = machines.files(home).into_keys().collect();
+        assert_eq!(names, ["LAMP.md", "oil.md"], "{home}");
+        assert_eq!(machines.read(home, "LAMP.md").as_deref(), Some("white\n"));
+        assert!(machines.done(home, &["status"]).contains("In sync"));
+    }
+}
+
+/// E7, seed 9: another home renames a file by case only while something else is in its place here.
+#[test]
+fn case_rename_that_could_not_be_written_arrives_later() {
+    let machines = Machines::laptop_and_desktop(&[("log.jsonl", "{\"id\":1}\n"), ("oil.md", "low\n")]);
+    rename(&machines, "laptop", "log.jsonl", "LOG.jsonl");
+    machines.done("laptop", &["sync"]);
+    let (aside, pipe) = (machines.env.path("aside"), machines.path("desktop", "log.jsonl"));
+    fs::rename(&pipe, &aside).expect("moved");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("there is mkfifo").success());
+    let told = machines.done("desktop", &["sync"]);
+    assert!(told.contains("could not be written here"), "{told}");
+    fs::remove_file(&pipe).expect("removed");
+    fs::rename(&aside, &pipe).expect("put back");
+    machines.settle(&HOMES);
+    for home in HOMES {
+        let names: Vec<String> = machines.files(home).into_keys().collect();
+        assert_eq!(names, ["LOG.jsonl", "oil.md"], "{home}");
+        assert!(machines.done(home, &["status"]).contains("In sync"));
+    }
 }
 
 /// E2, seed 2: somebody renames a file by case only while somebody else edits it.
@@ -154,7 +177,7 @@ fn restore_of_deleted_files_goes_on_after_one_that_has_no_place() {
     fs::write(directory.join("KEEPER/inner.md"), "new\n").expect("written");
     machines.shown("laptop", &["sync"]);
     let shown = machines.shown("laptop", &["restore", "--deleted"]);
-    // fixme(issue 30, point 8): the other two files are restored, and the message names the one that is not.
     assert!(shown.starts_with("exit 1\n") && shown.contains("differs only by case"), "{shown}");
-    assert!(!directory.join("oil.md").exists());
+    assert!(shown.contains("Restored lamp/oil.md") && shown.contains("Not restored"), "{shown}");
+    assert!(directory.join("oil.md").exists() && directory.join("log.md").exists());
 }

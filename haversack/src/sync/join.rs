@@ -168,19 +168,7 @@ impl Replica {
         }
         let packed = contents.iter().map(|(hash, bytes)| (*hash, bytes.clone())).collect::<Vec<_>>();
         let packed = self.state.keep_all(&packed).await.map_err(Trouble::Local)?;
-        let brought = Brought {
-            log: log::State::empty(),
-            head: head.clone(),
-            touched: BTreeSet::new(),
-            odd: BTreeMap::new(),
-            contents,
-            last: BTreeMap::new(),
-            devices: BTreeMap::new(),
-            deleters: BTreeMap::new(),
-            without_content: Elsewhere::Missing,
-            reach: Reach::End,
-            joined: None,
-        };
+        let brought = Brought::of_contents(head.clone(), contents);
         let mut work = Work::default();
         let mut bases = Vec::new();
         for (locator, content) in portion {

@@ -227,6 +227,9 @@ impl Replica {
         report.held.clear();
         report.waiting_deletions.clear();
         let (mut found, mut pending) = self.look_for_changes(context).await?;
+        if self.complete_case_renames(context, &found, report).await? {
+            (found, pending) = self.look_for_changes(context).await?;
+        }
         pending.met.extend(self.writable_again(&found));
         if !pending.met.is_empty() {
             if self.put_together(context, &pending.met, report).await? == Standing::Behind {

@@ -44,6 +44,25 @@ pub(super) struct Brought {
     pub(super) joined: Option<Position>,
 }
 
+impl Brought {
+    /// Returns contents that were brought for files which the log has already.
+    pub(super) fn of_contents(head: Head, contents: BTreeMap<ContentHash, Bytes>) -> Brought {
+        Brought {
+            log: log::State::empty(),
+            head,
+            touched: BTreeSet::new(),
+            odd: BTreeMap::new(),
+            contents,
+            last: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            deleters: BTreeMap::new(),
+            without_content: Elsewhere::Missing,
+            reach: Reach::End,
+            joined: None,
+        }
+    }
+}
+
 /// What is to be done to working files.
 #[derive(Default)]
 pub(super) struct Work {
@@ -557,7 +576,7 @@ impl Replica {
 
     /// Returns the merge of a working file with their content; what cannot be merged is put beside it.
     #[expect(clippy::too_many_arguments, reason = "all of it is what a merge is about")]
-    async fn merged(
+    pub(super) async fn merged(
         &self,
         context: Context<'_>,
         locator: &Locator,

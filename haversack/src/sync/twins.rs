@@ -1,0 +1,79 @@
+//! Completes renames that differ only by case, once nothing is in their way any more.
+//!
+//! A file of the log could not be written here ([`Elsewhere::Refused`]), and the working directory has a file that the log does not have, whose
+//! name differs only by case. The two are one file if it is known which content the working file goes back to:
+//!
+//! - The log deleted the name of the working file: another device renamed it, and something was in the way when that arrived here. The working
+//!   file gets the log's name, with both changes.
+//! - The log has an earlier content under its own name that could not be replaced here: the user has renamed the file since. The newer content
+//!   is merged into it under its new name, and the rename is sent.
+//!
+//! Otherwise they are two files. Both stay and are reported.
+
+use std::collections::HashMap;
+
+use haversack_store::Locator;
+
+use super::plan::Elsewhere;
+use super::scan::Found;
+use super::state::{Advance, BaseLine};
+use super::take_in::{Brought, Work};
+use super::{Context, Replica, Report, Trouble};
+
+impl Replica {
+    /// Completes such renames; returns true if there was one.
+    pub(super) async fn complete_case_renames(
+        &mut self,
+        context: Context<'_>,
+        found: &Found,
+        report: &mut Report,
+    ) -> Result<bool, Trouble> {
+        let refused = self.elsewhere(Elsewhere::Refused);
+        let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
+            return Ok(false);
+        };
+        if refused.is_empty() {
+            return Ok(false);
+        }
+        let known = &self.state.known;
+        let is_unsent = |locator: &&Locator| !known.log.files().contains_key(*locator);
+        let unsent: HashMap<String, Locator> = found
+            .contents
+            .iter()
+            .map(|(locator, _)| locator)
+            .filter(is_unsent)
+            .map(|locator| (locator.folded(), locator.clone()))
+            .collect();
+        let (mut work, mut bases) = (Work::default(), Vec::new());
+        for name in refused {
+            let Some(twin) = unsent.get(&name.folded()).filter(|twin| **twin != name) else { continue };
+            let known = &self.state.known;
+            let Some(content) = known.log.files().get(&name) else { continue };
+            let their_rename = known.before.get(twin).copied();
+            let Some(base) = their_rename.or_else(|| known.before.get(&name).copied()) else { continue };
+            let base = self.state.kept(&base).await.map_err(Trouble::Local)?;
+            let theirs = self.base_content(context, &content.hash).await?;
+            let (Some(theirs), Some(ours)) = (theirs, self.local(twin).await?) else { continue };
+            let to = if their_rename.is_some() { &name } else { twin };
+            let brought = Brought::of_contents(head.clone(), [].into());
+            let merged = self.merged(context, to, base, &ours, &theirs, &brought, report).await?;
+            let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
+            self.state.keep(&merged).await.map_err(Trouble::Local)?;
+            if their_rename.is_some() {
+                work.add(twin, Some(expected), None);
+                work.add(&name, None, Some(merged));
+                bases.push(BaseLine::new(twin.as_str(), None));
+            } else if merged != ours {
+                work.add(twin, Some(expected), Some(merged));
+            }
+            bases.push(BaseLine::new(name.as_str(), Some(content)));
+        }
+        if bases.is_empty() {
+            return Ok(false);
+        }
+        let mark = self.state.known.log.mark();
+        let advance = Advance { store, head, mark, attempt: None, joined: None, bases };
+        self.carry_out(context, work, advance, report).await?;
+        Ok(true)
+    }
+}
