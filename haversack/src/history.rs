@@ -13,17 +13,15 @@ use haversack_store::{Backend, Bytes, Locator};
 
 pub use self::undo::{Undone, take_back};
 use crate::ids::{ContentHash, Position, StoreId};
-use crate::log::{Carried, Commit, Segment, What};
+use crate::log::{Carried, Commit, What};
 use crate::sync::{Patience, Remote, Trouble};
 
 /// The commits of a store as far as they are at hand.
 pub struct History<'a> {
-    archive: Arc<dyn Backend>,
+    archive: archive::Reader,
     remote: Option<Remote>,
     patience: &'a dyn Patience,
     store: StoreId,
-    ranges: Vec<archive::Range>,
-    segment: Option<Segment>,
     commits: BTreeMap<Position, Arc<Commit>>,
 }
 
@@ -46,10 +44,9 @@ impl<'a> History<'a> {
         store: StoreId,
         patience: &'a dyn Patience,
     ) -> Result<History<'a>, Trouble> {
-        let ranges = archive::ranges(&*state).await.map_err(Trouble::Local)?;
+        let archive = archive::Reader::open(state, store).await.map_err(Trouble::Local)?;
         let remote = remote.map(Remote::new);
-        let (segment, commits) = (None, BTreeMap::new());
-        Ok(History { archive: state, remote, patience, store, ranges, segment, commits })
+        Ok(History { archive, remote, patience, store, commits: BTreeMap::new() })
     }
 
     /// Returns the commit at a position; `None` if it is not at hand.
@@ -57,7 +54,7 @@ impl<'a> History<'a> {
         if let Some(commit) = self.commits.get(&position) {
             return Ok(Some(commit.clone()));
         }
-        let commit = match self.archived(position).await? {
+        let commit = match self.archive.bytes(position).await.map_err(Trouble::Local)? {
             Some(bytes) => Some(bytes),
             None => self.in_remote(position).await?,
         };
@@ -69,22 +66,6 @@ impl<'a> History<'a> {
         let commit = Arc::new(commit);
         self.commits.insert(position, commit.clone());
         Ok(Some(commit))
-    }
-
-    async fn archived(&mut self, position: Position) -> Result<Option<Bytes>, Trouble> {
-        let at_hand = self.segment.as_ref().and_then(|segment| segment.get(position));
-        if let Some(bytes) = at_hand {
-            return Ok(Some(bytes.clone()));
-        }
-        for range in self.ranges.iter().filter(|range| range.contains(position)) {
-            let segment = archive::read(&*self.archive, *range).await.map_err(Trouble::Local)?;
-            let segment = segment.filter(|segment| segment.store == self.store);
-            if let Some(bytes) = segment.as_ref().and_then(|segment| segment.get(position).cloned()) {
-                self.segment = segment;
-                return Ok(Some(bytes));
-            }
-        }
-        Ok(None)
     }
 
     async fn in_remote(&self, position: Position) -> Result<Option<Bytes>, Trouble> {

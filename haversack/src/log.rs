@@ -41,6 +41,7 @@ pub(crate) mod files;
 mod folded;
 pub mod layout;
 mod mark;
+mod notice;
 mod odd;
 mod pack;
 mod segment;
@@ -55,8 +56,9 @@ pub use self::commit::{Commit, MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, M
 pub use self::files::Files;
 pub use self::folded::{Folded, MAX_FOLDED_BYTES};
 pub use self::mark::StateMark;
+pub use self::notice::{MAX_ADDRESS_BYTES, Notice};
 pub use self::odd::Oddity;
 pub use self::pack::{MAX_PACK_BYTES, Pack, pack, unpack};
 pub use self::segment::{MAX_SEGMENT_BYTES, MAX_SEGMENT_COMMITS, Segment};
 pub use self::state::{Content, Mismatch, State};
-pub use self::store_file::{MAX_STORE_FILE_BYTES, StoreFile};
+pub use self::store_file::{MAX_STORE_FILE_BYTES, Predecessor, StoreFile};

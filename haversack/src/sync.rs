@@ -41,8 +41,12 @@ mod plan;
 pub mod planted;
 mod progress;
 mod publish;
+mod put_back;
 mod read_once;
+mod rebase;
 mod rebuild;
+mod rebuild_store;
+mod relocate;
 mod remote;
 mod renames;
 mod scan;
@@ -73,6 +77,8 @@ use self::planted::{Planted, has};
 pub use self::progress::{Progress, Quiet, Stage};
 use self::publish::{Left, Published, Settled};
 pub use self::read_once::ReadOnce;
+pub use self::rebuild_store::{Rebuilt, rebuild};
+pub use self::relocate::{Moved, move_store};
 pub(crate) use self::remote::{MAX_TRIES, Remote, patiently};
 use self::scan::{Found, StatCache};
 pub use self::scope::Scope;
@@ -92,6 +98,17 @@ pub async fn store_at(
     patience: &dyn Patience,
 ) -> Result<Option<StoreFile>, Trouble> {
     Remote::new(remote).store_file(patience).await
+}
+
+/// Returns why a remote that holds another store cannot be synced with.
+fn other_store(expected: StoreId, file: &StoreFile) -> Trouble {
+    let found = file.store;
+    match file.predecessor {
+        Some(predecessor) if predecessor.store == expected => {
+            Trouble::Rebuilt { expected, found, device: file.name.clone() }
+        }
+        _ => Trouble::OtherStore { expected, found },
+    }
 }
 
 /// The lock that a sync holds; never waited for.
@@ -197,6 +214,18 @@ pub struct Context<'a> {
     pub archive: Option<&'a dyn Backend>,
     /// How many plain objects are brought up to date before the manifest is written.
     pub mirrored_at_once: usize,
+    /// How the remote is asked whether the log has grown.
+    pub asking: Asking,
+}
+
+/// How the remote is asked whether the log has grown: one request either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// Read the next position. The cheapest request; a remote that was wiped looks like one that has nothing new.
+    ForNext,
+    /// List the log from its last known position on, which must be there: this notices a remote that was wiped, went back or holds another
+    /// store.
+    FromLast,
 }
 
 impl<'a> Context<'a> {
@@ -220,6 +249,7 @@ impl<'a> Context<'a> {
             signed: None,
             archive: None,
             mirrored_at_once: usize::MAX,
+            asking: Asking::ForNext,
         }
     }
 }
@@ -506,8 +536,8 @@ impl Replica {
     /// Makes sure that the remote is still the one it was, and whole as far as it can be seen.
     async fn check_store(&self, context: Context<'_>) -> Result<(), Trouble> {
         let Some(expected) = self.state.known.store else { return Ok(()) };
-        match self.remote.store(context.patience).await? {
-            Some(found) if found != expected => Err(Trouble::OtherStore { expected, found }),
+        match self.remote.store_file(context.patience).await? {
+            Some(file) if file.store != expected => Err(other_store(expected, &file)),
             _ => self.standing(context).await.map(drop),
         }
     }

@@ -204,6 +204,7 @@ impl Loom {
             state: StateMark::empty(),
             changes: vec![FileChange { locator, what }],
             odd: Vec::new(),
+            notice: None,
         };
         let seen = self.heads[device].clone();
         self.tell(|| format!("  which is its entry {number}, on {seen:?}: {:?}", edit.text));

@@ -4,6 +4,7 @@
 //! small ones become few large ones, and the oldest go when they are too old or too many.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use haversack_store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Locator, Result as StoreResult};
@@ -66,8 +67,53 @@ pub async fn ranges(state: &dyn Backend) -> StoreResult<Vec<Range>> {
     Ok(ranges)
 }
 
+/// Reads the commits of one store from the archive, by position.
+pub(crate) struct Reader {
+    state: Arc<dyn Backend>,
+    store: StoreId,
+    ranges: Vec<Range>,
+    /// The segment that was read last: who asks for one position asks for the next one too.
+    segment: Option<Segment>,
+}
+
+impl Reader {
+    /// Opens the archive of a store.
+    pub(crate) async fn open(state: Arc<dyn Backend>, store: StoreId) -> StoreResult<Reader> {
+        let ranges = ranges(&*state).await?;
+        Ok(Reader { state, store, ranges, segment: None })
+    }
+
+    /// Returns the bytes of a commit; `None` if the archive does not have it.
+    pub(crate) async fn bytes(&mut self, position: Position) -> StoreResult<Option<Bytes>> {
+        let at_hand = self.segment.as_ref().and_then(|segment| segment.get(position));
+        if let Some(bytes) = at_hand {
+            return Ok(Some(bytes.clone()));
+        }
+        for range in self.ranges.iter().filter(|range| range.contains(position)) {
+            let segment = read(&*self.state, *range).await?;
+            let segment = segment.filter(|segment| segment.store == self.store);
+            if let Some(bytes) = segment.as_ref().and_then(|segment| segment.get(position).cloned()) {
+                self.segment = segment;
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the first position from which on the archive has every commit up to `last`.
+    pub(crate) fn first_before(&self, last: Position) -> Position {
+        let mut first = last;
+        for range in self.ranges.iter().rev() {
+            if range.last.number() + 1 >= first.number() {
+                first = first.min(range.first);
+            }
+        }
+        first
+    }
+}
+
 /// Returns a file of the archive; one that cannot be read is as good as none.
-pub(super) async fn read(state: &dyn Backend, range: Range) -> StoreResult<Option<Segment>> {
+async fn read(state: &dyn Backend, range: Range) -> StoreResult<Option<Segment>> {
     match state.read(&range.locator()).await {
         Ok(object) => Ok(Segment::decode(&object.bytes).ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -125,9 +171,13 @@ pub async fn keep(
         return Ok(());
     }
     let mut there = ranges(state).await?;
-    commits.retain(|(position, _)| !there.iter().any(|range| range.contains(*position)));
     commits.sort_by_key(|(position, _)| *position);
     commits.dedup_by_key(|(position, _)| *position);
+    if let Some(first) = first_other(state, store, &there, &commits).await? {
+        cut(state, store, &there, first).await?;
+        there = ranges(state).await?;
+    }
+    commits.retain(|(position, _)| !there.iter().any(|range| range.contains(*position)));
     for run in commits.chunk_by(|(one, _), (other, _)| one.next() == Some(*other)) {
         there.extend(write(state, store, run.to_vec()).await?);
     }
@@ -137,6 +187,41 @@ pub async fn keep(
         there = ranges(state).await?;
     }
     prune(state, &there, bounds).await
+}
+
+/// Returns the first position at which the archive has another commit than the log has now: the remote was restored from an older
+/// backup, or another store took its place.
+async fn first_other(
+    state: &dyn Backend,
+    store: StoreId,
+    there: &[Range],
+    commits: &[(Position, Bytes)],
+) -> StoreResult<Option<Position>> {
+    for range in there {
+        let mut inside = commits.iter().filter(|(position, _)| range.contains(*position)).peekable();
+        let Some((first, _)) = inside.peek() else { continue };
+        let Some(segment) = read(state, *range).await?.filter(|segment| segment.store == store) else {
+            return Ok(Some(*first));
+        };
+        if let Some((other, _)) = inside.find(|(position, bytes)| segment.get(*position) != Some(bytes)) {
+            return Ok(Some(*other));
+        }
+    }
+    Ok(None)
+}
+
+/// Removes the commits from a position on; with them all of another store.
+async fn cut(state: &dyn Backend, store: StoreId, there: &[Range], first: Position) -> StoreResult<()> {
+    for range in there.iter().filter(|range| range.last >= first) {
+        let segment = read(state, *range).await?.filter(|segment| segment.store == store);
+        if let Some(segment) = segment {
+            let positions = (segment.first.number()..).filter_map(Position::new);
+            let before = positions.zip(segment.commits).take_while(|(position, _)| *position < first);
+            let _ = write(state, store, before.collect()).await?;
+        }
+        state.delete(&range.locator(), Condition::Any).await?;
+    }
+    Ok(())
 }
 
 /// Writes commits that follow one another; those that do not fit together are left to the remote.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::bounded;
 use super::change::{FileChange, Line, OddChange};
 use super::mark::StateMark;
+use super::notice::{MAX_ADDRESS_BYTES, Notice};
 use super::odd::{self, Twins};
 use crate::display::one_line;
 use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
@@ -26,6 +27,9 @@ pub const MAX_LABEL_BYTES: usize = 200;
 
 const KIND: &str = "commit";
 const VERSION: u32 = 1;
+
+/// The version of a commit that ends a log: a Haversack that does not know that a log can end must not go on after it.
+const ENDING_VERSION: u32 = 2;
 
 /// One replica's batch of changes.
 ///
@@ -58,6 +62,8 @@ pub struct Commit {
     pub changes: Vec<FileChange>,
     /// What it would do under names that are refused here; nobody writes any.
     pub odd: Vec<OddChange>,
+    /// What it says about the store itself.
+    pub notice: Option<Notice>,
 }
 
 impl Commit {
@@ -87,11 +93,22 @@ impl Commit {
             time: self.time,
             cause: label(&self.cause),
             state: self.state,
+            rebuild: match &self.notice {
+                Some(Notice::Rebuild { position, is_complete }) => {
+                    Some(RebuildLine { position: *position, complete: *is_complete })
+                }
+                Some(Notice::Moved { .. }) | None => None,
+            },
+            moved: match &self.notice {
+                Some(Notice::Moved { url }) => Some(url.clone()),
+                Some(Notice::Rebuild { .. }) | None => None,
+            },
             changes: self.changes.iter().map(Line::of).collect(),
         };
+        let version = if heading.moved.is_some() { ENDING_VERSION } else { VERSION };
         let inline = self.changes.iter().filter_map(|change| change.what.inline());
         let contents: Vec<&[u8]> = inline.map(|bytes| &bytes[..]).collect();
-        frame::encode(KIND, VERSION, &heading, &contents, MAX_COMMIT_BYTES)
+        frame::encode(KIND, version, &heading, &contents, MAX_COMMIT_BYTES)
     }
 
     /// Returns the commit without what it does.
@@ -104,6 +121,7 @@ impl Commit {
             cause: self.cause.clone(),
             changes: Vec::new(),
             odd: Vec::new(),
+            notice: None,
             ..*self
         }
     }
@@ -113,7 +131,7 @@ impl Commit {
     /// A change under a name that is refused is in [`Commit::odd`]; anything else that is wrong refuses the whole commit.
     pub fn decode(bytes: &Bytes) -> Result<Commit, BadFrame> {
         let Framed { heading, contents, .. } =
-            frame::decode::<Heading>(KIND, VERSION, bytes, MAX_COMMIT_BYTES)?;
+            frame::decode::<Heading>(KIND, ENDING_VERSION, bytes, MAX_COMMIT_BYTES)?;
         let labels =
             [Some(&heading.device), heading.agent.as_ref(), heading.session.as_ref(), Some(&heading.cause)];
         if labels.into_iter().flatten().any(|label| label.len() > MAX_LABEL_BYTES) {
@@ -134,6 +152,13 @@ impl Commit {
             state: heading.state,
             changes: Vec::new(),
             odd: Vec::new(),
+            notice: match (heading.moved, heading.rebuild) {
+                (Some(url), _) => Some(Notice::Moved { url: one_line(&url).into_owned() }),
+                (None, Some(RebuildLine { position, complete })) => {
+                    Some(Notice::Rebuild { position, is_complete: complete })
+                }
+                (None, None) => None,
+            },
         };
         let mut parts = Parts::of(contents);
         let mut twins = Twins::default();
@@ -181,6 +206,17 @@ impl Commit {
         if (self.position == Position::FIRST) != (self.previous == ContentHash::of(b"")) {
             return Err(Unfit::wrong("only the first commit has nothing before it"));
         }
+        if let Some(Notice::Moved { url }) = &self.notice {
+            if url.is_empty() || url.len() > MAX_ADDRESS_BYTES {
+                return Err(Unfit::TooLarge {
+                    what: "bytes of an address",
+                    limit: as_number(MAX_ADDRESS_BYTES),
+                });
+            }
+            if !self.changes.is_empty() {
+                return Err(Unfit::wrong("a commit that ends a log changes nothing"));
+            }
+        }
         let mut seen = BTreeSet::new();
         let keys = self.changes.iter().map(|change| change.locator.as_str());
         for key in keys.chain(self.odd.iter().map(|odd| odd.key.as_str())) {
@@ -209,8 +245,20 @@ struct Heading {
     time: Timestamp,
     cause: String,
     state: StateMark,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    rebuild: Option<RebuildLine>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    moved: Option<String>,
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_CHANGES>")]
     changes: Vec<Line>,
+}
+
+/// That a commit belongs to a rebuild, as it stands in the heading.
+#[derive(Debug, Serialize, Deserialize)]
+struct RebuildLine {
+    position: Position,
+    #[serde(default)]
+    complete: bool,
 }
 
 /// Returns a label as a commit has it: harmless to show, and no longer than [`MAX_LABEL_BYTES`].

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::commit::{MAX_LABEL_BYTES, label};
 use crate::display::one_line;
 use crate::frame::{BadFrame, as_number, shown};
-use crate::ids::{ContentHash, StoreId, Timestamp};
+use crate::ids::{ContentHash, Position, StoreId, Timestamp};
 
 /// The largest file that is read as one.
 pub const MAX_STORE_FILE_BYTES: usize = 64 * 1024;
@@ -23,6 +23,17 @@ pub struct StoreFile {
     pub created: Timestamp,
     /// What people call it; cut to [`MAX_LABEL_BYTES`]. Harmless to show if it was read: [`one_line`] was applied to it.
     pub name: String,
+    /// The store that was here before and that this one continues; `None` for a store that began anew.
+    pub predecessor: Option<Predecessor>,
+}
+
+/// The store that another one continues, because its own remote was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Predecessor {
+    /// Its id.
+    pub store: StoreId,
+    /// The position that the machine which began to rebuild it had taken in.
+    pub position: Position,
 }
 
 impl StoreFile {
@@ -30,7 +41,12 @@ impl StoreFile {
     pub fn encode(&self) -> Bytes {
         let name = label(&self.name);
         let check = check(&self.store, self.created, &name);
-        let lines = Lines { format: FORMAT, store: self.store, name, created: self.created, check };
+        let predecessor = self.predecessor.map(|Predecessor { store, position }| {
+            let check = check_predecessor(&self.store, &store, position);
+            PredecessorLines { store, position, check }
+        });
+        let lines =
+            Lines { format: FORMAT, store: self.store, name, created: self.created, check, predecessor };
         let mut text = serde_json::to_vec_pretty(&lines).expect("strings and numbers print");
         text.push(b'\n');
         text.into()
@@ -53,21 +69,31 @@ impl StoreFile {
             0 => return Err(BadFrame::damaged("it has no format")),
             version => return Err(BadFrame::Newer { version }),
         }
-        let Lines { store, name, created, check: named, .. } =
+        let Lines { store, name, created, check: named, predecessor, .. } =
             serde_json::from_slice(bytes).map_err(bad_json)?;
         if name.len() > MAX_LABEL_BYTES {
             return Err(BadFrame::TooLarge { what: "bytes of a label", limit: as_number(MAX_LABEL_BYTES) });
         }
-        match check(&store, created, &name) == named {
-            true => Ok(StoreFile { store, created, name: one_line(&name).into_owned() }),
-            false => Err(BadFrame::damaged("its check does not match")),
+        let is_sound =
+            |line: &PredecessorLines| check_predecessor(&store, &line.store, line.position) == line.check;
+        if check(&store, created, &name) != named || !predecessor.iter().all(is_sound) {
+            return Err(BadFrame::damaged("its check does not match"));
         }
+        let predecessor =
+            predecessor.map(|PredecessorLines { store, position, .. }| Predecessor { store, position });
+        Ok(StoreFile { store, created, name: one_line(&name).into_owned(), predecessor })
     }
 }
 
 /// Returns the hash of all that the file says: no damaged id is taken for another store's.
 fn check(store: &StoreId, created: Timestamp, name: &str) -> ContentHash {
     ContentHash::of(format!("{FORMAT} {store} {} {name}", created.0).as_bytes())
+}
+
+/// Returns the hash of what the file says about the predecessor. It is no part of the other one, so that a Haversack that knows of no
+/// predecessors can still read which store this is.
+fn check_predecessor(store: &StoreId, predecessor: &StoreId, position: Position) -> ContentHash {
+    ContentHash::of(format!("{FORMAT} {store} {predecessor} {position}").as_bytes())
 }
 
 fn bad_json(error: serde_json::Error) -> BadFrame {
@@ -83,5 +109,14 @@ struct Lines {
     store: StoreId,
     name: String,
     created: Timestamp,
+    check: ContentHash,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    predecessor: Option<PredecessorLines>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PredecessorLines {
+    store: StoreId,
+    position: Position,
     check: ContentHash,
 }

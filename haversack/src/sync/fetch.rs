@@ -7,10 +7,10 @@ use super::plan::Reach;
 use super::progress::Stage;
 use super::remote::At;
 use super::state::Head;
-use super::{Context, Replica, Trouble};
+use super::{Asking, Context, Replica, Trouble, other_store};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
-use crate::log::{Commit, Misplaced};
+use crate::log::{Commit, Misplaced, Notice};
 
 /// The most commits that are taken in at a time.
 const MAX_TAKEN_COMMITS: usize = 256;
@@ -35,6 +35,8 @@ struct Chain {
     previous: ContentHash,
     bytes: usize,
     taken: Vec<Taken>,
+    /// Where the store was moved, if the log ends with the commit that says so.
+    moved: Option<Trouble>,
 }
 
 impl Chain {
@@ -55,6 +57,12 @@ impl Chain {
             Misplaced::Store { found } => Trouble::OtherStore { expected: self.store, found },
             Misplaced::Position { .. } => Trouble::Unfit { position, why: why.to_string() },
         })?;
+        if let Some(Notice::Moved { url }) = commit.notice {
+            // Nobody takes it in: the log goes on elsewhere, at the same position.
+            self.moved = Some(Trouble::Moved { url, device: commit.device, time: commit.time });
+            self.next = None;
+            return Ok(());
+        }
         let hash = ContentHash::of(&at.bytes);
         self.bytes += at.bytes.len();
         let version = at.version.map(|version| version.to_string());
@@ -80,11 +88,41 @@ impl Replica {
         store: StoreId,
     ) -> Result<(Vec<Taken>, Reach), Trouble> {
         let (first, previous) = self.next();
-        let mut chain = Chain { store, next: Some(first), previous, bytes: 0, taken: Vec::new() };
+        let last = match context.asking {
+            Asking::FromLast if self.state.known.head.is_some() => match self.last_listed(context).await? {
+                Some(last) => Some(last),
+                None => return Ok((Vec::new(), Reach::End)),
+            },
+            Asking::FromLast | Asking::ForNext => None,
+        };
+        match self.read_until(context, store, first, previous, last).await {
+            Err(Trouble::OtherStore { expected, found }) => {
+                let file = self.remote.store_file(context.patience).await?;
+                let file = file.filter(|file| file.store == found);
+                Err(file.map_or(Trouble::OtherStore { expected, found }, |file| other_store(expected, &file)))
+            }
+            read => read,
+        }
+    }
+
+    /// Reads the commits from a position on, up to `last` if that is known to be the end.
+    async fn read_until(
+        &self,
+        context: Context<'_>,
+        store: StoreId,
+        first: Position,
+        previous: ContentHash,
+        last: Option<Position>,
+    ) -> Result<(Vec<Taken>, Reach), Trouble> {
+        let mut chain =
+            Chain { store, next: Some(first), previous, bytes: 0, taken: Vec::new(), moved: None };
         let mut segments = None;
         // Most of the time there is nothing, or one.
         let mut at_once = 1;
         while let Some(next) = chain.next.filter(|_| !chain.is_full()) {
+            if last.is_some_and(|last| next > last) {
+                return Ok((chain.taken, Reach::End));
+            }
             context.progress.at(Stage::Reading, chain.taken.len(), None);
             if chain.taken.len() >= WORTH_A_SEGMENT {
                 let segments = match &mut segments {
@@ -96,6 +134,7 @@ impl Replica {
                 }
             }
             let positions = (0..at_once as u64).filter_map(|ahead| Position::new(next.number() + ahead));
+            let positions = positions.filter(|position| last.is_none_or(|last| *position <= last));
             for at in self.read_positions(context, positions.collect()).await? {
                 match at {
                     Some(at) => chain.add(at)?,
@@ -105,7 +144,65 @@ impl Replica {
             }
             at_once = chain.taken.len().clamp(1, MAX_AT_ONCE);
         }
-        Ok((chain.taken, Reach::Middle))
+        match chain.moved {
+            Some(moved) if chain.taken.is_empty() => Err(moved),
+            // What was committed before the move is taken in first.
+            Some(_) => Ok((chain.taken, Reach::End)),
+            None => Ok((chain.taken, Reach::Middle)),
+        }
+    }
+
+    /// Returns the last position of the log if it is after the last one that was taken in, which must still be there.
+    async fn last_listed(&self, context: Context<'_>) -> Result<Option<Position>, Trouble> {
+        let Some(head) = &self.state.known.head else { return Ok(None) };
+        let after = Position::new(head.position.number() - 1).map(layout::commit);
+        let items = self.remote.items(context.patience, &layout::commits(), after.as_ref()).await?;
+        let commits = items.iter().filter_map(|(item, info)| match item {
+            Item::Commit(position) => Some((*position, info)),
+            _ => None,
+        });
+        let commits: Vec<_> = commits.collect();
+        let mut later =
+            commits.iter().map(|(position, _)| *position).filter(|position| *position > head.position);
+        if let Some(found) = later.next() {
+            let next = self.next().0;
+            // Positions are created in order: if a later one is there, the next one was, before it was listed.
+            if found != next && self.remote.at(context.patience, next).await?.is_none() {
+                return Err(Trouble::Gap { missing: next, found });
+            }
+            // That they were built on what we have is told by the next one itself.
+            return Ok(Some(later.last().unwrap_or(found)));
+        }
+        let listed = commits.iter().find(|(position, _)| *position == head.position);
+        let is_same = listed.is_some_and(|(_, info)| {
+            let versions = info.version.as_ref().map(|version| version.as_str()).zip(head.version.as_deref());
+            versions.is_none_or(|(listed, known)| listed == known)
+        });
+        if !is_same {
+            self.check_head(context).await?;
+        }
+        Ok(None)
+    }
+
+    /// Returns what became of a remote in which our last position is not what it was; `other` is the store whose commit is there.
+    pub(super) async fn what_happened(
+        &self,
+        context: Context<'_>,
+        position: Position,
+        other: Option<StoreId>,
+    ) -> Result<Trouble, Trouble> {
+        let Some(expected) = self.state.known.store else { return Ok(Trouble::WentBack { position }) };
+        let file = self.remote.store_file(context.patience).await?;
+        Ok(match (file, other) {
+            (Some(file), _) if file.store != expected => other_store(expected, &file),
+            (_, Some(found)) if found != expected => Trouble::OtherStore { expected, found },
+            (None, None)
+                if self.remote.items(context.patience, &layout::commits(), None).await?.is_empty() =>
+            {
+                Trouble::Wiped { expected }
+            }
+            _ => Trouble::WentBack { position },
+        })
     }
 
     /// Returns what is at positions.

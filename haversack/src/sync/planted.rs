@@ -57,6 +57,10 @@ pub enum Planted {
     ForeignOverwritten,
     /// A position whose commit is in a segment counts as not there.
     SegmentIgnored,
+    /// After a remote was lost: a file that the new store does not have yet counts as deleted.
+    AbsentBeforeComplete,
+    /// After a remote was lost: the base is the newer of both positions.
+    NewerBaseIsTaken,
     /// What a process that was killed wrote is taken for durable, because it can be read: a test of its own finds it, schedules hardly do.
     SeenIsDurable,
     /// In a vault: a commit goes out as if its author had read all that has arrived.

@@ -189,6 +189,7 @@ impl Replica {
             state: mark,
             changes,
             odd: Vec::new(),
+            notice: None,
         };
         let bytes = commit.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
         let publishing = Publishing { position, bytes, bases };
@@ -463,17 +464,8 @@ impl Replica {
         if there.as_ref().is_some_and(|at| ContentHash::of(&at.bytes) == head.hash) {
             return Ok(());
         }
-        let commit = there.and_then(|at| Commit::decode(&at.bytes).ok());
-        let found = match commit {
-            Some(commit) => Some(commit.store),
-            None => self.remote.store(context.patience).await?,
-        };
-        match (self.state.known.store, found) {
-            (Some(expected), Some(found)) if expected != found => {
-                Err(Trouble::OtherStore { expected, found })
-            }
-            _ => Err(Trouble::WentBack { position: head.position }),
-        }
+        let other = there.and_then(|at| Commit::decode(&at.bytes).ok()).map(|commit| commit.store);
+        Err(self.what_happened(context, head.position, other).await?)
     }
 
     /// Ends a publishing whose outcome is known.

@@ -11,19 +11,19 @@ use crate::log::{Carried, Commit, Content, FileChange, What};
 
 /// The commits that a file's content came with, from its last whole one on.
 #[derive(Default)]
-struct Trail {
+pub(super) struct Trail {
     parts: Vec<Carried>,
-    now: Option<ContentHash>,
+    pub(super) now: Option<Content>,
 }
 
 impl Trail {
-    fn follow(&mut self, what: &What) {
+    pub(super) fn follow(&mut self, what: &What) {
         let part = match what {
             What::Put { content, .. } => {
                 self.parts.clear();
                 content
             }
-            What::Append { base, added, .. } if self.now == Some(*base) => added,
+            What::Append { base, added, .. } if self.now.is_some_and(|now| now.hash == *base) => added,
             What::Append { .. } | What::Delete { .. } => return *self = Trail::default(),
         };
         self.parts.push(match part {
@@ -31,7 +31,7 @@ impl Trail {
             Carried::Inline(bytes) => Carried::Inline(Bytes::copy_from_slice(bytes)),
             Carried::Object(hash) => Carried::Object(*hash),
         });
-        self.now = what.after().map(|content| content.hash);
+        self.now = what.after();
     }
 }
 
@@ -79,11 +79,11 @@ impl Replica {
                 for FileChange { locator, what } in &commit.changes {
                     let Some(trail) = trails.get_mut(locator) else { continue };
                     trail.follow(what);
-                    let Some(now) = trail.now.filter(|now| hashes.contains(now)) else { continue };
+                    let Some(now) = trail.now.filter(|now| hashes.contains(&now.hash)) else { continue };
                     if let Some(content) = self.put_together_from(context, trail).await?
                         && wanted.iter().any(|(_, wanted)| wanted.is_of(&content))
                     {
-                        found.insert(now, content);
+                        found.insert(now.hash, content);
                     }
                 }
             }
@@ -128,7 +128,11 @@ impl Replica {
         Ok(nearest.1)
     }
 
-    async fn put_together_from(&self, context: Context<'_>, trail: &Trail) -> Result<Option<Bytes>, Trouble> {
+    pub(super) async fn put_together_from(
+        &self,
+        context: Context<'_>,
+        trail: &Trail,
+    ) -> Result<Option<Bytes>, Trouble> {
         let mut whole = Vec::new();
         for part in &trail.parts {
             let Some(bytes) = self.carried(context, part).await? else { return Ok(None) };

@@ -77,7 +77,7 @@ impl Remote {
             Some(store) => store,
             None => StoreId::from_bytes(ids.next()),
         };
-        let file = StoreFile { store, created: clock.now(), name: name.to_owned() };
+        let file = StoreFile { store, created: clock.now(), name: name.to_owned(), predecessor: None };
         // Whose was first is told by reading, not by this answer.
         let made = self.backend.write(&layout::store_file(), file.encode(), Condition::Absent).await;
         match (self.store(patience).await?, made) {
@@ -88,7 +88,7 @@ impl Remote {
     }
 
     /// Returns the store whose log is here, though the file that names it is not.
-    async fn store_of_log(&self, patience: &dyn Patience) -> Result<Option<StoreId>, Trouble> {
+    pub(crate) async fn store_of_log(&self, patience: &dyn Patience) -> Result<Option<StoreId>, Trouble> {
         let items = self.items(patience, &layout::commits(), None).await?;
         let first = items.iter().find_map(|(item, _)| match item {
             Item::Commit(position) => Some(*position),

@@ -400,6 +400,12 @@ impl State {
         self.backend.delete(&old, Condition::Any).await
     }
 
+    /// Forgets the store, the position and all bases, in one step; what is kept of contents stays until it is collected.
+    pub(crate) async fn forget_log(&mut self) -> StoreResult<()> {
+        self.known = Known { foreign: std::mem::take(&mut self.known.foreign), ..Known::default() };
+        self.fold().await
+    }
+
     /// Keeps a content for as long as a base names it.
     pub(crate) async fn keep(&self, bytes: &Bytes) -> StoreResult<ContentHash> {
         let hash = ContentHash::of(bytes);

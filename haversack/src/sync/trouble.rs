@@ -7,7 +7,7 @@ use haversack_store::{Error as StoreError, ErrorKind};
 
 use super::Budget;
 use crate::frame::BadFrame;
-use crate::ids::{Position, StoreId};
+use crate::ids::{Position, StoreId, Timestamp};
 
 /// Why a sync stopped; everything that was written is safe on this device.
 #[derive(Debug)]
@@ -25,6 +25,29 @@ pub enum Trouble {
         expected: StoreId,
         /// The one that is there.
         found: StoreId,
+    },
+    /// Nothing of a store is in the remote any more.
+    Wiped {
+        /// The store that was there.
+        expected: StoreId,
+    },
+    /// Another device rebuilt the store after its remote was lost: the remote holds a new store that continues this one.
+    Rebuilt {
+        /// The store that this replica belongs to.
+        expected: StoreId,
+        /// The one that continues it.
+        found: StoreId,
+        /// The device that began to rebuild it.
+        device: String,
+    },
+    /// The log ends here: the store was moved.
+    Moved {
+        /// Where it is now, as the log says. Nobody has asked that place for anything yet.
+        url: String,
+        /// The device that moved it.
+        device: String,
+        /// When.
+        time: Timestamp,
     },
     /// What was read of the log before is not there any more, or is something else.
     WentBack {
@@ -81,6 +104,13 @@ impl fmt::Display for Trouble {
             Trouble::OtherStore { expected, found } => {
                 write!(f, "the remote holds another store: {found}, not {expected}")
             }
+            Trouble::Wiped { .. } => f.write_str("the remote is empty: the store that was there is gone"),
+            Trouble::Rebuilt { device, .. } => {
+                write!(f, "the remote was lost, and \"{device}\" rebuilt the store there")
+            }
+            Trouble::Moved { url, device, time } => {
+                write!(f, "\"{device}\" moved the store to {url} ({time})")
+            }
             Trouble::WentBack { position } => {
                 write!(f, "the remote went back: position {} is not what it was", position.number())
             }
@@ -116,6 +146,9 @@ impl StdError for Trouble {
             Trouble::Damaged { why, .. } => Some(why),
             Trouble::Busy
             | Trouble::OtherStore { .. }
+            | Trouble::Wiped { .. }
+            | Trouble::Rebuilt { .. }
+            | Trouble::Moved { .. }
             | Trouble::WentBack { .. }
             | Trouble::Gap { .. }
             | Trouble::Unfit { .. }

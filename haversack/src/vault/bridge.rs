@@ -214,6 +214,7 @@ impl Bridge {
             store,
             created: context.clock.now(),
             name: names::harmless(&context.author.device),
+            predecessor: None,
         };
         let file = match (file, known) {
             (Some(Some(file)), Some(known)) if file.store != known && !has_known && !is_new => {
@@ -508,6 +509,7 @@ impl Bridge {
             state: tail.files.mark(),
             changes: Vec::new(),
             odd: Vec::new(),
+            notice: None,
         };
         let commit = self.next_commit(store, tail, changes, ours)?;
         // It becomes an entry like any other commit. If somebody was faster, it is tried again.

@@ -127,6 +127,7 @@ mod tests {
                 what: What::Put { hash, size: 13, content: Carried::Inline(content), from: None },
             }],
             odd: Vec::new(),
+            notice: None,
         };
         let seen = Heads::default().with(replica, 2).with(ReplicaId::from_bytes([9; 16]), 4);
         Entry { replica, number: 3, seen, commit: Some(commit), shown: vec![(locator, hash)] }

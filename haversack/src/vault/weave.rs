@@ -319,6 +319,7 @@ mod tests {
                 state: StateMark::empty(),
                 changes: vec![FileChange { locator: self.file.clone(), what }],
                 odd: Vec::new(),
+                notice: None,
             };
             let replica = ReplicaId::from_bytes([log; 16]);
             let seen = heads(seen);

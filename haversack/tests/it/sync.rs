@@ -22,6 +22,7 @@ mod history;
 mod hostile;
 mod incoming;
 mod lab;
+mod lost_remote;
 mod mirror;
 mod older_state;
 mod renames;

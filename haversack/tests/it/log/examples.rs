@@ -65,6 +65,7 @@ pub(super) fn commit(state: &State, number: u64, previous: &[u8], changes: Vec<F
         state: state.mark_after(&changes).expect("fits"),
         changes,
         odd: Vec::new(),
+        notice: None,
     }
 }
 
@@ -135,7 +136,12 @@ pub(super) fn segment() -> Segment {
 }
 
 pub(super) fn store_file() -> StoreFile {
-    StoreFile { store: STORE, created: Timestamp(1_790_000_000_000), name: "notes of ü".to_owned() }
+    StoreFile {
+        store: STORE,
+        created: Timestamp(1_790_000_000_000),
+        name: "notes of ü".to_owned(),
+        predecessor: None,
+    }
 }
 
 /// An example of a format: its bytes, and whether other bytes are refused or read as the same value.

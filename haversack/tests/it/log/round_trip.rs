@@ -91,6 +91,7 @@ fn commit() -> impl Strategy<Value = Commit> {
             state: StateMark::from_bytes(ids.3),
             changes: changes.into_iter().map(|(locator, what)| FileChange { locator, what }).collect(),
             odd: Vec::new(),
+            notice: None,
         }
     })
 }
@@ -149,7 +150,7 @@ proptest! {
 
     #[test]
     fn store_files(store: [u8; 16], created: i64, name in LABELS) {
-        let file = StoreFile { store: StoreId::from_bytes(store), created: Timestamp(created), name };
+        let file = StoreFile { store: StoreId::from_bytes(store), created: Timestamp(created), name, predecessor: None };
         prop_assert_eq!(StoreFile::decode(&file.encode()), Ok(file));
     }
 
