@@ -130,8 +130,13 @@ impl Commit {
     ///
     /// A change under a name that is refused is in [`Commit::odd`]; anything else that is wrong refuses the whole commit.
     pub fn decode(bytes: &Bytes) -> Result<Commit, BadFrame> {
-        let Framed { heading, contents, .. } =
+        let Framed { version, heading, contents } =
             frame::decode::<Heading>(KIND, ENDING_VERSION, bytes, MAX_COMMIT_BYTES)?;
+        match (version, heading.moved.is_some()) {
+            (ENDING_VERSION, false) => return Err(BadFrame::Newer { version }),
+            (VERSION, true) => return Err(BadFrame::damaged("a commit of version 1 cannot end a log")),
+            _ => {}
+        }
         let labels =
             [Some(&heading.device), heading.agent.as_ref(), heading.session.as_ref(), Some(&heading.cause)];
         if labels.into_iter().flatten().any(|label| label.len() > MAX_LABEL_BYTES) {

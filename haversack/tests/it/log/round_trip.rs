@@ -177,3 +177,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn notices_and_predecessors_survive_storing() {
+    let (_, example, state) = super::examples::two_commits();
+    let position = Position::new(41).expect("a position");
+    for is_complete in [false, true] {
+        let notice = Some(haversack::log::Notice::Rebuild { position, is_complete });
+        let commit = Commit { notice, ..example.clone() };
+        assert_eq!(Commit::decode(&commit.encode().expect("fits")), Ok(commit));
+    }
+    let notice = Some(haversack::log::Notice::Moved { url: "s3://lighthouse/memory".to_owned() });
+    let end = Commit { notice, changes: Vec::new(), state: state.mark(), ..example.clone() };
+    let bytes = end.encode().expect("fits");
+    assert_eq!(Commit::decode(&bytes), Ok(end.clone()));
+    assert!(
+        Commit { changes: example.changes.clone(), ..end.clone() }.encode().is_err(),
+        "an end changes nothing"
+    );
+    // Who knows only version 1 must not read past it, and nobody ends a log in version 1.
+    assert!(bytes.starts_with(b"haversack-commit 2\n"));
+    let older = [b"haversack-commit 1\n", &bytes[b"haversack-commit 2\n".len()..]].concat();
+    assert!(Commit::decode(&older.into()).is_err());
+    let predecessor = haversack::log::Predecessor { store: StoreId::from_bytes([9; 16]), position };
+    let file = StoreFile { predecessor: Some(predecessor), ..super::examples::store_file() };
+    assert_eq!(StoreFile::decode(&file.encode()), Ok(file.clone()));
+    let text = String::from_utf8(file.encode().to_vec()).expect("text").replace("41", "40");
+    assert!(StoreFile::decode(&text.into()).is_err(), "a changed position is noticed");
+}
