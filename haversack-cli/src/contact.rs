@@ -47,6 +47,9 @@ impl Failure {
                 _ => Failure::Refused,
             },
             Trouble::OtherStore { .. }
+            | Trouble::Wiped { .. }
+            | Trouble::Rebuilt { .. }
+            | Trouble::Moved { .. }
             | Trouble::WentBack { .. }
             | Trouble::Gap { .. }
             | Trouble::Damaged { .. }

@@ -3,6 +3,9 @@
 //! A home is the directory `memory` and the directories that are bound to prefixes of the store. Each is a replica of its own, with a
 //! state of its own; all of them follow one log.
 
+pub(crate) mod rebuild;
+pub(crate) mod relocate;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,8 +20,8 @@ use haversack::store::{
     is_fenced,
 };
 use haversack::sync::{
-    Author, Context, Deletions, Mirror, OneLog, Origins, Outlook, Patience, Progress, ReadOnce, Recent,
-    Replica, Report, Scope, Trouble, look,
+    Asking, Author, Context, Deletions, Mirror, OneLog, Origins, Outlook, Patience, Progress, ReadOnce,
+    Recent, Replica, Report, Scope, Trouble, look,
 };
 use haversack::vault::{Bridge, Carriage, FolderOrigins, Mine};
 
@@ -335,6 +338,7 @@ fn sync_home(
         cause: manner.cause,
         signed: Some(&*home.memory().state),
         archive: Some(&*home.memory().state),
+        asking: asking(remote),
         ..Context::new(&SystemClock, &RandomIds, &author)
     };
     let mut summary = Summary {
@@ -449,6 +453,11 @@ fn sync_home(
         summary.report.not_mirrored.clear();
     }
     Ok(summary)
+}
+
+/// Returns how the remote is asked for news. A folder has been looked at already; anything else may have been wiped or replaced.
+fn asking(remote: &Remote) -> Asking {
+    if remote::is_vault(&remote.url) { Asking::ForNext } else { Asking::FromLast }
 }
 
 /// Returns the ids of all replicas of a home that have synced before, also of bound directories that are not there now.
@@ -738,10 +747,17 @@ impl From<Trouble> for CommandError {
             }
             Trouble::Local(_) => "All you wrote is where it was. Check the home: haversack doctor",
             Trouble::OtherStore { .. } => {
-                "Nothing was written there. Name the right one: haversack remote remove, then haversack join URL"
+                "Nothing was written there. To rebuild this memory's store at another place: haversack remote rebuild URL. To join the other store with another home: haversack --home DIRECTORY join URL"
             }
             Trouble::WentBack { .. } | Trouble::Gap { .. } => {
-                "Nothing was written there. If a backup of the remote was put back, put back a newer one"
+                "Nothing was written there. Put back what it lost, from this machine: haversack remote rebuild"
+            }
+            Trouble::Wiped { .. } => {
+                "Nothing was written there, and everything is on this machine. Put it back: haversack remote rebuild"
+            }
+            Trouble::Rebuilt { .. } => "Follow it, and merge what is here with it: haversack remote rebuild",
+            Trouble::Moved { .. } => {
+                "Nothing was asked of the new place. If you or somebody you trust moved it: haversack remote move --follow"
             }
             Trouble::Damaged { why, .. } if why.is_newer() => "Update Haversack on this machine",
             Trouble::Damaged { .. } | Trouble::Unfit { .. } => {
@@ -754,7 +770,7 @@ impl From<Trouble> for CommandError {
                 "Put the files back; if all of them were meant to go: haversack sync --allow-deletes"
             }
             Trouble::Emptied => {
-                "Nothing was deleted anywhere. Mount the folder, or let its client bring it back; if it is gone for good: haversack remote remove"
+                "Nothing was deleted anywhere. Mount the folder, or let its client bring it back; if it is gone for good, put it back from this machine: haversack remote rebuild"
             }
             Trouble::Outrun => "Other machines write at this moment. Run the same command again",
             Trouble::TooMuch { .. } => {

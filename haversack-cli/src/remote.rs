@@ -250,7 +250,7 @@ pub(crate) fn half(settings: &Settings) -> Option<Warning> {
 /// A disk that is not plugged in leaves an empty place behind: a new store in it would be a mistake.
 pub(crate) fn open(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {
     refuse_local(settings)?;
-    let safe = "All you wrote is safe on this machine. Bring the remote back, then: haversack sync";
+    let safe = "All you wrote is safe on this machine. Bring the remote back, then: haversack sync. If it is gone for good: haversack remote rebuild";
     if let Some(directory) = directory_of(&remote.url)
         && !directory.is_dir()
     {

@@ -16,7 +16,7 @@ use haversack::sync::{Author, Context, Progress, Quiet, ReadOnce, Recent, Replic
 use haversack::vault::Bridge;
 use serde_json::json;
 
-use super::remote::{Candidate, NamedArgs};
+use super::remote::{Candidate, Instead, NamedArgs};
 use super::sync;
 use crate::credential::Cloud;
 use crate::error::CommandError;
@@ -94,7 +94,7 @@ pub(crate) fn join(
         ui.note(note);
     }
     let named = NamedArgs { url, ..args.named.clone() };
-    let candidate = Candidate::named(ui, settings, asked, &named)?;
+    let candidate = Candidate::named(ui, settings, asked, &named, Instead::OfNothing)?;
     let ahead = Ahead::begin(settings, candidate.remote());
     let mut remote = candidate.admit(ui, settings)?;
     let url = &remote.url.clone();

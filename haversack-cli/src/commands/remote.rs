@@ -1,5 +1,7 @@
 //! `haversack remote`: where the devices of this memory meet.
 
+mod rebuild;
+mod relocate;
 mod test;
 
 use std::process::ExitCode;
@@ -8,6 +10,8 @@ use clap::{Args, Subcommand};
 use haversack::clock::Clock;
 use serde_json::json;
 
+use self::rebuild::{RebuildArgs, cmd_rebuild};
+use self::relocate::{MoveArgs, cmd_move};
 use self::test::{TestArgs, Trial, test};
 use crate::contact::Contact;
 use crate::credential::{Cloud, Kept, Source};
@@ -38,6 +42,8 @@ enum Action {
     List(ListArgs),
     /// Try the remote: is it reached, with which credential, and does it keep its promises
     Test(TestArgs),
+    Rebuild(RebuildArgs),
+    Move(MoveArgs),
     /// Stop syncing; the files stay, here and there
     Remove,
 }
@@ -86,6 +92,8 @@ pub(crate) fn cmd_remote(
         Action::Add(args) => add(ui, settings, args)?,
         Action::List(args) => list(ui, settings, args)?,
         Action::Test(args) => return test(ui, settings, args),
+        Action::Rebuild(args) => cmd_rebuild(ui, settings, args)?,
+        Action::Move(args) => cmd_move(ui, settings, args)?,
         Action::Remove => remove(ui, settings)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -94,7 +102,7 @@ pub(crate) fn cmd_remote(
 pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
     let url = &named.url;
     let asked = Asked { command: "haversack remote add", typed: url };
-    let remote = Candidate::named(ui, settings, asked, named)?.admit(ui, settings)?;
+    let remote = Candidate::named(ui, settings, asked, named, Instead::OfNothing)?.admit(ui, settings)?;
     let there = site::store_or_empty(settings, &remote, asked)?;
     // The directory is made now, so that one that cannot be made is told about at once.
     drop(remote::plain(settings, &remote)?);
@@ -118,6 +126,15 @@ pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs)
     Ok(())
 }
 
+/// Whether a remote that somebody names takes the place of the one there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instead {
+    /// There must be no other.
+    OfNothing,
+    /// It does: the store was moved or rebuilt there.
+    OfTheOther,
+}
+
 /// A remote that somebody named, and that is used once it was found to work.
 pub(crate) struct Candidate {
     remote: Remote,
@@ -134,10 +151,13 @@ impl Candidate {
         settings: &Settings,
         asked: Asked<'_>,
         named: &NamedArgs,
+        instead: Instead,
     ) -> Result<Candidate, CommandError> {
         remote::refuse_local(settings)?;
         let Address { url, note } = address::address(ui, settings, Asked { typed: &named.url, ..asked })?;
-        refuse_second(settings, &url)?;
+        if instead == Instead::OfNothing {
+            refuse_second(settings, &url)?;
+        }
         if let Some(note) = note {
             ui.note(note);
         }

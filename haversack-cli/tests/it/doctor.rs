@@ -136,10 +136,10 @@ fn doctor_looks_at_the_remote() {
     assert_snapshot!([well, gone, lines_about(&local, "remote"), emptied, about()].concat(), @r#"
     OK    remote    file://BASE/user/remote answers, and is this memory's store
     FAIL  remote    the remote is not there: BASE/user/remote
-                    → All you wrote is safe on this machine. Bring the remote back, then: haversack sync
+                    → All you wrote is safe on this machine. Bring the remote back, then: haversack sync. If it is gone for good: haversack remote rebuild
     OK    remote    none is used: memory is kept on this machine (keep-memory-local)
     FAIL  remote    file://BASE/user/remote answers, and this memory's store is gone from it
-                    → Nothing is lost on this machine. Put the store back, or leave this remote: haversack remote remove
+                    → Nothing is lost on this machine. Put the store back: haversack remote rebuild. Or leave this remote: haversack remote remove
     FAIL  remote    file://BASE/user/remote holds another store than this memory's
                     → Name the right one: haversack remote remove, then haversack join URL
     "#);

@@ -41,6 +41,8 @@ mod projects;
 mod provision;
 mod random_machines;
 #[cfg(unix)]
+mod remote_rebuild;
+#[cfg(unix)]
 mod remotes;
 mod secrets;
 #[cfg(unix)]

@@ -460,7 +460,7 @@ fn without_the_remote_everything_works_and_waits() {
     --- stdout
     --- stderr
     Error: the remote is not there: BASE/user/remote
-    Hint: All you wrote is safe on this machine. Bring the remote back, then: haversack sync
+    Hint: All you wrote is safe on this machine. Bring the remote back, then: haversack sync. If it is gone for good: haversack remote rebuild
     "#);
     assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
     exit 1
@@ -468,7 +468,7 @@ fn without_the_remote_everything_works_and_waits() {
     1 thing needs you. All you wrote is safe on this machine; 1 change waits to be sent.
 
       1  Nothing sent: the remote is not there: BASE/user/remote
-         → All you wrote is safe on this machine. Bring the remote back, then: haversack sync
+         → All you wrote is safe on this machine. Bring the remote back, then: haversack sync. If it is gone for good: haversack remote rebuild
 
       files      2
       next try   in SECONDS, or now: haversack sync

@@ -174,10 +174,9 @@ impl Replica {
             return Ok(Some(later.last().unwrap_or(found)));
         }
         let listed = commits.iter().find(|(position, _)| *position == head.position);
-        let is_same = listed.is_some_and(|(_, info)| {
-            let versions = info.version.as_ref().map(|version| version.as_str()).zip(head.version.as_deref());
-            versions.is_none_or(|(listed, known)| listed == known)
-        });
+        let version = listed.and_then(|(_, info)| info.version.as_ref()).map(|version| version.as_str());
+        // A directory tells no versions, and one that was read from a segment has none: then it is read.
+        let is_same = version.is_some() && version == head.version.as_deref();
         if !is_same {
             self.check_head(context).await?;
         }

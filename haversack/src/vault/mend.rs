@@ -13,9 +13,39 @@ use super::folder::{There, object_of};
 use super::layout::{self, Range};
 use crate::frame::BadFrame;
 use crate::ids::{ContentHash, ReplicaId};
-use crate::sync::{Impatient, Trouble};
+use crate::log::StoreFile;
+use crate::log::layout::store_file;
+use crate::names;
+use crate::sync::{Context, Impatient, Trouble};
 
 impl Bridge {
+    /// Puts all logs that this device keeps into a folder that was emptied, byte for byte; returns how many files that are.
+    ///
+    /// A folder that holds another store is left alone.
+    pub async fn put_back(&mut self, context: Context<'_>) -> Result<usize, Trouble> {
+        let Some(store) = self.standing.store else { return Ok(0) };
+        let place = store_file();
+        match self.folder.read(&place).await {
+            Ok(object) => match StoreFile::decode(&object.bytes) {
+                Ok(file) if file.store != store => {
+                    return Err(Trouble::OtherStore { expected: store, found: file.store });
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    return Err(Trouble::Damaged { what: "the file that names the store".to_owned(), why });
+                }
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let name = names::harmless(&context.author.device);
+                let file = StoreFile { store, created: context.clock.now(), name, predecessor: None };
+                let written = self.folder.write(&place, file.encode(), Condition::Absent).await;
+                let _ = written.map_err(Trouble::Remote)?;
+            }
+            Err(error) => return Err(Trouble::Remote(error)),
+        }
+        self.mend().await
+    }
+
     /// Puts back what the folder has lost of any log and is kept here; returns how many files that are.
     ///
     /// A file that says something else than what is kept here is left as it is: it is whole, so somebody wrote it.

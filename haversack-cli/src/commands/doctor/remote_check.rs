@@ -31,16 +31,22 @@ fn look(settings: &Settings, remote: &Remote) -> Result<Finding, CommandError> {
     drop(remote::open(settings, remote)?);
     let site = site::look(settings, remote)?;
     let ours = Home::open(settings)?.memory().look()?.store;
-    let lost =
-        "Nothing is lost on this machine. Put the store back, or leave this remote: haversack remote remove";
+    let lost = "Nothing is lost on this machine. Put the store back: haversack remote rebuild. Or leave this remote: haversack remote remove";
     Ok(match (site, ours) {
         (Site::Store(there), Some(ours)) if there.store == ours => {
             Finding::ok(SUBJECT, format!("{url} answers, and is this memory's store"))
         }
-        (Site::Store(_), Some(_)) => Finding::fail(
+        (Site::Store(there), Some(ours)) if there.predecessor.is_some_and(|before| before.store == ours) => {
+            Finding::fail(
+                SUBJECT,
+                format!("the store at {url} was lost, and \"{}\" rebuilt it", there.name),
+                "Follow it, and merge what is here with it: haversack remote rebuild",
+            )
+        }
+        (Site::Store(there), Some(_)) => Finding::fail(
             SUBJECT,
-            format!("{url} holds another store than this memory's"),
-            "Name the right one: haversack remote remove, then haversack join URL",
+            format!("{url} holds another store than this memory's: that of \"{}\"", there.name),
+            "Rebuild this memory's store at another place: haversack remote rebuild URL",
         ),
         (Site::Store(_), None) => Finding::warn(
             SUBJECT,

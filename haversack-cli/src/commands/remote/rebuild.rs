@@ -1,0 +1,143 @@
+//! `haversack remote rebuild`: the machines of a store meet again after its remote was lost.
+
+use clap::Args;
+
+use super::{Candidate, Instead, NamedArgs};
+use crate::commands::sync;
+use crate::contact::Contact;
+use crate::error::CommandError;
+use crate::gate::{cure, named};
+use crate::home::Home;
+use crate::home::rebuild::{HomeRebuilt, rebuild};
+use crate::moments::counted;
+use crate::remote::site::{self, Asked, Site};
+use crate::remote::{self, Remote};
+use crate::settings::Settings;
+use crate::ui::{Answer, Ui};
+
+/// Put the store back where the remote was wiped, restored from an old backup or rebuilt by another machine
+///
+/// The same command on every machine; in any order. What the machines hold is merged over what they last agreed on: nothing is lost, and
+/// what was deleted stays deleted.
+#[derive(Debug, Args)]
+pub(crate) struct RebuildArgs {
+    /// Another place to rebuild the store at, if the old one cannot be used any more
+    url: Option<String>,
+
+    /// Where the credential of that place comes from, as for haversack remote add
+    #[arg(long, value_name = "SOURCE", requires = "url")]
+    credential: Option<String>,
+
+    /// Do not ask before a new store begins in an empty place
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(super) fn cmd_rebuild(ui: &mut Ui, settings: &Settings, args: &RebuildArgs) -> Result<(), CommandError> {
+    let recorded = Remote::expected(settings)?;
+    let remote = match &args.url {
+        None => recorded.clone(),
+        Some(url) => elsewhere(ui, settings, &recorded, url, args.credential.clone())?,
+    };
+    let url = &remote.url;
+    let Some(ours) = Home::open(settings)?.memory().look()?.store else {
+        return Err(CommandError::user(
+            "this memory has not synced yet, so there is no store to rebuild",
+            "Send what is here: haversack sync",
+        ));
+    };
+    if !remote::is_vault(url) {
+        match site::look(settings, &remote)? {
+            Site::Store(there) if there.store == ours => {}
+            Site::Store(there) if there.predecessor.is_some_and(|before| before.store == ours) => {
+                ui.note(format!("\"{}\" rebuilt the store there. This machine follows.", there.name));
+            }
+            Site::Store(there) => {
+                return Err(CommandError::user(
+                    format!("{url} holds another store: that of \"{}\" ({})", there.name, there.store),
+                    "Nothing was written there. Rebuild this memory's store at another place: haversack remote rebuild URL. Or join the other store with another home: haversack --home DIRECTORY join URL",
+                ));
+            }
+            Site::Empty | Site::Arriving | Site::Occupied(_) => {
+                let question = format!(
+                    "Nothing of this memory's store is at {url}. Put it back there, from this machine? If a disk is only not plugged in, say no. Not encrypted: who can read it there can read it."
+                );
+                if !args.yes && ui.ask(&question)? == Answer::No {
+                    ui.note("Nothing was changed.");
+                    return Ok(());
+                }
+            }
+        }
+    }
+    let bar = ui.progress();
+    let done = rebuild(settings, &remote, &bar);
+    bar.end();
+    let done = done?;
+    if remote != recorded {
+        remote.save(settings)?;
+        Contact::forget(settings)?;
+    }
+    tell(ui, &remote, &done)?;
+    sync::tell(ui, &done.summary)
+}
+
+/// Returns the remote at another place, which is used instead of the one there is.
+fn elsewhere(
+    ui: &mut Ui,
+    settings: &Settings,
+    recorded: &Remote,
+    url: &str,
+    credential: Option<String>,
+) -> Result<Remote, CommandError> {
+    let asked = Asked { command: "haversack remote rebuild", typed: url };
+    let named = NamedArgs {
+        url: url.to_owned(),
+        device: Some(recorded.device.clone()),
+        no_mirror: !recorded.mirror,
+        credential,
+    };
+    let remote = Candidate::named(ui, settings, asked, &named, Instead::OfTheOther)?.admit(ui, settings)?;
+    drop(site::store_or_empty(settings, &remote, asked)?);
+    Ok(remote)
+}
+
+fn tell(ui: &mut Ui, remote: &Remote, done: &HomeRebuilt) -> Result<(), CommandError> {
+    let HomeRebuilt { rebuilt, put_back, .. } = done;
+    let url = &remote.url;
+    if *put_back > 0 {
+        ui.line(format!("Put {} of logs back into the folder.", counted(*put_back, "file")))?;
+    }
+    if rebuilt.has_begun {
+        ui.line(format!(
+            "Began a new store at {url} that continues this one, with {}.",
+            counted(rebuilt.files, "file")
+        ))?;
+        ui.line("On your other machines:  haversack remote rebuild")?;
+    } else if rebuilt.new_store.is_some() {
+        ui.line("Followed the store that continues this one.")?;
+    }
+    if rebuilt.positions > 0 {
+        ui.line(format!(
+            "Put {} back that the remote had lost.",
+            counted(count(rebuilt.positions), "change")
+        ))?;
+    }
+    if let Some(common) = rebuilt.common {
+        ui.line(format!(
+            "The remote has other changes since change {common}: we merged them with this machine's."
+        ))?;
+    }
+    if rebuilt.without_base > 0 {
+        ui.note(
+            "What this machine and the others last agreed on is not known here any more, so we merged without it: nothing is lost, and a file that was deleted may be back.",
+        );
+    }
+    for (locator, hold) in &rebuilt.held {
+        ui.note(format!("{} was not sent: {}. {}", named(locator), hold.why, cure(locator, hold)));
+    }
+    Ok(())
+}
+
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,71 @@
+//! Takes the store of a home to another place, or follows another machine that did.
+
+use std::sync::Arc;
+
+use haversack::ids::Timestamp;
+use haversack::store::{Backend, block_on};
+use haversack::sync::{Context, Moved, Progress, Trouble, move_store};
+
+use super::rebuild::author;
+use super::{Home, asking, open_patiently};
+use crate::error::CommandError;
+use crate::remote::{self, Remote};
+use crate::settings::Settings;
+use crate::system::{RandomIds, SystemClock, Timed};
+
+/// Where a store was moved, as its log says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MovedTo {
+    pub(crate) url: String,
+    pub(crate) device: String,
+    pub(crate) time: Timestamp,
+}
+
+/// Takes in what is new, and returns where the store was moved, if its log ends so. Nothing is asked of the new place.
+pub(crate) fn where_to(settings: &Settings, remote: &Remote) -> Result<Option<MovedTo>, CommandError> {
+    let (home, author, patience) =
+        (Home::open(settings)?, author(settings, remote), Timed::for_at_most(None));
+    let context = Context {
+        patience: &patience,
+        asking: asking(remote),
+        ..Context::new(&SystemClock, &RandomIds, &author)
+    };
+    let mut replica = open_patiently(settings, home.memory(), remote::open(settings, remote)?)?;
+    // What was committed before the move is taken in first.
+    for _ in 0..2 {
+        match block_on(replica.pull(context)) {
+            Ok(_) => {}
+            Err(Trouble::Moved { url, device, time }) => return Ok(Some(MovedTo { url, device, time })),
+            Err(trouble) => return Err(trouble.into()),
+        }
+    }
+    Ok(None)
+}
+
+/// Copies the store to another place, and ends its log here.
+pub(crate) fn move_to(
+    settings: &Settings,
+    remote: &Remote,
+    new: &Remote,
+    progress: &dyn Progress,
+) -> Result<Moved, CommandError> {
+    let (home, author, patience) =
+        (Home::open(settings)?, author(settings, remote), Timed::for_at_most(None));
+    let context = Context {
+        patience: &patience,
+        progress,
+        asking: asking(remote),
+        ..Context::new(&SystemClock, &RandomIds, &author)
+    };
+    let mut replica = open_patiently(settings, home.memory(), remote::open(settings, remote)?)?;
+    let to: Arc<dyn Backend> = remote::make(settings, new)?;
+    Ok(block_on(move_store(context, &mut replica, to, &new.url))?)
+}
+
+/// Makes sure that a place holds this memory's store, as far as this machine knows it.
+pub(crate) fn check(settings: &Settings, new: &Remote) -> Result<(), CommandError> {
+    let (home, author, patience) = (Home::open(settings)?, author(settings, new), Timed::for_at_most(None));
+    let context = Context { patience: &patience, ..Context::new(&SystemClock, &RandomIds, &author) };
+    let replica = open_patiently(settings, home.memory(), remote::open(settings, new)?)?;
+    Ok(block_on(replica.check_remote(context))?)
+}
