@@ -1,4 +1,4 @@
-//! Runs schedules of the sync simulator: `sim [--vault | --weave] [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`,
+//! Runs schedules of the sync simulator: `sim [--vault | --weave | --lost] [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`,
 //! `sim --shrink SEED`, `sim --mutants`.
 
 #![expect(
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use haversack::sync::planted::Planted;
 use haversack_sim::sync::{Failure, Meeting, Run, Schedule, Weaving, explain, run, shrink};
 
-const USAGE: &str = "Usage: sim [--vault | --weave] [--from SEED] [--seeds N | --minutes M]
+const USAGE: &str = "Usage: sim [--vault | --weave | --lost] [--from SEED] [--seeds N | --minutes M]
        sim --explain SEED [--planted NAME]    all that happens in one schedule
        sim --shrink SEED [--planted NAME]     as little of it as breaks the same promise
        sim --mutants [NAME]                   which schedule finds each planted mistake
 
-With --vault devices share a folder that a sync client replicates; with --weave they read each other's logs, and nothing goes wrong.
+With --vault devices share a folder that a sync client replicates; with --lost their remote is wiped, restored and replaced; with --weave they read each other's logs, and nothing goes wrong.
 ";
 
 /// Within how many schedules a planted mistake must be found.
@@ -49,6 +49,7 @@ impl Ground {
         match self {
             Ground::Devices(Meeting::Log) => "",
             Ground::Devices(Meeting::Vault) => "--vault ",
+            Ground::Devices(Meeting::Lost) => "--lost ",
             Ground::Logs => "--weave ",
         }
     }
@@ -100,7 +101,11 @@ fn main() -> ExitCode {
     if is_asked("--weave") {
         return weave(&words);
     }
-    let meeting = if is_asked("--vault") { Meeting::Vault } else { Meeting::Log };
+    let meeting = match (is_asked("--vault"), is_asked("--lost")) {
+        (true, _) => Meeting::Vault,
+        (false, true) => Meeting::Lost,
+        (false, false) => Meeting::Log,
+    };
     if let ["--explain" | "--shrink", seed, rest @ ..] = words.as_slice()
         && let Ok(seed) = seed.parse()
         && let Some(planted) = planted(rest)
@@ -129,7 +134,7 @@ fn planted(words: &[&str]) -> Option<Option<Planted>> {
     match words {
         [] => Some(None),
         ["--planted", name] => {
-            let mut all = Planted::ALL.into_iter().chain(Planted::IN_A_VAULT);
+            let mut all = Planted::ALL.into_iter().chain(Planted::IN_A_VAULT).chain(Planted::AFTER_A_LOSS);
             Some(Some(all.find(|planted| format!("{planted:?}") == *name)?))
         }
         _ => None,
@@ -173,6 +178,7 @@ fn hunt(meeting: Meeting, names: &[&str]) -> ExitCode {
     let all = match meeting {
         Meeting::Log => Planted::ALL.to_vec(),
         Meeting::Vault => Planted::IN_A_VAULT.to_vec(),
+        Meeting::Lost => Planted::AFTER_A_LOSS.to_vec(),
     };
     for planted in all.into_iter().filter(is_meant) {
         let mut seeds = (0..MUTANT_SEEDS).filter(|seed| Schedule::at(meeting, *seed).may_show(planted));

@@ -25,6 +25,10 @@
 //!   wrote one, the client keeps either and makes a copy of the other. In one of four the memory lies there as plain files, and people write
 //!   into them. Now and then an hour goes by in which everything arrives.
 //!
+//! - Or a remote that is wiped, restored from a backup and replaced by another store, with two devices that keep the commits they saw and
+//!   rebuild it, one after the other or both at once. No process runs in the moment of the loss, and no request from before it arrives after it.
+//!   A device whose archive has a hole merges without a base, and what was deleted may be there again.
+//!
 //! # How the oracle reads what happened
 //! It counts *units*: words that are in whatever a user adds, and nowhere else. A unit that a user added must be there at the end, unless
 //! some device removed it that had it, or deleted the file with it in it. One that a device removed must not be there at the end. Whoever
@@ -108,6 +112,11 @@ impl Run {
     /// Returns the run of a seed over a folder that a sync client replicates.
     pub fn in_vault(seed: u64) -> Run {
         Run { meeting: Meeting::Vault, ..Run::of(seed) }
+    }
+
+    /// Returns the run of a seed over a remote that gets lost.
+    pub fn with_losses(seed: u64) -> Run {
+        Run { meeting: Meeting::Lost, ..Run::of(seed) }
     }
 }
 

@@ -103,7 +103,7 @@ pub async fn store_at(
 /// Returns why a remote that holds another store cannot be synced with.
 fn other_store(expected: StoreId, file: &StoreFile) -> Trouble {
     let found = file.store;
-    match file.predecessor {
+    match &file.predecessor {
         Some(predecessor) if predecessor.store == expected => {
             Trouble::Rebuilt { expected, found, device: file.name.clone() }
         }

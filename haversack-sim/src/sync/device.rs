@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use haversack::clock::Clock;
+use haversack::history::archive::{self, Bounds};
 use haversack::ids::{ContentHash, Ids, Timestamp};
 use haversack::sync::{
-    Author, Context, Deletions, ForeignFiles, Intervals, Mirror, Patience, Replica, Report, Trouble,
+    Asking, Author, Context, Deletions, ForeignFiles, Intervals, Mirror, Patience, Recent, Replica, Report,
+    Trouble, rebuild,
 };
 use haversack::vault::{self, Bridge, Mine};
 use haversack_store::{Apart, Backend, Bytes, Locator};
@@ -52,6 +54,9 @@ pub(crate) struct Device {
     pub(crate) files: Storage,
     state: Storage,
     vault: Option<Vault>,
+    meeting: Meeting,
+    /// True once it had to merge without a base, because its archive did not reach back.
+    lost_base: Arc<AtomicBool>,
     connection: Arc<Mutex<Connection>>,
     is_full: Arc<AtomicBool>,
     /// What its user wrote into the folder by hand, last at each place.
@@ -117,10 +122,15 @@ impl Device {
         };
         let (files, state) = (storage(0), storage(1));
         let vault = match meeting {
-            Meeting::Log => None,
+            Meeting::Log | Meeting::Lost => None,
             Meeting::Vault => Some(Vault { home: storage(2), folder: storage(3).versioned_by_content() }),
         };
-        Device::with(number, actor, processes, files, state, vault, is_full)
+        Device::with(number, actor, processes, files, state, vault, meeting, is_full)
+    }
+
+    /// Tells whether it had to merge without a base.
+    pub(crate) fn has_lost_base(&self) -> bool {
+        self.lost_base.load(Ordering::Relaxed)
     }
 
     /// Returns its copy of the folder in which devices meet.
@@ -150,6 +160,7 @@ impl Device {
             .collect()
     }
 
+    #[expect(clippy::too_many_arguments, reason = "all that a device is made of")]
     fn with(
         number: usize,
         actor: usize,
@@ -157,6 +168,7 @@ impl Device {
         files: Storage,
         state: Storage,
         vault: Option<Vault>,
+        meeting: Meeting,
         is_full: Arc<AtomicBool>,
     ) -> Device {
         let processes = (0..processes).map(|_| None).collect();
@@ -167,6 +179,8 @@ impl Device {
             files,
             state,
             vault,
+            meeting,
+            lost_base: Arc::default(),
             connection,
             is_full,
             mine: BTreeMap::new(),
@@ -185,7 +199,7 @@ impl Device {
             home: vault.home.copy(is_full.clone()),
             folder: vault.folder.copy(is_full.clone()),
         });
-        Device::with(number, actor, processes, files, state, vault, is_full)
+        Device::with(number, actor, processes, files, state, vault, self.meeting, is_full)
     }
 
     /// Returns the working directory, wherever it is.
@@ -357,6 +371,7 @@ impl Device {
         let mut folding = stream(seed, Stream::Folding);
         let mut commits = || folding.between(1, MAX_INTERVAL) as u64;
         let (checkpoint_commits, segment_commits) = (commits(), commits());
+        let (meeting, lost_base) = (self.meeting, self.lost_base.clone());
         let intervals = Intervals { checkpoint_commits, segment_commits, keep_positions: Duration::ZERO };
         let running = async move {
             let (files, state) = (opened.0.map_err(Trouble::Local)?, opened.1.map_err(Trouble::Local)?);
@@ -369,8 +384,11 @@ impl Device {
                 ..Context::new(&clock, &ids, &author)
             };
             let Some((home, folder)) = vault else {
-                let mut replica = Replica::open(files, state, remote, &ids).await?;
-                return sync(&mut replica, context, task).await;
+                let mut replica = Replica::open(files, state.clone(), remote, &ids).await?;
+                return match meeting {
+                    Meeting::Lost => sync_or_rebuild(&mut replica, context, task, state, &lost_base).await,
+                    Meeting::Log | Meeting::Vault => sync(&mut replica, context, task).await,
+                };
             };
             let (home, folder) = (home.map_err(Trouble::Local)?, folder.map_err(Trouble::Remote)?);
             let mut bridge = Bridge::open(folder.clone(), home.clone(), &ids).await?;
@@ -410,9 +428,35 @@ impl Device {
     }
 }
 
+/// Syncs with a remote that can get lost, as a home does: it keeps the commits that it saw.
+async fn sync_or_rebuild(
+    replica: &mut Replica,
+    context: Context<'_>,
+    task: Task,
+    state: Arc<dyn Backend>,
+    lost_base: &AtomicBool,
+) -> Result<Report, Trouble> {
+    let context = Context { asking: Asking::FromLast, ..context };
+    if task == Task::Rebuild {
+        let rebuilt = rebuild(context, std::slice::from_mut(replica), state.clone()).await;
+        keep(replica, &*state).await?;
+        lost_base.fetch_or(rebuilt?.without_base > 0, Ordering::Relaxed);
+    }
+    let synced = sync(replica, context, task).await;
+    keep(replica, &*state).await?;
+    synced
+}
+
+async fn keep(replica: &mut Replica, state: &dyn Backend) -> Result<(), Trouble> {
+    let Some(store) = replica.store() else { return Ok(()) };
+    let recent = replica.take_recent().into_iter().filter_map(Recent::read).collect();
+    let bounds = Bounds { bytes: u64::MAX, oldest: Timestamp(i64::MIN) };
+    archive::keep(state, store, recent, bounds).await.map_err(Trouble::Local)
+}
+
 async fn sync(replica: &mut Replica, context: Context<'_>, task: Task) -> Result<Report, Trouble> {
     match task {
-        Task::Sync => replica.sync(context).await,
+        Task::Sync | Task::Rebuild => replica.sync(context).await,
         Task::Compact => {
             let report = replica.sync(context).await?;
             replica.compact(context).await?;

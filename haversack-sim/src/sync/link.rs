@@ -1,5 +1,6 @@
 //! The remote as one device reaches it: every request is a moment in which others act, and meets a fate.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -96,6 +97,21 @@ impl Wire {
     /// Puts something there past all devices.
     pub(crate) fn put(&self, locator: &Locator, bytes: Bytes, random: &mut Random) {
         drop(self.state().store.write(locator, bytes, &Condition::Any, random));
+    }
+
+    /// Puts other objects in the place of all; returns those that were there. Requests that are on their way never arrive.
+    pub(crate) fn replace(
+        &self,
+        objects: &BTreeMap<Locator, Bytes>,
+        random: &mut Random,
+    ) -> BTreeMap<Locator, Bytes> {
+        let mut state = self.state();
+        state.late.clear();
+        let before = state.store.take();
+        for (locator, bytes) in objects {
+            drop(state.store.write(locator, bytes.clone(), &Condition::Any, random));
+        }
+        before
     }
 
     /// Returns everything below `prefix`, as it is.

@@ -53,6 +53,21 @@ pub enum Meeting {
     Log,
     /// In a folder that a sync client replicates.
     Vault,
+    /// At one log, in a remote that is wiped, restored from a backup and replaced by another store.
+    Lost,
+}
+
+/// What becomes of a remote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// It is backed up.
+    BackUp,
+    /// Everything in it is gone.
+    Wipe,
+    /// The backup is put back.
+    RollBack,
+    /// Another store is in its place; the next time, the first one is back.
+    Swap,
 }
 
 /// Everything that is going to happen.
@@ -137,6 +152,8 @@ pub(crate) enum Task {
     Mirror,
     /// It looks at everything again.
     Reconcile,
+    /// It rebuilds the store in a remote that was lost, or follows who did, and syncs.
+    Rebuild,
 }
 
 /// What happens.
@@ -156,6 +173,8 @@ pub(crate) enum What {
     Meddle,
     /// Somebody puts a checkpoint there that is not one.
     Forge,
+    /// Something becomes of the remote while nobody syncs.
+    Lose(Loss),
     /// A process goes on for some effects.
     GoOn {
         device: usize,
@@ -214,7 +233,7 @@ impl What {
     /// Tells whether a device has a part in it.
     pub(crate) fn concerns(self, number: usize) -> bool {
         match self {
-            What::Arrive | What::Meddle | What::Forge => false,
+            What::Arrive | What::Meddle | What::Forge | What::Lose(_) => false,
             What::Copy { from, to } => from == number || to == number,
             What::Edit { device }
             | What::Sync { device, .. }
@@ -301,7 +320,18 @@ impl Schedule {
                 let copies = swarm.copies && ground == Ground::Memory;
                 Swarm { forgery: false, copies, ..swarm }
             }
+            // What was told to a remote that is lost is only on the devices that knew it: they stay.
+            Meeting::Lost => Swarm {
+                copies: false,
+                backups: false,
+                vanishing: false,
+                mirror: false,
+                forgery: false,
+                ..swarm
+            },
         };
+        // Of three devices one can have seen a line that the second has removed and the third, which rebuilds, has never seen: see docs/adr/0029.
+        let count = if meeting == Meeting::Lost { 2 } else { count };
         let planned = |begins, random: &mut Random| Planned { begins, processes: random.between(1, 2) };
         let mut schedule = Schedule {
             seed,
@@ -442,6 +472,11 @@ impl Schedule {
             64 | 65 if swarm.full => What::MakeRoom { device },
             66 | 67 if swarm.mirror => What::Meddle,
             68 if swarm.forgery => What::Forge,
+            69 | 70 if self.meeting == Meeting::Lost => What::Lose(Loss::BackUp),
+            71 if self.meeting == Meeting::Lost => What::Lose(Loss::Wipe),
+            72 | 73 if self.meeting == Meeting::Lost => What::Lose(Loss::RollBack),
+            74 if self.meeting == Meeting::Lost => What::Lose(Loss::Swap),
+            75..=80 if self.meeting == Meeting::Lost => What::Sync { device, process, task: Task::Rebuild },
             _ => What::GoOn { device, process, effects: random.between(1, MAX_EFFECTS) },
         }
     }

@@ -198,6 +198,12 @@ impl Store {
         Listing { entries: entries.into_iter().collect(), odd: Vec::new() }
     }
 
+    /// Takes everything out.
+    pub(crate) fn take(&mut self) -> BTreeMap<Locator, Bytes> {
+        let objects = std::mem::take(&mut self.objects).into_iter();
+        objects.map(|(locator, stored)| (locator, stored.bytes)).collect()
+    }
+
     /// Returns everything below `prefix`, as it is.
     pub(crate) fn all(&self, prefix: &Locator) -> impl Iterator<Item = (&Locator, &Bytes)> {
         let within = self.objects.iter().filter(|(locator, _)| locator.is_within(prefix));

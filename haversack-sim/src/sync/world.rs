@@ -1,15 +1,17 @@
 //! A schedule, played: a few devices, a remote, and users.
 
+mod lose;
 mod meddle;
 mod settle;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use haversack::sync::{Deletions, Mirror, Report, Trouble};
-use haversack_store::ErrorKind;
+use haversack_store::{Bytes, ErrorKind, Locator};
 
+use self::lose::Swapped;
 use super::client::{Client, Found, Whole};
 use super::crashing;
 use super::device::{Device, MAX_CALLS, Now};
@@ -65,6 +67,14 @@ pub(crate) struct World<'a> {
     deletions: Deletions,
     /// How long all of it has taken, for those who wait in a folder.
     hours: u64,
+    /// The backup of the remote.
+    backup: Option<BTreeMap<Locator, Bytes>>,
+    /// The remote while another store is in its place, and that store as it was put there.
+    swapped: Option<Swapped>,
+    /// Devices that have never read or written a commit: they know of no store.
+    strangers: BTreeSet<usize>,
+    /// Devices that have not synced since the remote was wiped.
+    apart: BTreeSet<usize>,
 }
 
 impl<'a> World<'a> {
@@ -95,6 +105,10 @@ impl<'a> World<'a> {
             done: Arc::default(),
             deletions: Deletions::Cautious,
             hours: 0,
+            backup: None,
+            swapped: None,
+            strangers: (0..schedule.devices.len()).collect(),
+            apart: BTreeSet::new(),
         }
     }
 
@@ -136,6 +150,7 @@ impl<'a> World<'a> {
             }
             What::Meddle => self.meddle(action),
             What::Forge => self.forge(action),
+            What::Lose(loss) => self.lose(loss, action.seed)?,
             What::GoOn { device, process, effects } => {
                 for _ in 0..effects {
                     if !self.step(device, process)? {
@@ -217,6 +232,7 @@ impl<'a> World<'a> {
             Task::Compact => "syncs and compacts",
             Task::Mirror => "syncs and mirrors",
             Task::Reconcile => "reconciles",
+            Task::Rebuild => "rebuilds",
         };
         let haste = if time == Time::Enough { "" } else { " in haste" };
         self.note(format!("{}: {does}{haste}", shown(number, process)));
@@ -253,6 +269,10 @@ impl<'a> World<'a> {
         let others = device.processes.iter().flatten().count();
         match result {
             Ok(report) => {
+                if report.taken + report.published > 0 {
+                    self.strangers.remove(&number);
+                }
+                self.apart.remove(&number);
                 let is_all = report.held.is_empty() && report.waiting_deletions.is_empty();
                 if is_all && !report.out_of_time {
                     self.oracle.told(device.actor, ended.started);
@@ -260,6 +280,13 @@ impl<'a> World<'a> {
                 Ok(())
             }
             Err(Trouble::Remote(_) | Trouble::Unclear(_) | Trouble::Outrun) => Ok(()),
+            Err(
+                Trouble::Wiped { .. }
+                | Trouble::WentBack { .. }
+                | Trouble::Gap { .. }
+                | Trouble::Rebuilt { .. }
+                | Trouble::OtherStore { .. },
+            ) if self.schedule.meeting == Meeting::Lost && self.deletions == Deletions::Cautious => Ok(()),
             Err(Trouble::Busy) if others > 0 => Ok(()),
             // One file was deleted here and the others there: it waits for somebody who says so.
             Err(Trouble::Vanished) if self.deletions == Deletions::Cautious => Ok(()),

@@ -8,6 +8,7 @@ mod crash;
 mod durability;
 mod editor;
 mod fault;
+mod lost;
 mod mutants;
 mod recovery;
 mod remembered;

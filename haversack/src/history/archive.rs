@@ -198,12 +198,14 @@ async fn first_other(
     commits: &[(Position, Bytes)],
 ) -> StoreResult<Option<Position>> {
     for range in there {
-        let mut inside = commits.iter().filter(|(position, _)| range.contains(*position)).peekable();
-        let Some((first, _)) = inside.peek() else { continue };
+        let inside = commits.iter().filter(|(position, _)| range.contains(*position));
+        let inside: Vec<&(Position, Bytes)> = inside.collect();
+        let Some((first, _)) = inside.first() else { continue };
         let Some(segment) = read(state, *range).await?.filter(|segment| segment.store == store) else {
             return Ok(Some(*first));
         };
-        if let Some((other, _)) = inside.find(|(position, bytes)| segment.get(*position) != Some(bytes)) {
+        let is_other = |(position, bytes): &&&(Position, Bytes)| segment.get(*position) != Some(bytes);
+        if let Some((other, _)) = inside.iter().find(is_other) {
             return Ok(Some(*other));
         }
     }

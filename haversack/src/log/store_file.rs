@@ -28,12 +28,15 @@ pub struct StoreFile {
 }
 
 /// The store that another one continues, because its own remote was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Predecessor {
     /// Its id.
     pub store: StoreId,
     /// The position that the machine which began to rebuild it had taken in.
     pub position: Position,
+    /// The hashes of its commits, the newest first: the last ones, and a few of those before. By them a machine tells how far it knows the same
+    /// log: after a remote was restored from a backup, two can know different commits at one position.
+    pub commits: Vec<(Position, ContentHash)>,
 }
 
 impl StoreFile {
@@ -41,9 +44,9 @@ impl StoreFile {
     pub fn encode(&self) -> Bytes {
         let name = label(&self.name);
         let check = check(&self.store, self.created, &name);
-        let predecessor = self.predecessor.map(|Predecessor { store, position }| {
-            let check = check_predecessor(&self.store, &store, position);
-            PredecessorLines { store, position, check }
+        let predecessor = self.predecessor.as_ref().map(|predecessor| {
+            let Predecessor { store, position, commits } = predecessor.clone();
+            PredecessorLines { store, position, check: check_predecessor(&self.store, predecessor), commits }
         });
         let lines =
             Lines { format: FORMAT, store: self.store, name, created: self.created, check, predecessor };
@@ -74,13 +77,17 @@ impl StoreFile {
         if name.len() > MAX_LABEL_BYTES {
             return Err(BadFrame::TooLarge { what: "bytes of a label", limit: as_number(MAX_LABEL_BYTES) });
         }
-        let is_sound =
-            |line: &PredecessorLines| check_predecessor(&store, &line.store, line.position) == line.check;
-        if check(&store, created, &name) != named || !predecessor.iter().all(is_sound) {
+        let (predecessor, is_sound) = match predecessor {
+            None => (None, true),
+            Some(PredecessorLines { store: before, position, check, commits }) => {
+                let predecessor = Predecessor { store: before, position, commits };
+                let is_sound = check_predecessor(&store, &predecessor) == check;
+                (Some(predecessor), is_sound)
+            }
+        };
+        if check(&store, created, &name) != named || !is_sound {
             return Err(BadFrame::damaged("its check does not match"));
         }
-        let predecessor =
-            predecessor.map(|PredecessorLines { store, position, .. }| Predecessor { store, position });
         Ok(StoreFile { store, created, name: one_line(&name).into_owned(), predecessor })
     }
 }
@@ -92,8 +99,12 @@ fn check(store: &StoreId, created: Timestamp, name: &str) -> ContentHash {
 
 /// Returns the hash of what the file says about the predecessor. It is no part of the other one, so that a Haversack that knows of no
 /// predecessors can still read which store this is.
-fn check_predecessor(store: &StoreId, predecessor: &StoreId, position: Position) -> ContentHash {
-    ContentHash::of(format!("{FORMAT} {store} {predecessor} {position}").as_bytes())
+fn check_predecessor(store: &StoreId, predecessor: &Predecessor) -> ContentHash {
+    let mut said = format!("{FORMAT} {store} {} {}", predecessor.store, predecessor.position);
+    for (position, hash) in &predecessor.commits {
+        said.push_str(&format!(" {position} {hash}"));
+    }
+    ContentHash::of(said.as_bytes())
 }
 
 fn bad_json(error: serde_json::Error) -> BadFrame {
@@ -119,4 +130,6 @@ struct PredecessorLines {
     store: StoreId,
     position: Position,
     check: ContentHash,
+    #[serde(default)]
+    commits: Vec<(Position, ContentHash)>,
 }

@@ -192,14 +192,13 @@ impl Replica {
     ) -> Result<Trouble, Trouble> {
         let Some(expected) = self.state.known.store else { return Ok(Trouble::WentBack { position }) };
         let file = self.remote.store_file(context.patience).await?;
+        let is_empty = file.is_none()
+            && other.is_none()
+            && self.remote.items(context.patience, &layout::commits(), None).await?.is_empty();
         Ok(match (file, other) {
             (Some(file), _) if file.store != expected => other_store(expected, &file),
             (_, Some(found)) if found != expected => Trouble::OtherStore { expected, found },
-            (None, None)
-                if self.remote.items(context.patience, &layout::commits(), None).await?.is_empty() =>
-            {
-                Trouble::Wiped { expected }
-            }
+            _ if is_empty => Trouble::Wiped { expected },
             _ => Trouble::WentBack { position },
         })
     }

@@ -122,6 +122,9 @@ impl Planted {
         Planted::KeptIsTakenIn,
         Planted::StrangeIsAnEdit,
     ];
+
+    /// Every mistake that schedules over a remote that gets lost are to find.
+    pub const AFTER_A_LOSS: [Planted; 2] = [Planted::AbsentBeforeComplete, Planted::NewerBaseIsTaken];
 }
 
 #[cfg(feature = "planted")]

@@ -469,7 +469,7 @@ impl Replica {
     }
 
     /// Ends a publishing whose outcome is known.
-    async fn settled(
+    pub(super) async fn settled(
         &mut self,
         publishing: &Publishing,
         settled: Settled,

@@ -172,7 +172,7 @@ impl Replica {
 }
 
 /// Returns the hash of the commit that this device knows at a position: the archive has it, or the one after it names it.
-async fn known_hash(
+pub(super) async fn known_hash(
     replicas: &[Replica],
     archive: &mut archive::Reader,
     position: Position,

@@ -26,7 +26,8 @@ use haversack_store::{Backend, Bytes, Condition, Locator};
 
 use super::plan::{Elsewhere, Reach};
 use super::planted::{Planted, has};
-use super::put_back::{self, kept_anywhere};
+use super::publish::Settled;
+use super::put_back::{self, kept_anywhere, known_hash};
 use super::rebase::Rebased;
 use super::remote::{At, Attempt};
 use super::state::Head;
@@ -46,6 +47,9 @@ const MAX_INLINE_TOTAL: usize = 8 * 1024 * 1024;
 
 /// How often a position is tried, because another device that rebuilds was faster.
 const MAX_TRIES: usize = 1_024;
+
+/// How many of the predecessor's last commits a new store names, one by one.
+const LISTED_NEAR: u64 = 128;
 
 /// The cause of the commits of a rebuild.
 const CAUSE: &str = "rebuild";
@@ -95,7 +99,12 @@ pub async fn rebuild(
             let file = match there {
                 Some(there) => StoreFile { predecessor: None, ..named(context, there) },
                 None => {
-                    let predecessor = Some(Predecessor { store, position: head.position });
+                    let (position, mut commits) = (head.position, Vec::new());
+                    for position in listed(position) {
+                        let hash = known_hash(replicas, &mut archive, position).await?;
+                        commits.extend(hash.map(|hash| (position, hash)));
+                    }
+                    let predecessor = Some(Predecessor { store, position, commits });
                     StoreFile { predecessor, ..named(context, StoreId::from_bytes(context.ids.next())) }
                 }
             };
@@ -113,11 +122,11 @@ pub async fn rebuild(
     if file.store == store {
         return come_back(context, replicas, &mut archive, rebuilt).await;
     }
-    let Some(predecessor) = file.predecessor.filter(|predecessor| predecessor.store == store) else {
+    let Some(predecessor) = file.predecessor.clone().filter(|predecessor| predecessor.store == store) else {
         return Err(other_store(store, &file));
     };
     // What this device adds must not be newer than what the first one did: see the invariants.
-    rebuilt.without_base += go_back(context, replicas, &mut archive, Some(predecessor.position)).await?;
+    rebuilt.without_base += go_back(context, replicas, &mut archive, &predecessor).await?;
     let adds = rebuilt.has_begun || !has(Planted::AbsentBeforeComplete);
     if let Some(leader) = newest(replicas).filter(|_| adds) {
         contribute(context, replicas, leader, &file, &mut rebuilt).await?;
@@ -165,22 +174,56 @@ async fn come_back(
     Ok(rebuilt)
 }
 
-/// Takes replicas that are ahead back to a position; returns how many lost their base.
+/// Returns the positions whose commits a new store names: the last ones, and then fewer and fewer.
+fn listed(last: Position) -> impl Iterator<Item = Position> {
+    let near = 0..LISTED_NEAR;
+    let far = (0..u64::BITS).map(|power| 1_u64 << power).filter(|back| *back >= LISTED_NEAR);
+    near.chain(far).filter_map(move |back| Position::new(last.number().checked_sub(back)?))
+}
+
+/// Takes replicas that are ahead of a predecessor's position, or on another branch of its log, back to what they have in common with it; returns
+/// how many lost their base.
 async fn go_back(
     context: Context<'_>,
     replicas: &mut [Replica],
     archive: &mut archive::Reader,
-    to: Option<Position>,
+    predecessor: &Predecessor,
 ) -> Result<usize, Trouble> {
     let mut without_base = 0;
-    if has(Planted::NewerBaseIsTaken) {
-        return Ok(without_base);
-    }
-    for replica in replicas.iter_mut() {
-        let rebased = replica.rebase(context, archive, to).await?;
+    for index in 0..replicas.len() {
+        replicas[index].end_lost_publishing(predecessor).await?;
+        let Some(own) = replicas[index].position() else { continue };
+        let common = common(&replicas[index..=index], archive, predecessor, own).await?;
+        if has(Planted::NewerBaseIsTaken) {
+            continue;
+        }
+        let rebased = replicas[index].rebase(context, archive, common).await?;
         without_base += usize::from(rebased == Rebased::WithoutBase);
     }
     Ok(without_base)
+}
+
+/// Returns the last position that a replica has in common with a predecessor.
+async fn common(
+    replica: &[Replica],
+    archive: &mut archive::Reader,
+    predecessor: &Predecessor,
+    own: Position,
+) -> Result<Option<Position>, Trouble> {
+    let mut last = own.min(predecessor.position);
+    for (position, hash) in &predecessor.commits {
+        if *position > last {
+            continue;
+        }
+        match known_hash(replica, archive, *position).await? {
+            Some(known) if known != *hash => {
+                last = Position::new(position.number() - 1).unwrap_or(Position::FIRST)
+            }
+            // Positions between two that are listed count as equal if the one before them is.
+            Some(_) | None => return Ok(Some(last)),
+        }
+    }
+    Ok(if predecessor.commits.is_empty() { Some(last) } else { None })
 }
 
 /// What a store that continues another one has so far.
@@ -227,6 +270,16 @@ impl Successor {
 }
 
 impl Replica {
+    /// Ends the publishing of a commit that a lost remote had, as the store that continues it says.
+    async fn end_lost_publishing(&mut self, predecessor: &Predecessor) -> Result<(), Trouble> {
+        let Some(publishing) = self.state.publishing().await.map_err(Trouble::Local)? else { return Ok(()) };
+        let named = (publishing.position, ContentHash::of(&publishing.bytes));
+        if self.next().0 == publishing.position && predecessor.commits.contains(&named) {
+            self.settled(&publishing, Settled::Ours, None).await?;
+        }
+        Ok(())
+    }
+
     /// Reads the log of a store that continues another one, up to the commit that completes it.
     ///
     /// Contents that are the same as the bases are not held: a store can be larger than the memory of a device.
@@ -279,7 +332,7 @@ impl Replica {
         report: &mut Report,
     ) -> Result<usize, Trouble> {
         let known = &self.state.known;
-        let is_ours = |store: StoreId| file.predecessor.is_some_and(|predecessor| predecessor.store == store);
+        let is_ours = |store: StoreId| file.predecessor.as_ref().is_some_and(|before| before.store == store);
         if !known.store.is_some_and(is_ours) || known.head.is_none() {
             return Ok(0);
         }

@@ -36,7 +36,9 @@ fn look(settings: &Settings, remote: &Remote) -> Result<Finding, CommandError> {
         (Site::Store(there), Some(ours)) if there.store == ours => {
             Finding::ok(SUBJECT, format!("{url} answers, and is this memory's store"))
         }
-        (Site::Store(there), Some(ours)) if there.predecessor.is_some_and(|before| before.store == ours) => {
+        (Site::Store(there), Some(ours))
+            if there.predecessor.as_ref().is_some_and(|before| before.store == ours) =>
+        {
             Finding::fail(
                 SUBJECT,
                 format!("the store at {url} was lost, and \"{}\" rebuilt it", there.name),

@@ -49,7 +49,7 @@ pub(super) fn cmd_rebuild(ui: &mut Ui, settings: &Settings, args: &RebuildArgs) 
     if !remote::is_vault(url) {
         match site::look(settings, &remote)? {
             Site::Store(there) if there.store == ours => {}
-            Site::Store(there) if there.predecessor.is_some_and(|before| before.store == ours) => {
+            Site::Store(there) if there.predecessor.as_ref().is_some_and(|before| before.store == ours) => {
                 ui.note(format!("\"{}\" rebuilt the store there. This machine follows.", there.name));
             }
             Site::Store(there) => {

@@ -22,7 +22,9 @@ impl World<'_> {
         let locator = Locator::parse(sheet.path).expect("a plain name");
         let writer = self.writer(&locator, action);
         let there = match (self.schedule.meeting, &writer) {
-            (Meeting::Log, _) => self.wire.all(&locator).into_iter().find(|(other, _)| *other == locator),
+            (Meeting::Log | Meeting::Lost, _) => {
+                self.wire.all(&locator).into_iter().find(|(other, _)| *other == locator)
+            }
             (Meeting::Vault, None) => return,
             (Meeting::Vault, Some(number)) => {
                 let folder = self.devices.get(number).and_then(Device::folder);
@@ -56,7 +58,7 @@ impl World<'_> {
     /// Returns the device whose user writes a plain file into its copy of the folder: if there is room, and the file is there whole or not
     /// at all.
     fn writer(&self, locator: &Locator, action: Action) -> Option<usize> {
-        if self.schedule.meeting == Meeting::Log {
+        if self.schedule.meeting != Meeting::Vault {
             return None;
         }
         let last = self.schedule.devices.len().checked_sub(1)?;

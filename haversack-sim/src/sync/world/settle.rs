@@ -10,6 +10,7 @@ use haversack_store::Locator;
 
 use super::{Ended, Found, Whole, World};
 use crate::random::Random;
+use crate::sync::device::Device;
 use crate::sync::failure::{Broken, Failure};
 use crate::sync::oracle::There;
 use crate::sync::schedule::{Action, Meeting, Stream, Task, Time, What, stream};
@@ -40,6 +41,14 @@ impl World<'_> {
         self.wire.clear_up();
         while self.wire.deliver_late(&mut random).is_some() {}
         self.note("all is calm");
+        if self.schedule.meeting == Meeting::Lost {
+            self.swap_back(&mut random)?;
+            // Somebody runs the command on every device, first on any of them.
+            let first = random.between(0, numbers.len() - 1);
+            for number in numbers.iter().cycle().skip(first).take(numbers.len()) {
+                self.run(*number, Task::Rebuild, &mut random)?;
+            }
+        }
         // Somebody looks at what was changed by hand, before the rounds and after them.
         self.reconcile(&numbers, &mut random)?;
         for _ in 0..MAX_ROUNDS {
@@ -59,7 +68,13 @@ impl World<'_> {
         if self.agreed()? != files {
             return Err(Broken::NotConverged.because("one more round still changes files"));
         }
-        self.oracle.judge(&there(&files))?;
+        match self.oracle.judge(&there(&files)) {
+            // Who merges without a base cannot know what was deleted, and says so.
+            Err(failure)
+                if failure.broken == Broken::Resurrected
+                    && self.devices.values().any(Device::has_lost_base) => {}
+            judged => judged?,
+        }
         for device in self.devices.values() {
             if let Some(left) = device.left_over() {
                 return Err(Broken::LeftOver.because(format!("device {} has {left}", device.number)));
@@ -119,7 +134,7 @@ impl World<'_> {
         if self.schedule.mirror == Mirror::Off {
             return Ok(());
         }
-        if self.schedule.meeting == Meeting::Log {
+        if self.schedule.meeting != Meeting::Vault {
             return numbers.first().map_or(Ok(()), |first| self.run(*first, Task::Reconcile, random));
         }
         for _ in 0..MAX_FOLDER_ROUNDS {
@@ -140,7 +155,7 @@ impl World<'_> {
         let folders =
             self.devices.values().filter_map(|device| Some((device.number, device.folder()?.all())));
         let shown = match self.schedule.meeting {
-            Meeting::Log => vec![("the mirror".to_owned(), self.wire.all(&Locator::root()))],
+            Meeting::Log | Meeting::Lost => vec![("the mirror".to_owned(), self.wire.all(&Locator::root()))],
             Meeting::Vault => folders
                 .map(|(number, all)| (format!("the folder of device {number}"), all.into_iter().collect()))
                 .collect(),

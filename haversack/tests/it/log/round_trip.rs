@@ -199,7 +199,11 @@ fn notices_and_predecessors_survive_storing() {
     assert!(bytes.starts_with(b"haversack-commit 2\n"));
     let older = [b"haversack-commit 1\n", &bytes[b"haversack-commit 2\n".len()..]].concat();
     assert!(Commit::decode(&older.into()).is_err());
-    let predecessor = haversack::log::Predecessor { store: StoreId::from_bytes([9; 16]), position };
+    let predecessor = haversack::log::Predecessor {
+        store: StoreId::from_bytes([9; 16]),
+        position,
+        commits: vec![(position, ContentHash::of(b"a commit"))],
+    };
     let file = StoreFile { predecessor: Some(predecessor), ..super::examples::store_file() };
     assert_eq!(StoreFile::decode(&file.encode()), Ok(file.clone()));
     let text = String::from_utf8(file.encode().to_vec()).expect("text").replace("41", "40");

@@ -1,0 +1,50 @@
+//! Devices whose remote is wiped, restored from a backup and replaced by another store: a few schedules in every test run.
+
+use haversack::sync::planted::Planted;
+use haversack_sim::sync::{Meeting, Run, Schedule, explain, run};
+
+/// A schedule that finds each planted mistake.
+const BITES: [(Planted, u64); 2] = [(Planted::AbsentBeforeComplete, 0), (Planted::NewerBaseIsTaken, 107)];
+
+#[test]
+fn every_mistake_after_a_loss_is_found() {
+    for planted in Planted::AFTER_A_LOSS {
+        let (_, seed) = BITES.iter().find(|(bite, _)| *bite == planted).expect("a seed for every mistake");
+        assert_eq!(run(Run::with_losses(*seed)).err(), None, "seed {seed} without a mistake");
+        let found = run(Run { planted: Some(planted), ..Run::with_losses(*seed) });
+        assert!(
+            found.is_err(),
+            "{planted:?} is not found by seed {seed}: cargo xtask sim --lost --mutants finds another"
+        );
+    }
+}
+
+#[test]
+fn a_few_schedules_with_losses_hold() {
+    for seed in 0..400 {
+        run(Run::with_losses(seed)).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+    }
+}
+
+/// Whatever can become of a remote does, in a few hundred schedules.
+#[test]
+fn every_loss_happens() {
+    let mut all = String::new();
+    for seed in 0..200 {
+        all.push_str(&explain(&Schedule::at(Meeting::Lost, seed), None).0);
+    }
+    for happens in [
+        "the remote is wiped",
+        "the remote is backed up",
+        "the backup of the remote is put back",
+        "another store is in the place of the remote",
+        "the remote is back in its place",
+        "rebuilds",
+        "the store that was there is gone",
+        "rebuilt the store there",
+        "the remote went back",
+        "the remote holds another store",
+    ] {
+        assert!(all.contains(happens), "{happens}");
+    }
+}
