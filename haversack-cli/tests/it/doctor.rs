@@ -140,8 +140,8 @@ fn doctor_looks_at_the_remote() {
     OK    remote    none is used: memory is kept on this machine (keep-memory-local)
     FAIL  remote    file://BASE/user/remote answers, and this memory's store is gone from it
                     → Nothing is lost on this machine. Put the store back: haversack remote rebuild. Or leave this remote: haversack remote remove
-    FAIL  remote    file://BASE/user/remote holds another store than this memory's
-                    → Name the right one: haversack remote remove, then haversack join URL
+    FAIL  remote    file://BASE/user/remote holds another store than this memory's: that of "tablet"
+                    → Rebuild this memory's store at another place: haversack remote rebuild URL
     "#);
     assert!(machines.shown("laptop", &["doctor"]).starts_with("exit 1\n"));
 }

@@ -95,9 +95,8 @@ impl Replica {
             let theirs = self.remote.at(context.patience, position).await?;
             match (ours, theirs) {
                 (Some(ours), Some(theirs)) if ContentHash::of(&theirs.bytes) == ours => equal = number,
-                (Some(_), _) | (None, None) => other = number,
-                // What it was is not known: a position before it cannot be told to be equal either.
-                (None, Some(_)) => return Ok(None),
+                // What this device does not know counts as different: an earlier position is the safer base.
+                (Some(_) | None, _) => other = number,
             }
         }
         Ok(Position::new(equal))
