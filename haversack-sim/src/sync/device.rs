@@ -372,7 +372,8 @@ impl Device {
         let mut commits = || folding.between(1, MAX_INTERVAL) as u64;
         let (checkpoint_commits, segment_commits) = (commits(), commits());
         let (meeting, lost_base) = (self.meeting, self.lost_base.clone());
-        let intervals = Intervals { checkpoint_commits, segment_commits, keep_positions: Duration::ZERO };
+        let (keep_positions, rebuilt_files) = (Duration::ZERO, 1);
+        let intervals = Intervals { checkpoint_commits, segment_commits, keep_positions, rebuilt_files };
         let running = async move {
             let (files, state) = (opened.0.map_err(Trouble::Local)?, opened.1.map_err(Trouble::Local)?);
             let author = Author { device: format!("device {number}"), agent: None, session: None };

@@ -171,7 +171,7 @@ impl Replica {
                 return Err(Trouble::Gap { missing: next, found });
             }
             // That they were built on what we have is told by the next one itself.
-            return Ok(Some(later.last().unwrap_or(found)));
+            return Ok(Some(later.next_back().unwrap_or(found)));
         }
         let listed = commits.iter().find(|(position, _)| *position == head.position);
         let version = listed.and_then(|(_, info)| info.version.as_ref()).map(|version| version.as_str());

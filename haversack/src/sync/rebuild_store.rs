@@ -422,7 +422,8 @@ async fn contribute(
         let mut inline = 0;
         let mut folded = BTreeSet::new();
         for (locator, content) in &missing {
-            if changes.len() >= MAX_CHANGES || inline > MAX_INLINE_TOTAL {
+            let most = context.intervals.rebuilt_files.clamp(1, MAX_CHANGES);
+            if changes.len() >= most || inline > MAX_INLINE_TOTAL {
                 break;
             }
             // Names that differ only by case do not fit into one commit.

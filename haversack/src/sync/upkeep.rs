@@ -15,7 +15,7 @@ use super::state::Head;
 use super::{Context, Replica, Trouble};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
-use crate::log::{Checkpoint, FileState, Folded, MAX_SEGMENT_BYTES, Place, Segment, pack};
+use crate::log::{Checkpoint, FileState, Folded, MAX_CHANGES, MAX_SEGMENT_BYTES, Place, Segment, pack};
 
 /// How often the log is folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +26,19 @@ pub struct Intervals {
     pub segment_commits: u64,
     /// How long a commit stays at its position after it was folded into a segment, by the remote's own clock.
     pub keep_positions: Duration,
+    /// How many files a commit puts back when a lost store is rebuilt; at most [`MAX_CHANGES`].
+    pub rebuilt_files: usize,
 }
 
 impl Default for Intervals {
     fn default() -> Intervals {
         const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-        Intervals { checkpoint_commits: 128, segment_commits: 256, keep_positions: MONTH }
+        Intervals {
+            checkpoint_commits: 128,
+            segment_commits: 256,
+            keep_positions: MONTH,
+            rebuilt_files: MAX_CHANGES,
+        }
     }
 }
 

@@ -47,8 +47,12 @@ fn has(content: &[u8]) -> bool {
 impl World {
     /// Syncs by every way there is, with a checkpoint and a segment at every commit.
     fn guarded(&self, device: &str) -> Report {
-        let intervals =
-            Intervals { checkpoint_commits: 1, segment_commits: 1, keep_positions: Duration::ZERO };
+        let intervals = Intervals {
+            checkpoint_commits: 1,
+            segment_commits: 1,
+            keep_positions: Duration::ZERO,
+            rebuilt_files: 2,
+        };
         self.with(device, async |replica, context| {
             let context = Context { gate: &Guard, intervals, ..context };
             let report = replica.sync(context).await?;

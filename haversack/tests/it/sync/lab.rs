@@ -19,8 +19,12 @@ use super::{Counting, Midnight};
 pub(super) const DEVICES: [&str; 3] = ["laptop", "desktop", "tablet"];
 
 /// Folds as often as can be, and leaves the commits at their positions.
-pub(super) const FOLDING: Intervals =
-    Intervals { checkpoint_commits: 4, segment_commits: 4, keep_positions: Duration::from_secs(1) };
+pub(super) const FOLDING: Intervals = Intervals {
+    checkpoint_commits: 4,
+    segment_commits: 4,
+    keep_positions: Duration::from_secs(1),
+    rebuilt_files: 2,
+};
 
 /// All objects of a backend by key.
 pub(super) type Objects = BTreeMap<String, Bytes>;
