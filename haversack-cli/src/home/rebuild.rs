@@ -64,7 +64,7 @@ pub(crate) fn rebuild(
             let state = home.memory().state.clone();
             rebuilt = block_on(haversack::sync::rebuild(context, &mut replicas, state))?;
             // The commits that were read belong to the history; the sync below counts what came and went.
-            Summary::default().account(&home, &mut replicas)?;
+            Summary::default().account(&home, &own, &mut replicas)?;
         }
     }
     let backend: Arc<dyn Backend> = Arc::new(ReadOnce::new(remote::make(settings, remote)?));
