@@ -624,6 +624,11 @@ impl Replica {
                 Published::Behind | Published::Nothing | Published::Gone => {}
             }
             rounds += 1;
+            let context = match published {
+                // The next position is taken, whatever a listing says.
+                Published::Behind => Context { asking: Asking::ForNext, ..context },
+                Published::Ours { .. } | Published::Nothing | Published::Gone => context,
+            };
             let taken = self.take_in(context, store, seen, report).await?;
             is_newest = taken != Taking::Nothing;
             // Where nothing differed and nothing of ours came into what was taken in, nothing differs now.

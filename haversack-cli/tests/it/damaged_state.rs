@@ -79,6 +79,9 @@ fn a_damaged_state_recovers_or_is_refused_with_its_cure() {
                 std::fs::remove_dir_all(to).expect("removed");
                 copy(from, to);
             }
+            // The laptop has not seen what the remote had in the case before.
+            std::fs::remove_dir_all(machines.env.path("laptop")).expect("removed");
+            machines.done("laptop", &["join", &machines.url(), "--device", "laptop", "--yes"]);
             let before = machines.files("desktop");
             match damage(&std::fs::read(&file).unwrap_or_default()) {
                 Some(bytes) => std::fs::write(&file, bytes).expect("damaged"),
@@ -109,9 +112,6 @@ fn a_damaged_state_recovers_or_is_refused_with_its_cure() {
                 assert!(all.contains(line), "{case}: {line} was lost: {all}");
             }
             machines.shown("desktop", &["status"]);
-            // The laptop starts each case from where it was.
-            std::fs::remove_dir_all(machines.env.path("laptop")).expect("removed");
-            machines.done("laptop", &["join", &machines.url(), "--device", "laptop", "--yes"]);
         }
     }
     assert!(tried > 40 && refused > 4, "{refused} of {tried} were refused");

@@ -169,7 +169,7 @@ fn a_secret_added_to_a_file_that_was_sent_stays() {
     Sent 1 file.
       lamp.md stays on this machine: line 2 holds a GitHub token (github-token)
       → edit the line, or, if it may be sent: haversack allow lamp.md:2
-      notes/b.md stays on this machine: line 2 holds a GitHub token (github-token)
+      notes/b.md stays on this machine: line 2 holds a GitHub token (github-token). Other machines keep it as notes/a.md until then
       → edit the line, or, if it may be sent: haversack allow notes/b.md:2
     --- stderr
     "#);

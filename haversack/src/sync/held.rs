@@ -50,7 +50,7 @@ pub(super) async fn keep_here(
         };
         if let Some(hold) = hold(state, gate, &rename.to, &bytes, Some(rename.before)).await? {
             pending.keep_rename(&rename);
-            all.push((rename.to, hold));
+            all.push((rename.to.clone(), with_old_name(hold, &rename)));
         }
     }
     loop {
@@ -59,9 +59,20 @@ pub(super) async fn keep_here(
         let is_held = |rename: &&Rename| unfit.iter().any(|(held, _)| *held == rename.to);
         let held: Vec<Rename> = pending.renames.iter().filter(is_held).cloned().collect();
         held.iter().for_each(|rename| pending.keep_rename(rename));
-        all.extend(unfit);
+        all.extend(unfit.into_iter().map(|(locator, hold)| {
+            match held.iter().find(|rename| rename.to == locator) {
+                Some(rename) => (locator, with_old_name(hold, rename)),
+                None => (locator, hold),
+            }
+        }));
         if held.is_empty() {
             return Ok(all);
         }
     }
+}
+
+/// Adds to a hold on a renamed file what becomes of its old name.
+fn with_old_name(hold: Hold, rename: &Rename) -> Hold {
+    let why = format!("{}. Other machines keep it as {} until then", hold.why, rename.from);
+    Hold { why, ..hold }
 }

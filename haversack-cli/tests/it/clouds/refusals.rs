@@ -491,8 +491,8 @@ fn an_object_larger_than_anything_of_ours() {
     --- stdout
     --- stderr
     Error: the remote could not be used
-    Caused by: could not read .haversack/log/0000000000000002: it is larger than anything of ours
-    Caused by: the answer is larger than 1073741824 bytes
+    Caused by: could not scan .haversack/log: it is larger than anything of ours
+    Caused by: the answer is larger than 67108864 bytes
     Hint: Move it out of the store: it is not Haversack's
     "#);
     let taken = taken.load(Ordering::Relaxed);

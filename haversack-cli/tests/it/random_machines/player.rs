@@ -56,10 +56,15 @@ pub(super) struct Player<'s> {
     pub(super) deleted: BTreeSet<String>,
     /// True if some user lost a directory: everybody answers the guard with `restore --deleted`.
     pub(super) has_lost_a_directory: bool,
+    /// True if the directory where the homes meet was wiped or put back from a backup. That happens once: a home that did not follow a
+    /// rebuild does not know the store that continues it (ADR 29).
+    pub(super) has_lost_the_remote: bool,
     /// By folded locator, how often the file was made. Two files that were made apart may be twins.
     made: BTreeMap<String, usize>,
     /// Folded locators of files that somebody renamed by case only. In a folder such a rename may leave two files.
     recased: BTreeSet<String>,
+    /// Folded old and new locators of renamed files. If the new name is held back, other homes keep the old one.
+    renamed: BTreeSet<(String, String)>,
     /// Folded locators of files that hold something like a secret.
     secret: BTreeSet<String>,
     /// Folded locators where a user put a directory in the place of a file or the reverse, and that user's home.
@@ -94,8 +99,10 @@ impl<'s> Player<'s> {
             touched: BTreeMap::new(),
             deleted: BTreeSet::new(),
             has_lost_a_directory: false,
+            has_lost_the_remote: false,
             made: BTreeMap::new(),
             recased: BTreeSet::new(),
+            renamed: BTreeSet::new(),
             secret: BTreeSet::new(),
             swapped: Vec::new(),
             lost: BTreeMap::new(),
@@ -302,8 +309,9 @@ impl<'s> Player<'s> {
             }
             Kind::Sync => {
                 self.carry(lot % 24);
-                brief(&self.run(home, &["sync"]))
+                brief(&self.sync(home, &["sync"]))
             }
+            Kind::BackUpRemote | Kind::RestoreRemote | Kind::WipeRemote => self.meddle(*kind),
             Kind::KillSync => {
                 let mut sync = self.machines.command(home, &["sync"]);
                 let mut child = sync.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
@@ -321,6 +329,42 @@ impl<'s> Player<'s> {
                 format!("exit {codes:?}")
             }
         }
+    }
+
+    /// Syncs, and does what the message says if the remote was lost.
+    pub(super) fn sync(&mut self, home: &str, arguments: &[&str]) -> String {
+        let shown = self.run(home, arguments);
+        if !self.has_lost_the_remote || !shown.contains("haversack remote rebuild") {
+            return shown;
+        }
+        let rebuilt = self.run(home, &["remote", "rebuild", "--yes"]);
+        format!("{shown} -> {rebuilt} -> {}", self.run(home, arguments))
+    }
+
+    /// Backs up, restores or wipes the directory where the homes meet.
+    fn meddle(&mut self, kind: Kind) -> String {
+        let (remote, backup) = (self.machines.env.path("remote"), self.machines.env.path("backup"));
+        if self.schedule.meeting == Meeting::Folder || self.has_lost_the_remote {
+            return "not in this schedule, or not twice".to_owned();
+        }
+        match kind {
+            Kind::BackUpRemote => {
+                drop(fs::remove_dir_all(&backup));
+                copy_all(&remote, &backup);
+                return "backed up".to_owned();
+            }
+            Kind::RestoreRemote if !backup.is_dir() => return "no backup".to_owned(),
+            Kind::RestoreRemote => {
+                fs::remove_dir_all(&remote).expect("removed");
+                copy_all(&backup, &remote);
+            }
+            _ => {
+                fs::remove_dir_all(&remote).expect("removed");
+                fs::create_dir_all(&remote).expect("made");
+            }
+        }
+        self.has_lost_the_remote = true;
+        "lost".to_owned()
     }
 
     fn new_line(&self, kind: Kind, file: &File, token: &str) -> String {
@@ -399,12 +443,20 @@ impl<'s> Player<'s> {
         });
         let is_recased = self.schedule.meeting == Meeting::Folder && self.recased.contains(&locator);
         let is_twin = self.made.get(&locator).is_some_and(|made| *made > 1);
-        is_swapped || is_recased || is_twin || self.secret.contains(&locator)
+        let renamed_to = |(old, new): &&(String, String)| *old == locator && *new != locator;
+        let is_kept_by_others = || {
+            self.renamed
+                .iter()
+                .filter(renamed_to)
+                .any(|(_, new)| self.made.get(new).is_some_and(|made| *made > 1) || self.secret.contains(new))
+        };
+        is_swapped || is_recased || is_twin || self.secret.contains(&locator) || is_kept_by_others()
     }
 
     fn renames(&mut self, home: &'static str, file: &File, to: &File, text: &str) {
         let (old, new) = (folded(&file.locator()), folded(&to.locator()));
         self.count(to, old != new);
+        self.renamed.insert((old.clone(), new.clone()));
         if old == new {
             self.recased.insert(old.clone());
         }
@@ -662,6 +714,19 @@ fn below(root: &Path) -> BTreeMap<String, String> {
         }
     }
     files
+}
+
+/// Copies a directory with everything in it.
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("read").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_all(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("copied");
+        }
+    }
 }
 
 /// Returns the last part of a name.

@@ -1,5 +1,5 @@
 //! Random use of real homes: renames past us and with the verb, twins, swaps of files and directories, lost directories, links, pipes and
-//! immutable files in place of files, and killed syncs.
+//! immutable files in place of files, killed syncs, and a remote that is wiped or restored from an old backup.
 //!
 //! 1. [`schedule`](super::schedule) turns a number into homes and operations.
 //! 2. [`player`](super::player) carries the operations out and notes what each means for the words in the files.

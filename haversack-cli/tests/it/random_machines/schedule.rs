@@ -7,9 +7,7 @@ use std::fmt;
 use super::{Chance, NAMES};
 
 /// Operations that schedules have. A kind that is not in here is never played.
-///
-/// Missing: a remote that is wiped, and one that is restored from a backup. Both wait for `haversack remote rebuild`.
-pub(super) const SWITCHED_ON: [Kind; 23] = [
+pub(super) const SWITCHED_ON: [Kind; 26] = [
     Kind::Append,
     Kind::Save,
     Kind::RemoveLine,
@@ -33,6 +31,9 @@ pub(super) const SWITCHED_ON: [Kind; 23] = [
     Kind::Sync,
     Kind::KillSync,
     Kind::SyncTwice,
+    Kind::BackUpRemote,
+    Kind::RestoreRemote,
+    Kind::WipeRemote,
 ];
 
 /// A kind of operation.
@@ -83,6 +84,12 @@ pub(super) enum Kind {
     KillSync,
     /// Two processes sync at once.
     SyncTwice,
+    /// The user makes a backup of the directory where the homes meet.
+    BackUpRemote,
+    /// The user puts the backup back. The homes have synced since.
+    RestoreRemote,
+    /// The directory where the homes meet is emptied.
+    WipeRemote,
 }
 
 impl Kind {
@@ -104,7 +111,12 @@ impl Kind {
             | Kind::PutLink
             | Kind::PutPipe
             | Kind::MakeImmutable => 2,
-            Kind::EmptyDirectory | Kind::MakeUnreadable | Kind::AddSecret => 1,
+            Kind::EmptyDirectory
+            | Kind::MakeUnreadable
+            | Kind::AddSecret
+            | Kind::BackUpRemote
+            | Kind::RestoreRemote
+            | Kind::WipeRemote => 1,
         }
     }
 }
@@ -200,7 +212,12 @@ impl fmt::Display for Operation {
         let Operation { number, home, kind, file, to, token, lot } = self;
         write!(f, "{number:>3} {home}: {kind:?}")?;
         match kind {
-            Kind::Sync | Kind::SyncTwice | Kind::ClearObstacles => Ok(()),
+            Kind::Sync
+            | Kind::SyncTwice
+            | Kind::ClearObstacles
+            | Kind::BackUpRemote
+            | Kind::RestoreRemote
+            | Kind::WipeRemote => Ok(()),
             Kind::KillSync => write!(f, " after {} µs", kill_after(*lot)),
             Kind::Rename | Kind::Move => write!(f, " {} to {}", file.locator(), to.locator()),
             Kind::RemoveLine => write!(f, " {} of {}", lot % 8, file.locator()),
