@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haversack::ids::{Position, Timestamp};
-use haversack::store::{Backend, BackendExt, Bytes, Condition, DeviceLocal, Locator, block_on};
+use haversack::ids::{ContentHash, Position, Timestamp};
+use haversack::store::{Backend, BackendExt, Bytes, Condition, DeviceLocal, ErrorKind, Locator, block_on};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
@@ -51,21 +51,38 @@ impl Joined {
     /// Forgets the join and the copies.
     pub(crate) fn forget(settings: &Settings) -> Result<(), CommandError> {
         records::remove(&place(settings))?;
-        keep(settings, &BTreeMap::new())
+        forget_copies(settings, |_| true)
     }
 }
 
-/// Keeps copies of files, in place of those of an earlier join.
-pub(crate) fn keep(settings: &Settings, files: &BTreeMap<Locator, Bytes>) -> Result<(), CommandError> {
+/// Keeps copies of files, in place of those of an earlier join. Copies one file at a time, because all of them may not fit into memory.
+pub(crate) fn keep(
+    settings: &Settings,
+    files: &dyn Backend,
+    which: &BTreeMap<Locator, ContentHash>,
+) -> Result<(), CommandError> {
+    forget_copies(settings, |locator| !which.contains_key(locator))?;
     let copies = copies(settings)?;
     block_on(async {
-        for locator in copies.list_all(&Locator::root()).await? {
-            if !files.contains_key(&locator) {
-                copies.delete(&locator, Condition::Any).await?;
-            }
+        for locator in which.keys() {
+            let bytes = match files.read(locator).await {
+                Ok(object) => object.bytes,
+                // The user deleted it a moment ago.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let _ = copies.write(locator, bytes, Condition::Any).await?;
         }
-        for (locator, bytes) in files {
-            let _ = copies.write(locator, bytes.clone(), Condition::Any).await?;
+        Ok(())
+    })
+}
+
+/// Deletes the copies that `which` selects.
+fn forget_copies(settings: &Settings, which: impl Fn(&Locator) -> bool) -> Result<(), CommandError> {
+    let copies = copies(settings)?;
+    block_on(async {
+        for locator in copies.list_all(&Locator::root()).await?.iter().filter(|locator| which(locator)) {
+            copies.delete(locator, Condition::Any).await?;
         }
         Ok(())
     })
@@ -75,6 +92,16 @@ pub(crate) fn keep(settings: &Settings, files: &BTreeMap<Locator, Bytes>) -> Res
 pub(crate) fn kept(settings: &Settings) -> Result<BTreeMap<Locator, Bytes>, CommandError> {
     let copies = copies(settings)?;
     block_on(async { all(&*copies).await })
+}
+
+/// Returns the hash of every file of a backend.
+pub(crate) async fn hashes(files: &dyn Backend) -> Result<BTreeMap<Locator, ContentHash>, CommandError> {
+    let mut hashes = BTreeMap::new();
+    for locator in files.list_all(&Locator::root()).await? {
+        let hash = ContentHash::of(&files.read(&locator).await?.bytes);
+        hashes.insert(locator, hash);
+    }
+    Ok(hashes)
 }
 
 /// Returns every file of a backend.

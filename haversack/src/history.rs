@@ -68,6 +68,11 @@ impl<'a> History<'a> {
         Ok(Some(commit))
     }
 
+    /// Forgets the commits that were read, for callers that ask for each commit once.
+    pub fn forget(&mut self) {
+        self.commits.clear();
+    }
+
     async fn in_remote(&self, position: Position) -> Result<Option<Bytes>, Trouble> {
         let Some(remote) = &self.remote else { return Ok(None) };
         match remote.at(self.patience, position).await {

@@ -114,7 +114,8 @@ pub(crate) fn join(
         ));
     }
     let home = Home::open(settings)?;
-    let mut here = block_on(joined::all(open(settings)?.files()))?;
+    let memory = open(settings)?;
+    let mut here = block_on(joined::hashes(memory.files()))?;
     here.retain(|locator, _| !proof::is_record(locator));
     let preview = Preview::of(there, &here);
     let store = &preview.there.store;
@@ -148,7 +149,10 @@ pub(crate) fn join(
         ui.note("Nothing was changed.");
         return Ok(ExitCode::from(1));
     }
-    joined::keep(settings, &here)?;
+    // Free the preview before the sync, which needs the memory.
+    drop(preview);
+    joined::keep(settings, memory.files(), &here)?;
+    drop((memory, here));
     let time = SystemClock.now();
     let mut record =
         Joined { url: url.clone(), device: device.clone(), time, published: Vec::new(), position: None };
@@ -300,6 +304,7 @@ fn machines(
         let Some(position) = Position::new(number) else { break };
         let Some(commit) = block_on(history.commit(position))? else { break };
         machines.entry(commit.device.clone()).or_insert(commit.time);
+        history.forget();
     }
     Ok(machines)
 }
@@ -320,21 +325,21 @@ impl There {
 
 impl Preview {
     /// Compares a store with what is here.
-    fn of(there: There, here: &BTreeMap<Locator, Bytes>) -> Preview {
+    fn of(there: There, here: &BTreeMap<Locator, ContentHash>) -> Preview {
         let only_there = there.files.keys().filter(|locator| !here.contains_key(locator));
         let only_there = only_there.filter(|locator| !proof::is_record(locator)).count();
         let mut preview = Preview { there, same: 0, only_here: 0, only_there, different: 0 };
-        for (locator, bytes) in here {
+        for (locator, hash) in here {
             match preview.there.files.get(locator) {
                 None => preview.only_here += 1,
-                Some(content) if content.hash == ContentHash::of(bytes) => preview.same += 1,
+                Some(content) if content.hash == *hash => preview.same += 1,
                 Some(_) => preview.different += 1,
             }
         }
         preview
     }
 
-    fn tell(&self, ui: &mut Ui, here: &BTreeMap<Locator, Bytes>) -> Result<(), CommandError> {
+    fn tell(&self, ui: &mut Ui, here: &BTreeMap<Locator, ContentHash>) -> Result<(), CommandError> {
         let now = SystemClock.now();
         let machine = |(name, time): (&String, &Timestamp)| format!("{name}, {}", ago(now, *time));
         let There { store, machines, .. } = &self.there;

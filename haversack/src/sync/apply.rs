@@ -120,14 +120,13 @@ pub(crate) async fn carry_out(
     let (goes, comes): (Vec<usize>, Vec<usize>) =
         rest.partition(|number| applying.moves[*number].new.is_none());
     for wave in [goes, comes] {
-        let mut moves: Vec<Work<'_, Met, StoreError>> = Vec::with_capacity(wave.len());
-        for mover in wave.into_iter().filter_map(mover) {
-            moves.push(Box::pin(async move {
+        let moves = wave.into_iter().filter_map(mover).map(|mover| -> Work<'_, Met, StoreError> {
+            Box::pin(async move {
                 let met = mover.carry_out().await;
                 half.step(1);
                 met
-            }));
-        }
+            })
+        });
         many(MAX_FILES_AT_ONCE, moves).await?.into_iter().for_each(|one| met.add(one));
     }
     Ok(met)

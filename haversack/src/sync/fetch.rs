@@ -10,13 +10,14 @@ use super::state::Head;
 use super::{Asking, Context, Replica, Trouble, other_store};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
-use crate::log::{Commit, Misplaced, Notice};
+use crate::log::{Carried, Commit, Misplaced, Notice, What};
 
 /// The most commits that are taken in at a time.
 const MAX_TAKEN_COMMITS: usize = 256;
 
-/// The most bytes of commits that are taken in at a time, unless one alone has more.
-const MAX_TAKEN_BYTES: usize = 64 * 1024 * 1024;
+/// The most bytes that are taken in at a time, unless one commit alone has more: commits and the contents they name. They are in
+/// memory together.
+const MAX_TAKEN_BYTES: usize = 16 * 1024 * 1024;
 
 /// After so many commits it pays to ask for segments.
 const WORTH_A_SEGMENT: usize = 16;
@@ -34,14 +35,23 @@ struct Chain {
     next: Option<Position>,
     previous: ContentHash,
     bytes: usize,
+    /// The bytes of the largest commit, with the contents that it names.
+    largest: usize,
     taken: Vec<Taken>,
     /// Where the store was moved, if the log ends with the commit that says so.
     moved: Option<Trouble>,
 }
 
 impl Chain {
+    /// Tells whether another commit of the largest size so far would be too much.
     fn is_full(&self) -> bool {
-        self.taken.len() >= MAX_TAKEN_COMMITS || self.bytes >= MAX_TAKEN_BYTES
+        self.taken.len() >= MAX_TAKEN_COMMITS || self.bytes.saturating_add(self.largest) > MAX_TAKEN_BYTES
+    }
+
+    /// Returns how many commits to read together next: as many as we have read so far, if so many of the largest size still fit.
+    fn at_once(&self) -> usize {
+        let fitting = MAX_TAKEN_BYTES.saturating_sub(self.bytes) / self.largest.max(1);
+        self.taken.len().min(fitting).clamp(1, MAX_AT_ONCE)
     }
 
     /// Takes the next commit, if it is the next.
@@ -64,12 +74,25 @@ impl Chain {
             return Ok(());
         }
         let hash = ContentHash::of(&at.bytes);
-        self.bytes += at.bytes.len();
+        let bytes = at.bytes.len().saturating_add(named_bytes(&commit));
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.largest = self.largest.max(bytes);
         let version = at.version.map(|version| version.to_string());
         self.taken.push(Taken { commit, head: Head { position, hash, version }, bytes: at.bytes });
         (self.next, self.previous) = (position.next(), hash);
         Ok(())
     }
+}
+
+/// Returns the total size of the contents that a commit names and does not carry.
+fn named_bytes(commit: &Commit) -> usize {
+    let named = commit.changes.iter().filter_map(|change| match &change.what {
+        What::Put { content: Carried::Object(_), size, .. } => Some(*size),
+        What::Append { added: Carried::Object(_), size, .. } => Some(*size),
+        What::Put { .. } | What::Append { .. } | What::Delete { .. } => None,
+    });
+    // A hostile writer can make sizes up. A size that is too large only ends this part of the log.
+    usize::try_from(named.fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
 }
 
 impl Replica {
@@ -114,8 +137,15 @@ impl Replica {
         previous: ContentHash,
         last: Option<Position>,
     ) -> Result<(Vec<Taken>, Reach), Trouble> {
-        let mut chain =
-            Chain { store, next: Some(first), previous, bytes: 0, taken: Vec::new(), moved: None };
+        let mut chain = Chain {
+            store,
+            next: Some(first),
+            previous,
+            bytes: 0,
+            largest: 0,
+            taken: Vec::new(),
+            moved: None,
+        };
         let mut segments = None;
         // Most of the time there is nothing, or one.
         let mut at_once = 1;
@@ -142,7 +172,7 @@ impl Replica {
                     None => return Ok((chain.taken, Reach::End)),
                 }
             }
-            at_once = chain.taken.len().clamp(1, MAX_AT_ONCE);
+            at_once = chain.at_once();
         }
         match chain.moved {
             Some(moved) if chain.taken.is_empty() => Err(moved),

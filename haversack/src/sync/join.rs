@@ -22,7 +22,7 @@ use crate::log::{self, Checkpoint, Content, Place, unpack};
 const MAX_PORTION_FILES: usize = 2_000;
 
 /// The most bytes that are put in place under one record, unless one file alone has more.
-const MAX_PORTION_BYTES: u64 = 32 * 1024 * 1024;
+const MAX_PORTION_BYTES: u64 = 16 * 1024 * 1024;
 
 /// How many files are fetched before whole directories are looked at instead of each place.
 const MANY: usize = 64;
@@ -74,7 +74,7 @@ impl Replica {
             reach: Reach::Middle,
             joined: Some(checkpoint.position),
         };
-        self.take_in_some(context, store, brought, None, report).await.map(drop)
+        self.take_in_some(context, store, brought, &mut None, report).await.map(drop)
     }
 
     /// Returns the checkpoint that this replica started from: it knows where contents are that were not fetched.

@@ -16,18 +16,24 @@ pub(super) const MAX_FILES_AT_ONCE: usize = 2_048;
 pub(super) type Work<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
 
 /// Does many things, a bounded number of them at a time, and returns what came of them in their order; the first error ends it.
-pub(super) async fn many<'a, T: Send + 'a, E: Send + 'a>(
+///
+/// Each future is made when its turn comes: a hundred thousand waiting futures would take as much memory as their files.
+pub(super) fn many<'a, T: Send + 'a, E: Send + 'a>(
     at_once: usize,
-    work: Vec<Work<'a, T, E>>,
-) -> Result<Vec<T>, E> {
-    stream::iter(set_aside(work)).buffered(at_once).try_collect().await
+    work: impl IntoIterator<Item = Work<'a, T, E>, IntoIter: Send + 'a>,
+) -> Work<'a, Vec<T>, E> {
+    // Boxed: the compiler cannot tell for every lifetime that the closures of an iterator may go to another thread.
+    Box::pin(stream::iter(set_aside(work.into_iter())).buffered(at_once).try_collect())
 }
 
 /// Lets things be done at a time that a thread which waits would do one by one.
-fn set_aside<'a, T: 'a, E: 'a>(work: Vec<Work<'a, T, E>>) -> Vec<Work<'a, T, E>> {
+fn set_aside<'a, T: 'a, E: 'a>(
+    mut work: impl Iterator<Item = Work<'a, T, E>>,
+) -> impl Iterator<Item = Work<'a, T, E>> {
+    let (first, second) = (work.next(), work.next());
     // Who is alone waits for nobody.
-    if work.len() < 2 {
-        return work;
-    }
-    work.into_iter().map(|one| -> Work<'a, T, E> { Box::pin(aside(one)) }).collect()
+    let is_alone = second.is_none();
+    first.into_iter().chain(second).chain(work).map(move |one| -> Work<'a, T, E> {
+        if is_alone { one } else { Box::pin(aside(one)) }
+    })
 }

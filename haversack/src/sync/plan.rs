@@ -139,6 +139,12 @@ impl Contents {
         *self = Contents::from(all);
     }
 
+    /// Records new contents of files; `None` for files that are gone.
+    pub(crate) fn note(&mut self, now: &BTreeMap<Locator, Option<ContentHash>>) {
+        self.sorted.retain(|(locator, _)| !now.contains_key(locator));
+        self.extend(now.iter().filter_map(|(locator, hash)| Some((locator.clone(), (*hash)?))).collect());
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.sorted.len()
     }

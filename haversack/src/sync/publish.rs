@@ -26,6 +26,9 @@ const MAX_ATTEMPTS: usize = 3;
 /// The most bytes of content inside one commit.
 const MAX_INLINE_TOTAL: usize = 8 * 1024 * 1024;
 
+/// The most bytes of changed files in one commit, unless one file alone has more. Sender and receiver hold them in memory together.
+const MAX_FILES_TOTAL: u64 = 16 * 1024 * 1024;
+
 /// Whose commit is at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
@@ -318,13 +321,14 @@ impl Replica {
         let mut turns = Turns { signatures, author: context.author, is_first_sync, turn: None };
         let mut changes = Vec::new();
         let mut contents = Vec::new();
-        let mut inline = 0;
+        let (mut inline, mut total) = (0, 0);
         let mut left = Left::Nothing;
         let old_names: BTreeMap<&Locator, &Rename> =
             pending.renames.iter().map(|rename| (&rename.to, rename)).collect();
         for (number, locator) in pending.changed.iter().enumerate() {
             // A rename needs room for both of its halves.
-            if changes.len() + 1 >= MAX_CHANGES || inline > MAX_INLINE_TOTAL {
+            let is_full = changes.len() + 1 >= MAX_CHANGES || inline > MAX_INLINE_TOTAL;
+            if is_full || total > MAX_FILES_TOTAL {
                 left = Left::Something;
                 break;
             }
@@ -350,6 +354,7 @@ impl Replica {
                 left = Left::Something;
                 continue;
             }
+            total += size;
             contents.push((hash, bytes.clone()));
             let extends = |base: &Content| {
                 let start = usize::try_from(base.size).ok().and_then(|length| bytes.get(..length));

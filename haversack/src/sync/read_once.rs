@@ -19,7 +19,7 @@ use haversack_store::{
 use crate::log::layout::{self, Item};
 
 /// The most bytes that are remembered; what is beyond is asked for again.
-const MAX_REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
+const MAX_REMEMBERED_BYTES: usize = 32 * 1024 * 1024;
 
 /// A remote whose commits, segments, checkpoints and contents are read once.
 #[derive(Debug)]

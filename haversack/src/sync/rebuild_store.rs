@@ -369,7 +369,7 @@ impl Replica {
             reach: Reach::End,
             joined: None,
         };
-        self.take_in_some(context, file.store, brought, None, report).await?;
+        self.take_in_some(context, file.store, brought, &mut None, report).await?;
         self.state.save_upkeep(&Upkeep::default()).await.map_err(Trouble::Local)?;
         self.note_recent(successor.recent);
         Ok(0)

@@ -33,7 +33,7 @@ use super::snapshot::{self, Packed, Packs};
 use super::upkeep::Upkeep;
 use crate::frame::{self, Framed};
 use crate::ids::{CommitId, ContentHash, Ids, Position, ReplicaId, StoreId};
-use crate::log::{self, Content, Place, StateMark, pack, unpack};
+use crate::log::{self, Content, MAX_PACK_BYTES, Place, StateMark, pack, unpack};
 
 /// The largest file of the state that is read.
 const MAX_STATE_BYTES: usize = 256 * 1024 * 1024;
@@ -424,18 +424,29 @@ impl State {
         &self,
         contents: &[(ContentHash, Bytes)],
     ) -> StoreResult<BTreeMap<ContentHash, (ContentHash, u64)>> {
-        let bytes: Vec<Bytes> = contents.iter().map(|(_, bytes)| bytes.clone()).collect();
-        let (packs, places) = pack(&bytes);
-        for pack in &packs {
-            self.keep(&pack.bytes).await?;
-        }
         let mut packed = BTreeMap::new();
-        for ((hash, content), place) in contents.iter().zip(places) {
-            match place {
-                Place::Pack { object, offset } => {
-                    packed.insert(*hash, (object, offset));
+        let mut rest = contents;
+        while !rest.is_empty() {
+            // Build one pack at a time: all packs together would be a second copy of all contents.
+            let mut bytes = 0;
+            let fits = |(_, content): &&(ContentHash, Bytes)| {
+                bytes += content.len();
+                bytes <= MAX_PACK_BYTES
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            let (some, later) = rest.split_at(count);
+            rest = later;
+            let (packs, places) = pack(&some.iter().map(|(_, bytes)| bytes.clone()).collect::<Vec<_>>());
+            for pack in &packs {
+                self.keep(&pack.bytes).await?;
+            }
+            for ((hash, content), place) in some.iter().zip(places) {
+                match place {
+                    Place::Pack { object, offset } => {
+                        packed.insert(*hash, (object, offset));
+                    }
+                    Place::Object(_) | Place::Inline(_) => drop(self.keep(content).await?),
                 }
-                Place::Object(_) | Place::Inline(_) => drop(self.keep(content).await?),
             }
         }
         Ok(packed)

@@ -130,7 +130,7 @@ impl Replica {
                 sizes.fold((0, 0_u64), |(files, bytes), size| (files + 1, bytes.saturating_add(size)));
             self.receive(context, files, bytes)?;
             let brought = self.fold(context, &taken, reach).await?;
-            any = any.max(self.take_in_some(context, store, brought, seen.take(), report).await?);
+            any = any.max(self.take_in_some(context, store, brought, &mut seen, report).await?);
             report.taken += taken.len();
             self.note_recent(taken.into_iter().map(|taken| Recent::new(&taken.commit, taken.bytes)));
             if reach == Reach::End {
@@ -224,15 +224,18 @@ impl Replica {
     }
 
     /// Takes in what the log brought, and moves the bases with the files.
+    ///
+    /// Starts from the working files in `seen`, or looks at them if it is empty. Leaves the files as they are now in `seen`, or nothing if only
+    /// another look can tell.
     pub(super) async fn take_in_some(
         &mut self,
         context: Context<'_>,
         store: StoreId,
         brought: Brought,
-        seen: Option<Found>,
+        seen: &mut Option<Found>,
         report: &mut Report,
     ) -> Result<Taking, Trouble> {
-        let found = match seen {
+        let mut found = match seen.take() {
             // Whoever changes a file meanwhile is met when it is replaced.
             Some(seen) => seen,
             None => self.look_for_changes(context).await?.0,
@@ -255,7 +258,8 @@ impl Replica {
         let is_plain =
             |step: &Step| matches!(step, Step::Take { .. } | Step::Remove { .. } | Step::Agree { .. });
         let mut taking = if steps.iter().all(is_plain) { Taking::Plain } else { Taking::Mixed };
-        let edits_won = report.edits_won.len();
+        let is_foreseen = steps.iter().all(|step| is_plain(step) || matches!(step, Step::Wait { .. }));
+        let (edits_won, refused) = (report.edits_won.len(), report.refused.len());
         let packed = self.keep_brought(&brought).await?;
         let mut work = Work::default();
         let judged = self.judge_removals(context, &brought, &steps).await?;
@@ -304,7 +308,14 @@ impl Replica {
             joined: brought.joined,
             bases: bases.collect(),
         };
+        let moved = work.moves.iter().filter_map(|moved| Some((Locator::parse(&moved.at).ok()?, moved.new)));
+        let moved: BTreeMap<Locator, Option<ContentHash>> = moved.collect();
         self.carry_out(context, work, advance, report).await?;
+        // Keep the result of the look: looking at all files again after each part of a long log would take longer than reading the log.
+        if is_foreseen && (report.edits_won.len(), report.refused.len()) == (edits_won, refused) {
+            found.contents.note(&moved);
+            *seen = Some(found);
+        }
         if let Some(removals) = judged.removals {
             self.state.save_removals(&removals).await.map_err(Trouble::Local)?;
         }
