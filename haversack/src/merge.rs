@@ -338,6 +338,8 @@ fn by_paragraphs(base: &str, first: Part<'_>, second: Part<'_>) -> Outcome {
     let [base_lines, first_lines, second_lines] = &without_blanks;
     let sides = [Part { text: first_lines, ..first }, Part { text: second_lines, ..second }];
     let Outcome { text, both_kept } = by_lines(base_lines, sides[0], sides[1]);
+    // Drop these copies: they are as long as the texts themselves.
+    drop(without_blanks);
     Outcome { text: blanks::put_back(&text, base, [first.text, second.text]), both_kept }
 }
 

@@ -41,10 +41,10 @@ pub(super) fn put_back(merged: &str, base: &str, sides: [&str; 2]) -> String {
             (None, None) if [above.0, content].iter().any(|line| note::read(line).is_some()) => 0,
             (None, None) => {
                 let parts = |side: &Gaps| side.is_end(above.1) || side.is_start(number);
-                usize::from(parts(&first) || parts(&second))
+                u32::from(parts(&first) || parts(&second))
             }
         };
-        text.extend(std::iter::repeat_n('\n', gap));
+        text.extend(std::iter::repeat_n('\n', gap as usize));
         text.push_str(line);
         above = (content, number);
     }
@@ -58,9 +58,9 @@ const NOTHING: u32 = 0;
 #[derive(Default)]
 struct Gaps {
     /// How many are between a line and the one below it, without them; nothing is above the first and below the last.
-    below: Vec<Option<(u32, usize)>>,
+    below: Vec<Option<(u32, u32)>>,
     /// How many are between a line that is there more than once and what else is below it.
-    also_below: NumberMap<(u32, u32), usize>,
+    also_below: NumberMap<(u32, u32), u32>,
     /// Which lines end a paragraph, and which begin one.
     parts: Vec<(bool, bool)>,
 }
@@ -83,7 +83,7 @@ impl Gaps {
         gaps
     }
 
-    fn add(&mut self, above: u32, gap: usize, below: u32) {
+    fn add(&mut self, above: u32, gap: u32, below: u32) {
         let most = above.max(below) as usize + 1;
         if self.below.len() < most {
             self.below.resize(most, None);
@@ -102,7 +102,7 @@ impl Gaps {
     }
 
     /// Returns how many are between two lines, if they are neighbours without them.
-    fn between(&self, (above, below): (u32, u32)) -> Option<usize> {
+    fn between(&self, (above, below): (u32, u32)) -> Option<u32> {
         match self.below.get(above as usize).copied().flatten()? {
             (other, gap) if other == below => Some(gap),
             _ => self.also_below.get(&(above, below)).copied(),

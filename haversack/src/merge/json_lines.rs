@@ -26,33 +26,50 @@ pub(super) fn merge(base: &[u8], first: &[u8], second: &[u8]) -> Merged {
     let mut numbers = Numbering::default();
     let base = lines(base, &mut numbers);
     let sides = [lines(first, &mut numbers), lines(second, &mut numbers)];
-    let all = numbers.len();
+    // Drop the table that found equal lines: it is not needed any more.
+    let texts = numbers.into_keys();
+    let (merged, both_kept) = put_together(base, sides, &texts);
+    let mut bytes = Vec::with_capacity(merged.iter().map(|line| texts[*line as usize].len() + 1).sum());
+    for line in merged {
+        bytes.extend_from_slice(texts[line as usize]);
+        bytes.push(b'\n');
+    }
+    Merged { bytes: Bytes::from(bytes), copy: None, both_kept }
+}
+
+/// The number of a line. Lines with the same text have the same number within one merge.
+type Number = u32;
+
+/// Returns the lines of the merged text, and whether two versions of one event were both kept.
+fn put_together(base: Vec<Number>, sides: [Vec<Number>; 2], texts: &[&[u8]]) -> (Vec<Number>, bool) {
+    let all = texts.len();
     let base_counts = counts(&base, all);
     let side_counts = sides.each_ref().map(|side| counts(side, all));
-    let wanted = |line: Line<'_>| {
-        let (before, on_sides) = (base_counts[line.at()], side_counts.each_ref().map(|side| side[line.at()]));
+    let wanted = |line: Number| {
+        let at = line as usize;
+        let (before, on_sides) = (base_counts[at], side_counts.each_ref().map(|side| side[at]));
         let most = on_sides[0].max(on_sides[1]);
         if most > before { most } else { on_sides[0].min(on_sides[1]) }
     };
+    let event = |line: Number, nth: u32| Event::of(Line { text: texts[line as usize], number: line }, nth);
 
-    // For each line of the base whether it stays, and what else stands there.
-    let mut places: Vec<(Option<Line<'_>>, Vec<Line<'_>>)> = Vec::with_capacity(base.len());
+    // Places of removed base lines, with the lines that replace them.
+    let mut emptied: BTreeMap<usize, Vec<Number>> = BTreeMap::new();
     let mut replaced: TextMap<String, usize> = TextMap::default();
     let mut ids: TextSet<String> = TextSet::default();
     let mut seen = vec![0; all];
     for (place, line) in base.iter().enumerate() {
         let nth = occurrence(&mut seen, *line);
         if nth < wanted(*line) {
-            places.push((Some(*line), Vec::new()));
             continue;
         }
-        places.push((None, Vec::new()));
-        if let Some(id) = Event::of(*line, nth).id {
+        emptied.insert(place, Vec::new());
+        if let Some(id) = event(*line, nth).id {
             replaced.entry(id).or_insert(place);
         }
     }
 
-    let new = sides.each_ref().map(|side| new_events(side, &base_counts));
+    let new = sides.each_ref().map(|side| new_events(side, &base_counts, &event));
     let mut of_id: BTreeMap<&str, [BTreeSet<&[u8]>; 2]> = BTreeMap::new();
     for (side, events) in new.iter().enumerate() {
         for event in events {
@@ -62,8 +79,10 @@ pub(super) fn merge(base: &[u8], first: &[u8], second: &[u8]) -> Merged {
         }
     }
     // Only ids that both sides wrote about are looked for among what stayed: parsing is the cost of a merge.
-    if of_id.values().any(|[first, second]| !first.is_empty() && !second.is_empty()) {
-        ids.extend(base.iter().filter_map(|line| Event::of(*line, 0).id));
+    let in_both = |[first, second]: &[BTreeSet<&[u8]>; 2]| !first.is_empty() && !second.is_empty();
+    if of_id.values().any(in_both) {
+        let is_asked_for = |id: &String| of_id.get(id.as_str()).is_some_and(in_both);
+        ids.extend(base.iter().filter_map(|line| event(*line, 0).id).filter(is_asked_for));
     }
     let both_kept = of_id.iter().any(|(id, [first, second])| {
         let is_one_event = replaced.contains_key(*id) || !ids.contains(*id);
@@ -77,41 +96,37 @@ pub(super) fn merge(base: &[u8], first: &[u8], second: &[u8]) -> Merged {
     });
     let replacements: BTreeSet<&Event<'_>> = first.0.into_iter().chain(second.0).collect();
     for event in replacements {
-        if let Some(place) = event.id.as_ref().and_then(|id| replaced.get(id)) {
-            places[*place].1.push(event.line);
+        let place = event.id.as_ref().and_then(|id| replaced.get(id));
+        if let Some(others) = place.and_then(|place| emptied.get_mut(place)) {
+            others.push(event.line.number);
         }
     }
     let appended = in_order(&first.1, &second.1);
 
-    let mut merged: Vec<Line<'_>> = Vec::with_capacity(base.len() + appended.len());
-    for (line, others) in places {
-        merged.extend(line.into_iter().chain(others));
+    let mut merged: Vec<Number> = Vec::with_capacity(base.len() + appended.len());
+    let mut at = 0;
+    for (place, others) in emptied {
+        merged.extend(&base[at..place]);
+        merged.extend(others);
+        at = place + 1;
     }
-    merged.extend(appended.iter().map(|event| event.line));
+    merged.extend(&base[at..]);
+    merged.extend(appended.iter().map(|event| event.line.number));
     if merged == base {
         // Both sides have just these events. If that came to the base, whoever meets a side again would take its order.
-        merged = sides.into_iter().filter(|side| *side != base).min().unwrap_or(merged);
+        let said = |line: &Number| texts[*line as usize];
+        let reordered = sides.into_iter().filter(|side| *side != base);
+        let least = reordered.min_by(|one, other| one.iter().map(said).cmp(other.iter().map(said)));
+        merged = least.unwrap_or(merged);
     }
-    let mut bytes = Vec::with_capacity(merged.iter().map(|line| line.text.len() + 1).sum());
-    for line in merged {
-        bytes.extend_from_slice(line.text);
-        bytes.push(b'\n');
-    }
-    Merged { bytes: Bytes::from(bytes), copy: None, both_kept }
+    (merged, both_kept)
 }
 
-/// A line, with the number by which it is known in one merge.
+/// A line with its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Line<'a> {
     text: &'a [u8],
-    /// The same for the same text.
-    number: u32,
-}
-
-impl Line<'_> {
-    fn at(self) -> usize {
-        self.number as usize
-    }
+    number: Number,
 }
 
 /// One line that is not in the base, or not as often.
@@ -122,11 +137,11 @@ struct Event<'a> {
     id: Option<String>,
     line: Line<'a>,
     /// How many of the same line come before it.
-    nth: usize,
+    nth: u32,
 }
 
 impl<'a> Event<'a> {
-    fn of(line: Line<'a>, nth: usize) -> Event<'a> {
+    fn of(line: Line<'a>, nth: u32) -> Event<'a> {
         #[derive(Deserialize)]
         struct Fields {
             #[serde(default)]
@@ -149,14 +164,16 @@ impl<'a> Event<'a> {
     }
 }
 
-fn lines<'a>(bytes: &'a [u8], numbers: &mut Numbering<&'a [u8]>) -> Vec<Line<'a>> {
-    numbers.begin();
+fn lines<'a>(bytes: &'a [u8], numbers: &mut Numbering<&'a [u8]>) -> Vec<Number> {
+    let count = memchr::memchr_iter(b'\n', bytes).count() + 1;
+    numbers.begin_with(count);
     let lines = bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    let line = |text: &'a [u8]| Line { text, number: numbers.number(text) };
-    lines.filter(|line| !line.trim_ascii().is_empty()).map(line).collect()
+    let mut all = Vec::with_capacity(count);
+    all.extend(lines.filter(|line| !line.trim_ascii().is_empty()).map(|line| numbers.number(line)));
+    all
 }
 
-fn counts(lines: &[Line<'_>], all: usize) -> Vec<usize> {
+fn counts(lines: &[Number], all: usize) -> Vec<u32> {
     let mut counts = vec![0; all];
     for line in lines {
         occurrence(&mut counts, *line);
@@ -165,18 +182,22 @@ fn counts(lines: &[Line<'_>], all: usize) -> Vec<usize> {
 }
 
 /// Counts a line and returns how often it was seen before.
-fn occurrence(counts: &mut [usize], line: Line<'_>) -> usize {
-    let count = &mut counts[line.at()];
+fn occurrence(counts: &mut [u32], line: Number) -> u32 {
+    let count = &mut counts[line as usize];
     *count += 1;
     *count - 1
 }
 
 /// Returns what a side has beyond the base.
-fn new_events<'a>(side: &[Line<'a>], base_counts: &[usize]) -> Vec<Event<'a>> {
+fn new_events<'a>(
+    side: &[Number],
+    base_counts: &[u32],
+    event: &impl Fn(Number, u32) -> Event<'a>,
+) -> Vec<Event<'a>> {
     let mut seen = vec![0; base_counts.len()];
     let numbered = side.iter().map(|line| (*line, occurrence(&mut seen, *line)));
-    let is_new = |(line, nth): &(Line<'_>, usize)| *nth >= base_counts[line.at()];
-    numbered.filter(is_new).map(|(line, nth)| Event::of(line, nth)).collect()
+    let is_new = |(line, nth): &(Number, u32)| *nth >= base_counts[*line as usize];
+    numbered.filter(is_new).map(|(line, nth)| event(line, nth)).collect()
 }
 
 /// Returns the new events of both sides, each once.

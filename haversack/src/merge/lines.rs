@@ -20,6 +20,8 @@
 
 mod moves;
 
+use std::borrow::Cow;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use haversack_store::Bytes;
@@ -85,42 +87,78 @@ impl Ending {
     }
 }
 
+/// A line of one text. A file can have millions of lines, so a line holds numbers only; its text is in [`Texts`].
 #[derive(Clone, Copy, Debug)]
-struct Line<'a> {
-    /// Without the ending.
-    text: &'a [u8],
-    ending: Ending,
+struct Line {
     /// The same for the same text, in one merge.
     id: u32,
     /// The same for the same text where it says something; a line that says nothing is known by the one it follows.
     place_id: u32,
+    look: Look,
+    ending: Ending,
 }
 
-impl Line<'_> {
+/// Texts of lines without their endings, by line id.
+type Texts<'t> = [&'t [u8]];
+
+/// The line id of a placeholder for a note.
+const NOTE: u32 = u32::MAX;
+
+/// Properties of a line's text, one bit each. They are computed once, because a merge asks for them many times.
+#[derive(Clone, Copy, Debug)]
+struct Look(u8);
+
+impl Look {
+    const BLANK: u8 = 1;
+    const MUTE: u8 = 2;
+    const HEADING: u8 = 4;
+    const LIST_ITEM: u8 = 8;
+    const INDENTED: u8 = 16;
+
+    fn of(text: &[u8]) -> Look {
+        let is_mute = !text.iter().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
+        let is_indented = matches!(text, [b' ' | b'\t', ..]);
+        let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let is_list_item = match &text[digits..] {
+            [b'-' | b'*' | b'+', b' ', ..] => digits == 0,
+            [b'.' | b')', b' ', ..] => digits > 0,
+            _ => false,
+        };
+        let bits = [
+            (is_mute && text.trim_ascii().is_empty(), Look::BLANK),
+            (is_mute, Look::MUTE),
+            (text.starts_with(b"#"), Look::HEADING),
+            (is_list_item, Look::LIST_ITEM),
+            (is_indented, Look::INDENTED),
+        ];
+        Look(bits.into_iter().filter(|(is_so, _)| *is_so).map(|(_, bit)| bit).sum())
+    }
+}
+
+impl Line {
+    fn text<'t>(&self, texts: &Texts<'t>) -> &'t [u8] {
+        texts[self.id as usize]
+    }
+
     fn is_blank(&self) -> bool {
-        self.text.trim_ascii().is_empty()
+        self.look.0 & Look::BLANK != 0
     }
 
     /// Tells whether the line says nothing, so that there are many like it: a blank one, a rule, a fence.
     fn is_mute(&self) -> bool {
-        !self.text.iter().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii())
+        self.look.0 & Look::MUTE != 0
     }
 
     fn is_heading(&self) -> bool {
-        self.text.starts_with(b"#")
+        self.look.0 & Look::HEADING != 0
     }
 
     fn is_list_item(&self) -> bool {
-        let digits = self.text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        match &self.text[digits..] {
-            [b'-' | b'*' | b'+', b' ', ..] => digits == 0,
-            [b'.' | b')', b' ', ..] => digits > 0,
-            _ => false,
-        }
+        self.look.0 & Look::LIST_ITEM != 0
     }
 
     fn is_indented(&self) -> bool {
-        self.text.starts_with(b" ") || self.text.starts_with(b"\t")
+        self.look.0 & Look::INDENTED != 0
     }
 
     fn ended_as(self, ending: Ending) -> Self {
@@ -128,13 +166,49 @@ impl Line<'_> {
     }
 }
 
+/// The place of a base line on one side: its number there plus one. `Option<Place>` takes four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place(NonZeroU32);
+
+impl Place {
+    fn new(number: usize) -> Place {
+        let place = u32::try_from(number + 1).ok().and_then(NonZeroU32::new);
+        Place(place.expect("a file has fewer than four thousand million lines"))
+    }
+
+    fn number(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
 /// Merges two sides that both changed; `first` is the smaller one.
 pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
     let mut ids = Ids::default();
-    let mut base = split(base, &mut ids);
-    let mut sides = [split(first.bytes, &mut ids), split(second.bytes, &mut ids)];
-    moves::straighten(&mut base, &mut sides, &mut ids);
-    let known = ids.texts.len();
+    let base = split(base, &mut ids);
+    let sides = [split(first.bytes, &mut ids), split(second.bytes, &mut ids)];
+    // Drop the tables that found equal lines: they can be as large as the text, and only the texts of lines are needed from here on.
+    let (texts, mutes) = (ids.texts.into_keys(), ids.mutes);
+    let Put { lines, notes } = put_together(base, sides, [first.device, second.device], &texts, mutes);
+    Merged { bytes: joined(&lines, &texts, &notes), copy: None, both_kept: !notes.is_empty() }
+}
+
+/// Lines of a merged text with placeholders for notes, and the texts of the notes in their order.
+struct Put {
+    lines: Vec<Line>,
+    notes: Vec<String>,
+}
+
+/// Returns the lines of the merged text.
+fn put_together(
+    mut base: Vec<Line>,
+    mut sides: [Vec<Line>; 2],
+    devices: [&str; 2],
+    texts: &Texts<'_>,
+    mut mutes: Mutes,
+) -> Put {
+    moves::straighten(&mut base, &mut sides, texts, &mut mutes);
+    drop(mutes);
+    let known = texts.len();
     let mut places = [align(&base, &sides[0]), align(&base, &sides[1])];
     keep_what_both_say(&base, &mut sides, &mut places, known);
     let moved = [moved(&base, &sides[0], &places[0], known), moved(&base, &sides[1], &places[1], known)];
@@ -143,12 +217,10 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
         leave_out(gone, &mut sides[side], &mut places[side]);
     }
     let changes = changes(&base, &sides, &places);
-    let devices = [first.device, second.device];
-    let front_matter = front_matter(&base);
+    let front_matter = front_matter(&base, texts);
 
-    // Where in the merged text the notes are, and what they say.
-    let mut notes: Vec<(usize, String)> = Vec::new();
-    let mut merged: Vec<Line<'_>> = Vec::with_capacity(sides[0].len().max(sides[1].len()));
+    let mut notes: Vec<String> = Vec::new();
+    let mut merged: Vec<Line> = Vec::with_capacity(sides[0].len().max(sides[1].len()));
     let mut at = 0;
     let mut rest = changes.as_slice();
     while let Some(next) = rest.first() {
@@ -164,42 +236,36 @@ pub(super) fn merge(base: &[u8], first: Side<'_>, second: Side<'_>) -> Merged {
 
         let [first_added, second_added] = added(stretch);
         // Seen over the whole stretch, because that is what a merged text shows of the changes that went into it.
-        if let Some(added) = holding(&first_added, &second_added) {
-            merged.extend(added);
+        if hold(&first_added, &second_added, &mut merged) {
             continue;
         }
         let Parted { changes, below } = parted(&base, stretch);
         for passage in passages(&changes) {
             let [first_added, second_added] = added(passage);
             if !both_replaced(&base, passage) {
-                merged.extend(combined(&first_added, &second_added));
+                combine(&first_added, &second_added, texts, &mut merged);
                 continue;
             }
             let in_front_matter = front_matter.contains(&passage[0].base.start);
             let mark = if in_front_matter { Mark::Comment } else { Mark::Quote };
-            let Replaced { lines, note } = replaced(&first_added, &second_added, devices, mark);
-            notes.extend(note.map(|(at, note)| (merged.len() + at, note)));
-            merged.extend(lines);
+            notes.extend(replace(&first_added, &second_added, devices, mark, texts, &mut merged));
         }
         merged.extend(below);
     }
     merged.extend(unchanged(&base, &sides, &places, at..base.len()));
-    for (at, note) in &notes {
-        merged[*at].text = note.as_bytes();
-    }
     let moved_twice: NumberSet<u32> = moved[0].intersection(&moved[1]).copied().collect();
     if !moved_twice.is_empty() {
         let mut met = NumberSet::default();
         merged.retain(|line| !moved_twice.contains(&line.id) || met.insert(line.id));
     }
-    Merged { bytes: joined(&merged), copy: None, both_kept: !notes.is_empty() }
+    Put { lines: merged, notes }
 }
 
 /// Keeps one of the lines that the base has several times where each side removed those that the other left.
-fn keep_what_both_say<'a>(
-    base: &[Line<'a>],
-    sides: &mut [Vec<Line<'a>>; 2],
-    places: &mut [Vec<Option<usize>>; 2],
+fn keep_what_both_say(
+    base: &[Line],
+    sides: &mut [Vec<Line>; 2],
+    places: &mut [Vec<Option<Place>>; 2],
     known: usize,
 ) {
     // By the number of a line: whether there is one of its sort that only the first side left, only the second, both.
@@ -211,13 +277,13 @@ fn keep_what_both_say<'a>(
         left[1] |= second && !first;
         left[2] |= first && second;
     }
-    let is_crossed = |line: &Line<'_>| left[line.id as usize] == [true, true, false] && !line.is_mute();
+    let is_crossed = |line: &Line| left[line.id as usize] == [true, true, false] && !line.is_mute();
     if !base.iter().any(is_crossed) {
         return;
     }
     let mut said: NumberSet<u32> = NumberSet::default();
     for (side, places) in sides.iter().zip(places.iter()) {
-        let stays: NumberSet<usize> = places.iter().flatten().copied().collect();
+        let stays: NumberSet<usize> = places.iter().flatten().map(|place| place.number()).collect();
         said.extend(side.iter().enumerate().filter(|(at, _)| !stays.contains(at)).map(|(_, line)| line.id));
     }
     let mut kept = [NumberSet::default(), NumberSet::default()];
@@ -234,34 +300,30 @@ fn keep_what_both_say<'a>(
 }
 
 /// Puts lines of the base back into a side that removed them, each behind the one before it that is there.
-fn put_back<'a>(
-    base: &[Line<'a>],
-    numbers: &NumberSet<usize>,
-    side: &mut Vec<Line<'a>>,
-    places: &mut [Option<usize>],
-) {
+fn put_back(base: &[Line], numbers: &NumberSet<usize>, side: &mut Vec<Line>, places: &mut [Option<Place>]) {
     let mut all = Vec::with_capacity(side.len() + numbers.len());
     let mut taken = 0;
     for (number, place) in places.iter_mut().enumerate() {
         match place {
             Some(at) => {
-                all.extend_from_slice(&side[taken..=*at]);
-                taken = *at + 1;
+                let at = at.number();
+                all.extend_from_slice(&side[taken..=at]);
+                taken = at + 1;
             }
             None if numbers.contains(&number) => all.push(base[number]),
             None => continue,
         }
-        *place = Some(all.len() - 1);
+        *place = Some(Place::new(all.len() - 1));
     }
     all.extend_from_slice(&side[taken..]);
     *side = all;
 }
 
 /// Returns the lines that a side put elsewhere, as far as they can be told apart: once in the base and once here.
-fn moved(base: &[Line<'_>], side: &[Line<'_>], places: &[Option<usize>], known: usize) -> NumberSet<u32> {
+fn moved(base: &[Line], side: &[Line], places: &[Option<Place>], known: usize) -> NumberSet<u32> {
     let mut stays = vec![false; side.len()];
     for place in places.iter().flatten() {
-        stays[*place] = true;
+        stays[place.number()] = true;
     }
     let mut counts = vec![[0_u8; 2]; known];
     for (which, lines) in [base, side].into_iter().enumerate() {
@@ -275,7 +337,7 @@ fn moved(base: &[Line<'_>], side: &[Line<'_>], places: &[Option<usize>], known: 
 }
 
 /// Returns which of some lines another text has not.
-fn without(ids: &NumberSet<u32>, lines: &[Line<'_>]) -> NumberSet<u32> {
+fn without(ids: &NumberSet<u32>, lines: &[Line]) -> NumberSet<u32> {
     let mut left = ids.clone();
     for line in lines.iter().take_while(|_| !ids.is_empty()) {
         left.remove(&line.id);
@@ -284,30 +346,33 @@ fn without(ids: &NumberSet<u32>, lines: &[Line<'_>]) -> NumberSet<u32> {
 }
 
 /// Leaves lines out of a side that it put elsewhere; where the others are is known already.
-fn leave_out(ids: &NumberSet<u32>, side: &mut Vec<Line<'_>>, places: &mut [Option<usize>]) {
+fn leave_out(ids: &NumberSet<u32>, side: &mut Vec<Line>, places: &mut [Option<Place>]) {
     let mut left = 0;
     let mut now = Vec::with_capacity(side.len());
     side.retain(|line| {
-        now.push(left);
+        now.push(Place::new(left));
         let stays = !ids.contains(&line.id);
         left += usize::from(stays);
         stays
     });
-    places.iter_mut().flatten().for_each(|place| *place = now[*place]);
+    places.iter_mut().flatten().for_each(|place| *place = now[place.number()]);
 }
 
 /// The numbers by which the lines of one merge are known.
 #[derive(Default)]
 struct Ids<'a> {
     texts: Numbering<&'a [u8]>,
-    /// A mute line: its text, what it follows, and how many mute lines are between.
-    mute: Numbering<(u32, Option<u32>, usize)>,
+    mutes: Mutes,
 }
 
-impl Ids<'_> {
+/// The numbers of mute lines, by text, by what they follow, and by how many mute lines are between.
+#[derive(Default)]
+struct Mutes(Numbering<(u32, Option<u32>, u32)>);
+
+impl Mutes {
     /// Says by what the lines of a text are known.
-    fn place(&mut self, lines: &mut [Line<'_>]) {
-        self.mute.begin();
+    fn place(&mut self, lines: &mut [Line]) {
+        self.0.begin();
         let (mut speaking, mut between) = (None, 0);
         for line in lines {
             // Even numbers are for lines that say something, odd ones for those that do not.
@@ -317,19 +382,19 @@ impl Ids<'_> {
                 continue;
             }
             between += 1;
-            line.place_id = 2 * self.mute.number((line.id, speaking, between)) + 1;
+            line.place_id = 2 * self.0.number((line.id, speaking, between)) + 1;
         }
     }
 }
 
-fn split<'a>(bytes: &'a [u8], ids: &mut Ids<'a>) -> Vec<Line<'a>> {
+fn split<'a>(bytes: &'a [u8], ids: &mut Ids<'a>) -> Vec<Line> {
     let count = memchr::memchr_iter(b'\n', bytes).count() + 1;
     ids.texts.begin_with(count);
     let line = |line: &'a [u8]| {
         let ending = Ending::of(line);
         let text = &line[..line.len() - ending.as_bytes().len()];
         let id = ids.texts.number(text);
-        Line { text, ending, id, place_id: 2 * id }
+        Line { id, place_id: 2 * id, look: Look::of(text), ending }
     };
     let mut rest = bytes;
     let lines = std::iter::from_fn(move || {
@@ -339,19 +404,26 @@ fn split<'a>(bytes: &'a [u8], ids: &mut Ids<'a>) -> Vec<Line<'a>> {
     });
     let mut all = Vec::with_capacity(count);
     all.extend(lines.map(line));
-    ids.place(&mut all);
+    ids.mutes.place(&mut all);
     all
 }
 
-fn joined(lines: &[Line<'_>]) -> Bytes {
+fn joined(lines: &[Line], texts: &Texts<'_>, notes: &[String]) -> Bytes {
     let ending = |wanted| lines.iter().filter(|line| line.ending == wanted).count();
     let usual = match ending(Ending::ReturnNewline) > ending(Ending::Newline) {
         true => Ending::ReturnNewline,
         false => Ending::Newline,
     };
-    let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.text.len() + 2).sum());
+    let noted: usize = notes.iter().map(String::len).sum();
+    let said = lines.iter().filter(|line| line.id != NOTE).map(|line| line.text(texts).len());
+    let endings = usual.as_bytes().len() * lines.len();
+    let mut bytes = Vec::with_capacity(noted + said.sum::<usize>() + endings);
+    let mut notes = notes.iter();
     for (number, line) in lines.iter().enumerate() {
-        bytes.extend_from_slice(line.text);
+        match line.id {
+            NOTE => bytes.extend_from_slice(notes.next().map_or(&[], |note| note.as_bytes())),
+            _ => bytes.extend_from_slice(line.text(texts)),
+        }
         let is_last = number + 1 == lines.len();
         let ending = if is_last { line.ending } else { line.ending.completed(usual) };
         bytes.extend_from_slice(ending.as_bytes());
@@ -363,7 +435,7 @@ fn joined(lines: &[Line<'_>]) -> Bytes {
 ///
 /// Headings that are there once find each other first: a line that went to another section is then a line that moved, not the
 /// heading.
-fn align(base: &[Line<'_>], side: &[Line<'_>]) -> Vec<Option<usize>> {
+fn align(base: &[Line], side: &[Line]) -> Vec<Option<Place>> {
     let [base_ids, side_ids] =
         [base, side].map(|lines| lines.iter().map(|line| line.place_id).collect::<Vec<u32>>());
     let [base_headings, side_headings] = [base, side].map(single_headings);
@@ -373,9 +445,9 @@ fn align(base: &[Line<'_>], side: &[Line<'_>]) -> Vec<Option<usize>> {
     let mut marks = vec![Presence::default(); most];
     let mut align_section = |base_end: usize, side_end: usize| {
         let (of_base, of_side) = (&base_ids[section.0..base_end], &side_ids[section.1..side_end]);
-        for (of_base, of_side) in pairs(of_base, of_side, &mut marks) {
-            places[section.0 + of_base] = Some(section.1 + of_side);
-        }
+        pairs(of_base, of_side, &mut marks, |of_base, of_side| {
+            places[section.0 + of_base] = Some(Place::new(section.1 + of_side));
+        });
         section = (base_end, side_end);
     };
     let heading_ids =
@@ -391,7 +463,7 @@ fn align(base: &[Line<'_>], side: &[Line<'_>]) -> Vec<Option<usize>> {
 }
 
 /// Returns where the headings are that a text has only once.
-fn single_headings(lines: &[Line<'_>]) -> Vec<usize> {
+fn single_headings(lines: &[Line]) -> Vec<usize> {
     let mut counts: NumberMap<u32, usize> = NumberMap::default();
     for line in lines.iter().filter(|line| line.is_heading()) {
         *counts.entry(line.id).or_default() += 1;
@@ -441,36 +513,37 @@ impl Presence {
     const IN_BOTH: Presence = Presence { first: true, second: true };
 }
 
-/// Returns where two sequences have what they have in common; `marks` has a place for every number.
-fn pairs(first: &[u32], second: &[u32], marks: &mut [Presence]) -> Vec<(usize, usize)> {
+/// Tells where two sequences have what they have in common; `marks` has a place for every number.
+fn pairs(first: &[u32], second: &[u32], marks: &mut [Presence], mut found: impl FnMut(usize, usize)) {
     let prefix = first.iter().zip(second).take_while(|(a, b)| a == b).count();
-    if let Some(mut pairs) = in_one_order(&first[prefix..], &second[prefix..], marks) {
-        pairs.iter_mut().for_each(|(one, other)| (*one, *other) = (*one + prefix, *other + prefix));
-        pairs.extend((0..prefix).map(|at| (at, at)));
-        return pairs;
+    if let Some([ones, others]) = in_one_order(&first[prefix..], &second[prefix..], marks) {
+        (0..prefix).for_each(|at| found(at, at));
+        let both = ones.into_iter().zip(others);
+        both.for_each(|(one, other)| found(prefix + one as usize, prefix + other as usize));
+        return;
     }
-    let runs = common(first, second).into_iter();
-    runs.flat_map(|run| (0..run.length).map(move |at| (run.first + at, run.second + at))).collect()
+    for run in common(first, second) {
+        (0..run.length).for_each(|at| found(run.first + at, run.second + at));
+    }
 }
 
 /// Returns where two sequences have what is in both of them, if they have it in the same order; `None` if they do not.
 ///
-/// So it is wherever a side only added and removed. Then there is one longest common subsequence, and nothing to search for.
-fn in_one_order(first: &[u32], second: &[u32], marks: &mut [Presence]) -> Option<Vec<(usize, usize)>> {
-    if first.len() + second.len() > MAX_COMPARED_LINES {
-        return None;
-    }
+/// This holds if a side only added and removed lines. Then there is one longest common subsequence and nothing to search for: the number of
+/// steps is the number of lines.
+fn in_one_order(first: &[u32], second: &[u32], marks: &mut [Presence]) -> Option<[Vec<u32>; 2]> {
     first.iter().for_each(|id| marks[*id as usize].first = true);
     second.iter().for_each(|id| marks[*id as usize].second = true);
-    let in_both = |ids: &[u32]| -> Vec<usize> {
-        (0..ids.len()).filter(|at| marks[ids[*at] as usize] == Presence::IN_BOTH).collect()
+    let in_both = |ids: &[u32]| -> Vec<u32> {
+        let is_in_both = |id: u32| marks[id as usize] == Presence::IN_BOTH;
+        (0..).zip(ids).filter(|(_, id)| is_in_both(**id)).map(|(at, _)| at).collect()
     };
     let (ones, others) = (in_both(first), in_both(second));
     // For the next two.
     first.iter().chain(second).for_each(|id| marks[*id as usize] = Presence::default());
     let is_same = ones.len() == others.len()
-        && ones.iter().zip(&others).all(|(one, other)| first[*one] == second[*other]);
-    is_same.then(|| ones.into_iter().zip(others).collect())
+        && ones.iter().zip(&others).all(|(one, other)| first[*one as usize] == second[*other as usize]);
+    is_same.then_some([ones, others])
 }
 
 /// What one side did at one place: lines of the base that are gone, lines of its own in their stead.
@@ -478,7 +551,7 @@ fn in_one_order(first: &[u32], second: &[u32], marks: &mut [Presence]) -> Option
 struct Change<'a> {
     base: Range<usize>,
     which: Which,
-    added: &'a [Line<'a>],
+    added: &'a [Line],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -489,14 +562,14 @@ enum Which {
 
 /// Returns what both sides did, in the order of the base.
 fn changes<'a>(
-    base: &[Line<'_>],
-    sides: &'a [Vec<Line<'a>>; 2],
-    places: &[Vec<Option<usize>>; 2],
+    base: &[Line],
+    sides: &'a [Vec<Line>; 2],
+    places: &[Vec<Option<Place>>; 2],
 ) -> Vec<Change<'a>> {
     let mut changes = Vec::new();
     for ((side, places), which) in sides.iter().zip(places).zip([Which::First, Which::Second]) {
         let (mut base_at, mut side_at) = (0, 0);
-        let kept = places.iter().enumerate().filter_map(|(number, place)| Some((number, (*place)?)));
+        let kept = places.iter().enumerate().filter_map(|(number, place)| Some((number, (*place)?.number())));
         for (base_next, side_next) in kept.chain([(base.len(), side.len())]) {
             if base_at < base_next || side_at < side_next {
                 let added = &side[side_at..side_next];
@@ -510,16 +583,17 @@ fn changes<'a>(
 }
 
 /// Returns lines of the base that both sides have.
-fn unchanged<'a>(
-    base: &[Line<'a>],
-    sides: &[Vec<Line<'a>>; 2],
-    places: &[Vec<Option<usize>>; 2],
+fn unchanged(
+    base: &[Line],
+    sides: &[Vec<Line>; 2],
+    places: &[Vec<Option<Place>>; 2],
     lines: Range<usize>,
-) -> impl Iterator<Item = Line<'a>> {
+) -> impl Iterator<Item = Line> {
     lines.map(|number| {
         let line = base[number];
-        let ending =
-            |side: usize| places[side][number].map_or(line.ending, |place| sides[side][place].ending);
+        let ending = |side: usize| {
+            places[side][number].map_or(line.ending, |place| sides[side][place.number()].ending)
+        };
         line.ended_as(Ending::merged(line.ending, ending(0), ending(1)))
     })
 }
@@ -527,14 +601,14 @@ fn unchanged<'a>(
 /// Changes that touch, and the mute lines below them that both sides have.
 struct Parted<'a> {
     changes: Vec<Change<'a>>,
-    below: Vec<Line<'a>>,
+    below: Vec<Line>,
 }
 
 /// Parts changes from the mute lines at their end that are there before and after.
 ///
 /// Such a line is known by the one it follows, so it counts as replaced when that one is. Both sides did so here, and without
 /// it their changes may be about different lines.
-fn parted<'a>(base: &[Line<'_>], stretch: &[Change<'a>]) -> Parted<'a> {
+fn parted<'a>(base: &[Line], stretch: &[Change<'a>]) -> Parted<'a> {
     let mut changes = stretch.to_vec();
     let mut below = Vec::new();
     let last = |which| stretch.iter().rposition(|change| change.which == which);
@@ -576,15 +650,22 @@ fn passages<'c, 'a>(stretch: &'c [Change<'a>]) -> impl Iterator<Item = &'c [Chan
 }
 
 /// Returns what each side added.
-fn added<'a>(changes: &[Change<'a>]) -> [Vec<Line<'a>>; 2] {
+fn added<'a>(changes: &[Change<'a>]) -> [Cow<'a, [Line]>; 2] {
     [Which::First, Which::Second].map(|which| {
-        let own = changes.iter().filter(|change| change.which == which);
-        own.flat_map(|change| change.added.iter().copied()).collect()
+        let mut own = changes.iter().filter(|change| change.which == which);
+        match (own.next(), own.next()) {
+            (None, _) => Cow::Borrowed(&[][..]),
+            (Some(only), None) => Cow::Borrowed(only.added),
+            (Some(first), Some(second)) => {
+                let all = [first, second].into_iter().chain(own);
+                Cow::Owned(all.flat_map(|change| change.added).copied().collect())
+            }
+        }
     })
 }
 
 /// Tells whether both sides removed one and the same line, and not just a mute one.
-fn both_replaced(base: &[Line<'_>], changes: &[Change<'_>]) -> bool {
+fn both_replaced(base: &[Line], changes: &[Change<'_>]) -> bool {
     let mut removed = [0..0, 0..0];
     changes.iter().any(|change| {
         let (own, other) = match change.which {
@@ -597,32 +678,32 @@ fn both_replaced(base: &[Line<'_>], changes: &[Change<'_>]) -> bool {
     })
 }
 
-/// Returns the longer of two passages if the other is in it, line by line.
-fn holding<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> Option<Vec<Line<'a>>> {
+/// Puts the longer of two passages into the merged text if the other is in it, line by line; tells whether it is.
+fn hold(first: &[Line], second: &[Line], merged: &mut Vec<Line>) -> bool {
     let (long, short) = if first.len() < second.len() { (second, first) } else { (first, second) };
     let mut rest = short.iter().peekable();
     for line in long {
         rest.next_if(|other| other.id == line.id);
     }
     match rest.peek() {
-        Some(_) => None,
-        None if long.len() == short.len() => Some(shared(first, second).collect()),
-        None => Some(long.to_vec()),
+        Some(_) => return false,
+        None if long.len() == short.len() => merged.extend(shared(first, second)),
+        None => merged.extend(long),
     }
+    true
 }
 
 /// Returns lines that both sides have.
-fn shared<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> impl Iterator<Item = Line<'a>> {
+fn shared(first: &[Line], second: &[Line]) -> impl Iterator<Item = Line> {
     first.iter().zip(second).map(|(line, other)| line.ended_as(line.ending.max(other.ending)))
 }
 
-/// Returns both of two passages that were put into the same gap, with what they have in common once.
-fn combined<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> Vec<Line<'a>> {
-    if let Some(lines) = holding(first, second) {
-        return lines;
+/// Puts both of two passages into the merged text that were put into the same gap, with what they have in common once.
+fn combine(first: &[Line], second: &[Line], texts: &Texts<'_>, merged: &mut Vec<Line>) {
+    if hold(first, second, merged) {
+        return;
     }
-    let ids = |lines: &[Line<'_>]| -> Vec<u32> { lines.iter().map(|line| line.id).collect() };
-    let mut lines = Vec::with_capacity(first.len() + second.len());
+    let ids = |lines: &[Line]| -> Vec<u32> { lines.iter().map(|line| line.id).collect() };
     let (mut first_at, mut second_at) = (0, 0);
     for run in common(&ids(first), &ids(second)) {
         let [first_end, second_end] = [run.first + run.length, run.second + run.length];
@@ -630,109 +711,120 @@ fn combined<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> Vec<Line<'a>> {
         if first_run.iter().all(Line::is_blank) {
             continue;
         }
-        lines.extend(in_order(&first[first_at..run.first], &second[second_at..run.second]));
-        lines.extend(shared(first_run, second_run));
+        merged.extend(in_order(&first[first_at..run.first], &second[second_at..run.second], texts));
+        merged.extend(shared(first_run, second_run));
         (first_at, second_at) = (first_end, second_end);
     }
-    lines.extend(in_order(&first[first_at..], &second[second_at..]));
-    lines
+    merged.extend(in_order(&first[first_at..], &second[second_at..], texts));
 }
 
 /// Returns two passages that have nothing in common but blank lines, in an order that depends on nothing but what they say.
-fn in_order<'a>(first: &[Line<'a>], second: &[Line<'a>]) -> Vec<Line<'a>> {
+fn in_order(first: &[Line], second: &[Line], texts: &Texts<'_>) -> Vec<Line> {
     if first.is_empty() || second.is_empty() {
         return [first, second].concat();
     }
-    if let (Some(first), Some(second)) = (List::of(first), List::of(second)) {
+    if let (Some(first), Some(second)) = (List::of(first, texts), List::of(second, texts)) {
         let above = if first.above.len() < second.above.len() { second.above } else { first.above };
         let below = if first.below.len() < second.below.len() { second.below } else { first.below };
-        let items = interleave(&first.items, &second.items).into_iter().flat_map(|item| item.0);
+        let items = interleave(&first.items, &second.items).into_iter().flat_map(|item| item.lines);
         return above.iter().chain(items).chain(below).copied().collect();
     }
-    if Passage(second) < Passage(first) { [second, first].concat() } else { [first, second].concat() }
+    let passage = |lines| Passage { lines, texts };
+    if passage(second) < passage(first) { [second, first].concat() } else { [first, second].concat() }
 }
 
 /// Lines, compared by what they say.
 #[derive(Clone, Copy)]
-struct Passage<'l, 'a>(&'l [Line<'a>]);
+struct Passage<'l> {
+    lines: &'l [Line],
+    texts: &'l Texts<'l>,
+}
 
-impl Ord for Passage<'_, '_> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.iter().map(|line| line.text).cmp(other.0.iter().map(|line| line.text))
+impl<'l> Passage<'l> {
+    fn said(&self) -> impl Iterator<Item = &'l [u8]> {
+        let texts = self.texts;
+        self.lines.iter().map(|line| line.text(texts))
     }
 }
 
-impl PartialOrd for Passage<'_, '_> {
+impl Ord for Passage<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.said().cmp(other.said())
+    }
+}
+
+impl PartialOrd for Passage<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Passage<'_, '_> {
+impl PartialEq for Passage<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Passage<'_, '_> {}
+impl Eq for Passage<'_> {}
 
 /// A list, and the blank lines that part it from the text around it.
-struct List<'l, 'a> {
-    above: &'l [Line<'a>],
+struct List<'l> {
+    above: &'l [Line],
     /// Each with the indented lines below it.
-    items: Vec<Passage<'l, 'a>>,
-    below: &'l [Line<'a>],
+    items: Vec<Passage<'l>>,
+    below: &'l [Line],
 }
 
-impl<'l, 'a> List<'l, 'a> {
-    fn of(lines: &'l [Line<'a>]) -> Option<List<'l, 'a>> {
+impl<'l> List<'l> {
+    fn of(lines: &'l [Line], texts: &'l Texts<'_>) -> Option<List<'l>> {
         let start = lines.iter().position(|line| !line.is_blank())?;
         let end = lines.iter().rposition(|line| !line.is_blank())? + 1;
         let list = &lines[start..end];
         let is_list = list[0].is_list_item()
             && list.iter().all(|line| line.is_list_item() || (line.is_indented() && !line.is_blank()));
-        let items = || list.chunk_by(|_, line| !line.is_list_item()).map(Passage).collect();
+        let passage = |lines| Passage { lines, texts };
+        let items = || list.chunk_by(|_, line| !line.is_list_item()).map(passage).collect();
         is_list.then(|| List { above: &lines[..start], items: items(), below: &lines[end..] })
     }
 }
 
 /// Returns the lines of the base between the two rules of its front matter; the second rule is one of them.
-fn front_matter(base: &[Line<'_>]) -> Range<usize> {
-    let is_rule = |line: &Line<'_>| line.text == b"---";
+fn front_matter(base: &[Line], texts: &Texts<'_>) -> Range<usize> {
+    let is_rule = |line: &Line| line.text(texts) == b"---";
     match base {
         [first, rest @ ..] if is_rule(first) => 1..rest.iter().position(is_rule).map_or(1, |end| end + 2),
         _ => 0..0,
     }
 }
 
-struct Replaced<'a> {
-    lines: Vec<Line<'a>>,
-    /// The place that is left in the lines for a note, and the note.
-    note: Option<(usize, String)>,
-}
-
-/// Returns both of two passages that replaced the same lines; the second comes under a note.
-fn replaced<'a>(first: &[Line<'a>], second: &[Line<'a>], devices: [&str; 2], mark: Mark) -> Replaced<'a> {
-    if let Some(lines) = holding(first, second) {
-        return Replaced { lines, note: None };
+/// Puts both of two passages into the merged text that replaced the same lines; the second comes under a note, which is returned.
+fn replace(
+    first: &[Line],
+    second: &[Line],
+    devices: [&str; 2],
+    mark: Mark,
+    texts: &Texts<'_>,
+    merged: &mut Vec<Line>,
+) -> Option<String> {
+    if hold(first, second, merged) {
+        return None;
     }
-    let same = |(line, other): &(&Line<'_>, &Line<'_>)| line.id == other.id;
+    let same = |(line, other): &(&Line, &Line)| line.id == other.id;
     let prefix = first.iter().zip(second).take_while(same).count();
     let (first_rest, second_rest) = (&first[prefix..], &second[prefix..]);
     let suffix = first_rest.iter().rev().zip(second_rest.iter().rev()).take_while(same).count();
-    let first_own = &first_rest[..first_rest.len() - suffix];
-    let second_own = &second_rest[..second_rest.len() - suffix];
-    let (above, device, below) = match Passage(second_own) < Passage(first_own) {
+    let [first_own, second_own] =
+        [first_rest, second_rest].map(|rest| Passage { lines: &rest[..rest.len() - suffix], texts });
+    let (above, device, below) = match second_own < first_own {
         true => (second_own, devices[0], first_own),
         false => (first_own, devices[1], second_own),
     };
-    let about = About::lines(above.iter().map(|line| line.text), below.iter().map(|line| line.text));
+    let note = note::write(mark, device, About::lines(above.said(), below.said()));
 
-    let mut lines: Vec<Line<'_>> = shared(&first[..prefix], &second[..prefix]).collect();
-    lines.extend(above);
-    let note = Some((lines.len(), note::write(mark, device, about)));
-    lines.push(Line { text: b"", ending: Ending::Nothing, id: u32::MAX, place_id: u32::MAX });
-    lines.extend(below);
-    lines.extend(shared(&first_rest[first_own.len()..], &second_rest[second_own.len()..]));
-    Replaced { lines, note }
+    merged.extend(shared(&first[..prefix], &second[..prefix]));
+    merged.extend(above.lines);
+    merged.push(Line { id: NOTE, place_id: NOTE, look: Look(0), ending: Ending::Nothing });
+    merged.extend(below.lines);
+    merged.extend(shared(&first_rest[first_own.lines.len()..], &second_rest[second_own.lines.len()..]));
+    Some(note)
 }

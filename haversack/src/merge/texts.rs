@@ -97,6 +97,11 @@ impl<K: Eq + Hash> Numbering<K> {
         }
     }
 
+    /// Returns what was numbered, by number, without what it was found by.
+    pub(super) fn into_keys(self) -> Vec<K> {
+        self.keys
+    }
+
     /// Returns how many numbers were given out.
     pub(super) fn len(&self) -> usize {
         self.keys.len()

@@ -10,7 +10,7 @@
 //! Only lines that can be told apart count: they say something, and the base and both sides have them once. The others go with the one
 //! that they stand behind, or before, see [`arrange`]. A line that one side removed is gone, wherever the other put it: see [`leave_out`].
 
-use super::{Ids, Line, front_matter};
+use super::{Line, Mutes, Texts, front_matter};
 
 /// How many times a line is put before another, at most; beyond that nothing is brought into one order.
 const MAX_STEPS: usize = 1 << 25;
@@ -19,12 +19,17 @@ const MAX_STEPS: usize = 1 << 25;
 const NOWHERE: u32 = u32::MAX;
 
 /// Brings the base and both sides into the order that the sides' moves come to.
-pub(super) fn straighten<'a>(base: &mut Vec<Line<'a>>, sides: &mut [Vec<Line<'a>>; 2], ids: &mut Ids<'a>) {
-    let known = ids.texts.len();
+pub(super) fn straighten(
+    base: &mut Vec<Line>,
+    sides: &mut [Vec<Line>; 2],
+    texts: &Texts<'_>,
+    mutes: &mut Mutes,
+) {
+    let known = texts.len();
     let counts = counts(base, sides, known);
-    let is_firm = |line: &Line<'_>| counts[line.id as usize] == [1; 3] && !line.is_mute();
+    let is_firm = |line: &Line| counts[line.id as usize] == [1; 3] && !line.is_mute();
     // What is at the top between two rules keeps its place.
-    let body = &base[front_matter(base).end..];
+    let body = &base[front_matter(base, texts).end..];
     let firm: Vec<u32> = body.iter().filter(|line| is_firm(line)).map(|line| line.id).collect();
     let orders = sides.each_ref().map(|side| places(side, &firm, known));
     if let Some(order) = joined(&orders) {
@@ -35,17 +40,17 @@ pub(super) fn straighten<'a>(base: &mut Vec<Line<'a>>, sides: &mut [Vec<Line<'a>
         let mut is_heading = vec![false; known];
         base.iter().filter(|line| line.is_heading()).for_each(|line| is_heading[line.id as usize] = true);
         let stays = stays(&order, |number| is_heading[firm[number as usize] as usize]);
-        arrange(base, &ranks, &stays, ids);
-        sides.iter_mut().for_each(|side| arrange(side, &ranks, &stays, ids));
+        arrange(base, &ranks, &stays, mutes);
+        sides.iter_mut().for_each(|side| arrange(side, &ranks, &stays, mutes));
     }
     for (side, only_here) in sides.iter_mut().zip([[1, 1, 0], [1, 0, 1]]) {
-        let is_gone = |line: &Line<'_>| counts[line.id as usize] == only_here && !line.is_mute();
+        let is_gone = |line: &Line| counts[line.id as usize] == only_here && !line.is_mute();
         leave_out(base, side, &is_firm, &is_gone, known);
     }
 }
 
 /// Returns how often the base and the sides have each line.
-fn counts(base: &[Line<'_>], sides: &[Vec<Line<'_>>; 2], known: usize) -> Vec<[u8; 3]> {
+fn counts(base: &[Line], sides: &[Vec<Line>; 2], known: usize) -> Vec<[u8; 3]> {
     let mut counts = vec![[0_u8; 3]; known];
     for (which, lines) in [base, &sides[0], &sides[1]].into_iter().enumerate() {
         for line in lines {
@@ -57,7 +62,7 @@ fn counts(base: &[Line<'_>], sides: &[Vec<Line<'_>>; 2], known: usize) -> Vec<[u
 }
 
 /// Returns the places that lines have on a side.
-fn places(side: &[Line<'_>], firm: &[u32], known: usize) -> Vec<u32> {
+fn places(side: &[Line], firm: &[u32], known: usize) -> Vec<u32> {
     let mut at = vec![NOWHERE; known];
     for (place, line) in (0..).zip(side) {
         at[line.id as usize] = place;
@@ -156,13 +161,13 @@ fn ascending(ranked: &[(usize, u32)]) -> Vec<(usize, u32)> {
 /// What stands between two lines that are still neighbours stays between them. Otherwise it goes with the line above it, if that one stays where
 /// it is or moves with its section; if the line moves alone, only what is indented below it and blank lines go along, and the rest stays before
 /// the line below.
-fn arrange<'a>(lines: &mut Vec<Line<'a>>, ranks: &[u32], stays: &[bool], ids: &mut Ids<'a>) {
+fn arrange(lines: &mut Vec<Line>, ranks: &[u32], stays: &[bool], mutes: &mut Mutes) {
     let end = u32::try_from(stays.len() - 1).expect("a file has fewer lines");
-    let rank = |line: &Line<'_>| Some(ranks[line.id as usize]).filter(|rank| *rank != NOWHERE);
+    let rank = |line: &Line| Some(ranks[line.id as usize]).filter(|rank| *rank != NOWHERE);
     if lines.iter().filter_map(rank).is_sorted() {
         return;
     }
-    let mut pieces: Vec<((u32, bool), &[Line<'_>])> = Vec::new();
+    let mut pieces: Vec<((u32, bool), &[Line])> = Vec::new();
     let mut rest = lines.as_slice();
     let (mut above, mut section) = (0, 0);
     while above != end {
@@ -188,15 +193,15 @@ fn arrange<'a>(lines: &mut Vec<Line<'a>>, ranks: &[u32], stays: &[bool], ids: &m
     }
     pieces.sort_by_key(|(place, _)| *place);
     *lines = pieces.into_iter().flat_map(|(_, piece)| piece).copied().collect();
-    ids.place(lines);
+    mutes.place(lines);
 }
 
 /// Leaves out what the other side removed and this one put elsewhere: it is gone, and nothing else is found by where it is.
 fn leave_out(
-    base: &[Line<'_>],
-    side: &mut Vec<Line<'_>>,
-    is_firm: &impl Fn(&Line<'_>) -> bool,
-    is_gone: &impl Fn(&Line<'_>) -> bool,
+    base: &[Line],
+    side: &mut Vec<Line>,
+    is_firm: &impl Fn(&Line) -> bool,
+    is_gone: &impl Fn(&Line) -> bool,
     known: usize,
 ) {
     if !side.iter().any(is_gone) {
