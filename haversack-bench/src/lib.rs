@@ -6,6 +6,7 @@ pub mod bare;
 pub mod growth;
 pub mod machine;
 pub mod measure;
+pub mod memory;
 pub mod peer;
 pub mod report;
 pub mod scratch;

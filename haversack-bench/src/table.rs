@@ -11,6 +11,8 @@ pub enum Goal {
     AtLeast(f64),
     /// Less than so many milliseconds.
     Within(f64),
+    /// At most so many megabytes.
+    Megabytes(f64),
     /// At least so many megabytes per second.
     AtLeastPerSecond(f64),
     /// All of them: nothing less than 1.
@@ -22,7 +24,7 @@ pub enum Goal {
 impl Goal {
     fn is_met(self, value: f64) -> Option<bool> {
         match self {
-            Goal::AtMost(limit) => Some(value <= limit),
+            Goal::AtMost(limit) | Goal::Megabytes(limit) => Some(value <= limit),
             Goal::AtLeast(limit) | Goal::AtLeastPerSecond(limit) => Some(value >= limit),
             Goal::Within(limit) => Some(value < limit),
             Goal::Every => Some(value >= 1.0),
@@ -37,6 +39,7 @@ impl fmt::Display for Goal {
             Goal::AtMost(limit) => write!(f, "≤ {limit}×"),
             Goal::AtLeast(limit) => write!(f, "≥ {limit}×"),
             Goal::Within(limit) => write!(f, "< {limit} ms"),
+            Goal::Megabytes(limit) => write!(f, "≤ {limit} MB"),
             Goal::AtLeastPerSecond(limit) => write!(f, "≥ {limit} MB/s"),
             Goal::Every => f.write_str("all"),
             Goal::Reported => f.write_str("–"),

@@ -3,6 +3,8 @@
 //! Prints Markdown to stdout, ready for `docs/benchmarks.md`, and what it is doing to stderr.
 
 // The root of a bench looks for its modules beside itself, where each would be a bench of its own.
+#[path = "machines/memory.rs"]
+mod memory;
 #[path = "machines/rivals.rs"]
 mod rivals;
 
@@ -39,6 +41,8 @@ fn run(most_files: usize) -> Outcome<()> {
     for table in one_change(scratch.path(), &filesystem, most_files)? {
         report.add(table)?;
     }
+    report.add(memory::joining(scratch.path(), most_files)?)?;
+    report.add(memory::merging(scratch.path(), most_files)?)?;
     report.end(&[filesystem])
 }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use haversack_bench::Outcome;
 use haversack_bench::measure::Nanoseconds;
+use haversack_bench::memory::peak_of;
 use haversack_bench::scratch::fill;
 
 /// Something that carries files from one machine to another.
@@ -41,8 +42,7 @@ impl Ours {
         let ours = Ours::begin(base)?;
         fill(&ours.files(), files)?;
         ours.send()?;
-        let url = format!("file://{}", base.join("remote").display());
-        ours.run("two", &["join", &url, "--device", "two", "--yes", "--no-mirror"])?;
+        ours.join()?;
         std::thread::sleep(std::time::Duration::from_millis(50));
         ours.receive()?;
         Ok(ours)
@@ -58,9 +58,30 @@ impl Ours {
     }
 
     fn run(&self, machine: &str, arguments: &[&str]) -> Outcome<Nanoseconds> {
+        timed(&mut self.command(machine, arguments))
+    }
+
+    /// Lets the second machine join; returns the most bytes of memory that this took at once.
+    pub(crate) fn join(&self) -> Outcome<u64> {
+        let url = format!("file://{}", self.base.join("remote").display());
+        self.peak("two", &["join", &url, "--device", "two", "--yes", "--no-mirror"])
+    }
+
+    /// Runs a command on a machine; returns the most bytes of memory that it took at once.
+    pub(crate) fn peak(&self, machine: &str, arguments: &[&str]) -> Outcome<u64> {
+        let mut command = self.command(machine, arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        match peak_of(&mut command)? {
+            (status, peak) if status.success() => Ok(peak),
+            (status, _) => Err(format!("{command:?}: {status}").into()),
+        }
+    }
+
+    fn command(&self, machine: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
         command.arg("--home").arg(self.base.join(machine)).args(arguments);
-        timed(command.env_clear().env("HOME", &self.base))
+        command.env_clear().env("HOME", &self.base);
+        command
     }
 }
 

@@ -28,6 +28,8 @@ mod losses;
 mod lost;
 mod machines;
 mod mcp;
+#[cfg(target_os = "linux")]
+mod memory;
 mod memory_tool;
 mod migrate;
 mod mounts;
