@@ -1,5 +1,7 @@
 //! Devices whose remote is wiped, restored from a backup and replaced by another store: a few schedules in every test run.
 
+use std::collections::BTreeSet;
+
 use haversack::sync::planted::Planted;
 use haversack_sim::sync::{Meeting, Run, Schedule, explain, run};
 
@@ -26,14 +28,10 @@ fn a_few_schedules_with_losses_hold() {
     }
 }
 
-/// Whatever can become of a remote does, in a few hundred schedules.
+/// Every kind of loss happens in some schedule.
 #[test]
 fn every_loss_happens() {
-    let mut all = String::new();
-    for seed in 0..400 {
-        all.push_str(&explain(&Schedule::at(Meeting::Lost, seed), None).0);
-    }
-    for happens in [
+    let mut missing: BTreeSet<&str> = [
         "the remote is wiped",
         "the remote is backed up",
         "the backup of the remote is put back",
@@ -44,7 +42,14 @@ fn every_loss_happens() {
         "rebuilt the store there",
         "the remote went back",
         "the remote holds another store",
-    ] {
-        assert!(all.contains(happens), "{happens}");
+    ]
+    .into();
+    for seed in 0..4_000 {
+        let (shown, _) = explain(&Schedule::at(Meeting::Lost, seed), None);
+        missing.retain(|happens| !shown.contains(happens));
+        if missing.is_empty() {
+            return;
+        }
     }
+    panic!("never happened: {missing:?}");
 }
