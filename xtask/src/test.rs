@@ -19,6 +19,7 @@ pub(crate) fn run() -> Result<(), String> {
     crate::packages::with_what_is_built()?;
     crate::sim::run(&["--seeds", "20000"])?;
     crate::sim::run(&["--vault", "--seeds", "4000"])?;
+    crate::sim::run(&["--lost", "--seeds", "10000"])?;
     crate::sim::run(&["--weave", "--seeds", "100000"])?;
     step(
         "documentation",
