@@ -64,6 +64,13 @@ impl<'a> Editor<'a> {
         }
     }
 
+    /// Gives the file at `path` the name `new` in the same directory, in one step.
+    pub fn rename(&mut self, path: &str, new: &str) {
+        let file = self.file_at(path).expect("the file to rename is there");
+        let ((dir, name), (_, new_name)) = (self.place(path), self.place(new));
+        self.image.change(vec![(dir, name.to_owned(), None), (dir, new_name.to_owned(), Some(file))]);
+    }
+
     /// Puts a symbolic link in the place of whatever is at `path`.
     pub fn replace_by_link(&mut self, path: &str) {
         let (dir, name) = self.place(path);

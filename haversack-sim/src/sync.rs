@@ -9,6 +9,8 @@
 //! # What is modelled
 //! - 1 to 5 devices, each synced by 1 or 2 processes, over working files and state of its own; users and programs that add, reword,
 //!   remove, move and delete without any lock, also in the middle of a sync and while a device is down.
+//! - In one of four schedules over a log, users who rename files by case (`notes.md` to `NOTES.md` and back), at any moment, past us. At the end
+//!   all devices have one spelling of each file, with everything in it.
 //! - Files of every kind of merge, four of them in a schedule; what users do to one leaves it as its kind wants it.
 //! - A remote as Azure, S3, GCS and a directory are: how a lost race is answered, what a version is, listings in small pages.
 //! - Requests that are lost, answered and lost, delayed past later ones, repeated later; refusals (409, 412, 429, 5xx), spells in which
@@ -47,6 +49,8 @@
 //!   under way when the backup was made, it may have told later what the user had undone by then; the restored device cannot know.
 //! - *The mirror*: what a text carries that somebody put there by hand is there anew, for every device that takes it in.
 //! - *Copies of a sync client* that nobody can tell from files of that name are files of that name: they count for what is there.
+//! - *Renames*: a rename is a change, and stands against a deletion by somebody who has not seen it. Two files that were made apart, under names
+//!   that differ by case, are two: one gets another name (`notes.case-1a2b3c4d.md`), and counts as a copy.
 //! - *Both kept*: if two devices say something about the same thing (reword an entry, an item or a field) and neither knows of the other,
 //!   both sayings are there; one of them may be in a note, and stays there whatever becomes of the thing. Of a value in data that both
 //!   changed one is in the file, the other in a copy beside it; a copy counts for what is there, not for what came back.
@@ -61,7 +65,7 @@
 //! # What is not modelled
 //! - A working directory of which the log knows one file only, and which vanishes: it is taken for deleted.
 //! - A directory that vanishes while a sync is under way: whoever has it open keeps it.
-//! - Files that are too large for a commit, and names that differ only by case.
+//! - Files that are too large for a commit. Renames in a folder, where both names stay, and edits of the mirror in a schedule with renames.
 
 mod client;
 mod crashing;

@@ -70,6 +70,10 @@ impl Crashing {
         self.disk.edit(|editor| remove(editor, locator.as_str()));
     }
 
+    pub(crate) fn rename(&self, from: &Locator, to: &Locator) {
+        self.disk.edit(|editor| rename(editor, from.as_str(), to.as_str()));
+    }
+
     /// Lets the process die in the `calls`-th call from now.
     pub(crate) fn plan_crash(&self, calls: usize) {
         self.disk.crash_after(calls);
@@ -119,6 +123,12 @@ pub(crate) fn save(editor: &mut Editor<'_>, path: &str, text: &[u8], how: Saving
 pub(crate) fn remove(editor: &mut Editor<'_>, path: &str) {
     editor.remove(path);
     editor.sync_at(path);
+}
+
+/// Renames a file as a program does that means it.
+pub(crate) fn rename(editor: &mut Editor<'_>, from: &str, to: &str) {
+    editor.rename(from, to);
+    editor.sync_at(to);
 }
 
 /// The backend as one process uses it, one effect at a time.

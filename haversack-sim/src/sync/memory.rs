@@ -149,6 +149,11 @@ impl Memory {
         block_on(self.contents.delete(locator, Condition::Any)).expect("deleted");
     }
 
+    /// Lets a user rename a file.
+    pub(crate) fn rename(&self, from: &Locator, to: &Locator) {
+        block_on(self.contents.rename(from, to)).expect("renamed");
+    }
+
     /// Cuts an append short that was under way when its process died.
     pub(crate) fn tear(&self, hands: &Hands, random: &mut Random) {
         let Some((locator, from, to)) = hands.unfinished().take() else { return };

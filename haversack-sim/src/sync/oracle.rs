@@ -21,6 +21,8 @@ pub(crate) struct Oracle {
     copies: Vec<(&'static str, usize)>,
     /// Who changed a file in which nothing is new or gone.
     rearranged: Vec<(&'static str, usize)>,
+    /// Who gave a file another name.
+    renamed: Vec<(&'static str, usize)>,
     /// Files that were written where they were not, and when.
     made: Vec<(&'static str, usize)>,
     /// By file and thing, what was said about it, each with all that its author knew of it.
@@ -81,6 +83,7 @@ enum Done {
     Added(String),
     Removed(String),
     Rearranged,
+    Renamed,
     Deleted { deletion: usize },
 }
 
@@ -173,6 +176,12 @@ impl Oracle {
         self.rearranged.push((file, actor));
     }
 
+    /// A user gave a file another name: a change that stands against a deletion by somebody who has not seen it.
+    pub(crate) fn renamed(&mut self, actor: usize, file: &'static str) {
+        self.did(actor, file, Done::Renamed);
+        self.renamed.push((file, actor));
+    }
+
     /// Notes something about a unit; one that a merge made is nobody's.
     fn with(&mut self, text: &str, note: impl FnOnce(&mut Unit, &str)) {
         if let Some(unit) = self.units.get_mut(text) {
@@ -214,7 +223,7 @@ impl Oracle {
             match &deed.what {
                 Done::Added(unit) => self.with(unit, |unit, text| unit.is_copied |= there.contains(text)),
                 Done::Removed(unit) => self.with(unit, |unit, _| unit.removed_by.extend([(actor, deed.at)])),
-                Done::Rearranged | Done::Deleted { .. } => {}
+                Done::Rearranged | Done::Renamed | Done::Deleted { .. } => {}
             }
         }
         self.unsent[actor].clone_from(&copied.unsent);
@@ -229,7 +238,7 @@ impl Oracle {
         for deed in std::mem::take(&mut self.unsent[actor]) {
             match deed.what {
                 _ if deed.at <= copied.at => {}
-                Done::Rearranged => {}
+                Done::Rearranged | Done::Renamed => {}
                 Done::Added(unit) | Done::Removed(unit) => self.with(&unit, |unit, _| unit.is_open = true),
                 Done::Deleted { deletion } => self.deletions[deletion].is_open = true,
             }
@@ -247,7 +256,7 @@ impl Oracle {
         };
         for deed in &copied.unsent {
             match &deed.what {
-                Done::Added(_) | Done::Rearranged => {}
+                Done::Added(_) | Done::Rearranged | Done::Renamed => {}
                 Done::Removed(unit) => {
                     self.with(unit, |unit, text| unit.is_open |= is_new(&text.to_owned()));
                 }
@@ -336,8 +345,9 @@ impl Oracle {
     /// Tells whether somebody changed the file without having seen the deletion, as far as units tell.
     fn edited_unseen(&self, deletion: &Deletion) -> bool {
         let was_copied = self.copies.iter().any(|(file, at)| *file == deletion.file && *at < deletion.at);
+        let by_another = |(file, by): &(&str, usize)| *file == deletion.file && *by != deletion.actor;
         was_copied
-            || self.rearranged.iter().any(|(file, by)| *file == deletion.file && *by != deletion.actor)
+            || self.rearranged.iter().chain(&self.renamed).any(by_another)
             || self.units.iter().filter(|(_, unit)| unit.file == deletion.file).any(|(text, unit)| {
                 if unit.removed_by.keys().any(|by| *by != deletion.actor) {
                     return true;

@@ -27,6 +27,12 @@ const MAX_EFFECTS: usize = 40;
 /// About as many effects as a sync makes that has little to do.
 const MANY_EFFECTS: usize = 200;
 
+/// In one of how many schedules users rename files.
+const RENAMING: usize = 4;
+
+/// One in how many times that a user does something to a file it is a rename, where users rename files.
+const RENAMES: usize = 4;
+
 /// Who needs random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
@@ -38,6 +44,7 @@ pub(crate) enum Stream {
     Clock,
     Folding,
     Haste,
+    Renames,
 }
 
 /// Returns the random numbers that somebody gets from a seed.
@@ -86,6 +93,8 @@ pub struct Schedule {
     pub(crate) mirror: Mirror,
     /// Whether some syncs have little time.
     pub(crate) haste: Haste,
+    /// Whether users rename files by case.
+    pub(crate) renames: Renames,
     /// How many actions there are in a tick of the filesystems' clock.
     pub(crate) actions_per_tick: usize,
     pub(crate) actions: Vec<Action>,
@@ -94,6 +103,13 @@ pub struct Schedule {
 /// Whether some syncs have little time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Haste {
+    Never,
+    Sometimes,
+}
+
+/// Whether users rename files by case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Renames {
     Never,
     Sometimes,
 }
@@ -347,6 +363,11 @@ impl Schedule {
                 1 => Haste::Sometimes,
                 _ => Haste::Never,
             },
+            renames: match stream(seed, Stream::Renames).between(1, RENAMING) {
+                // In a folder both names stay: see docs/adr/0031.
+                1 if meeting == Meeting::Log => Renames::Sometimes,
+                _ => Renames::Never,
+            },
             actions_per_tick,
             actions: Vec::new(),
         };
@@ -373,6 +394,11 @@ impl Schedule {
             Haste::Sometimes if random.coin() => Time::Steps(random.between(0, MAX_STEPS)),
             Haste::Sometimes | Haste::Never => Time::Enough,
         }
+    }
+
+    /// Tells whether the user of an edit renames the file, if it is there.
+    pub(crate) fn is_rename(&self, action: Action) -> bool {
+        self.renames == Renames::Sometimes && stream(action.seed, Stream::Renames).between(1, RENAMES) == 1
     }
 
     /// Returns how many actions there are.

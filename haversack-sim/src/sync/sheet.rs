@@ -64,6 +64,11 @@ pub(crate) struct Draft {
 }
 
 impl Sheet {
+    /// Returns the names that the file can have: its own, and the one that differs from it by case.
+    pub(crate) fn spellings(&self) -> impl Iterator<Item = String> {
+        std::iter::once(self.path.to_owned()).chain(other_spelling(self.path))
+    }
+
     /// Returns what a file becomes when a user does something to it; a wish that cannot be fulfilled becomes an addition.
     pub(crate) fn edit(
         &self,
@@ -97,6 +102,23 @@ impl Sheet {
         };
         about.map(str::to_owned)
     }
+}
+
+/// Returns the other spelling of a file's name: `NOTES.md` for `notes.md`, and the other way round; `None` if only digits could be spelled
+/// otherwise. Directories and the extension stay as they are.
+pub(crate) fn other_spelling(path: &str) -> Option<String> {
+    let at = path.rfind('/').map_or(0, |slash| slash + 1);
+    let end = path[at..].find('.').map_or(path.len(), |dot| at + dot);
+    let stem = &path[at..end];
+    let upper = stem.to_ascii_uppercase();
+    let other = if stem == upper { stem.to_ascii_lowercase() } else { upper };
+    (other != stem).then(|| format!("{}{other}{}", &path[..at], &path[end..]))
+}
+
+/// Returns the path of the sheet that a path is a spelling of; any other path as it is.
+pub(crate) fn path_of_sheet(path: &str) -> String {
+    let found = SHEETS.iter().find(|sheet| sheet.path.eq_ignore_ascii_case(path));
+    found.map_or(path, |sheet| sheet.path).to_owned()
 }
 
 /// How many files users of one schedule work on: few, so that they meet.
@@ -227,6 +249,22 @@ mod tests {
 
     use super::*;
     use crate::sync::unit::unit;
+
+    #[test]
+    fn spellings_lead_back_to_their_sheet() {
+        for (path, other) in [
+            ("notes.md", Some("NOTES.md")),
+            ("deep/er.md", Some("deep/ER.md")),
+            ("compacted/2026-W46.md", Some("compacted/2026-w46.md")),
+            ("state/mail_cursor", Some("state/MAIL_CURSOR")),
+            ("summaries/2026-11-16.md", None),
+        ] {
+            assert_eq!(other_spelling(path).as_deref(), other);
+            assert!(other.is_none_or(|other| other_spelling(other).as_deref() == Some(path)), "{path}");
+            assert!(other.is_none_or(|other| path_of_sheet(other) == path), "{path}");
+        }
+        assert_eq!(path_of_sheet("other.md"), "other.md");
+    }
 
     /// Every rule has a file, and whatever users do to one, it stays a file of that rule with what they meant in it.
     #[test]

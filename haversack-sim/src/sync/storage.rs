@@ -104,6 +104,14 @@ impl Storage {
         }
     }
 
+    /// Lets a user rename a file.
+    pub(crate) fn rename(&self, from: &Locator, to: &Locator) {
+        match self {
+            Storage::Memory(memory) => memory.rename(from, to),
+            Storage::Crashing(crashing) => crashing.rename(from, to),
+        }
+    }
+
     /// Cuts short what was under way when its process died.
     pub(crate) fn tear(&self, hands: &Hands, random: &mut Random) {
         match self {

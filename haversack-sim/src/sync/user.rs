@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use haversack_store::{Bytes, Locator};
 
 use super::oracle::Oracle;
-use super::sheet::{Draft, Sheet, Sheets, Wish};
+use super::sheet::{Draft, Sheet, Sheets, Wish, other_spelling};
 use super::storage::Saving;
 use super::unit::{unit, units_of};
 use crate::random::Random;
@@ -17,6 +17,8 @@ pub(crate) struct Intention {
     /// What the user writes.
     unit: String,
     can_move: bool,
+    /// Whether the user gives the file its other spelling, if it is there.
+    renames: bool,
     /// Whether there is room for anything but deleting.
     is_full: bool,
     random: Random,
@@ -25,10 +27,11 @@ pub(crate) struct Intention {
 /// What a user did to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
+    /// The file, by the path of its sheet.
     pub(crate) file: &'static str,
-    /// What the file has afterwards; `None` if it was deleted.
-    pub(crate) text: Option<Bytes>,
-    pub(crate) how: Saving,
+    /// Its name where the user found it.
+    pub(crate) at: String,
+    pub(crate) change: Change,
     /// Whether there was no such file before.
     is_made: bool,
     seen: BTreeSet<String>,
@@ -38,26 +41,59 @@ pub(crate) struct Edit {
     about: Option<String>,
 }
 
+/// What becomes of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Saved(Bytes, Saving),
+    Deleted,
+    /// It has this name now.
+    Renamed(String),
+}
+
+/// A file as a user finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The spelling of its name.
+    pub(crate) at: String,
+    pub(crate) text: String,
+}
+
 impl Intention {
     pub(crate) fn new(
         sheets: &Sheets,
         device: usize,
         number: usize,
         is_full: bool,
+        renames: bool,
         mut random: Random,
     ) -> Intention {
         let (sheet, unit, can_move) = (sheets.pick(&mut random), unit(number, device), sheets.are_rearranged);
-        Intention { sheet, unit, can_move, is_full, random }
+        Intention { sheet, unit, can_move, renames, is_full, random }
     }
 
     pub(crate) fn locator(&self) -> Locator {
         Locator::parse(self.sheet.path).expect("a plain name")
     }
 
+    /// Looks for the file under both spellings of its name.
+    pub(crate) fn find(&self, mut read: impl FnMut(&str) -> Option<String>) -> Option<Found> {
+        self.sheet.spellings().find_map(|at| Some(Found { text: read(&at)?, at }))
+    }
+
     /// Decides, having seen the file and how many there are.
-    pub(crate) fn decide(mut self, text: Option<&str>, files: usize) -> Option<Edit> {
+    pub(crate) fn decide(mut self, found: Option<Found>, files: usize) -> Option<Edit> {
         let file = self.sheet.path;
+        let (at, text) = found.map_or((file.to_owned(), None), |found| (found.at, Some(found.text)));
+        let text = text.as_deref();
         let seen = units_of(text.unwrap_or_default());
+        if self.renames
+            && text.is_some()
+            && let Some(to) = other_spelling(&at)
+        {
+            let (is_made, removed, added, about) = (false, BTreeSet::new(), None, None);
+            let change = Change::Renamed(to);
+            return Some(Edit { file, at, change, is_made, seen, removed, added, about });
+        }
         let choice = self.random.between(0, 19);
         let how = if self.random.coin() { Saving::InPlace } else { Saving::Replacing };
         let wish = match choice {
@@ -65,7 +101,8 @@ impl Intention {
             0 | 1 if text.is_some() && files > 1 => {
                 let removed = BTreeSet::new();
                 let (is_made, added, about) = (false, None, None);
-                return Some(Edit { file, text: None, how, is_made, seen, removed, added, about });
+                let change = Change::Deleted;
+                return Some(Edit { file, at, change, is_made, seen, removed, added, about });
             }
             _ if self.is_full => return None,
             2..=5 => Wish::Remove,
@@ -77,17 +114,21 @@ impl Intention {
         let draft = self.sheet.edit(wish, text, &self.unit, &mut self.random)?;
         let added = draft.is_added.then_some(self.unit);
         let Draft { text, removed, about, .. } = draft;
-        Some(Edit { file, text: Some(text.into()), how, is_made, seen, removed, added, about })
+        let change = Change::Saved(text.into(), how);
+        Some(Edit { file, at, change, is_made, seen, removed, added, about })
     }
 }
 
 impl Edit {
     /// Tells the oracle.
     pub(crate) fn tell(&self, oracle: &mut Oracle, actor: usize) {
-        if self.text.is_none() {
-            oracle.deleted(actor, self.file, self.seen.clone());
-        } else if self.removed.is_empty() && self.added.is_none() {
-            oracle.rearranged(actor, self.file);
+        match &self.change {
+            Change::Deleted => oracle.deleted(actor, self.file, self.seen.clone()),
+            Change::Renamed(_) => oracle.renamed(actor, self.file),
+            Change::Saved(..) if self.removed.is_empty() && self.added.is_none() => {
+                oracle.rearranged(actor, self.file);
+            }
+            Change::Saved(..) => {}
         }
         for removed in &self.removed {
             oracle.removed(actor, self.file, removed);
@@ -105,10 +146,11 @@ impl Edit {
 
     /// Returns what was done, to be read.
     pub(crate) fn shown(&self) -> String {
-        let file = self.file;
+        let file = &self.at;
         let removed = self.removed.iter().cloned().collect::<Vec<_>>().join(", ");
-        match (&self.text, &self.added) {
-            (None, _) => format!("deletes {file}"),
+        match (&self.change, &self.added) {
+            (Change::Deleted, _) => format!("deletes {file}"),
+            (Change::Renamed(to), _) => format!("renames {file} to {to}"),
             (_, None) if removed.is_empty() => format!("rearranges {file}"),
             (_, None) => format!("removes {removed} from {file}"),
             (_, Some(added)) if removed.is_empty() => format!("adds {added} to {file}"),

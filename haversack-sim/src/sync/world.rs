@@ -20,9 +20,9 @@ use super::link::Wire;
 use super::memory::Numbers;
 use super::oracle::Oracle;
 use super::schedule::{Action, Begins, Meeting, Schedule, Stream, Task, Time, What, stream};
-use super::sheet::Sheets;
+use super::sheet::{Sheet, Sheets};
 use super::storage::Storage;
-use super::user::{Edit, Intention};
+use super::user::{Change, Edit, Intention};
 use crate::editor::Editor;
 use crate::image::Seen;
 use crate::random::Random;
@@ -381,7 +381,8 @@ impl<'a> World<'a> {
         let Some(device) = self.devices.get(&number).filter(|device| !device.is_away()) else { return };
         let random = stream(action.seed, Stream::Users);
         let sheets = self.schedule.sheets;
-        let intention = Intention::new(&sheets, number, action.number, device.is_full(), random);
+        let renames = self.schedule.is_rename(action);
+        let intention = Intention::new(&sheets, number, action.number, device.is_full(), renames, random);
         if let Storage::Crashing(crashing) = &device.files
             && device.is_syncing()
         {
@@ -394,12 +395,14 @@ impl<'a> World<'a> {
             });
             return;
         }
-        let locator = intention.locator();
-        let text = device.files.text(&locator);
-        let Some(edit) = intention.decide(text.as_deref(), device.texts().len()) else { return };
-        match &edit.text {
-            Some(text) => device.files.save(&locator, text.clone(), edit.how),
-            None => device.files.remove(&locator),
+        let named = |at: &str| Locator::parse(at).expect("a plain name");
+        let found = intention.find(|at| device.files.text(&named(at)));
+        let Some(edit) = intention.decide(found, device.texts().len()) else { return };
+        let locator = named(&edit.at);
+        match &edit.change {
+            Change::Saved(text, how) => device.files.save(&locator, text.clone(), *how),
+            Change::Deleted => device.files.remove(&locator),
+            Change::Renamed(to) => device.files.rename(&locator, &named(to)),
         }
         self.did(number, &edit);
     }
@@ -436,12 +439,14 @@ fn act(
         Some(Seen::File(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         Some(Seen::Directory | Seen::Link) | None => None,
     };
-    let files = sheets.iter().filter(|sheet| read(editor, sheet.path).is_some()).count();
-    let text = read(editor, intention.sheet.path);
-    let edit = intention.decide(text.as_deref(), files)?;
-    match &edit.text {
-        Some(text) => crashing::save(editor, edit.file, text, edit.how),
-        None => crashing::remove(editor, edit.file),
+    let is_there = |sheet: &Sheet| sheet.spellings().any(|at| read(editor, &at).is_some());
+    let files = sheets.iter().filter(|sheet| is_there(sheet)).count();
+    let found = intention.find(|at| read(editor, at));
+    let edit = intention.decide(found, files)?;
+    match &edit.change {
+        Change::Saved(text, how) => crashing::save(editor, &edit.at, text, *how),
+        Change::Deleted => crashing::remove(editor, &edit.at),
+        Change::Renamed(to) => crashing::rename(editor, &edit.at, to),
     }
     Some((number, edit))
 }

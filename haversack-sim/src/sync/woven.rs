@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::oracle::{Oracle, There};
 use super::sheet::{FILES, Reading, Sheets};
 use super::unit::units_of;
-use super::user::{Edit, Intention};
+use super::user::{Change, Edit, Found, Intention};
 use crate::random::Random;
 
 /// What some devices read and write.
@@ -151,15 +151,15 @@ impl Loom {
 
     fn write(&mut self, action: &Action, sheets: &Sheets, number: usize) {
         let device = action.device;
-        let intention = Intention::new(sheets, device, number, false, Random::new(action.seed));
+        let intention = Intention::new(sheets, device, number, false, false, Random::new(action.seed));
         let locator = intention.locator();
         if !self.files.contains(&locator) {
             return;
         }
         let heads = self.heads[device].clone();
         let there = self.files.clone().into_iter().filter(|file| self.text(file, &heads).is_some()).count();
-        let text = self.text(&locator, &heads);
-        let Some(edit) = intention.decide(text.as_deref(), there) else { return };
+        let found = self.text(&locator, &heads).map(|text| Found { at: locator.to_string(), text });
+        let Some(edit) = intention.decide(found, there) else { return };
         edit.tell(&mut self.oracle, device);
         self.tell(|| format!("{device}: {}", edit.shown()));
         self.publish(device, locator, &edit);
@@ -180,9 +180,9 @@ impl Loom {
     }
 
     fn publish(&mut self, device: usize, locator: Locator, edit: &Edit) {
-        let what = match &edit.text {
-            None => What::Delete { before: None },
-            Some(bytes) => {
+        let what = match &edit.change {
+            Change::Deleted | Change::Renamed(_) => What::Delete { before: None },
+            Change::Saved(bytes, _) => {
                 let (hash, size) = (ContentHash::of(bytes), bytes.len() as u64);
                 self.contents.insert(hash, bytes.clone());
                 What::Put { hash, size, content: Carried::Inline(bytes.clone()), from: None }
@@ -207,7 +207,7 @@ impl Loom {
             notice: None,
         };
         let seen = self.heads[device].clone();
-        self.tell(|| format!("  which is its entry {number}, on {seen:?}: {:?}", edit.text));
+        self.tell(|| format!("  which is its entry {number}, on {seen:?}: {:?}", edit.change));
         self.logs.add(&Entry {
             replica,
             number,

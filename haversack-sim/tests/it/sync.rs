@@ -6,7 +6,7 @@ use haversack_sim::sync::{Run, Schedule, explain, play, run, shrink};
 /// Schedules that must hold. Of the first, each is found by planting the mistake that a sync once made, so it is known to meet what broke
 /// a promise then. The others broke one while sync was written, on schedules that were made differently: plain ones today. What a killed
 /// process left and a machine that stopped forgot has a test of its own (`twice`).
-const REGRESSIONS: [(u64, &str); 23] = [
+const REGRESSIONS: [(u64, &str); 32] = [
     (15, "what a dead process had prepared was left over"),
     (432, "a displaced text was merged again after a crash, and with it what the user had removed since"),
     (6479, "two devices changed a file that a third had deleted, and their common start was forgotten"),
@@ -41,11 +41,23 @@ const REGRESSIONS: [(u64, &str); 23] = [
     (808_612, "one file was deleted here and the others there"),
     (815_323, "what came out of an exchange was the same as what had gone in"),
     (114_504, "a directory was away when a step was completed, and what it had set aside stayed"),
+    (40_000_082, "two devices made a file, one of them renamed it, and it never arrived under its new name"),
+    (
+        40_300_136,
+        "a text that came out of an exchange was dropped, because its file was renamed by case in that moment",
+    ),
+    (40_100_562, "a file was renamed back while a change was put into it, and the change was lost"),
+    (40_200_107, "a file was made under the old name in the moment of a rename, and an edit was lost"),
+    (40_501_551, "two devices renamed a file in the same way, and a line that one of them removed came back"),
+    (40_702_811, "a file that was renamed during a look counted as deleted"),
+    (40_400_126, "an empty sign was put aside as if it was a text"),
+    (54_004_342, "a file that was renamed here made way for a change that was undone"),
+    (58_005_734, "a rename stood against a deletion without what was removed before"),
     (720_310_356, "a base had no content where a file became what the log has while its device was joining"),
 ];
 
 /// A schedule that finds each planted mistake.
-const BITES: [(Planted, u64); 26] = [
+const BITES: [(Planted, u64); 27] = [
     (Planted::NewBytesForEveryAttempt, 18),
     (Planted::LostAnswerMeansTheirs, 205),
     (Planted::LostAnswerMeansOurs, 9),
@@ -72,6 +84,7 @@ const BITES: [(Planted, u64); 26] = [
     (Planted::CheckpointUnverified, 10),
     (Planted::ForeignOverwritten, 97),
     (Planted::SegmentIgnored, 16),
+    (Planted::RenameDropsEdit, 10),
 ];
 
 #[test]
@@ -162,6 +175,7 @@ fn everything_happens() {
         "reconciles",
         "in the mirror",
         "forges the checkpoint",
+        "renames notes.md to NOTES.md",
     ] {
         assert!(all.contains(happens), "{happens}");
     }

@@ -72,6 +72,17 @@ fn own(name: &str) -> Locator {
     Locator::reserved(&format!(".haversack/{name}")).expect("one of our own names")
 }
 
+/// Returns the file that goes because it has the name of a move now, spelled otherwise: what it held, and the name that it goes to.
+fn went_for(applying: &Applying, moved: &Move) -> Option<(ContentHash, Locator)> {
+    moved.new?;
+    let name = Locator::fold(&moved.at);
+    let is_it = |(_, other): &(usize, &Move)| {
+        other.new.is_none() && other.at != moved.at && Locator::fold(&other.at) == name
+    };
+    let (number, went) = applying.moves.iter().enumerate().find(is_it)?;
+    Some((went.expected?, names(&applying.attempt, number).outgoing))
+}
+
 /// Prepares new content for the moves: nothing has happened yet.
 pub(crate) async fn prepare(
     files: &dyn Backend,
@@ -109,7 +120,8 @@ pub(crate) async fn carry_out(
         let moved = applying.moves.get(number)?;
         let locator = Locator::parse(&moved.at).ok()?;
         let (names, prefix) = (names(&applying.attempt, number), format!("{}-{number}-", applying.attempt));
-        Some(Mover { files, state, prepared: &prepared, moved, locator, names, prefix })
+        let went = went_for(applying, moved);
+        Some(Mover { files, state, prepared: &prepared, moved, went, locator, names, prefix })
     };
     let half = &Half::new(progress, applying.moves.len(), applying.moves.len() / 2);
     let mut met = Met::default();
@@ -191,7 +203,8 @@ pub(crate) async fn clean_up(
 
 /// Puts a content that is known nowhere else to the other texts that programs wrote and that were displaced.
 async fn put_aside(files: &dyn Backend, state: &State, locator: &Locator) -> StoreResult<()> {
-    if let Some(object) = read(files, locator).await? {
+    // An empty file is a sign of ours, or has nothing to keep.
+    if let Some(object) = read(files, locator).await?.filter(|object| !object.bytes.is_empty()) {
         let hash = ContentHash::of(&object.bytes);
         if state.kept(&hash).await?.is_none() {
             let aside = own(&format!("kept/{}/{}", &hash.to_string()[..16], locator.name()));
@@ -252,6 +265,8 @@ struct Mover<'a> {
     /// Merges that were prepared before.
     prepared: &'a BTreeSet<String>,
     moved: &'a Move,
+    /// The file that goes because it has this name now, spelled otherwise: what it held, and the name that it goes to.
+    went: Option<(ContentHash, Locator)>,
     locator: Locator,
     names: Names,
     /// What the names of its merges begin with.
@@ -323,6 +338,11 @@ impl Mover<'_> {
                     return self.files.rename(&self.names.incoming, &self.locator).await;
                 }
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
+                // The user has the file under its other spelling in this moment: the new content is merged into it there.
+                Err(error)
+                    if error.kind() == ErrorKind::Invalid
+                        && (self.went.is_some() || self.moved.last.is_some())
+                        && self.other_spelling().await?.is_some() => {}
                 // This disk cannot hold the name, or a file is where a directory would be.
                 Err(error) if error.kind() == ErrorKind::Invalid => {
                     met.refused.push(self.locator.clone());
@@ -332,7 +352,8 @@ impl Mover<'_> {
             }
         }
         let Some(new) = read(self.files, &self.names.incoming).await? else { return Ok(()) };
-        self.reconcile(IfGone::ComesBack { put: None }, None, new.bytes).await
+        let base = self.ground_of_new().await?;
+        self.reconcile(IfGone::ComesBack { put: None }, base, new.bytes).await
     }
 
     async fn is_directory(&self) -> StoreResult<bool> {
@@ -341,6 +362,35 @@ impl Mover<'_> {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns what a file goes back to that a program has put where new content comes to.
+    ///
+    /// If the content comes with a rename and the old name was not taken away by us, the program has renamed the file: both go back to
+    /// what the old name had. If we took it away, the program has made a new file.
+    async fn ground_of_new(&self) -> StoreResult<Option<Bytes>> {
+        let Some((expected, outgoing)) = &self.went else { return self.kept(self.moved.last).await };
+        let taken = read(self.files, outgoing).await?;
+        match taken.is_some_and(|taken| ContentHash::of(&taken.bytes) == *expected) {
+            true => Ok(None),
+            false => self.state.kept(expected).await,
+        }
+    }
+
+    /// Returns the other spelling that the file has now, if a program has renamed it by case in this moment.
+    async fn other_spelling(&self) -> StoreResult<Option<Locator>> {
+        let parent = self.locator.parent().unwrap_or_else(Locator::root);
+        let entries = match self.files.list(&parent).await {
+            Ok(listing) => listing.entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let folded = self.locator.folded();
+        let is_it = |entry: &Entry| {
+            let is_other = entry.locator != self.locator && entry.locator.folded() == folded;
+            is_other && entry.kind == EntryKind::File
+        };
+        Ok(entries.into_iter().find(is_it).map(|entry| entry.locator))
     }
 
     /// Lets new content change places with the file.
@@ -435,7 +485,17 @@ impl Mover<'_> {
         }
         if let Some(prepared) = prepared {
             if ContentHash::of(&prepared.bytes) == slot.new {
-                match self.files.exchange(&slot.at, &self.locator).await {
+                let mut exchanged = self.files.exchange(&slot.at, &self.locator).await;
+                if exchanged.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+                    && let Some(other) = self.other_spelling().await?
+                {
+                    exchanged = self.files.exchange(&slot.at, &other).await;
+                    // A program renames it again and again.
+                    if exchanged.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+                        return Err(self.restless());
+                    }
+                }
+                match exchanged {
                     Ok(()) => {}
                     Err(error) if error.kind() == ErrorKind::NotFound && if_gone == IfGone::StaysGone => {
                         return Ok(None);
@@ -496,7 +556,13 @@ impl Mover<'_> {
             let slot = match self.slot(round) {
                 Some(slot) => slot,
                 None => {
-                    let now = match (read(self.files, &self.locator).await?, if_gone) {
+                    let mut there = read(self.files, &self.locator).await?;
+                    if there.is_none()
+                        && let Some(other) = self.other_spelling().await?
+                    {
+                        there = read(self.files, &other).await?;
+                    }
+                    let now = match (there, if_gone) {
                         (Some(now), _) => Some(now.bytes),
                         (None, IfGone::StaysGone) => return Ok(()),
                         // It was deleted by somebody who did not see this: it comes back, on top of what they saw.

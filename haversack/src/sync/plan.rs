@@ -290,7 +290,8 @@ pub(crate) fn take_in(bases: Bases<'_>, local: &Contents, brought: &Brought, rea
         }
     }
     for rename in &renames.ours {
-        if let Some(step) = follow_ours(bases, brought, rename) {
+        let is_theirs_too = renames.theirs.iter().any(|theirs| theirs.from == rename.from);
+        if !is_theirs_too && let Some(step) = follow_ours(bases, brought, rename) {
             is_decided.insert(&rename.from);
             steps.push(step);
         }
@@ -357,8 +358,12 @@ fn follow_theirs(
     rename: &Rename,
 ) -> Option<Step> {
     let theirs = brought.get(&rename.to)?.hash()?;
-    let base = bases.hash(&rename.from);
-    if local.contains_key(&rename.to) || bases.is_elsewhere(&rename.from) {
+    // A base that was never here is no common ground: both made the file, and they renamed theirs.
+    let base = match bases.is_elsewhere(&rename.from) {
+        true => bases.refused(&rename.from),
+        false => bases.hash(&rename.from),
+    };
+    if local.contains_key(&rename.to) {
         return None;
     }
     let ours = renames.ours.iter().find(|ours| ours.from == rename.from);
@@ -374,12 +379,18 @@ fn follow_theirs(
     Some(Step::FollowTheirRename { from: from.clone(), to: rename.to.clone(), base, ours, theirs })
 }
 
-/// Decides about a file that was renamed here, if they changed it.
+/// Decides about a file that was renamed here, if they changed it, or changed it before they deleted it: our rename stands against that.
 fn follow_ours(bases: Bases<'_>, brought: &Brought, rename: &Rename) -> Option<Step> {
-    let theirs = brought.get(&rename.from)?.hash()?;
+    let there = brought.get(&rename.from)?;
+    let theirs = there.hash().or(there.last())?;
     let base = bases.hash(&rename.from)?;
-    if theirs == base || brought.contains_key(&rename.to) {
+    // A new name that they made and deleted again is free.
+    if brought.get(&rename.to).is_some_and(|there| there.hash().is_some()) {
         return None;
+    }
+    // What they changed and changed back.
+    if theirs == base {
+        return Some(Step::Agree { locator: rename.from.clone() });
     }
     Some(Step::FollowOurRename { from: rename.from.clone(), to: rename.to.clone(), base, theirs })
 }
@@ -734,6 +745,49 @@ mod tests {
                 Step::Take { locator: at("d/README.md"), expected: None, theirs: hash("theirs") },
             ]
         );
+    }
+
+    /// Decides about a file that is `notes.md` in the log and has the text `ours` here, as `NOTES.md`.
+    fn decided_after_our_rename(brought: Brought) -> Vec<Step> {
+        let world = World::here([(at("notes.md"), content("b"))]);
+        let local = Contents::from_iter([(at("NOTES.md"), hash("o"))]);
+        take_in(world.bases(), &local, &brought, Reach::End)
+    }
+
+    #[test]
+    fn our_rename_takes_in_what_they_changed() {
+        let followed = |theirs: &str| Step::FollowOurRename {
+            from: at("notes.md"),
+            to: at("NOTES.md"),
+            base: hash("b"),
+            theirs: hash(theirs),
+        };
+        let steps = decided_after_our_rename([(at("notes.md"), Theirs::Has(hash("t")))].into());
+        assert_eq!(steps, [followed("t")]);
+        let last = Theirs::Deleted { last: Some(hash("l")) };
+        assert_eq!(decided_after_our_rename([(at("notes.md"), last)].into()), [followed("l")]);
+        // They had renamed it too, and renamed it back.
+        let brought = [(at("notes.md"), Theirs::Has(hash("t"))), (at("NOTES.md"), last)].into();
+        assert!(decided_after_our_rename(brought).contains(&followed("t")));
+    }
+
+    #[test]
+    fn our_rename_makes_no_way_for_what_they_changed_back() {
+        let steps = decided_after_our_rename([(at("notes.md"), Theirs::Has(hash("b")))].into());
+        assert_eq!(steps, [Step::Agree { locator: at("notes.md") }]);
+    }
+
+    #[test]
+    fn file_that_both_made_follows_their_rename() {
+        let elsewhere = [(at("notes.md"), Elsewhere::Unfetched)].into();
+        let world = World { elsewhere, ..World::here([(at("notes.md"), content("t"))]) };
+        let local = Contents::from_iter([(at("notes.md"), hash("o"))]);
+        let gone = (at("notes.md"), Theirs::Deleted { last: None });
+        let brought = [gone, (at("NOTES.md"), Theirs::Has(hash("t")))].into();
+        let (from, to) = (at("notes.md"), at("NOTES.md"));
+        let (ours, theirs) = (hash("o"), hash("t"));
+        let steps = take_in(world.bases(), &local, &brought, Reach::End);
+        assert_eq!(steps, [Step::FollowTheirRename { from, to, base: None, ours, theirs }]);
     }
 
     #[test]

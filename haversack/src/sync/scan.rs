@@ -124,6 +124,8 @@ pub(crate) struct Found {
     pub(crate) unseen: Vec<(Locator, String)>,
     /// How many files had to be read.
     pub(crate) read: usize,
+    /// True if a file was listed, and gone when it was read.
+    has_vanished: bool,
 }
 
 impl Found {
@@ -149,8 +151,26 @@ impl Found {
     }
 }
 
+/// How often everything is looked at again because a file disappeared meanwhile.
+const MAX_LOOKS: usize = 3;
+
 /// Looks at every file.
+///
+/// A file that was listed and is gone when it is read may have been renamed in this moment: then its new name was not listed. So everything is
+/// looked at again.
 pub(crate) async fn scan(files: &dyn Backend, cache: &mut StatCache) -> StoreResult<Found> {
+    let mut found = look(files, cache).await?;
+    for _ in 1..MAX_LOOKS {
+        if !found.has_vanished {
+            break;
+        }
+        found = look(files, cache).await?;
+    }
+    Ok(found)
+}
+
+/// Looks at every file once.
+async fn look(files: &dyn Backend, cache: &mut StatCache) -> StoreResult<Found> {
     let mark = files.touch_mark().await?;
     let mut found = Found::default();
     let mut contents = Vec::with_capacity(cache.written.len());
@@ -182,6 +202,7 @@ pub(crate) async fn scan(files: &dyn Backend, cache: &mut StatCache) -> StoreRes
                     match files.read(&info.locator).await {
                         Ok(object) => ContentHash::of(&object.bytes),
                         Err(error) if error.kind() == ErrorKind::NotFound => {
+                            found.has_vanished = true;
                             if at_writing.is_some() {
                                 moved.insert(info.locator, Sight::Gone);
                             }

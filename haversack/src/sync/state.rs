@@ -207,7 +207,8 @@ pub(crate) struct Move {
     pub(crate) expected: Option<ContentHash>,
     /// What comes there; `None` for nothing.
     pub(crate) new: Option<ContentHash>,
-    /// Of a file that goes: what it held on the other side before it was deleted, if that is not what was there.
+    /// Of a file that goes: what it held on the other side before it was deleted, if that is not what was there. Of a file that comes where
+    /// nothing was: what both sides go back to, should the user have it under another spelling.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) last: Option<ContentHash>,
 }

@@ -69,7 +69,7 @@ pub(super) struct Work {
     pub(super) moves: Vec<Move>,
     pub(super) contents: Vec<Option<Bytes>>,
     /// How many of the moves have to be carried out in order.
-    in_order: usize,
+    pub(super) in_order: usize,
     /// Files that are not put in place, and why.
     pub(super) elsewhere: BTreeMap<String, Elsewhere>,
     /// The last content of files that the log deleted and that stay here.
@@ -450,7 +450,9 @@ impl Replica {
                 }
                 if met.stayed.iter().any(|stayed| stayed.as_str() == line.at) {
                     let moved = applying.moves.iter().find(|moved| moved.at == line.at);
-                    line.before = moved.and_then(|moved| moved.last.or(moved.expected));
+                    // What was merged and not sent is no common ground.
+                    let ground = self.state.known.ground(&line.at);
+                    line.before = moved.and_then(|moved| moved.last.or(ground).or(moved.expected));
                 }
             }
             for base in &refused_bases {
@@ -545,7 +547,7 @@ impl Replica {
             Step::FollowOurRename { from, to, base, theirs } => {
                 if self.content(context, brought, theirs).await?.is_some() {
                     self.mix(context, to, Some(*base), theirs, brought, work, report).await?;
-                } else {
+                } else if brought.log.files().contains_key(from) {
                     // Their change is not at hand: the old name is not here, which is no deletion.
                     self.put(from, None, theirs, brought, work, report).await?;
                 }
@@ -684,6 +686,10 @@ impl Replica {
         let Some(ours) = self.local(locator).await? else {
             self.state.keep(&theirs).await.map_err(Trouble::Local)?;
             work.add(locator, None, Some(theirs));
+            // It may have another spelling since.
+            if let Some(moved) = work.moves.last_mut() {
+                moved.last = base;
+            }
             return Ok(());
         };
         let base = match base {

@@ -8,17 +8,19 @@
 //! - The log has an earlier content under its own name that could not be replaced here: the user has renamed the file since. The newer content
 //!   is merged into it under its new name, and the rename is sent.
 //!
-//! Otherwise they are two files. Both stay and are reported.
+//! Otherwise they are two files. The log's file gets its name. The working file makes way, as it does for a new file of the log
+//! ([`Step::MakeWay`](super::plan::Step::MakeWay)), and is sent under its other name.
 
 use std::collections::HashMap;
 
 use haversack_store::Locator;
 
-use super::plan::Elsewhere;
+use super::plan::{Elsewhere, case_name};
 use super::scan::Found;
 use super::state::{Advance, BaseLine};
 use super::take_in::{Brought, Work};
 use super::{Context, Replica, Report, Trouble};
+use crate::ids::ContentHash;
 
 impl Replica {
     /// Completes such renames; returns true if there was one.
@@ -44,16 +46,26 @@ impl Replica {
             .filter(is_unsent)
             .map(|locator| (locator.folded(), locator.clone()))
             .collect();
-        let (mut work, mut bases) = (Work::default(), Vec::new());
+        let (mut making_way, mut work, mut bases) = (Work::default(), Work::default(), Vec::new());
         for name in refused {
             let Some(twin) = unsent.get(&name.folded()).filter(|twin| **twin != name) else { continue };
             let known = &self.state.known;
             let Some(content) = known.log.files().get(&name) else { continue };
             let their_rename = known.before.get(twin).copied();
-            let Some(base) = their_rename.or_else(|| known.before.get(&name).copied()) else { continue };
-            let base = self.state.kept(&base).await.map_err(Trouble::Local)?;
+            let base = their_rename.or_else(|| known.before.get(&name).copied());
             let theirs = self.base_content(context, &content.hash).await?;
             let (Some(theirs), Some(ours)) = (theirs, self.local(twin).await?) else { continue };
+            let Some(base) = base else {
+                let Ok(to) = case_name(twin, &ContentHash::of(&ours)) else { continue };
+                let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
+                self.state.keep(&theirs).await.map_err(Trouble::Local)?;
+                making_way.add(&to, None, Some(ours));
+                making_way.add(twin, Some(expected), None);
+                work.add(&name, None, Some(theirs));
+                bases.push(BaseLine::new(name.as_str(), Some(content)));
+                continue;
+            };
+            let base = self.state.kept(&base).await.map_err(Trouble::Local)?;
             let to = if their_rename.is_some() { &name } else { twin };
             let brought = Brought::of_contents(head.clone(), [].into());
             let merged = self.merged(context, to, base, &ours, &theirs, &brought, report).await?;
@@ -71,9 +83,12 @@ impl Replica {
         if bases.is_empty() {
             return Ok(false);
         }
+        making_way.in_order = making_way.moves.len();
+        making_way.moves.extend(work.moves);
+        making_way.contents.extend(work.contents);
         let mark = self.state.known.log.mark();
         let advance = Advance { store, head, mark, attempt: None, joined: None, bases };
-        self.carry_out(context, work, advance, report).await?;
+        self.carry_out(context, making_way, advance, report).await?;
         Ok(true)
     }
 }

@@ -9,7 +9,7 @@ use haversack_store::{Bytes, Locator};
 
 use super::World;
 use crate::sync::device::Device;
-use crate::sync::schedule::{Action, Meeting, Stream, stream};
+use crate::sync::schedule::{Action, Meeting, Renames, Stream, stream};
 use crate::sync::sheet::Wish;
 use crate::sync::storage::Saving;
 use crate::sync::unit::{MEDDLER, unit, units};
@@ -17,6 +17,10 @@ use crate::sync::unit::{MEDDLER, unit, units};
 impl World<'_> {
     /// Adds something to a plain object, as it is there, or makes one.
     pub(super) fn meddle(&mut self, action: Action) {
+        // Whoever writes under the old name in the mirror makes another file: both names stay.
+        if self.schedule.renames == Renames::Sometimes {
+            return;
+        }
         let mut random = stream(action.seed, Stream::Users);
         let sheet = self.schedule.sheets.pick(&mut random);
         let locator = Locator::parse(sheet.path).expect("a plain name");

@@ -14,6 +14,7 @@ use crate::sync::device::Device;
 use crate::sync::failure::{Broken, Failure};
 use crate::sync::oracle::There;
 use crate::sync::schedule::{Action, Meeting, Stream, Task, Time, What, stream};
+use crate::sync::sheet::path_of_sheet;
 use crate::sync::unit::units_of;
 
 /// More effects than a sync makes.
@@ -55,6 +56,7 @@ impl World<'_> {
             self.sync_all(&numbers, &mut random)?;
         }
         let files = self.agreed()?;
+        check_spellings(&files)?;
         self.reconcile(&numbers, &mut random)?;
         self.check_mirror(&files)?;
         self.check_copies(&files)?;
@@ -216,23 +218,37 @@ impl World<'_> {
     }
 }
 
-/// Returns what is in each file, and in the copies beside it.
+/// Makes sure that no two names differ only by case.
+fn check_spellings(files: &BTreeMap<String, String>) -> Result<(), Failure> {
+    let mut by_fold: BTreeMap<String, &String> = BTreeMap::new();
+    for path in files.keys() {
+        if let Some(twin) = by_fold.insert(path.to_ascii_lowercase(), path) {
+            return Err(Broken::NotConverged.because(format!("devices have both {twin} and {path}")));
+        }
+    }
+    Ok(())
+}
+
+/// Returns what is in each file, under either spelling of its name, and in the copies beside it.
 fn there(files: &BTreeMap<String, String>) -> There {
     let mut there = There::default();
     for (path, text) in files {
         match original(path) {
-            Some(path) => there.copies.entry(path).or_default().extend(units_of(text)),
-            None => drop(there.files.insert(path.clone(), units_of(text))),
+            Some(path) => there.copies.entry(path_of_sheet(&path)).or_default().extend(units_of(text)),
+            None => there.files.entry(path_of_sheet(path)).or_default().extend(units_of(text)),
         }
     }
     there
 }
 
-/// Returns the file beside which a copy lies: `sketch.bin` for `sketch.conflict-1a2b3c4d.bin`, or for what a sync client calls a copy of it
+/// Returns the file beside which a copy lies: `sketch.bin` for `sketch.conflict-1a2b3c4d.bin`, for `sketch.case-1a2b3c4d.bin`, or for what a sync client calls a copy of it
 /// and nobody could tell from a file of that name.
 fn original(path: &str) -> Option<String> {
-    if let Some((stem, rest)) = path.split_once(".conflict-") {
-        return Some(format!("{stem}{}", rest.get(8..)?));
+    for mark in [".conflict-", ".case-"] {
+        if let Some((stem, rest)) = path.split_once(mark) {
+            let path = format!("{stem}{}", rest.get(8..)?);
+            return Some(original(&path).unwrap_or(path));
+        }
     }
     let at = path.rfind('/').map_or(0, |slash| slash + 1);
     let copy = conflict_copy(&path[at..])?;
