@@ -57,7 +57,7 @@ const REGRESSIONS: [(u64, &str); 32] = [
 ];
 
 /// A schedule that finds each planted mistake.
-const BITES: [(Planted, u64); 26] = [
+const BITES: [(Planted, u64); 27] = [
     (Planted::NewBytesForEveryAttempt, 18),
     (Planted::LostAnswerMeansTheirs, 205),
     (Planted::LostAnswerMeansOurs, 15),
@@ -84,6 +84,7 @@ const BITES: [(Planted, u64); 26] = [
     (Planted::CheckpointUnverified, 10),
     (Planted::ForeignOverwritten, 97),
     (Planted::SegmentIgnored, 16),
+    (Planted::RenameDropsEdit, 10),
 ];
 
 #[test]

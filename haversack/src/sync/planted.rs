@@ -57,6 +57,8 @@ pub enum Planted {
     ForeignOverwritten,
     /// A position whose commit is in a segment counts as not there.
     SegmentIgnored,
+    /// The edit of a file that another device has renamed is dropped.
+    RenameDropsEdit,
     /// After a remote was lost: a file that the new store does not have yet counts as deleted.
     AbsentBeforeComplete,
     /// After a remote was lost: the base is the newer of both positions.
@@ -83,7 +85,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every mistake that schedules are to find.
-    pub const ALL: [Planted; 26] = [
+    pub const ALL: [Planted; 27] = [
         Planted::NewBytesForEveryAttempt,
         Planted::LostAnswerMeansTheirs,
         Planted::LostAnswerMeansOurs,
@@ -110,6 +112,7 @@ impl Planted {
         Planted::CheckpointUnverified,
         Planted::ForeignOverwritten,
         Planted::SegmentIgnored,
+        Planted::RenameDropsEdit,
     ];
 
     /// Every mistake that schedules over a vault are to find.

@@ -579,7 +579,10 @@ impl Replica {
             Some(base) => self.content(context, brought, &base).await?,
             None => None,
         };
-        let merged = self.merged(context, to, base, &ours, &their_content, brought, report).await?;
+        let mut merged = self.merged(context, to, base, &ours, &their_content, brought, report).await?;
+        if has(Planted::RenameDropsEdit) {
+            merged = their_content;
+        }
         let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
         self.state.keep(&merged).await.map_err(Trouble::Local)?;
         work.add(from, Some(expected), None);
