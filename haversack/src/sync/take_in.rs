@@ -450,9 +450,9 @@ impl Replica {
                 }
                 if met.stayed.iter().any(|stayed| stayed.as_str() == line.at) {
                     let moved = applying.moves.iter().find(|moved| moved.at == line.at);
-                    // What was merged and not sent is no common ground.
+                    // Only a content of the log is common ground, never a text that was not sent.
                     let ground = self.state.known.ground(&line.at);
-                    line.before = moved.and_then(|moved| moved.last.or(ground).or(moved.expected));
+                    line.before = moved.and_then(|moved| moved.last).or(ground);
                 }
             }
             for base in &refused_bases {
