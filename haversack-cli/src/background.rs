@@ -4,6 +4,7 @@
 //! taken has handed over: the holder looks for wishes again after its last, and once more after it let go of the lock. Nothing is queued: what waits
 //! to be sent is what differs from its base, so a wish that is lost only costs time.
 
+pub(crate) mod mirror;
 pub(crate) mod wishes;
 
 use std::collections::BTreeMap;
@@ -18,14 +19,13 @@ use haversack::clock::Clock;
 use haversack::store::{Backend, DeviceLocal, ErrorKind, Guard, Locator, block_on};
 
 use self::wishes::{Wish, Wishes};
-use crate::commands::mirror;
-use crate::contact::{Contact, Failure};
+use crate::agents::journal::Journal;
+use crate::agents::program;
 use crate::error::CommandError;
+use crate::home::contact::{Contact, Failure};
 use crate::home::{self, Home, Manner, Summary, Work};
-use crate::hooks::journal::Journal;
-use crate::private;
-use crate::program;
 use crate::projects::proof;
+use crate::records::private;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::system::SystemClock;

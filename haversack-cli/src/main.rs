@@ -1,34 +1,18 @@
 //! The `haversack` binary: the only part of Haversack that prints, reads the environment or knows a wire
 //! format.
 
-mod agent;
-mod allowed;
+mod agents;
 mod background;
-mod claude_code;
 mod commands;
-mod contact;
-mod credential;
 mod error;
-mod gate;
 mod home;
-mod hooks;
-mod joined;
-mod lost;
-mod mcp;
-mod moments;
-mod mounts;
-mod past;
-mod private;
-mod program;
 mod projects;
 mod records;
 mod remote;
+mod serve;
 mod settings;
-mod store;
-mod surroundings;
 mod system;
 mod ui;
-mod variables;
 
 use std::process::ExitCode;
 

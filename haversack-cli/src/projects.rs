@@ -21,8 +21,8 @@ use haversack::store::Locator;
 
 use self::book::{Book, Consent};
 use self::proof::{Missing, Proof};
-use crate::claude_code::private::{directory as private_directory, is_private};
-use crate::claude_code::{ChosenBy, ClaudeCode, MemoryDirectory};
+use crate::agents::claude_code::private::{directory as private_directory, is_private};
+use crate::agents::claude_code::{ChosenBy, ClaudeCode, MemoryDirectory};
 use crate::error::CommandError;
 use crate::settings::{Settings, files, shown};
 

@@ -1,5 +1,7 @@
 //! Small files of the home that its user may read: written whole or not at all.
 
+pub(crate) mod private;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +10,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::CommandError;
-use crate::private;
 use crate::settings::shown;
 
 /// Reads a record; `None` if there is none.

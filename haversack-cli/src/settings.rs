@@ -6,10 +6,12 @@
 //! that must not stop (hooks, servers) go on without it if it is broken.
 
 pub(crate) mod declarations;
+pub(crate) mod environment;
 pub(crate) mod files;
 pub(crate) mod flags;
 pub(crate) mod layers;
 pub(crate) mod reference;
+pub(crate) mod variables;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,8 +29,7 @@ use self::layers::{
     Layer, Line, Said, Warning, said_in_environment, said_in_flags, said_in_text, warn_of_unknown_variables,
 };
 use crate::error::CommandError;
-use crate::surroundings::Surroundings;
-use crate::variables;
+use crate::settings::environment::Surroundings;
 
 /// The settings of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! Names of files and machines, and passages of memory, are text of others. So every line has its control characters and bidirectional overrides
 //! escaped ([`haversack::display`]). Only [`Ui::bytes`] prints data as it is, and not to a terminal, which would obey it.
 
+pub(crate) mod moments;
 mod progress;
 
 use std::cell::RefCell;
@@ -15,7 +16,7 @@ use haversack::display;
 pub(crate) use self::progress::Bar;
 use crate::error::{CommandError, Fault};
 use crate::settings::layers::Warning;
-use crate::variables;
+use crate::settings::variables;
 
 /// The two streams of a command.
 pub(crate) struct Ui {

@@ -10,7 +10,7 @@ use haversack::ids::{ContentHash, Ids};
 use haversack::store::Locator;
 
 use crate::error::CommandError;
-use crate::private;
+use crate::records::private;
 use crate::system::RandomIds;
 
 /// The most wishes that are taken at once.

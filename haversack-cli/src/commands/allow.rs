@@ -8,14 +8,14 @@ use haversack::secrets::{Finding, Fingerprint, find};
 use haversack::store::{Bytes, Locator, block_on};
 use serde_json::json;
 
-use crate::allowed::{self, Allowed};
 use crate::error::CommandError;
-use crate::moments::counted;
+use crate::home::allowlist::{self, Allowed};
+use crate::home::store::{locate, open_to_look};
 use crate::remote::Remote;
 use crate::settings::Settings;
-use crate::store::{locate, open_to_look};
 use crate::system::SystemClock;
 use crate::ui::Ui;
+use crate::ui::moments::counted;
 
 /// Let a line be sent that looks like a secret
 ///
@@ -55,7 +55,7 @@ pub(crate) fn cmd_allow(
 
 /// All places are looked at before anything is allowed.
 fn add(ui: &mut Ui, settings: &Settings, places: &[String], as_json: bool) -> Result<(), CommandError> {
-    let mut all = allowed::of(settings)?;
+    let mut all = allowlist::of(settings)?;
     let time = SystemClock.now();
     let mut new = Vec::new();
     for place in places {
@@ -79,7 +79,7 @@ fn add(ui: &mut Ui, settings: &Settings, places: &[String], as_json: bool) -> Re
             all.push(allowed.clone());
         }
     }
-    allowed::save(settings, all)?;
+    allowlist::save(settings, all)?;
     if as_json {
         let each = new.iter().map(|(line, allowed)| {
             json!({ "path": allowed.path, "line": line, "rule": allowed.rule, "fingerprint": allowed.fingerprint.to_string() })
@@ -143,7 +143,7 @@ fn hint(locator: &Locator, found: &[Finding]) -> String {
 }
 
 fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandError> {
-    let all = allowed::of(settings)?;
+    let all = allowlist::of(settings)?;
     if as_json {
         let each = all.iter().map(|allowed| {
             let (fingerprint, time) = (allowed.fingerprint.to_string(), allowed.time.to_string());
@@ -162,7 +162,7 @@ fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandEr
 }
 
 fn remove(ui: &mut Ui, settings: &Settings, fingerprint: Fingerprint) -> Result<(), CommandError> {
-    let mut all = allowed::of(settings)?;
+    let mut all = allowlist::of(settings)?;
     let Some(index) = all.iter().position(|allowed| allowed.fingerprint == fingerprint) else {
         return Err(CommandError::user(
             format!("{fingerprint} is not allowed"),
@@ -170,7 +170,7 @@ fn remove(ui: &mut Ui, settings: &Settings, fingerprint: Fingerprint) -> Result<
         ));
     };
     let allowed = all.remove(index);
-    allowed::save(settings, all)?;
+    allowlist::save(settings, all)?;
     ui.note(format!(
         "No longer allowed: what was in {} ({}). What was sent already stays there",
         allowed.path, allowed.rule

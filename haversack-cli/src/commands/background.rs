@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::agents::journal::Journal;
 use crate::background;
 use crate::error::CommandError;
-use crate::hooks::journal::Journal;
 use crate::settings::Settings;
 
 /// Sync what hooks handed over; there is at most one for a home, and it ends by itself

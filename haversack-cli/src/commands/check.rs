@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::kinds::load;
 use crate::error::CommandError;
+use crate::home::store::{locate, open, open_to_look};
 use crate::settings::Settings;
-use crate::store::{locate, open, open_to_look};
 use crate::ui::Ui;
 
 /// Check that every memory is as its kind wants it; exits with 1 if something is left to do

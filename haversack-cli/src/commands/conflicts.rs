@@ -9,8 +9,8 @@ use haversack::{Conflicts, Error};
 use serde_json::{Value as Json, json};
 
 use crate::error::CommandError;
+use crate::home::store::{locate, open_to_look};
 use crate::settings::Settings;
-use crate::store::{locate, open_to_look};
 use crate::ui::Ui;
 
 /// The narrowest column that a passage is shown in beside another.

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::content::content;
 use crate::error::CommandError;
+use crate::home::store::{locate, open};
 use crate::settings::Settings;
-use crate::store::{locate, open};
 use crate::ui::Ui;
 
 /// Make a new file

@@ -8,8 +8,8 @@ use haversack::store::block_on;
 use serde_json::json;
 
 use crate::error::CommandError;
+use crate::home::store::{locate, open};
 use crate::settings::Settings;
-use crate::store::{locate, open};
 use crate::ui::Ui;
 
 /// Delete a file or an empty directory

@@ -11,12 +11,12 @@ use serde_json::json;
 
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::moments::ago;
-use crate::past::{Enough, Past};
+use crate::home::history::{Enough, Past};
+use crate::home::store::{open, open_to_look};
 use crate::settings::{Settings, flags};
-use crate::store::{open, open_to_look};
 use crate::system::{SystemClock, Timed};
 use crate::ui::Ui;
+use crate::ui::moments::ago;
 
 /// The file of the store that names the machines that are gone; it syncs and merges like every set.
 const REMOVED: &str = "state/removed_devices.set";

@@ -9,9 +9,9 @@ use similar::TextDiff;
 
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::past::Past;
+use crate::home::history::Past;
+use crate::home::store::locate;
 use crate::settings::Settings;
-use crate::store::locate;
 use crate::system::Timed;
 use crate::ui::Ui;
 

@@ -13,18 +13,18 @@ use haversack::store::{Backend, Capabilities, OpenOptions, Registry, block_on};
 use haversack::sync::Scope;
 use serde_json::json;
 
-use crate::agent::AGENTS;
-use crate::agent::canary::{Canary, try_hooks};
-use crate::agent::mend::{self, Flaw};
+use crate::agents::AGENTS;
+use crate::agents::canary::{Canary, try_hooks};
+use crate::agents::mend::{self, Flaw};
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::moments::counted;
-use crate::mounts;
-use crate::private;
+use crate::home::mounts;
+use crate::records::private;
 use crate::remote::{self, Remote};
 use crate::settings::layers::Warning;
 use crate::settings::{Resolved, Settings, declarations, shown};
 use crate::ui::Ui;
+use crate::ui::moments::counted;
 
 /// The backend of the default store.
 const BACKEND: &str = "device-local";

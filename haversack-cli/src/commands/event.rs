@@ -6,9 +6,9 @@ use clap::Args;
 use haversack::event::Event;
 
 use crate::error::CommandError;
-use crate::mcp::desk::note_event;
+use crate::home::store::open;
+use crate::serve::mcp::desk::note_event;
 use crate::settings::Settings;
-use crate::store::open;
 use crate::ui::Ui;
 
 /// Note one message in or out of a channel in the day's interaction log

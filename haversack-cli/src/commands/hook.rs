@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::Value;
 
+use crate::agents::journal::Journal;
 use crate::error::CommandError;
-use crate::hooks::input::{Input, Understood};
-use crate::hooks::journal::Journal;
-use crate::hooks::{self, Event, LONGEST, Outcome, PULL_WAIT};
+use crate::serve::hooks::input::{Input, Understood};
+use crate::serve::hooks::{self, Event, LONGEST, Outcome, PULL_WAIT};
 use crate::settings::Settings;
 use crate::settings::layers::Warning;
 use crate::ui::Ui;

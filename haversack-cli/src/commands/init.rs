@@ -11,20 +11,22 @@ use self::found::Found;
 use super::join::{self, JoinArgs};
 use super::remote::{AddArgs, NamedArgs, add};
 use super::{setup, sync};
-use crate::agent::canary::{Canary, try_hooks};
-use crate::agent::{self, AGENTS, Agent, Change, WithPersona};
+use crate::agents::canary::{Canary, try_hooks};
+use crate::agents::claude_code::wiring;
+use crate::agents::program;
+use crate::agents::{self, AGENTS, Agent, Change, WithPersona};
 use crate::error::CommandError;
+use crate::home::mounts;
 use crate::home::{self, Manner, Work};
-use crate::moments::counted;
-use crate::mounts;
-use crate::program;
 use crate::projects::bind::{self, AskedBy};
 use crate::projects::book::Book;
 use crate::projects::claude_code;
 use crate::remote::address::{self, only_here, refuse_mistyped};
+use crate::remote::credential::{Cloud, Source};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, declarations, files, shown};
+use crate::ui::moments::counted;
 use crate::ui::{Answer, Ui};
 
 /// Carry this machine's memory: find it, wire the agents, meet the other machines (the same line on every machine)
@@ -138,8 +140,8 @@ fn plan(
 ) -> Result<Vec<(Agent, Vec<Change>)>, CommandError> {
     let mut plans = Vec::new();
     for agent in agents {
-        let changes = agent::plan_setup(settings, *agent, WithPersona::No).inspect_err(|_| {
-            let hooks = agent.hooks(settings).map(|hooks| crate::claude_code::wiring::to_paste(&hooks));
+        let changes = agents::plan_setup(settings, *agent, WithPersona::No).inspect_err(|_| {
+            let hooks = agent.hooks(settings).map(|hooks| wiring::to_paste(&hooks));
             drop(ui.bytes(hooks.unwrap_or_default().as_bytes()));
         })?;
         plans.push((*agent, changes));
@@ -215,10 +217,10 @@ fn reach(url: &str) -> String {
 /// Returns true if there is a store at an address, and false if one can begin there.
 fn there_is_a_store(settings: &Settings, url: &str, args: &InitArgs) -> Result<bool, CommandError> {
     let mut remote = Remote::at(settings, url)?;
-    if let Some(cloud) = crate::credential::Cloud::of(url).filter(|_| !remote.from_settings) {
+    if let Some(cloud) = Cloud::of(url).filter(|_| !remote.from_settings) {
         remote.settings = cloud.place(&settings.cloud);
         if let Some(source) = &args.credential {
-            remote.credential = Some(crate::credential::Source::choose(settings, cloud, Some(source))?);
+            remote.credential = Some(Source::choose(settings, cloud, Some(source))?);
         }
     }
     let asked = Asked { command: "haversack init", typed: args.url.as_deref().unwrap_or(url) };

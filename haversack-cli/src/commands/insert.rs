@@ -8,8 +8,8 @@ use haversack::store::block_on;
 
 use super::content::text;
 use crate::error::CommandError;
+use crate::home::store::{locate, open};
 use crate::settings::Settings;
-use crate::store::{locate, open};
 use crate::ui::Ui;
 
 /// Insert whole lines after a line of a file

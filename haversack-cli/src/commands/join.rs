@@ -18,18 +18,18 @@ use serde_json::json;
 
 use super::remote::{Candidate, Instead, NamedArgs};
 use super::sync;
-use crate::credential::Cloud;
 use crate::error::CommandError;
+use crate::home::join_record::{self, Joined};
+use crate::home::store::open;
 use crate::home::{self, Home, Manner, Work};
-use crate::joined::{self, Joined};
-use crate::moments::{ago, counted};
 use crate::projects::{identity, proof, tilde};
 use crate::remote::address::{self, Address};
+use crate::remote::credential::Cloud;
 use crate::remote::site::{self, Asked, Site};
 use crate::remote::{self, Remote, Vault};
 use crate::settings::Settings;
-use crate::store::open;
 use crate::system::{RandomIds, SystemClock, Timed};
+use crate::ui::moments::{ago, counted};
 use crate::ui::{Answer, Ui};
 
 /// The most commits that are looked through for the store's machines.
@@ -115,7 +115,7 @@ pub(crate) fn join(
     }
     let home = Home::open(settings)?;
     let memory = open(settings)?;
-    let mut here = block_on(joined::hashes(memory.files()))?;
+    let mut here = block_on(join_record::hashes(memory.files()))?;
     here.retain(|locator, _| !proof::is_record(locator));
     let preview = Preview::of(there, &here);
     let store = &preview.there.store;
@@ -151,7 +151,7 @@ pub(crate) fn join(
     }
     // Free the preview before the sync, which needs the memory.
     drop(preview);
-    joined::keep(settings, memory.files(), &here)?;
+    join_record::keep(settings, memory.files(), &here)?;
     drop((memory, here));
     let time = SystemClock.now();
     let mut record =
@@ -282,7 +282,7 @@ fn store_there(
         let read = replica.take_recent().into_iter().filter_map(Recent::read).collect();
         Ok::<_, haversack::sync::Trouble>((replica.log_files().clone(), replica.position(), read))
     })?;
-    let records = block_on(joined::all(&*working))?;
+    let records = block_on(join_record::all(&*working))?;
     // What was read need not be asked for once more, commit by commit.
     let everything = Bounds { bytes: u64::MAX, oldest: Timestamp(i64::MIN) };
     block_on(archive::keep(&*state, store.store, read, everything))?;

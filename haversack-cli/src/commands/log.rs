@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::moments::local;
-use crate::past::{AtHand, Enough, Past, Waiting};
+use crate::home::history::{AtHand, Enough, Past, Waiting};
+use crate::home::store::locate;
 use crate::settings::Settings;
-use crate::store::locate;
 use crate::system::Timed;
 use crate::ui::Ui;
+use crate::ui::moments::local;
 
 /// Show who wrote what, on which machine, when and why
 #[derive(Debug, Args)]

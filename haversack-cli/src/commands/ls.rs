@@ -8,8 +8,8 @@ use haversack::{Memory, View};
 use serde_json::json;
 
 use crate::error::CommandError;
+use crate::home::store::{locate, open_to_look};
 use crate::settings::Settings;
-use crate::store::{locate, open_to_look};
 use crate::ui::Ui;
 
 /// List what is in a directory

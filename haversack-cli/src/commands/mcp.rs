@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::agent;
+use crate::agents;
 use crate::error::CommandError;
-use crate::mcp::{self, Offer};
+use crate::serve::mcp::{self, Offer};
 use crate::settings::Settings;
 
 /// Serve the memory over the Model Context Protocol on stdin and stdout, until the input ends
@@ -18,7 +18,7 @@ pub(crate) struct McpArgs {
 }
 
 pub(crate) fn cmd_mcp(settings: &Settings, args: &McpArgs) -> Result<ExitCode, CommandError> {
-    let offer = if args.plugin && agent::has_server(settings) { Offer::Nothing } else { Offer::Everything };
+    let offer = if args.plugin && agents::has_server(settings) { Offer::Nothing } else { Offer::Everything };
     mcp::serve_stdio(settings, offer)?;
     Ok(ExitCode::SUCCESS)
 }

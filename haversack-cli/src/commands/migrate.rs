@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 
 use self::place::{Opened, Place};
 use crate::error::CommandError;
-use crate::gate::NothingPrivate;
-use crate::moments::counted;
+use crate::home::gate::NothingPrivate;
 use crate::remote;
 use crate::remote::site::quoted;
 use crate::settings::{Settings, shown};
 use crate::system::{RandomIds, SystemClock, Timed};
+use crate::ui::moments::counted;
 use crate::ui::{Answer, Ui};
 
 /// How many of the files that are left behind are told one by one.

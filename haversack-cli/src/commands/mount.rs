@@ -8,14 +8,14 @@ use haversack::store::{BackendExt, Condition, DeviceLocal, Locator, block_on};
 use serde_json::json;
 
 use crate::error::CommandError;
+use crate::home::mounts::{self, Mount};
+use crate::home::store::locate;
 use crate::home::{self, Home};
-use crate::moments::counted;
-use crate::mounts::{self, Mount};
 use crate::projects::private;
 use crate::remote::Remote;
 use crate::settings::{Settings, flags, shown};
-use crate::store::locate;
 use crate::ui::Ui;
+use crate::ui::moments::counted;
 
 /// Bind directories that other programs write to places in this memory
 #[derive(Debug, Args)]

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::kinds::{load, named};
 use crate::error::CommandError;
+use crate::home::store::{locate, open};
 use crate::settings::Settings;
-use crate::store::{locate, open};
 use crate::ui::Ui;
 
 /// Begin a memory of a kind, from its template

@@ -10,19 +10,19 @@ use clap::{Args, Subcommand};
 use haversack::store::{BackendExt, Locator, block_on};
 use serde_json::{Value, json};
 
-use crate::claude_code::ClaudeCode;
-use crate::claude_code::discover::{self, Found};
-use crate::claude_code::private::is_private;
+use crate::agents::claude_code::ClaudeCode;
+use crate::agents::claude_code::discover::{self, Found};
+use crate::agents::claude_code::private::is_private;
 use crate::error::CommandError;
-use crate::moments::counted;
-use crate::mounts;
+use crate::home::mounts;
+use crate::home::store::open_to_look;
 use crate::projects::bind::{self, AskedBy, Bound};
 use crate::projects::book::{self, Book};
 use crate::projects::{Project, claude_code, id_of_prefix, identity, tilde};
 use crate::remote::Remote;
 use crate::settings::{Settings, flags, shown};
-use crate::store::open_to_look;
 use crate::ui::Ui;
+use crate::ui::moments::counted;
 
 /// Manage projects: which memory belongs together, and what of it is carried
 #[derive(Debug, Args)]

@@ -9,10 +9,10 @@ use haversack_recall::{DEFAULT_LIMIT, Query, Shelf};
 use serde_json::json;
 
 use crate::error::CommandError;
-use crate::mcp::desk::in_lines;
+use crate::home::store::{locate, open_to_look};
 use crate::projects::border::{self, Breadth};
+use crate::serve::mcp::desk::in_lines;
 use crate::settings::Settings;
-use crate::store::{locate, open_to_look};
 use crate::system::SystemClock;
 use crate::ui::Ui;
 

@@ -13,18 +13,18 @@ use serde_json::json;
 use self::rebuild::{RebuildArgs, cmd_rebuild};
 use self::relocate::{MoveArgs, cmd_move};
 use self::test::{TestArgs, Trial, test};
-use crate::contact::Contact;
-use crate::credential::{Cloud, Kept, Source};
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::moments::ago;
+use crate::home::contact::Contact;
 use crate::remote::address::{self, Address};
+use crate::remote::credential::{Cloud, Kept, Source};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::layers::Warning;
 use crate::settings::{Settings, flags};
 use crate::system::SystemClock;
 use crate::ui::Ui;
+use crate::ui::moments::ago;
 
 /// Manage where the devices of this memory meet
 #[derive(Debug, Args)]

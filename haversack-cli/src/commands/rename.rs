@@ -7,8 +7,8 @@ use haversack::store::block_on;
 use serde_json::json;
 
 use crate::error::CommandError;
+use crate::home::store::{locate, open};
 use crate::settings::Settings;
-use crate::store::{locate, open};
 use crate::ui::Ui;
 
 /// Move a file or directory to a name that is free

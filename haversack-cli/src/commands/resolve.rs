@@ -10,8 +10,8 @@ use serde_json::{Value as Json, json};
 
 use super::conflicts::count;
 use crate::error::CommandError;
+use crate::home::store::{open, open_to_look};
 use crate::settings::Settings;
-use crate::store::{open, open_to_look};
 use crate::ui::Ui;
 
 /// Settle a conflict by saying what stays

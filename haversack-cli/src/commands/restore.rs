@@ -9,11 +9,11 @@ use haversack::log::Commit;
 use haversack::store::{Bytes, Locator, block_on};
 
 use crate::error::{CommandError, Fault};
+use crate::home::history::{AtHand, Deletion, Enough, Past, Waiting};
+use crate::home::store::{locate, open};
 use crate::home::{self, Home};
-use crate::past::{AtHand, Deletion, Enough, Past, Waiting};
 use crate::projects::proof;
 use crate::settings::Settings;
-use crate::store::{locate, open};
 use crate::system::Timed;
 use crate::ui::Ui;
 

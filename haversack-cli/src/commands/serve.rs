@@ -10,10 +10,10 @@ use clap::Args;
 use haversack::ids::Ids;
 
 use crate::error::CommandError;
-use crate::mcp::desk::{Desk, Whose};
-use crate::mcp::http::{self, Gate, PATH};
-use crate::mcp::{Server, new_session, runtime};
-use crate::private;
+use crate::records::private;
+use crate::serve::http::{self, Gate, PATH};
+use crate::serve::mcp::desk::{Desk, Whose};
+use crate::serve::mcp::{Server, new_session, runtime};
 use crate::settings::{Settings, shown};
 use crate::system::RandomIds;
 use crate::ui::Ui;

@@ -6,14 +6,14 @@ use clap::Args;
 use serde_json::json;
 use similar::TextDiff;
 
-use crate::agent::{self, AGENTS, Agent, CODEX_ASKS, Change, WithPersona};
-use crate::claude_code::wiring;
+use crate::agents::claude_code::wiring;
+use crate::agents::program;
+use crate::agents::{self, AGENTS, Agent, CODEX_ASKS, Change, WithPersona};
 use crate::error::CommandError;
-use crate::moments::counted;
-use crate::program;
 use crate::projects::tilde;
 use crate::settings::Settings;
 use crate::ui::Ui;
+use crate::ui::moments::counted;
 
 /// What stands for any client of the Model Context Protocol.
 const GENERIC_MCP: &str = "generic-mcp";
@@ -66,7 +66,7 @@ pub(crate) fn cmd_setup(
         return Ok(ExitCode::SUCCESS);
     }
     let with_persona = if args.persona { WithPersona::Yes } else { WithPersona::No };
-    let changes = match agent::plan_setup(settings, agent, with_persona) {
+    let changes = match agents::plan_setup(settings, agent, with_persona) {
         Ok(changes) => changes,
         Err(error) => {
             // Whoever mends the file by hand needs to know what belongs into it.
@@ -75,7 +75,7 @@ pub(crate) fn cmd_setup(
         }
     };
     if args.diff {
-        let shown = if changes.is_empty() { agent::changed(settings, agent)? } else { changes };
+        let shown = if changes.is_empty() { agents::changed(settings, agent)? } else { changes };
         show(ui, settings, &shown)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -94,7 +94,7 @@ pub(crate) fn set_up(
         ui.note(format!("{} is set up already", agent.title()));
         return Ok(());
     }
-    agent::set_up(settings, agent, changes)?;
+    agents::set_up(settings, agent, changes)?;
     let hooks = counted(agent.hooks(settings)?.len(), "hook");
     for change in changes {
         let what = match &change.file {
@@ -116,8 +116,8 @@ pub(crate) fn set_up(
 
 /// Takes our hooks out of an agent, and says so.
 pub(crate) fn remove(ui: &mut Ui, settings: &Settings, agent: Agent) -> Result<(), CommandError> {
-    let changes = agent::plan_removal(settings, agent)?;
-    agent::remove(settings, agent, &changes)?;
+    let changes = agents::plan_removal(settings, agent)?;
+    agents::remove(settings, agent, &changes)?;
     for change in &changes {
         ui.note(match &change.after {
             Some(_) => format!("{} is without us again", tilde(settings, &change.file)),

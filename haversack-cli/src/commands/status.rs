@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 
 use super::devices::{Device, devices};
 use super::sync::{KEPT_ELSEWHERE, REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, not_mirrored, parts_of_logs};
-use crate::agent::{AGENTS, mend};
-use crate::contact::Contact;
+use crate::agents::{AGENTS, mend};
 use crate::error::CommandError;
-use crate::gate::{cure, named};
 use crate::home::Home;
-use crate::moments::{ago, counted, span};
-use crate::mounts;
-use crate::past::Past;
+use crate::home::contact::Contact;
+use crate::home::gate::{cure, named};
+use crate::home::history::Past;
+use crate::home::mounts;
+use crate::home::store::open_to_look;
 use crate::remote::{self, Remote};
 use crate::settings::layers::Warning;
 use crate::settings::{Settings, shown};
-use crate::store::open_to_look;
 use crate::system::{SystemClock, Timed};
 use crate::ui::Ui;
+use crate::ui::moments::{ago, counted, span};
 
 /// How many names of one problem are shown.
 const MAX_SHOWN: usize = 5;

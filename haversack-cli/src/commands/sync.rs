@@ -12,16 +12,16 @@ use haversack::sync::{Deletions, Hold};
 use haversack::vault::Mine;
 use serde_json::{Value, json};
 
-use crate::contact::Contact;
 use crate::error::CommandError;
-use crate::gate::{cure, named};
+use crate::home::contact::Contact;
+use crate::home::gate::{cure, named};
+use crate::home::store::{locate, locate_file};
 use crate::home::{self, Manner, Summary, Work};
-use crate::moments::{counted, parse_span, span};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::store::{locate, locate_file};
 use crate::system::SystemClock;
+use crate::ui::moments::{counted, parse_span, span};
 use crate::ui::{Answer, Ui};
 
 /// Take in what other machines wrote, and send what is new here

@@ -22,13 +22,13 @@ use serde_json::json;
 use super::diff::counts;
 use super::log::headline;
 use crate::error::CommandError;
+use crate::home::history::{Enough, Past, Waiting};
+use crate::home::store::{locate, open};
 use crate::home::{self, Home};
-use crate::moments::{counted, parse_span};
-use crate::past::{Enough, Past, Waiting};
 use crate::projects::proof;
 use crate::settings::Settings;
-use crate::store::{locate, open};
 use crate::system::{SystemClock, Timed};
+use crate::ui::moments::{counted, parse_span};
 use crate::ui::{Answer, Ui};
 
 /// Take back the last change, a change by its number, a file's last change, a session, or a join

@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::setup;
-use crate::agent::{self, AGENTS};
+use crate::agents::program;
+use crate::agents::{self, AGENTS};
 use crate::error::CommandError;
-use crate::moments::counted;
-use crate::program;
 use crate::projects::private::{self, Standing};
 use crate::projects::tilde;
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::ui::Ui;
+use crate::ui::moments::counted;
 
 /// Leave: take our hooks out of every agent; your files stay
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub(crate) fn cmd_uninstall(
     let here = AGENTS.into_iter().filter(|agent| agent.is_here(settings));
     for agent in here {
         match args.dry_run {
-            true => setup::show(ui, settings, &agent::plan_removal(settings, agent)?)?,
+            true => setup::show(ui, settings, &agents::plan_removal(settings, agent)?)?,
             false => setup::remove(ui, settings, agent)?,
         }
     }

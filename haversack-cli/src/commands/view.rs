@@ -10,8 +10,8 @@ use haversack::store::block_on;
 use serde_json::{Value, json};
 
 use crate::error::CommandError;
+use crate::home::store::{locate, open_to_look};
 use crate::settings::Settings;
-use crate::store::{locate, open_to_look};
 use crate::ui::Ui;
 
 /// Print a file as it is

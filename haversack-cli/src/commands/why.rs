@@ -7,15 +7,15 @@ use haversack::clock::Clock;
 use serde_json::json;
 
 use crate::error::CommandError;
-use crate::hooks::context::{self, Portion};
-use crate::hooks::news::News;
-use crate::hooks::{given, start, summaries_of};
-use crate::moments::{counted, local};
 use crate::projects::book::Book;
 use crate::projects::{Project, claude_code};
+use crate::serve::hooks::context::{self, Portion};
+use crate::serve::hooks::news::News;
+use crate::serve::hooks::{given, start, summaries_of};
 use crate::settings::Settings;
 use crate::system::SystemClock;
 use crate::ui::Ui;
+use crate::ui::moments::{counted, local};
 
 /// Show what the last sessions were given, and its cost
 #[derive(Debug, Args)]

@@ -10,9 +10,9 @@ use haversack::ids::ReplicaId;
 use haversack::store::{Backend, block_on};
 use haversack::sync::{Author, Context, Progress, ReadOnce, Rebuilt, Replica};
 
-use super::{
-    Home, Manner, Summary, Work, adopt, asking, bridge_patiently, open_patiently, own_replicas, sync_with,
-};
+use super::replicas::{Home, bridge_patiently, open_patiently};
+use super::round::{Manner, Summary, Work, adopt, asking, own_replicas, sync_with};
+use super::store;
 use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
@@ -40,7 +40,7 @@ pub(crate) fn rebuild(
     progress: &dyn Progress,
 ) -> Result<HomeRebuilt, CommandError> {
     let home = Home::open(settings)?;
-    crate::store::complete(settings, &home)?;
+    store::complete(settings, &home)?;
     adopt(settings)?;
     let (author, patience) = (author(settings, remote), Timed::for_at_most(None));
     let own: BTreeSet<ReplicaId> = own_replicas(settings, &home)?;

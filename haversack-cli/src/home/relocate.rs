@@ -7,7 +7,8 @@ use haversack::store::{Backend, block_on};
 use haversack::sync::{Context, Moved, Progress, Trouble, move_store};
 
 use super::rebuild::author;
-use super::{Home, asking, open_patiently};
+use super::replicas::{Home, open_patiently};
+use super::round::asking;
 use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;

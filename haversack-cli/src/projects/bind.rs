@@ -12,10 +12,10 @@ use haversack::store::Locator;
 use super::book::{self, Book, Consent, Private, Seen};
 use super::proof::{self, Proof};
 use super::{Barrier, KnownBy, Project, git, id_of_prefix, identity, prefix_of, private};
-use crate::claude_code::{ChosenBy, ClaudeCode, discover};
+use crate::agents::claude_code::{ChosenBy, ClaudeCode, discover};
 use crate::error::CommandError;
 use crate::home;
-use crate::mounts::{self, Mount};
+use crate::home::mounts::{self, Mount};
 use crate::settings::{Settings, shown};
 
 /// The place of what subagents learn in any project.

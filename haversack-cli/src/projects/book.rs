@@ -8,9 +8,9 @@ use haversack::store::{Backend, DeviceLocal, Guard, Locator, block_on};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
+use crate::home::store::open;
 use crate::records;
 use crate::settings::Settings;
-use crate::store::open;
 
 /// The file of the store that names repositories; it syncs and merges like every set.
 const NAMES: &str = "state/project_names.set";

@@ -11,7 +11,7 @@ use haversack_recall::Projects;
 
 use super::book::Book;
 use super::{KnownBy, Project, git, identity, is_meant, proof};
-use crate::claude_code::{ClaudeCode, slug};
+use crate::agents::claude_code::{ClaudeCode, slug};
 use crate::error::CommandError;
 use crate::remote::Remote;
 use crate::settings::{Settings, files};

@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use super::bind::{self, AskedBy};
 use super::book::{self, Book, Private};
 use super::{Project, git, tilde};
-use crate::agent::ledger::{Change, Ledger, read};
-use crate::claude_code::private::{
+use crate::agents::claude_code::private::{
     LOCAL_SETTINGS, SETTING, directory, named_in, with_setting, without_setting,
 };
-use crate::claude_code::wiring::{Unfit, text_in};
-use crate::claude_code::{ClaudeCode, discover};
+use crate::agents::claude_code::wiring::{Unfit, text_in};
+use crate::agents::claude_code::{ClaudeCode, discover};
+use crate::agents::ledger::{Change, Ledger, read};
 use crate::error::CommandError;
 use crate::settings::{Settings, shown};
 

@@ -23,9 +23,9 @@ use super::git::history;
 use super::git::objects::{ObjectId, Objects};
 use super::{identity, prefix_of};
 use crate::error::CommandError;
-use crate::mounts::{self, Mount};
+use crate::home::mounts::{self, Mount};
+use crate::home::store::open;
 use crate::settings::Settings;
-use crate::store::open;
 
 /// The number of lines that the record of a project grows to; roots are added beyond it.
 const MAX_LINES: usize = 64;

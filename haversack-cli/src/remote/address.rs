@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use haversack::store::{Place, directory_of, recognise, vault_address};
 
-use super::Remote;
+use super::record::Remote;
 use super::site::{Asked, quoted};
 use crate::error::CommandError;
 use crate::settings::{Settings, shown};

@@ -10,7 +10,8 @@ use haversack::log::StoreFile;
 use haversack::store::{Backend, BackendExt, ErrorKind, Locator, block_on};
 use haversack::sync::{Trouble, store_at};
 
-use super::{Remote, directory_of, is_vault, plain};
+use super::open::{directory_of, is_vault, plain};
+use super::record::Remote;
 use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::system::Timed;

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use super::{Settings, shown};
-use crate::variables;
+use crate::settings::variables;
 
 /// One thing that can be set.
 #[derive(Debug)]

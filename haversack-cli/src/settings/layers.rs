@@ -14,7 +14,7 @@ use super::declarations::{
 use super::flags::Flag;
 use super::shown;
 use crate::error::CommandError;
-use crate::variables;
+use crate::settings::variables;
 
 /// Where a value comes from; a later one wins.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::defaults;
 use super::files::PROJECT_FILE;
 use super::layers::Said;
 use crate::error::CommandError;
-use crate::variables;
+use crate::settings::variables;
 
 /// The command that writes the page.
 const REGENERATE: &str = "cargo run --quiet --package haversack-cli -- config reference > docs/settings.md";

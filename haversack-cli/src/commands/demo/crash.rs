@@ -15,7 +15,7 @@ use haversack::sync::{Outlook, Scope, look};
 use super::sandbox::Sandbox;
 use super::script::Machine;
 use crate::error::CommandError;
-use crate::gate::NothingPrivate;
+use crate::home::gate::NothingPrivate;
 use crate::system::SystemClock;
 
 /// How long a sync may take to come to its middle; the lock keeps it there for longer than that.

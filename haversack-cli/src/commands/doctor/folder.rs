@@ -9,11 +9,11 @@ use haversack::vault::strays::strays;
 use haversack::vault::{Bridge, Heads, available, layout};
 
 use crate::error::CommandError;
-use crate::lost::{self, Lost};
-use crate::moments::counted;
+use crate::home::lost_and_found::{self, Lost};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
 use crate::system::RandomIds;
+use crate::ui::moments::counted;
 
 /// How many names a finding spells out.
 const SHOWN: usize = 3;
@@ -55,7 +55,7 @@ fn look(settings: &Settings, remote: &Remote) -> Result<Vec<Finding>, CommandErr
     if let Some(vault) = remote::vault(settings, remote)? {
         let mut bridge = block_on(Bridge::open(vault.folder.clone(), vault.home.clone(), &RandomIds))?;
         findings.extend(logs(&vault, &mut bridge, &there)?);
-        findings.extend(put_aside(lost::look(settings, remote, &vault, &mut bridge)?));
+        findings.extend(put_aside(lost_and_found::look(settings, remote, &vault, &mut bridge)?));
     }
     Ok(findings)
 }

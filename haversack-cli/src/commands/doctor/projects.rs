@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use haversack::check::Finding;
 
-use crate::moments::counted;
-use crate::mounts;
+use crate::home::mounts;
 use crate::projects::book::Book;
 use crate::projects::private::{self, Standing};
 use crate::projects::{id_of_prefix, identity, tilde};
 use crate::settings::Settings;
+use crate::ui::moments::counted;
 
 pub(super) fn examine(settings: &Settings) -> Vec<Finding> {
     let mut findings = worktrees(settings);

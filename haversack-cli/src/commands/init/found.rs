@@ -4,12 +4,12 @@ use haversack::store::Locator;
 
 use crate::commands::project::{Listed, listed};
 use crate::error::CommandError;
-use crate::gate::NothingPrivate;
-use crate::moments::counted;
+use crate::home::gate::NothingPrivate;
 use crate::projects::book::Book;
 use crate::projects::{Project, claude_code};
 use crate::settings::Settings;
 use crate::ui::Ui;
+use crate::ui::moments::counted;
 
 /// How many files that are held back are named.
 const MAX_NAMED: usize = 5;
@@ -98,7 +98,7 @@ fn held_in(listed: &Listed, gate: &NothingPrivate) -> Vec<(String, String)> {
                 && let Ok(content) = std::fs::read(&path)
                 && let Some(hold) = haversack::sync::Gate::holds(gate, &locator, &content)
             {
-                held.push((format!("{}/{}", listed.label, crate::gate::named(&locator)), hold.why));
+                held.push((format!("{}/{}", listed.label, crate::home::gate::named(&locator)), hold.why));
             }
         }
     }

@@ -22,13 +22,13 @@ use haversack::store::{
 };
 use haversack::sync::{Author, Context, Fetching, Progress, Replica, Trouble, store_at};
 
-use crate::credential::{Cloud, Source};
 use crate::error::CommandError;
+use crate::home::{mounts, store};
 use crate::remote::Remote;
 use crate::remote::address::refuse_mistyped;
+use crate::remote::credential::{Cloud, Source};
 use crate::settings::{Settings, shown};
 use crate::system::{RandomIds, SystemClock, Timed};
-use crate::{mounts, store};
 
 /// The most that a store may hold to be read through its log: all of it is held in memory.
 const MAX_STORE_BYTES: u64 = 1 << 30;

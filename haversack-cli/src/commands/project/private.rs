@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use super::existing;
-use crate::claude_code::private::LOCAL_SETTINGS;
+use crate::agents::claude_code::private::LOCAL_SETTINGS;
 use crate::error::CommandError;
-use crate::moments::counted;
 use crate::projects::book::Book;
 use crate::projects::private::{self, InGit};
 use crate::projects::{Project, claude_code, tilde};
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::ui::Ui;
+use crate::ui::moments::counted;
 
 pub(super) fn begin(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), CommandError> {
     let claude = claude_code(settings)?;

@@ -4,15 +4,15 @@ use clap::Args;
 
 use super::{Candidate, Instead, NamedArgs};
 use crate::commands::sync;
-use crate::contact::Contact;
 use crate::error::CommandError;
-use crate::gate::{cure, named};
 use crate::home::Home;
+use crate::home::contact::Contact;
+use crate::home::gate::{cure, named};
 use crate::home::rebuild::{HomeRebuilt, rebuild};
-use crate::moments::counted;
 use crate::remote::site::{self, Asked, Site};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
+use crate::ui::moments::counted;
 use crate::ui::{Answer, Ui};
 
 /// Put the store back where the remote was wiped, restored from an old backup or rebuilt by another machine

@@ -8,16 +8,16 @@ use haversack::clock::Clock;
 
 use super::{Candidate, Instead, NamedArgs};
 use crate::commands::sync;
-use crate::contact::Contact;
 use crate::error::CommandError;
+use crate::home::contact::Contact;
 use crate::home::relocate::{MovedTo, check, move_to, where_to};
 use crate::home::{self, Manner, Work};
-use crate::moments::{ago, counted};
 use crate::remote::address::refuse_mistyped;
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::system::SystemClock;
+use crate::ui::moments::{ago, counted};
 use crate::ui::{Answer, Ui};
 
 /// Take the store to another place; with --follow, go where another machine took it

@@ -9,8 +9,8 @@ use haversack::ids::Ids;
 use haversack::store::{block_on, cloud};
 use serde::{Deserialize, Serialize};
 
-use crate::credential::Cloud;
 use crate::error::CommandError;
+use crate::remote::credential::Cloud;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::system::RandomIds;

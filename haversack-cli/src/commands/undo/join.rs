@@ -13,13 +13,13 @@ use haversack::store::{Backend, Bytes, Condition, ErrorKind, InMemory, Locator, 
 use haversack::sync::{Author, Context, Deletions, Replica, Trouble};
 
 use super::{Outcome, UndoArgs, last, tell};
-use crate::contact::Contact;
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::joined::{self, Joined};
+use crate::home::contact::Contact;
+use crate::home::join_record::{self, Joined};
+use crate::home::store::open;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::store::open;
 use crate::system::{RandomIds, SystemClock, Timed};
 use crate::ui::{Answer, Ui};
 
@@ -59,9 +59,9 @@ pub(super) fn undo_join(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Re
 
 /// Decides what becomes of the files here: what they were, with what was edited since.
 fn here(settings: &Settings, joined: &Joined) -> Result<Vec<Outcome>, CommandError> {
-    let before = joined::kept(settings)?;
+    let before = join_record::kept(settings)?;
     let memory = open(settings)?;
-    let now = block_on(joined::all(memory.files()))?;
+    let now = block_on(join_record::all(memory.files()))?;
     let backend = remote::open(settings, &Remote::at(settings, &joined.url)?)?;
     let patience = Timed::for_at_most(None);
     let home = Home::open(settings)?;

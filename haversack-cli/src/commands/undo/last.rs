@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Taken};
 use crate::error::CommandError;
+use crate::home::store::open;
 use crate::records;
 use crate::settings::Settings;
-use crate::store::open;
 
 /// The last undo.
 pub(super) struct Last {

@@ -1,0 +1,77 @@
+//! Proves that an agent's hooks fire: runs them as the agent would, with nothing in the environment, and looks for what they leave.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use haversack::ids::{ContentHash, Ids};
+use serde_json::json;
+
+use super::Agent;
+use crate::agents::claude_code::wiring;
+use crate::agents::journal::Journal;
+use crate::error::CommandError;
+use crate::settings::Settings;
+use crate::system::RandomIds;
+
+/// What a try of an agent's hooks showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Canary {
+    /// So many fired.
+    Fired(usize),
+    /// None of ours is in the settings.
+    NotWired,
+    /// All hooks are switched off there.
+    SwitchedOff,
+    /// This one did not fire, and why.
+    Silent { event: String, why: String },
+}
+
+/// Runs every hook of ours that an agent has.
+pub(crate) fn try_hooks(settings: &Settings, agent: Agent) -> Result<Canary, CommandError> {
+    let file = agent.settings_file(settings)?;
+    let text = super::ledger::read(&file)?.unwrap_or_default();
+    let ours = wiring::ours_in(&text).map_err(|why| super::unfit(&file, agent, &why.to_string()))?;
+    if wiring::is_on(&text, "disableAllHooks") == Some(true) {
+        return Ok(Canary::SwitchedOff);
+    }
+    if ours.is_empty() {
+        return Ok(Canary::NotWired);
+    }
+    let journal = Journal::of(settings);
+    for (event, command) in &ours {
+        let session = format!("canary-{}", &ContentHash::of(&RandomIds.next()).to_string()[..8]);
+        if let Err(why) = fire(event, command, &session) {
+            return Ok(Canary::Silent { event: event.clone(), why });
+        }
+        let noted = fs::read_to_string(journal.file()).unwrap_or_default();
+        if !noted.contains(&session) {
+            let why = "it ran, and left no line in the journal of this home".to_owned();
+            return Ok(Canary::Silent { event: event.clone(), why });
+        }
+    }
+    Ok(Canary::Fired(ours.len()))
+}
+
+fn fire(event: &str, command: &str, session: &str) -> Result<(), String> {
+    let mut shell = if cfg!(windows) { Command::new("cmd") } else { Command::new("/bin/sh") };
+    shell.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(command);
+    // The remote is not asked by a canary, and no project is bound.
+    shell.env_clear().env(crate::settings::variables::SYNC, "off").current_dir(std::env::temp_dir());
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = shell.spawn().map_err(|error| error.to_string())?;
+    let input = json!({ "session_id": session, "cwd": "/", "hook_event_name": event, "source": "startup" });
+    if let Some(mut stdin) = child.stdin.take() {
+        drop(stdin.write_all(input.to_string().as_bytes()));
+    }
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(0) => Ok(()),
+        code => Err(format!(
+            "its command ended with {}: {}",
+            code.map_or("a signal".to_owned(), |code| code.to_string()),
+            said.lines().next().unwrap_or("and said nothing")
+        )),
+    }
+}

@@ -1,0 +1,124 @@
+//! Writes the plain copies in the remote that a sync left for later.
+//!
+//! A sync of many files starts it in the background and does not wait. There is at most one for a home; it lets every sync go first.
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haversack::store::{Backend, ErrorKind, Locator, block_on};
+use haversack::sync::{Author, Context, Replica, Trouble};
+
+use crate::agents::program;
+use crate::error::CommandError;
+use crate::home::contact::Contact;
+use crate::home::{Home, Place};
+use crate::remote::{self, Remote};
+use crate::settings::Settings;
+use crate::system::{RandomIds, SystemClock, Timed};
+use crate::ui::Bar;
+
+/// The lock of whoever writes plain copies.
+const LOCK: &str = "mirror";
+
+/// How many objects are written at least before a sync may go first: several at a time, that takes seconds far away from the storage.
+const LEAST_PORTION: usize = 1024;
+
+/// How many objects are written at most before a sync may go first.
+const LARGEST_PORTION: usize = 4096;
+
+/// In how many portions a store is written: each of them writes the manifest, which is as long as the store is large.
+const PORTIONS: usize = 20;
+
+/// How long several syncs are waited for, so that what they send is written together.
+pub(crate) const GATHER: Duration = Duration::from_secs(2);
+
+/// How often it is tried because a sync is at work.
+const MAX_TRIES: usize = 1000;
+
+/// How long each of those tries waits.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How long every portion waits for the next one: whoever syncs asks three times meanwhile.
+const BREATH: Duration = Duration::from_millis(60);
+
+/// Writes them in this process, which is one in the background already.
+pub(crate) fn write_now(settings: &Settings) -> Result<(), CommandError> {
+    write(settings, Duration::ZERO, &Bar::silent())
+}
+
+pub(crate) fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<(), CommandError> {
+    let remote = Remote::expected(settings)?;
+    let home = Home::open(settings)?;
+    let _lock = match block_on(home.memory().state.lock(LOCK, Duration::ZERO)) {
+        Ok(lock) => lock,
+        // Whoever is at it writes ours too.
+        Err(error) if error.kind() == ErrorKind::Busy => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    std::thread::sleep(gather);
+    let backend = remote::open(settings, &remote)?;
+    let patience = Timed::for_at_most(None);
+    let author = Author { device: remote.device.clone(), ..Author::default() };
+    let context = Context {
+        patience: &patience,
+        progress: bar,
+        archive: Some(&*home.memory().state),
+        ..Context::new(&SystemClock, &RandomIds, &author)
+    };
+    // Each has the contents of its own part only.
+    let mut not_mirrored = BTreeSet::new();
+    for place in &home.places {
+        not_mirrored.extend(write_part(place, &backend, context)?);
+    }
+    if remote::is_vault(&remote.url) {
+        // There such a file may be on its way with its log, and is waited for.
+        return Ok(());
+    }
+    let not_mirrored: Vec<Locator> = not_mirrored.into_iter().collect();
+    Contact::of(settings).with_not_mirrored(&not_mirrored).save(settings)
+}
+
+/// Writes the plain copies of one part; returns those that were not written because another file is in their place.
+fn write_part(
+    place: &Place,
+    backend: &Arc<dyn Backend>,
+    context: Context<'_>,
+) -> Result<Vec<Locator>, CommandError> {
+    let mut not_mirrored = Vec::new();
+    for _ in 0..MAX_TRIES {
+        let opened =
+            block_on(Replica::open(place.files.clone(), place.state.clone(), backend.clone(), &RandomIds));
+        let mut replica = match opened {
+            Err(Trouble::Busy) => {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            opened => opened?.with_scope(place.scope.clone()),
+        };
+        let portion = (replica.log_files().len() / PORTIONS).clamp(LEAST_PORTION, LARGEST_PORTION);
+        let context = Context { mirrored_at_once: portion, ..context };
+        let mirrored = block_on(replica.mirror(context))?;
+        not_mirrored.extend(mirrored.foreign);
+        if mirrored.left == 0 {
+            break;
+        }
+        drop(replica);
+        std::thread::sleep(BREATH);
+    }
+    Ok(not_mirrored)
+}
+
+/// Starts writing the plain copies in the background.
+///
+/// If that does not work, the next sync that sends something does it.
+pub(crate) fn start(settings: &Settings) {
+    let Ok(program) = program::to_start(settings) else { return };
+    let mut command = Command::new(program);
+    command.arg("--home").arg(&settings.home).arg("mirror");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    drop(command.spawn());
+}

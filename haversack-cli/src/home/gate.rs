@@ -1,0 +1,346 @@
+//! What never leaves this machine by itself: secrets, settings and transcripts of agents.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use haversack::document::Document;
+use haversack::ids::ContentHash;
+use haversack::secrets::{self, Finding, Fingerprint, MAX_FINDINGS};
+use haversack::store::Locator;
+use haversack::sync::{Gate, Hold};
+
+use crate::agents;
+use crate::error::CommandError;
+use crate::home::allowlist;
+use crate::remote::site::quoted;
+use crate::settings::Settings;
+
+/// Holds back what is private by its name or by what is in it.
+#[derive(Debug, Default)]
+pub(crate) struct NothingPrivate {
+    /// Secrets that may be sent all the same.
+    allowed: Vec<Fingerprint>,
+    /// Whether a file of an agent's memory is sent without frontmatter.
+    frontmatter: Frontmatter,
+    /// What was found in contents that were looked at before: one that is held back is asked about again in every round of a sync.
+    seen: Mutex<BTreeMap<ContentHash, Vec<Finding>>>,
+}
+
+/// What is asked of the files in agents' memory directories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Frontmatter {
+    /// A file without frontmatter is carried as plain text.
+    #[default]
+    Optional,
+    /// It stays here until somebody adds frontmatter: the persona is set up, whose files are found by it.
+    Required,
+}
+
+/// Why a file without frontmatter stays here.
+const NO_FRONTMATTER: &str =
+    "it has no frontmatter, and with the persona set up (haversack setup --persona) none is sent without";
+
+/// Where agents' memory directories are in a store.
+const AGENT_MEMORIES: &str = "claude_memory/";
+
+/// The index of a memory, which has no frontmatter.
+const INDEX: &str = "MEMORY.md";
+
+/// Names of files that hold keys or settings.
+const PRIVATE_NAMES: [&str; 20] = [
+    ".env",
+    ".mcp.json",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".pgpass",
+    ".dockercfg",
+    "kubeconfig",
+    "auth.json",
+    ".netrc",
+    ".credentials.json",
+    "credentials.json",
+    "settings.json",
+    "settings.local.json",
+    ".claude.json",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    ".htpasswd",
+];
+
+/// Endings of files that hold keys.
+const PRIVATE_ENDINGS: [&str; 6] = [".pem", ".key", ".p12", ".pfx", ".keystore", ".kdbx"];
+
+/// How much of a file is looked at to tell whether it is a transcript.
+const LOOKED_AT_BYTES: usize = 64 * 1024;
+
+/// How many secrets of a file are named.
+const MAX_NAMED: usize = 3;
+
+impl NothingPrivate {
+    /// Returns the gate of a home.
+    pub(crate) fn of(settings: &Settings) -> Result<NothingPrivate, CommandError> {
+        let allowed = allowlist::of(settings)?.into_iter().map(|allowed| allowed.fingerprint).collect();
+        let frontmatter = match agents::has_persona(settings) {
+            true => Frontmatter::Required,
+            false => Frontmatter::Optional,
+        };
+        Ok(NothingPrivate { allowed, frontmatter, seen: Mutex::default() })
+    }
+
+    /// Returns the gate for plain copies, which carry any text.
+    pub(crate) fn for_copies(self) -> NothingPrivate {
+        NothingPrivate { frontmatter: Frontmatter::Optional, ..self }
+    }
+
+    /// Returns why a file of an agent's memory stays here for its form.
+    fn formless(&self, locator: &Locator, content: &[u8]) -> Option<Hold> {
+        let is_memory = locator.as_str().starts_with(AGENT_MEMORIES)
+            && locator.name() != INDEX
+            && locator.name().to_lowercase().ends_with(".md");
+        if self.frontmatter == Frontmatter::Optional || !is_memory {
+            return None;
+        }
+        let has_frontmatter =
+            std::str::from_utf8(content).is_ok_and(|text| Document::read(text).frontmatter.is_some());
+        (!has_frontmatter).then(|| Hold::whole(NO_FRONTMATTER))
+    }
+
+    /// Returns the secrets in a content that may not be sent.
+    pub(crate) fn secrets(&self, content: &[u8]) -> Vec<Finding> {
+        let hash = ContentHash::of(content);
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
+        let found = seen.unwrap_or_else(|| {
+            let found = secrets::find(content);
+            if !found.is_empty() {
+                self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(hash, found.clone());
+            }
+            found
+        });
+        if found.len() == MAX_FINDINGS {
+            // There may be more than were told: nobody can have allowed them all.
+            return found;
+        }
+        found.into_iter().filter(|finding| !self.allowed.contains(&finding.fingerprint)).collect()
+    }
+}
+
+impl Gate for NothingPrivate {
+    fn holds(&self, locator: &Locator, content: &[u8]) -> Option<Hold> {
+        private(locator, content)
+            .or_else(|| hold(&self.secrets(content)))
+            .or_else(|| self.formless(locator, content))
+    }
+
+    fn still_holds(&self, locator: &Locator, content: &[u8], sent: &[u8]) -> Option<Hold> {
+        let found = self.secrets(content);
+        if let Some(hold) =
+            private(locator, content).or_else(|| (found.len() == MAX_FINDINGS).then(|| hold(&found))?)
+        {
+            return Some(hold);
+        }
+        // Whoever has the remote has these: on the machine that sent them they were allowed.
+        let sent: Vec<Fingerprint> = self.secrets(sent).iter().map(|finding| finding.fingerprint).collect();
+        let new: Vec<Finding> =
+            found.into_iter().filter(|found| !sent.contains(&found.fingerprint)).collect();
+        hold(&new).or_else(|| self.formless(locator, content))
+    }
+}
+
+/// Returns why a file is private by its name, or as what it is.
+fn private(locator: &Locator, content: &[u8]) -> Option<Hold> {
+    let name = own_name(&locator.name().to_lowercase());
+    if PRIVATE_NAMES.contains(&name.as_str()) || name.starts_with(".env.") {
+        return Some(Hold::whole("a file of this name holds keys or settings"));
+    }
+    if PRIVATE_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        return Some(Hold::whole("a file with this ending holds a key"));
+    }
+    if let Some(finding) = secrets::find(locator.as_str().as_bytes()).first() {
+        return Some(Hold::whole(format!("its name holds {} ({})", finding.rule.name, finding.rule.id)));
+    }
+    let is_transcript = |line: &str| line.contains("\"sessionId\":") && line.contains("\"parentUuid\":");
+    let start = || String::from_utf8_lossy(&content[..content.len().min(LOOKED_AT_BYTES)]);
+    if name.ends_with(".jsonl") && start().lines().take(20).any(is_transcript) {
+        return Some(Hold::whole("it is the transcript of a session"));
+    }
+    None
+}
+
+/// Returns the name that a file had before a copy of it, or a twin, was given another: what it holds stayed the same.
+fn own_name(name: &str) -> String {
+    let is_mark = |part: &&str| {
+        let mark = part.strip_prefix("conflict-").or_else(|| part.strip_prefix("case-"));
+        mark.is_some_and(|mark| mark.len() == 8 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    name.split('.').filter(|part| !is_mark(part)).collect::<Vec<_>>().join(".")
+}
+
+fn hold(found: &[Finding]) -> Option<Hold> {
+    if found.is_empty() {
+        return None;
+    }
+    let named = found.iter().take(MAX_NAMED);
+    let mut parts: Vec<String> = named
+        .map(|finding| format!("line {} holds {} ({})", finding.line, finding.rule.name, finding.rule.id))
+        .collect();
+    match found.len().saturating_sub(MAX_NAMED) {
+        0 => {}
+        1 => parts.push("1 more".to_owned()),
+        more => parts.push(format!("{more} more")),
+    }
+    let mut lines: Vec<usize> = found.iter().map(|finding| finding.line).collect();
+    lines.dedup();
+    Some(Hold::lines(parts.join("; "), lines))
+}
+
+/// Returns what a file is called where people read it: a name that holds a secret is not repeated.
+pub(crate) fn named(locator: &Locator) -> String {
+    if secrets::find(locator.as_str().as_bytes()).is_empty() {
+        return locator.to_string();
+    }
+    let start: String = locator.as_str().chars().take(NAME_START).collect();
+    format!("{start}…")
+}
+
+/// How many characters of a name that holds a secret are shown.
+const NAME_START: usize = 4;
+
+/// Returns what somebody can do about a file that is held back.
+pub(crate) fn cure(locator: &Locator, hold: &Hold) -> String {
+    if hold.why == NO_FRONTMATTER {
+        let title = locator.name().rsplit_once('.').map_or(locator.name(), |(title, _)| title);
+        return format!(
+            "add frontmatter at its top: printf -- '---\\nname: %s\\n---\\n\\n' {} | haversack insert {} 0",
+            quoted(title),
+            quoted(&named(locator))
+        );
+    }
+    let places: Vec<String> =
+        hold.lines.iter().take(MAX_NAMED).map(|line| format!("{locator}:{line}")).collect();
+    match places.len() {
+        0 => format!("change it, or give it another name: haversack rename {} NAME", named(locator)),
+        1 => format!("edit the line, or, if it may be sent: haversack allow {}", places[0]),
+        _ => format!("edit the lines, or, if they may be sent: haversack allow {}", places.join(" ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(gate: &NothingPrivate, name: &str, content: &str) -> Option<Hold> {
+        gate.holds(&Locator::parse(name).expect("valid"), content.as_bytes())
+    }
+
+    /// Returns something that looks like a token, and no other has.
+    fn token(seed: &str) -> String {
+        format!("gh{}_{}", "p", &ContentHash::of(seed.as_bytes()).to_string()[..36])
+    }
+
+    #[test]
+    fn what_is_private_stays() {
+        let transcript = r#"{"parentUuid":null,"sessionId":"7f3a","type":"user"}"#;
+        let body = ContentHash::of(b"lamp").to_string();
+        let key = format!("see:\n-----BEGIN OPENSSH {} KEY-----\n{body}", "PRIVATE");
+        let cases = [
+            ("notes.md", "the key is in the safe", false),
+            ("keys.md", "BEGIN with a private key", false),
+            ("log.jsonl", "{\"sessionId\":\"7f3a\"}\n", false),
+            ("claude_memory/lighthouse/.env", "A=1", true),
+            ("deep/ID_RSA", "x", true),
+            ("server.PEM", "x", true),
+            ("notes.md", &key, true),
+            ("7f3a.jsonl", transcript, true),
+            ("settings.json", "{}", true),
+            ("claude_memory/lighthouse/.mcp.json", "{}", true),
+            (".npmrc", "x", true),
+            (".pypirc", "x", true),
+            (".git-credentials", "x", true),
+            (".pgpass", "x", true),
+            ("kubeconfig", "x", true),
+            ("auth.json", "{}", true),
+            (".dockercfg", "{}", true),
+            ("npmrc.md", "x", false),
+            ("ID_RSA.case-12ab34cd", "x", true),
+            ("Credentials.case-12ab34cd.json", "{}", true),
+            ("id_ed25519.conflict-00ff00ff", "x", true),
+            (&format!("{}.md", token("1")), "x", true),
+        ];
+        for (name, content, is_held) in cases {
+            assert_eq!(
+                holds(&NothingPrivate::default(), name, content).is_some(),
+                is_held,
+                "{name}: {content}"
+            );
+        }
+    }
+
+    #[test]
+    fn memory_without_frontmatter_stays_only_with_the_persona() {
+        let with_persona = NothingPrivate { frontmatter: Frontmatter::Required, ..NothingPrivate::default() };
+        let plain = "the lamp is lit\n";
+        let whole = "---\nname: lamp\n---\n\nthe lamp is lit\n";
+        for (name, content, is_held) in [
+            ("claude_memory/lighthouse/lamp.md", plain, true),
+            ("claude_memory/lighthouse/deep/lamp.MD", plain, true),
+            ("claude_memory/lighthouse/lamp.md", whole, false),
+            ("claude_memory/lighthouse/MEMORY.md", plain, false),
+            ("claude_memory/lighthouse/log.jsonl", "{}\n", false),
+            ("notes/lamp.md", plain, false),
+        ] {
+            assert_eq!(holds(&with_persona, name, content).is_some(), is_held, "{name}: {content}");
+            assert_eq!(holds(&NothingPrivate::default(), name, content), None, "{name}: {content}");
+        }
+        let locator = Locator::parse("claude_memory/lighthouse/my lamp.md").expect("valid");
+        let hold = with_persona.still_holds(&locator, b"more\n", b"some\n").expect("held");
+        assert_eq!(
+            cure(&locator, &hold),
+            "add frontmatter at its top: printf -- '---\\nname: %s\\n---\\n\\n' 'my lamp' | haversack insert 'claude_memory/lighthouse/my lamp.md' 0"
+        );
+    }
+
+    #[test]
+    fn a_hold_names_line_and_rule_and_never_the_secret() {
+        let text =
+            format!("a\n{}\n{}\nb\n{}\n{}\n{}\n", token("1"), token("2"), token("3"), token("4"), token("5"));
+        let hold = holds(&NothingPrivate::default(), "a.md", &text).expect("held");
+        assert_eq!(
+            hold.why,
+            "line 2 holds a GitHub token (github-token); line 3 holds a GitHub token (github-token); line 5 holds a GitHub token (github-token); 2 more"
+        );
+        assert_eq!(hold.lines, [2, 3, 5, 6, 7]);
+        let locator = Locator::parse("a.md").expect("valid");
+        assert_eq!(
+            cure(&locator, &hold),
+            "edit the lines, or, if they may be sent: haversack allow a.md:2 a.md:3 a.md:5"
+        );
+    }
+
+    #[test]
+    fn what_is_allowed_passes_wherever_it_is_and_nothing_else_does() {
+        let fingerprint = secrets::find(token("1").as_bytes())[0].fingerprint;
+        let gate = NothingPrivate { allowed: vec![fingerprint], ..NothingPrivate::default() };
+        assert_eq!(holds(&gate, "a.md", &format!("x\ny\n{}\n", token("1"))), None);
+        let hold = holds(&gate, "a.md", &format!("{}\n{}\n", token("1"), token("2"))).expect("held");
+        assert_eq!(hold.lines, [2]);
+        let many: String = (0..MAX_FINDINGS).map(|_| format!("{}\n", token("1"))).collect();
+        assert!(holds(&gate, "a.md", &many).is_some(), "nobody saw all of them");
+    }
+
+    #[test]
+    fn what_the_remote_has_of_a_file_is_no_secret_there() {
+        let gate = NothingPrivate::default();
+        let locator = Locator::parse("a.md").expect("valid");
+        let sent = format!("{}\n", token("1"));
+        let more = format!("edited\n{sent}");
+        assert_eq!(gate.still_holds(&locator, more.as_bytes(), sent.as_bytes()), None);
+        let other = format!("{sent}{}\n", token("2"));
+        let hold = gate.still_holds(&locator, other.as_bytes(), sent.as_bytes()).expect("held");
+        assert_eq!(hold.lines, [2]);
+        let private = Locator::parse(".env").expect("valid");
+        assert!(gate.still_holds(&private, b"A=2", b"A=1").is_some());
+    }
+}

@@ -1,0 +1,203 @@
+//! What happens when an agent's hook fires: `haversack hook EVENT`, JSON on stdin.
+//!
+//! Nothing here may get in the way: whatever happens, the answer is a success, in time, and stdout is the protocol's. What went wrong is a line in
+//! the journal, and, if somebody has to do something, one line that the user sees.
+
+pub(crate) mod context;
+pub(crate) mod given;
+pub(crate) mod input;
+pub(crate) mod news;
+pub(crate) mod start;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haversack::clock::Clock;
+use serde_json::Value;
+
+use self::input::Input;
+use crate::agents::claude_code::wiring::{self, CommandLine};
+use crate::agents::claude_code::{ClaudeCode, slug};
+use crate::agents::program::{self, Usability};
+use crate::background::wishes::Wish;
+use crate::background::{self, Answer};
+use crate::error::CommandError;
+use crate::home::store::place_of;
+use crate::projects::Project;
+use crate::projects::book::Book;
+use crate::settings::Settings;
+use crate::system::SystemClock;
+use crate::ui::moments;
+
+/// How long the start of a session waits for other machines' memory.
+pub(crate) const PULL_WAIT: Duration = Duration::from_millis(1500);
+
+/// How long a hook takes at most, whatever it waits for; the start of a session so much longer.
+pub(crate) const LONGEST: Duration = Duration::from_secs(1);
+
+/// How many summaries of compactions are kept of a project.
+const MAX_SUMMARIES: usize = 50;
+
+/// The longest summary that is kept.
+const MAX_SUMMARY_BYTES: usize = 256 * 1024;
+
+/// When a hook fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A session begins, goes on, or begins anew.
+    SessionStart,
+    /// A tool wrote something.
+    PostToolUse,
+    /// A file that is watched changed.
+    FileChanged,
+    /// The conversation is about to be compacted.
+    PreCompact,
+    /// It was.
+    PostCompact,
+    /// A session ends.
+    SessionEnd,
+}
+
+/// All events, with their names.
+pub(crate) const EVENTS: [(&str, Event); 6] = [
+    ("SessionStart", Event::SessionStart),
+    ("PostToolUse", Event::PostToolUse),
+    ("FileChanged", Event::FileChanged),
+    ("PreCompact", Event::PreCompact),
+    ("PostCompact", Event::PostCompact),
+    ("SessionEnd", Event::SessionEnd),
+];
+
+impl Event {
+    /// Returns the event of a name.
+    pub(crate) fn of(name: &str) -> Option<Event> {
+        EVENTS.iter().find(|(other, _)| *other == name).map(|(_, event)| *event)
+    }
+}
+
+/// What a hook came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Outcome {
+    /// What the agent is told; nothing if there is nothing to say.
+    pub(crate) output: Option<Value>,
+    /// What is noted in the journal.
+    pub(crate) note: String,
+}
+
+impl Outcome {
+    fn quiet(note: impl Into<String>) -> Outcome {
+        Outcome { output: None, note: note.into() }
+    }
+}
+
+/// Does what an event asks for.
+pub(crate) fn run(settings: &Settings, event: Event, input: &Input) -> Result<Outcome, CommandError> {
+    match event {
+        Event::SessionStart => start::run(settings, input),
+        Event::PostToolUse | Event::FileChanged => Ok(wrote(settings, input)?),
+        Event::PreCompact => sync_project(settings, input),
+        Event::PostCompact => {
+            let kept = keep_summary(settings, input)?;
+            let synced = sync_project(settings, input)?;
+            Ok(Outcome::quiet(format!("{kept}; {}", synced.note)))
+        }
+        Event::SessionEnd => {
+            let wish = Wish { prefix: None, session: input.session_id.clone(), files: Vec::new() };
+            Ok(Outcome::quiet(told(background::hand_over(settings, &wish)?)))
+        }
+    }
+}
+
+/// Tells whether the hooks in the settings fire already: then a plugin's have nothing to do. Hooks whose program is gone do not fire.
+pub(crate) fn are_wired(settings: &Settings, input: &Input) -> bool {
+    let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
+    let text =
+        claude.and_then(|claude| std::fs::read_to_string(claude.settings_file()).ok()).unwrap_or_default();
+    let can_fire = |command: &str| {
+        let program = CommandLine::parse(command).map(|line| line.program);
+        program.is_some_and(|program| {
+            !program.is_absolute() || program::usability(&program) == Usability::Usable
+        })
+    };
+    wiring::ours_in(&text).is_ok_and(|ours| ours.iter().any(|(_, command)| can_fire(command)))
+}
+
+/// Sends what was written, if it is memory.
+fn wrote(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
+    let Some(path) = input.written() else { return Ok(Outcome::quiet("names no file")) };
+    let place = place_of(settings, path)?.filter(|(prefix, _)| !prefix.is_root());
+    let Some((prefix, file)) = place else { return Ok(Outcome::quiet("no memory")) };
+    let note = file.to_string();
+    let wish = Wish { prefix: Some(prefix), session: input.session_id.clone(), files: vec![file] };
+    let answer = background::hand_over(settings, &wish)?;
+    Ok(Outcome::quiet(format!("{note}: {}", told(answer))))
+}
+
+/// Sends what waits in the session's project.
+fn sync_project(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
+    let prefix = project_of(settings, input)?.and_then(|project| project.prefix());
+    let Some(prefix) = prefix else { return Ok(Outcome::quiet("stays on this machine")) };
+    let wish = Wish { prefix: Some(prefix), session: input.session_id.clone(), files: Vec::new() };
+    Ok(Outcome::quiet(told(background::hand_over(settings, &wish)?)))
+}
+
+/// Returns the directory that a session started in: the one it is in now may be another.
+fn directory_of(settings: &Settings, input: &Input) -> Option<PathBuf> {
+    settings.surroundings.claude_start.clone().or_else(|| input.directory())
+}
+
+fn project_of(settings: &Settings, input: &Input) -> Result<Option<Project>, CommandError> {
+    let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
+    let Some((claude, directory)) = claude.zip(directory_of(settings, input)) else { return Ok(None) };
+    Ok(Some(Project::of(settings, &claude, &Book::of(settings)?, &directory)))
+}
+
+/// Keeps what the client made of a conversation, for whoever writes the session's digest. It stays on this machine.
+fn keep_summary(settings: &Settings, input: &Input) -> Result<String, CommandError> {
+    let Some(summary) = input.compact_summary.as_deref().filter(|summary| !summary.trim().is_empty()) else {
+        return Ok("no summary".to_owned());
+    };
+    let Some(project) = project_of(settings, input)? else { return Ok("no project".to_owned()) };
+    let directory = summaries_of(settings, &project);
+    let session = input.session_id.as_deref().unwrap_or("session");
+    let session: String = slug::slug(session).chars().take(40).collect();
+    let now = SystemClock.now();
+    let stamp = moments::local(now).replace([' ', ':'], "-");
+    let mut end = summary.len().min(MAX_SUMMARY_BYTES);
+    while !summary.is_char_boundary(end) {
+        end -= 1;
+    }
+    let text = format!("# {} {session}\n\n{}\n", moments::local(now), summary[..end].trim_end());
+    let write = || -> std::io::Result<()> {
+        crate::records::private::write(&directory.join(format!("{stamp}-{session}.md")), text.as_bytes())?;
+        let names = std::fs::read_dir(&directory)?.flatten().map(|entry| entry.path());
+        let mut names: Vec<PathBuf> = names.collect();
+        names.sort();
+        let old = names.len().saturating_sub(MAX_SUMMARIES);
+        names.iter().take(old).try_for_each(std::fs::remove_file)
+    };
+    write().map_err(CommandError::from)?;
+    Ok("summary kept".to_owned())
+}
+
+/// Returns where the summaries of a project's compactions are.
+pub(crate) fn summaries_of(settings: &Settings, project: &Project) -> PathBuf {
+    let by_path = |path: &Path| slug::slug(&path.to_string_lossy());
+    let name = match &project.id {
+        _ if project.is_private => format!("{}.private", by_path(&project.checkout)),
+        // A checkout that only claims to be a project does not get at the project's summaries.
+        _ if project.barrier.is_some() => format!("{}.unproven", by_path(&project.checkout)),
+        Some(id) => id.clone(),
+        None => by_path(&project.root),
+    };
+    settings.home.join("sessions").join(name)
+}
+
+fn told(answer: Answer) -> String {
+    match answer {
+        Answer::Done => "synced".to_owned(),
+        Answer::Failed(why) => format!("sync failed: {why}"),
+        Answer::TooLate => "handed over".to_owned(),
+        Answer::NotAsked => "kept here for now".to_owned(),
+    }
+}

@@ -1,0 +1,57 @@
+//! What sessions were given, for whoever asks why: `state/hooks/given.jsonl`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use haversack::ids::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::context::Portion;
+use crate::agents::journal;
+use crate::settings::Settings;
+
+/// How long the file grows before it makes room for the next.
+const MAX_BYTES: u64 = 512 * 1024;
+
+/// What one session was given at one of its starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Given {
+    pub(crate) time: Timestamp,
+    pub(crate) session: Option<String>,
+    /// How it began.
+    pub(crate) source: String,
+    /// What people call the project.
+    pub(crate) project: String,
+    pub(crate) portions: Vec<Portion>,
+    /// What everything cost.
+    pub(crate) tokens: usize,
+    /// The line that the user saw.
+    pub(crate) message: Option<String>,
+}
+
+fn file(settings: &Settings) -> PathBuf {
+    settings.home.join("state").join("hooks").join("given.jsonl")
+}
+
+impl Given {
+    /// Writes it down. That it cannot be is no reason to fail.
+    pub(crate) fn note(&self, settings: &Settings) {
+        if let Ok(line) = serde_json::to_string(self) {
+            drop(journal::append(&file(settings), &format!("{line}\n"), MAX_BYTES));
+        }
+    }
+}
+
+/// Returns what sessions were given, the newest first.
+pub(crate) fn all(settings: &Settings) -> Vec<Given> {
+    let file = file(settings);
+    let texts = [journal::before(&file), file].map(|file| fs::read_to_string(file).unwrap_or_default());
+    // A line that was cut short by a crash is none.
+    let mut given: Vec<Given> = texts
+        .iter()
+        .flat_map(|text| text.lines())
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    given.reverse();
+    given
+}

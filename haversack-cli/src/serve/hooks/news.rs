@@ -1,0 +1,231 @@
+//! What came from other machines since it was last told, and what needs the user: one line at most.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use haversack::Conflicts;
+use haversack::clock::Clock;
+use haversack::ids::{Position, ReplicaId, Timestamp};
+use haversack::store::{Locator, block_on};
+use serde::{Deserialize, Serialize};
+
+use crate::error::CommandError;
+use crate::home::Home;
+use crate::home::contact::{Contact, Failure};
+use crate::home::gate;
+use crate::home::history::{Enough, Past};
+use crate::home::mounts;
+use crate::home::store::open_to_look;
+use crate::records;
+use crate::settings::{Settings, shown};
+use crate::system::{SystemClock, Timed};
+use crate::ui::moments::{ago, counted, span};
+
+/// How long the remote may be offline before the user is told. A remote that is gone or refuses is told at once.
+const SILENT_SECONDS: i64 = 24 * 3600;
+
+/// How long a problem is not told again.
+const TOLD_MILLISECONDS: i64 = 24 * 3600 * 1000;
+
+/// How many changes are looked through for who made the last.
+const MAX_LOOKED_AT: usize = 2_000;
+
+/// What was told already.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Told {
+    /// The newest position that each project was told of.
+    #[serde(default)]
+    positions: BTreeMap<String, u64>,
+    /// Projects of which their owner has not heard yet that they are carried.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    untold: BTreeSet<String>,
+    /// Questions that the user was asked; each is asked once.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    asked: BTreeSet<String>,
+    /// When each problem was told.
+    #[serde(default)]
+    problems: BTreeMap<String, Timestamp>,
+}
+
+/// Whether the owner of a project hears that it is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Telling {
+    /// There is room for it, and somebody to hear it.
+    Now,
+    /// The next session may say it.
+    Later,
+    /// Other machines carry it: that is nothing new.
+    Needless,
+}
+
+/// What is new in a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct News {
+    /// Files that other machines changed since the last time.
+    pub(crate) files: BTreeSet<Locator>,
+    /// The machine that did so last, and when.
+    pub(crate) last: Option<(String, Timestamp)>,
+    /// Who changed each file last.
+    pub(crate) authors: BTreeMap<Locator, (String, Timestamp)>,
+    head: Option<Position>,
+}
+
+fn place(settings: &Settings) -> PathBuf {
+    settings.home.join("state").join("hooks").join("told.toml")
+}
+
+fn told(settings: &Settings) -> Told {
+    records::read(&place(settings), "").ok().flatten().unwrap_or_default()
+}
+
+impl News {
+    /// Looks for what is new in a project, on this machine alone.
+    pub(crate) fn of(settings: &Settings, prefix: &Locator) -> Result<News, CommandError> {
+        let home = Home::open(settings)?;
+        let looks = home.places.iter().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
+        if looks.iter().all(|look| look.store.is_none()) {
+            return Ok(News::default());
+        }
+        let ours: BTreeSet<ReplicaId> = looks.iter().filter_map(|look| look.replica).collect();
+        let patience = Timed::for_at_most(None);
+        let mut past = Past::local(settings, &home, &patience)?;
+        let seen = told(settings).positions.get(prefix.as_str()).copied().unwrap_or(0);
+        let mut news = News { head: past.head, ..News::default() };
+        let mut left = MAX_LOOKED_AT;
+        past.each(|commit| {
+            let is_new = commit.position.number() > seen && !ours.contains(&commit.replica);
+            for change in commit.changes.iter().filter(|change| change.locator.is_within(prefix)) {
+                let author = || (commit.device.clone(), commit.time);
+                news.authors.entry(change.locator.clone()).or_insert_with(author);
+                if is_new {
+                    news.files.insert(change.locator.clone());
+                    news.last.get_or_insert_with(author);
+                }
+            }
+            left -= 1;
+            if left == 0 { Enough::Yes } else { Enough::No }
+        })?;
+        Ok(news)
+    }
+
+    /// Returns the line that says what arrived.
+    pub(crate) fn line(&self, now: Timestamp) -> Option<String> {
+        let (device, time) = self.last.as_ref()?;
+        let count = match self.files.len() {
+            1 => "1 memory".to_owned(),
+            count => format!("{count} memories"),
+        };
+        Some(format!("haversack: {count} from {device}, {}", ago(now, *time)))
+    }
+
+    /// Remembers that it was told.
+    pub(crate) fn remember(&self, settings: &Settings, prefix: &Locator) -> Result<(), CommandError> {
+        let Some(head) = self.head else { return Ok(()) };
+        let mut told = told(settings);
+        if told.positions.insert(prefix.to_string(), head.number()) == Some(head.number()) {
+            return Ok(());
+        }
+        records::write(&place(settings), &told, records::Weight::Light)
+    }
+}
+
+/// Returns the line about what needs the user, if it was not told lately.
+pub(crate) fn problem(settings: &Settings, prefix: &Locator) -> Result<Option<String>, CommandError> {
+    match find_problem(settings, prefix, SystemClock.now())? {
+        Some((key, line)) => once(settings, key, line),
+        None => Ok(None),
+    }
+}
+
+/// Returns a line, if it was not told lately.
+pub(crate) fn once(settings: &Settings, key: String, line: String) -> Result<Option<String>, CommandError> {
+    let now = SystemClock.now();
+    let mut told = told(settings);
+    told.problems.retain(|_, time| now.0 - time.0 < TOLD_MILLISECONDS);
+    // Whoever sits in front of another session has not heard what one without anybody was told.
+    let key = if settings.surroundings.is_headless { format!("{key} (headless)") } else { key };
+    if told.problems.contains_key(&key) {
+        return Ok(None);
+    }
+    told.problems.insert(key, now);
+    records::write(&place(settings), &told, records::Weight::Light)?;
+    Ok(Some(line))
+}
+
+/// Tells whether a question was not asked before, and notes that it is asked now. Without a person in front of the session it is not
+/// asked, and stays open for the next one.
+pub(crate) fn may_ask(settings: &Settings, question: String) -> Result<bool, CommandError> {
+    let mut told = told(settings);
+    if settings.surroundings.is_headless || !told.asked.insert(question) {
+        return Ok(false);
+    }
+    records::write(&place(settings), &told, records::Weight::Light)?;
+    Ok(true)
+}
+
+/// Notes that a project is carried for the first time: its owner is to hear so.
+pub(crate) fn is_new(settings: &Settings, prefix: &Locator) -> Result<(), CommandError> {
+    let mut told = told(settings);
+    told.untold.insert(prefix.to_string());
+    records::write(&place(settings), &told, records::Weight::Light)
+}
+
+/// Tells whether the owner of a project is to hear now that it is carried: once, and never again.
+pub(crate) fn is_told(settings: &Settings, prefix: &Locator, telling: Telling) -> Result<bool, CommandError> {
+    let mut told = told(settings);
+    if telling == Telling::Later || !told.untold.remove(prefix.as_str()) {
+        return Ok(false);
+    }
+    records::write(&place(settings), &told, records::Weight::Light)?;
+    Ok(telling == Telling::Now)
+}
+
+fn find_problem(
+    settings: &Settings,
+    prefix: &Locator,
+    now: Timestamp,
+) -> Result<Option<(String, String)>, CommandError> {
+    let told =
+        |key: &str, what: String| Some((key.to_owned(), format!("haversack: {what}. Run: haversack status")));
+    let contact = Contact::of(settings);
+    let failing = contact.failing_since.map_or(0, |since| (now.0 - since.0) / 1000);
+    let is_refused = contact.failure == Some(Failure::Refused);
+    if (is_refused || failing >= SILENT_SECONDS) && !settings.keep_local {
+        let span = if failing < 60 { String::new() } else { format!(" for {}", span(failing)) };
+        let trouble = contact.trouble.map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+        let key = if is_refused { "refused" } else { "silent" };
+        return Ok(told(key, format!("nothing sent{span}{trouble}")));
+    }
+    if let Some(mount) = mounts::unbound(settings)?.first() {
+        let name = shown(&mount.directory);
+        return Ok(told(&format!("unbound {name}"), format!("{name} became a link and is not carried")));
+    }
+    let home = Home::open(settings)?;
+    for place in home.places.iter().filter(|place| place.scope.contains(prefix)) {
+        let look = place.look()?;
+        if let Some((locator, hold)) = look.held.first() {
+            let name = gate::named(locator);
+            let more = match look.held.len() {
+                1 => String::new(),
+                count => format!(", and {}", counted(count - 1, "more file")),
+            };
+            return Ok(told(&format!("held {name}"), format!("{name} is held back: {}{more}", hold.why)));
+        }
+        if !look.held_deletions.is_empty() {
+            let count = counted(look.held_deletions.len(), "file");
+            return Ok(told("held deletions", format!("another machine deleted {count}; we kept them here")));
+        }
+        if !look.waiting_deletions.is_empty() {
+            let count = counted(look.waiting_deletions.len(), "file");
+            let what = format!("{count} disappeared here. We did not delete them on your other machines");
+            return Ok(told("deletions", what));
+        }
+    }
+    let Conflicts { found, .. } = block_on(open_to_look(settings)?.conflicts(prefix))?;
+    Ok(found.first().and_then(|conflict| {
+        told(
+            &format!("versions {}", conflict.locator),
+            format!("{} has two versions of one passage", conflict.locator),
+        )
+    }))
+}

@@ -1,0 +1,320 @@
+//! The start of a session: the project is bound, other machines' memory is here if it came in time, and the agent is told what it should know.
+
+use std::path::Path;
+use std::time::Instant;
+
+use haversack::clock::Clock;
+use haversack::display::{lines, one_line};
+use haversack::document::Document;
+use haversack::ids::{ContentHash, Timestamp};
+use haversack::store::Locator;
+use serde_json::{Value, json};
+
+use super::context::{self, Assembled, Part};
+use super::given::Given;
+use super::input::Input;
+use super::news::{self, News, Telling};
+use super::{Outcome, PULL_WAIT, directory_of, told};
+use crate::agents::claude_code::ClaudeCode;
+use crate::background::wishes::Wish;
+use crate::background::{self, Answer};
+use crate::error::CommandError;
+use crate::home::contact::Contact;
+use crate::home::mounts;
+use crate::projects::bind::{self, AskedBy, Bound};
+use crate::projects::book::Book;
+use crate::projects::proof::Proof;
+use crate::projects::{Barrier, Project, private, tilde};
+use crate::remote::Remote;
+use crate::settings::Settings;
+use crate::system::SystemClock;
+use crate::ui::moments::{ago, local};
+
+/// The index of a project's memory.
+pub(crate) const INDEX: &str = "MEMORY.md";
+
+/// What every session begins with besides the latest digest, in this order.
+const ALWAYS: [&str; 2] = ["carry_forward.md", "self_observations.md"];
+
+/// What the name of a digest begins with; the day follows.
+const DIGEST: &str = "session_digest_";
+
+/// The longest file that is looked at for the start of a session.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
+    let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
+    let Some((claude, directory)) = claude.zip(directory_of(settings, input)) else {
+        return Ok(Outcome::quiet("no home directory, and nobody says where Claude Code is"));
+    };
+    let deadline = Instant::now() + PULL_WAIT;
+    let mut project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    let mut failed = None;
+    if is_unknown(settings, &project)? {
+        // Another machine may have carried this project since our last sync. Then the checkout needs a proof.
+        let wish = Wish { session: input.session_id.clone(), ..Wish::default() };
+        failed = background::ask(settings, &wish, PULL_WAIT)
+            .ok()
+            .filter(|answer| matches!(answer, Answer::Failed(_)));
+        project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    }
+    let label = project.label(settings);
+    let memory = &project.memory.path;
+    let index = || std::fs::read(memory.join(INDEX)).ok().map(|bytes| ContentHash::of(&bytes));
+    let before = index();
+    let mut notes = vec![label.clone()];
+    notes.extend(failed.map(told));
+    let bound = match is_unknown(settings, &project)? && Contact::of(settings).reached.is_none() {
+        true => {
+            notes.push("not bound before the first sync".to_owned());
+            Bound::Local
+        }
+        // A directory that cannot be bound is still read.
+        false => bind::bind(settings, &claude, &project, AskedBy::Nobody).unwrap_or_else(|error| {
+            notes.push(error.message);
+            Bound::Local
+        }),
+    };
+    let prefix = project.prefix().filter(|_| match bound {
+        Bound::Already | Bound::New | Bound::Moved { .. } => true,
+        Bound::Local | Bound::NeedsConsent(_) | Bound::Unclear { .. } => false,
+    });
+    if let Some(prefix) = &prefix {
+        let wish =
+            Wish { prefix: Some(prefix.clone()), session: input.session_id.clone(), files: Vec::new() };
+        let answer = background::ask(settings, &wish, deadline.duration_since(Instant::now()))
+            .unwrap_or_else(|error| {
+                notes.push(error.message);
+                Answer::NotAsked
+            });
+        notes.push(told(answer));
+    }
+    let news = match &prefix {
+        Some(prefix) => News::of(settings, prefix).unwrap_or_default(),
+        None => News::default(),
+    };
+    let now = SystemClock.now();
+    let source = input.source.as_deref().unwrap_or("startup");
+    // The client may have read the old one already: without somebody in front of it always, else if the first prompt came early.
+    let is_index_wanted = index() != before;
+    let mut assembled = match source {
+        "resume" | "fork" => context::assemble(&label, &changed(&news)),
+        _ => context::assemble(&label, &parts(&project, &news, now, is_index_wanted)),
+    };
+    let message = message(settings, &project, &bound, &news, now);
+    if let Some(Message::Needed(line)) = message.as_ref().filter(|_| settings.surroundings.is_headless) {
+        // Such a client prints its answer and nothing else.
+        assembled = Some(context::with_line(assembled, line));
+    }
+    let message = message.map(Message::line);
+    if let Some(prefix) = &prefix {
+        drop(news.remember(settings, prefix));
+    }
+    if assembled.is_some() || message.is_some() {
+        let portions = assembled.iter().flat_map(|assembled| assembled.portions.clone()).collect();
+        let tokens = assembled.as_ref().map_or(0, |assembled| context::tokens(&assembled.text));
+        let session = input.session_id.clone();
+        let (source, project) = (source.to_owned(), label);
+        Given { time: now, session, source, project, portions, tokens, message: message.clone() }
+            .note(settings);
+    }
+    notes.push(format!("{} tokens", assembled.as_ref().map_or(0, |given| context::tokens(&given.text))));
+    let watched = prefix.as_ref().map(|_| memory.as_path());
+    Ok(Outcome { output: output(assembled, watched, message), note: notes.join("; ") })
+}
+
+/// Tells whether this machine would bind a project as a new one, although its store has a remote that may know it.
+fn is_unknown(settings: &Settings, project: &Project) -> Result<bool, CommandError> {
+    let is_new = project.proof == Proof::New && project.prefix().is_some();
+    let directory = project.memory.path.canonicalize().unwrap_or_else(|_| project.memory.path.clone());
+    // A directory that held another project until now must not be synced as that one.
+    let is_bound = mounts::of(settings)?.iter().any(|mount| mount.directory == directory);
+    Ok(is_new && !is_bound && Remote::for_looking(settings)?.is_some())
+}
+
+fn output(assembled: Option<Assembled>, watched: Option<&Path>, message: Option<String>) -> Option<Value> {
+    if assembled.is_none() && watched.is_none() && message.is_none() {
+        return None;
+    }
+    let mut specific = json!({ "hookEventName": "SessionStart" });
+    if let Some(assembled) = assembled {
+        specific["additionalContext"] = assembled.text.into();
+    }
+    if let Some(watched) = watched {
+        specific["watchPaths"] = json!([watched]);
+    }
+    let mut output = json!({ "hookSpecificOutput": specific });
+    if let Some(message) = message {
+        output["systemMessage"] = message.into();
+    }
+    Some(output)
+}
+
+/// The one line that the user sees.
+enum Message {
+    /// Something that they have to do.
+    Needed(String),
+    /// Something that is good to know.
+    News(String),
+}
+
+impl Message {
+    fn line(self) -> String {
+        match self {
+            Message::Needed(line) | Message::News(line) => lines(&line).into_owned(),
+        }
+    }
+}
+
+/// Returns the one line that the user sees: what needs them, else what arrived.
+fn message(
+    settings: &Settings,
+    project: &Project,
+    bound: &Bound,
+    news: &News,
+    now: Timestamp,
+) -> Option<Message> {
+    let label = project.label(settings);
+    let root = tilde(settings, &project.root);
+    if let Bound::NeedsConsent(barrier) = bound {
+        return question(settings, project, barrier);
+    }
+    let prefix = project.prefix()?;
+    match bound {
+        Bound::NeedsConsent(_) | Bound::Local => None,
+        Bound::Unclear { before } => Some(Message::Needed(format!(
+            "haversack: the directory of {label} held {before} until now, so its memory stays here. If it is the same: haversack project name {root} {before}"
+        ))),
+        Bound::Moved { files } => {
+            Some(Message::News(format!("haversack: {label} moved to {root}, its {files} memories are here")))
+        }
+        Bound::Already | Bound::New => {
+            if *bound == Bound::New && is_first(settings, &prefix) {
+                drop(news::is_new(settings, &prefix));
+            }
+            let needed = missed(settings, project, &label)
+                .or_else(|| news::problem(settings, &prefix).ok().flatten())
+                .map(Message::Needed)
+                .or_else(|| agents_question(settings, project));
+            let arrived = news.line(now).map(Message::News);
+            let telling = match (&needed, &arrived) {
+                _ if settings.surroundings.is_headless => Telling::Later,
+                (Some(_), _) => Telling::Later,
+                (None, Some(_)) => Telling::Needless,
+                (None, None) => Telling::Now,
+            };
+            let is_told = news::is_told(settings, &prefix, telling).unwrap_or(false);
+            let carried = is_told.then(|| {
+                let known_as = project.known_as(settings);
+                Message::News(format!(
+                    "haversack: the memory of {label} is carried to your other machines from now on. To keep it here: haversack project exclude {known_as}"
+                ))
+            });
+            needed.or(arrived).or(carried)
+        }
+    }
+}
+
+/// Returns the question whether something that the repository names may be used; it is asked once.
+fn question(settings: &Settings, project: &Project, barrier: &Barrier) -> Option<Message> {
+    let (label, checkout) = (project.label(settings), tilde(settings, &project.checkout));
+    let what = match barrier {
+        Barrier::Unproven(missing) => {
+            format!("{checkout} gets no memory of {label}: {}", missing.reason())
+        }
+        Barrier::NamedByProject(memory) => {
+            let memory = tilde(settings, memory);
+            format!("the settings of {label} keep its memory in {memory}, which we do not carry unasked")
+        }
+        // The user cannot agree to this one.
+        Barrier::PrivateElsewhere => return None,
+    };
+    let line = format!("haversack: {what}. If it is yours: haversack project bind {checkout}");
+    let may = news::may_ask(settings, format!("{checkout}: {what}")).unwrap_or(false);
+    may.then_some(Message::Needed(line))
+}
+
+/// Returns the question whether memory of subagents inside the checkout may be carried; it is asked once.
+fn agents_question(settings: &Settings, project: &Project) -> Option<Message> {
+    let directories = bind::unagreed(settings, project).ok()?;
+    let first = tilde(settings, directories.first()?);
+    let (label, checkout) = (project.label(settings), tilde(settings, &project.checkout));
+    let line = format!(
+        "haversack: {label} has memory of subagents in {first}, which we do not carry unasked. To carry it: haversack project bind {checkout}"
+    );
+    let may = news::may_ask(settings, format!("agents of {}", project.id.as_deref()?)).unwrap_or(false);
+    may.then_some(Message::Needed(line))
+}
+
+/// Tells whether a project that was bound just now is carried for the first time from this machine.
+fn is_first(settings: &Settings, prefix: &Locator) -> bool {
+    let is_sent = matches!(Remote::for_looking(settings), Ok(Some(_)));
+    let places = mounts::of(settings).unwrap_or_default().into_iter().filter(|mount| mount.prefix == *prefix);
+    is_sent && places.count() == 1
+}
+
+/// Returns the line for whoever started below a worktree that has memory of its own: the client does not look for it there.
+fn missed(settings: &Settings, project: &Project, label: &str) -> Option<String> {
+    if !private::is_missed_by(project) {
+        return None;
+    }
+    let checkout = tilde(settings, &project.checkout);
+    let line = format!(
+        "haversack: this session uses the shared memory of {label}: the one that {checkout} has of its own is for sessions that start in {checkout} itself"
+    );
+    news::once(settings, format!("missed {checkout}"), line).ok().flatten()
+}
+
+/// Returns the memory that a session begins with. A checkout that only claims to be a project gets none.
+pub(crate) fn parts(project: &Project, news: &News, now: Timestamp, is_index_wanted: bool) -> Vec<Part> {
+    if project.barrier.is_some() {
+        return Vec::new();
+    }
+    let memory = &project.memory.path;
+    let mut names: Vec<String> = latest_digest(memory, now).into_iter().collect();
+    names.extend(ALWAYS.map(str::to_owned));
+    if is_index_wanted {
+        names.push(INDEX.to_owned());
+    }
+    let parts = names.into_iter().filter_map(|name| {
+        let path = memory.join(&name);
+        let metadata = path.symlink_metadata().ok()?;
+        let text = if metadata.is_file() && metadata.len() <= MAX_FILE_BYTES {
+            std::fs::read(&path).ok()?
+        } else {
+            return None;
+        };
+        let text = String::from_utf8_lossy(&text);
+        let author = news.authors.iter().find(|(locator, _)| locator.as_str().ends_with(&format!("/{name}")));
+        let from =
+            author.map(|(_, (device, time))| format!("{device}, {}", ago(now, *time))).unwrap_or_default();
+        Some(Part { text: Document::read(&text).body.to_owned(), name, from })
+    });
+    parts.collect()
+}
+
+/// Returns what a session that goes on should read again.
+fn changed(news: &News) -> Vec<Part> {
+    let names = news.files.iter().map(|locator| format!("- {}\n", one_line(locator.name())));
+    let text: String = names.collect();
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let from = news.last.as_ref().map(|(device, _)| device.clone()).unwrap_or_default();
+    let text =
+        format!("These memory files changed on another machine since this session last saw them:\n{text}");
+    vec![Part { name: "what changed".to_owned(), text, from }]
+}
+
+/// Returns the name of today's digest, or else of the latest.
+fn latest_digest(memory: &Path, now: Timestamp) -> Option<String> {
+    let entries = std::fs::read_dir(memory).ok()?.flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let digests: Vec<String> =
+        names.filter(|name| name.starts_with(DIGEST) && name.ends_with(".md")).collect();
+    let today = format!("{DIGEST}{}.md", &local(now)[..10]);
+    match digests.contains(&today) {
+        true => Some(today),
+        false => digests.into_iter().max(),
+    }
+}

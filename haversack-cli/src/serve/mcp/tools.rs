@@ -1,0 +1,315 @@
+//! What a client can ask for: the tools, each with what a model is told about it, and what a call of one means.
+//!
+//! Everything here is in the context of every session of every agent: it is kept short, and a test bounds it. Nothing that guards the memory is a
+//! parameter: a model cannot say that many deletions are meant, that a secret may be sent, or who it is.
+
+use haversack::event::Event;
+use haversack::memory_tool::Command;
+use serde_json::{Map, Value, json};
+
+use crate::projects::border::Breadth;
+use crate::serve::memory_tool::input::{Given, command};
+
+/// How a call changes things, for clients that ask their user first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// It changes nothing.
+    Looks,
+    /// It adds something.
+    Adds,
+    /// It changes or removes something.
+    Changes,
+}
+
+/// A tool.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) nature: Nature,
+    /// Name, type, whether it must be given, and what it is.
+    parameters: &'static [(&'static str, Type, Need, &'static str)],
+}
+
+#[derive(Clone, Copy)]
+enum Type {
+    Text,
+    Number,
+    Range,
+    Switch,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Need {
+    Must,
+    May,
+}
+
+use self::Need::{May, Must};
+use self::Type::{Number, Range, Switch, Text};
+
+/// All tools, in the order in which clients list them.
+pub(crate) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "recall",
+        about: "Find memories by what they say. Use it before you answer from memory, ask the user something they may have said, or write something down. Returns file, lines and passage, best first; view the file for the rest.",
+        nature: Nature::Looks,
+        parameters: &[
+            ("query", Text, Must, "Words that the memory would contain"),
+            ("path", Text, May, "Only below this directory, as /memories/notes"),
+            ("limit", Number, May, "How many at most (8)"),
+            ("everywhere", Switch, May, "Look in the user's other projects too (false)"),
+        ],
+    },
+    Tool {
+        name: "remember",
+        about: "Keep one lasting fact, preference or decision for later sessions on every machine. Writes a typed memory and its line in the index; what is there already is not written twice. To change a fact, edit its file instead.",
+        nature: Nature::Adds,
+        parameters: &[
+            (
+                "kind",
+                Text,
+                Must,
+                "user (who they are), feedback (how they want things done), project (a decision, date or constraint), reference (where something is), or relationship",
+            ),
+            ("name", Text, Must, "A short title; it becomes the file's name"),
+            ("description", Text, May, "One line by which it is found again"),
+            (
+                "content",
+                Text,
+                Must,
+                "The fact, then **Why:** and **How to apply:** if known. Dates written out, no passwords or keys",
+            ),
+        ],
+    },
+    Tool {
+        name: "event",
+        about: "Note one message in or out of a channel in the day's interaction log. For agents that serve a person over chat or email; not for what should be remembered.",
+        nature: Nature::Adds,
+        parameters: &[
+            ("summary", Text, Must, "What was said, in a sentence"),
+            ("sender", Text, Must, "Who said it"),
+            ("direction", Text, Must, "inbound or outbound"),
+            ("channel", Text, May, "Where: terminal, email, chat …"),
+            ("recipient", Text, May, "To whom"),
+            ("action", Text, May, "What was done about it"),
+        ],
+    },
+    Tool {
+        name: "view",
+        about: "Show a directory two levels deep, or a file with line numbers. Start with /memories.",
+        nature: Nature::Looks,
+        parameters: &[
+            ("path", Text, Must, "As /memories/notes.md"),
+            ("view_range", Range, May, "First and last line; -1 is the end"),
+        ],
+    },
+    Tool {
+        name: "create",
+        about: "Make a new file. One that exists is never overwritten: edit it.",
+        nature: Nature::Adds,
+        parameters: &[("path", Text, Must, "Where"), ("file_text", Text, Must, "Its whole text")],
+    },
+    Tool {
+        name: "str_replace",
+        about: "Replace a text that occurs exactly once in a file.",
+        nature: Nature::Changes,
+        parameters: &[
+            ("path", Text, Must, "The file"),
+            ("old_str", Text, Must, "The text, verbatim"),
+            ("new_str", Text, May, "What comes in its place; without it the text is removed"),
+        ],
+    },
+    Tool {
+        name: "insert",
+        about: "Insert lines into a file.",
+        nature: Nature::Changes,
+        parameters: &[
+            ("path", Text, Must, "The file"),
+            ("insert_line", Number, Must, "After which line; 0 is the top"),
+            ("insert_text", Text, Must, "The lines"),
+        ],
+    },
+    Tool {
+        name: "delete",
+        about: "Delete a file, or a directory with everything in it. It can be undone.",
+        nature: Nature::Changes,
+        parameters: &[("path", Text, Must, "What")],
+    },
+    Tool {
+        name: "rename",
+        about: "Move a file or directory to a name that is free.",
+        nature: Nature::Changes,
+        parameters: &[("old_path", Text, Must, "From"), ("new_path", Text, Must, "To")],
+    },
+    Tool {
+        name: "history",
+        about: "Show who changed what, on which machine, when and why, newest first.",
+        nature: Nature::Looks,
+        parameters: &[
+            ("path", Text, May, "Only this file or directory"),
+            ("limit", Number, May, "How many changes (10)"),
+        ],
+    },
+    Tool {
+        name: "undo",
+        about: "Take back the last change of this session, or the last change of one file; later edits stay. Only when the user asks for it.",
+        nature: Nature::Changes,
+        parameters: &[("path", Text, May, "Only this file")],
+    },
+    Tool {
+        name: "status",
+        about: "Tell whether all memory is safe and carried to the other machines, and what the user should do if not.",
+        nature: Nature::Looks,
+        parameters: &[],
+    },
+];
+
+/// What a call asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Recall { query: String, path: String, limit: Option<usize>, breadth: Breadth },
+    Remember { kind: String, name: String, description: String, content: String },
+    Event(Event),
+    Command(Command),
+    History { path: String, limit: Option<usize> },
+    Undo { path: Option<String> },
+    Status,
+}
+
+impl Call {
+    /// Returns what a call means; `None` if there is no such tool, an error text if a parameter is wrong.
+    pub(crate) fn parse(tool: &str, parameters: Map<String, Value>) -> Option<Result<Call, String>> {
+        TOOLS.iter().find(|known| known.name == tool)?;
+        Some(Call::of(&mut Given { command: tool, parameters }))
+    }
+
+    fn of(given: &mut Given<'_>) -> Result<Call, String> {
+        let limit = |given: &mut Given<'_>| -> Result<Option<usize>, String> {
+            Ok(given
+                .optional_number("limit")?
+                .map(|limit| usize::try_from(limit.max(1)).unwrap_or(usize::MAX)))
+        };
+        match given.command {
+            "recall" => Ok(Call::Recall {
+                query: given.text("query")?,
+                path: given.optional_text("path")?.unwrap_or_default(),
+                limit: limit(given)?,
+                breadth: match given.optional_switch("everywhere")? {
+                    Some(true) => Breadth::Everywhere,
+                    Some(false) | None => Breadth::ThisProject,
+                },
+            }),
+            "remember" => Ok(Call::Remember {
+                kind: given.text("kind")?,
+                name: given.text("name")?,
+                description: given.optional_text("description")?.unwrap_or_default(),
+                content: given.text("content")?,
+            }),
+            "event" => Ok(Call::Event(Event {
+                summary: given.text("summary")?,
+                sender: given.text("sender")?,
+                direction: given.text("direction")?,
+                channel: given.optional_text("channel")?,
+                recipient: given.optional_text("recipient")?,
+                action: given.optional_text("action")?,
+            })),
+            "history" => Ok(Call::History {
+                path: given.optional_text("path")?.unwrap_or_default(),
+                limit: limit(given)?,
+            }),
+            "undo" => Ok(Call::Undo { path: given.optional_text("path")?.filter(|path| !path.is_empty()) }),
+            "status" => Ok(Call::Status),
+            _ => command(given).map(Call::Command),
+        }
+    }
+
+    /// Tells whether it may change the memory.
+    pub(crate) fn writes(&self) -> bool {
+        match self {
+            Call::Recall { .. }
+            | Call::History { .. }
+            | Call::Status
+            | Call::Command(Command::View { .. }) => false,
+            Call::Remember { .. } | Call::Event(_) | Call::Undo { .. } | Call::Command(_) => true,
+        }
+    }
+}
+
+impl Tool {
+    /// Returns the JSON Schema of its parameters.
+    pub(crate) fn schema(&self) -> Map<String, Value> {
+        let properties = self.parameters.iter().map(|(name, kind, _, about)| {
+            let mut schema = match kind {
+                Text => json!({ "type": "string" }),
+                Number => json!({ "type": "integer" }),
+                Switch => json!({ "type": "boolean" }),
+                Range => json!({ "type": "array", "items": { "type": "integer" } }),
+            };
+            schema["description"] = json!(about);
+            ((*name).to_owned(), schema)
+        });
+        let properties: Map<String, Value> = properties.collect();
+        let required: Vec<&str> =
+            self.parameters.iter().filter(|(_, _, need, _)| *need == Must).map(|(name, ..)| *name).collect();
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), json!("object"));
+        schema.insert("properties".to_owned(), Value::Object(properties));
+        if !required.is_empty() {
+            schema.insert("required".to_owned(), json!(required));
+        }
+        schema
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(tool: &str, parameters: Value) -> Option<Result<Call, String>> {
+        let Value::Object(parameters) = parameters else { panic!("an object") };
+        Call::parse(tool, parameters)
+    }
+
+    #[test]
+    fn every_tool_can_be_called_with_what_it_says() {
+        for tool in TOOLS {
+            let value = |kind: &Type| match kind {
+                Text => json!("x"),
+                Number => json!(1),
+                Switch => json!(true),
+                Range => json!([1, 2]),
+            };
+            let all = tool.parameters.iter().map(|(name, kind, ..)| ((*name).to_owned(), value(kind)));
+            let call = Call::parse(tool.name, all.collect()).expect(tool.name).expect(tool.name);
+            assert_eq!(call.writes(), tool.nature != Nature::Looks, "{}", tool.name);
+            for (missing, _, need, _) in tool.parameters {
+                let rest = tool.parameters.iter().filter(|(name, ..)| name != missing);
+                let rest = rest.map(|(name, kind, ..)| ((*name).to_owned(), value(kind))).collect();
+                let call = Call::parse(tool.name, rest).expect(tool.name);
+                assert_eq!(call.is_err(), *need == Must, "{} without {missing}", tool.name);
+            }
+        }
+        assert_eq!(parse("format_disk", json!({})), None);
+    }
+
+    #[test]
+    fn a_wrong_parameter_is_told() {
+        let refused =
+            |tool: &str, parameters: Value| parse(tool, parameters).expect("a tool").expect_err("wrong");
+        assert_eq!(refused("recall", json!({})), "Error: The parameter `query` of `recall` is missing");
+        assert_eq!(
+            refused("recall", json!({ "query": "x", "limit": "8" })),
+            "Error: The parameter `limit` of `recall` must be a whole number, not a string"
+        );
+        assert_eq!(
+            refused("view", json!({ "path": 5 })),
+            "Error: The parameter `path` of `view` must be a string, not a number"
+        );
+        let most = parse("recall", json!({ "query": "x", "limit": -3 })).expect("a tool").expect("right");
+        let breadth = Breadth::ThisProject;
+        assert_eq!(
+            most,
+            Call::Recall { query: "x".to_owned(), path: String::new(), limit: Some(1), breadth }
+        );
+    }
+}

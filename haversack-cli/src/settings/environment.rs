@@ -1,0 +1,77 @@
+//! What the environment says about the agent that started this process, and about the user.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::settings::variables;
+
+/// What is said of agents and their directories.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Surroundings {
+    /// The user's own directory.
+    pub(crate) user: Option<PathBuf>,
+    /// Where Windows has what programs keep on this machine.
+    pub(crate) local_data: Option<PathBuf>,
+    /// Where Claude Code keeps its things, if not where it always does.
+    pub(crate) claude_directory: Option<PathBuf>,
+    /// What Claude Code calls the project's directory, if not by its path.
+    pub(crate) claude_project: Option<String>,
+    /// The directory that the session of Claude Code started in, whose hook this is.
+    pub(crate) claude_start: Option<PathBuf>,
+    /// Where Codex keeps its things, if not where it always does.
+    pub(crate) codex_directory: Option<PathBuf>,
+    /// Whether the agent runs without somebody in front of it.
+    pub(crate) is_headless: bool,
+    /// Whether hooks are to leave the remote alone.
+    pub(crate) is_quiet: bool,
+    /// Whether this is the one process in the background: it starts no other.
+    pub(crate) is_background: bool,
+}
+
+impl Surroundings {
+    /// Reads what the environment says.
+    pub(crate) fn of(environment: &BTreeMap<String, OsString>) -> Surroundings {
+        let said = |name: &str| environment.get(name).filter(|value| !value.is_empty());
+        let path = |name: &str| said(name).map(PathBuf::from);
+        let text = |name: &str| said(name).map(|value| value.to_string_lossy().into_owned());
+        let is = |name: &str, expected: &[&str]| {
+            text(name).is_some_and(|value| expected.contains(&value.to_lowercase().as_str()))
+        };
+        let claude_directory = path(variables::CLAUDE_CONFIG_DIR);
+        Surroundings {
+            user: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            local_data: path(variables::LOCALAPPDATA),
+            // It counts only together with the directory.
+            claude_project: text(variables::CLAUDE_CODE_PROJECT_DIR_NAME)
+                .filter(|_| claude_directory.is_some()),
+            claude_directory,
+            claude_start: path(variables::CLAUDE_PROJECT_DIR).filter(|start| start.is_absolute()),
+            codex_directory: path(variables::CODEX_HOME),
+            is_headless: is(variables::CLAUDE_CODE_ENTRYPOINT, &["sdk-cli", "sdk-ts", "sdk-py"]),
+            is_quiet: is(variables::SYNC, &["off", "false", "no", "0"]),
+            is_background: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_directory_counts_only_with_the_directory() {
+        let said = |pairs: &[(&str, &str)]| {
+            let environment = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
+            Surroundings::of(&environment.collect())
+        };
+        assert_eq!(said(&[("CLAUDE_CODE_PROJECT_DIR_NAME", "x")]).claude_project, None);
+        let both = said(&[("CLAUDE_CODE_PROJECT_DIR_NAME", "x"), ("CLAUDE_CONFIG_DIR", "/c")]);
+        assert_eq!(both.claude_project.as_deref(), Some("x"));
+        assert!(said(&[("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")]).is_headless);
+        assert!(!said(&[("CLAUDE_CODE_ENTRYPOINT", "cli")]).is_headless);
+        for (value, expected) in [("off", true), ("OFF", true), ("0", true), ("on", false), ("", false)] {
+            assert_eq!(said(&[("HAVERSACK_SYNC", value)]).is_quiet, expected, "{value}");
+        }
+    }
+}
