@@ -311,7 +311,7 @@ fn look_when_due(settings: &Settings) {
         return;
     }
     drop(contact.looked(now).save(settings));
-    let manner = Manner { time: Some(LONGEST_LIFE), ..Manner::new(Work::full(&remote), "session") };
+    let manner = Manner { time: Some(LONGEST_LIFE), ..Manner::new(Work::Full, "session") };
     let told = match home::sync(settings, &remote, &manner, &Bar::silent()) {
         Ok(summary) => {
             format!("looked at everything: sent {}, received {}", summary.sent.len(), summary.received())
@@ -325,7 +325,7 @@ fn look_when_due(settings: &Settings) {
 fn has_changed(settings: &Settings, wish: &Wish) -> bool {
     let Some(prefix) = &wish.prefix else { return true };
     let Ok(home) = Home::open(settings) else { return true };
-    let places = home.places.iter().filter(|place| place.scope.contains(prefix));
+    let places = home.places().filter(|place| place.scope.contains(prefix));
     let mut looks = places.map(|place| place.look());
     looks.any(|look| {
         look.map_or(true, |look| look.waiting() > 0 || look.underway.publishing || look.underway.applying)

@@ -16,5 +16,5 @@ mod replicas;
 mod round;
 pub(crate) mod store;
 
-pub(crate) use self::replicas::{Home, Place, keep_held, open_mount};
-pub(crate) use self::round::{Manner, Summary, Work, adopt, sync, sync_with};
+pub(crate) use self::replicas::{Home, Place, open_mount};
+pub(crate) use self::round::{Manner, Summary, Work, sync, sync_with};

@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use haversack_store::{Error as StoreError, ErrorKind, Locator};
+use haversack_store::{Error as StoreError, ErrorKind, Locator, Operation};
 
 use crate::text::{Occurrences, Refusal};
 
@@ -138,6 +138,14 @@ impl Error {
 
     pub(crate) fn storage(verb: Verb, locator: &Locator, source: StoreError) -> Error {
         Error::new(verb, locator, Reason::Storage).caused_by(source)
+    }
+
+    /// Returns the storage's error behind this one; another reason becomes an internal error with the same text.
+    pub(crate) fn into_store_error(self) -> StoreError {
+        let text = self.to_string();
+        let Inner { locator, source, .. } = *self.inner;
+        source
+            .unwrap_or_else(|| StoreError::at(ErrorKind::Internal, Operation::Write, locator.as_str(), text))
     }
 
     pub(crate) fn caused_by(mut self, source: StoreError) -> Error {

@@ -17,6 +17,7 @@ pub mod event;
 pub mod file_storage;
 pub mod frame;
 pub mod history;
+pub mod home;
 pub mod ids;
 pub mod kind;
 pub mod log;

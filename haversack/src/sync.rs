@@ -414,14 +414,25 @@ enum Sending<'a> {
 }
 
 impl Replica {
-    /// Opens a replica for one sync or several; nobody else can sync it meanwhile.
+    /// Opens a replica for one sync or several; no other process can sync it meanwhile.
     pub async fn open(
         files: Arc<dyn Backend>,
         state: Arc<dyn Backend>,
         remote: Arc<dyn Backend>,
         ids: &dyn Ids,
     ) -> Result<Replica, Trouble> {
-        let lock = match state.lock(SYNC_LOCK, Duration::ZERO).await {
+        Replica::open_within(files, state, remote, ids, Duration::ZERO).await
+    }
+
+    /// Opens a replica, and waits at most `lock_wait` for another process that syncs it.
+    pub async fn open_within(
+        files: Arc<dyn Backend>,
+        state: Arc<dyn Backend>,
+        remote: Arc<dyn Backend>,
+        ids: &dyn Ids,
+        lock_wait: Duration,
+    ) -> Result<Replica, Trouble> {
+        let lock = match state.lock(SYNC_LOCK, lock_wait).await {
             Ok(lock) => lock,
             Err(_) if has(Planted::NoSyncLock) => Guard::new(()),
             Err(error) if error.kind() == ErrorKind::Busy => return Err(Trouble::Busy),

@@ -69,8 +69,8 @@ pub(crate) fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<
     };
     // Each has the contents of its own part only.
     let mut not_mirrored = BTreeSet::new();
-    for place in &home.places {
-        not_mirrored.extend(write_part(place, &backend, context)?);
+    for place in home.places() {
+        not_mirrored.extend(write_part(&place, &backend, context)?);
     }
     if remote::is_vault(&remote.url) {
         // There such a file may be on its way with its log, and is waited for.
@@ -82,7 +82,7 @@ pub(crate) fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<
 
 /// Writes the plain copies of one part; returns those that were not written because another file is in their place.
 fn write_part(
-    place: &Place,
+    place: &Place<'_>,
     backend: &Arc<dyn Backend>,
     context: Context<'_>,
 ) -> Result<Vec<Locator>, CommandError> {

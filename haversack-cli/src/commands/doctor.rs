@@ -183,7 +183,7 @@ fn check_all(settings: &Settings, memory: &dyn Backend) -> Vec<Finding> {
     match Home::open(settings) {
         Ok(home) => {
             let places: Vec<(&dyn Backend, &Scope)> =
-                home.places.iter().map(|place| (&*place.files, &place.scope)).collect();
+                home.directories().directories().iter().map(|place| (&*place.files, &place.scope)).collect();
             block_on(check_memory(memory, &places))
         }
         Err(error) => {

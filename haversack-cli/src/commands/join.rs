@@ -9,10 +9,11 @@ use clap::Args;
 use haversack::clock::Clock;
 use haversack::history::History;
 use haversack::history::archive::{self, Bounds};
+use haversack::home::Meeting;
 use haversack::ids::{ContentHash, Position, Timestamp};
 use haversack::log::{Files, StoreFile};
 use haversack::store::{Backend, Bytes, InMemory, Locator, block_on};
-use haversack::sync::{Author, Context, Progress, Quiet, ReadOnce, Recent, Replica, Scope, store_at};
+use haversack::sync::{Author, Context, Progress, Quiet, Recent, Replica, Scope, store_at};
 use haversack::vault::Bridge;
 use serde_json::json;
 
@@ -104,7 +105,7 @@ pub(crate) fn join(
         None => look_there(settings, &remote, &args.named.url, &bar),
     };
     bar.end();
-    let (backend, there) = looked?;
+    let (meeting, there) = looked?;
     bind()?;
     let is_known = |prefix: &Locator| there.files.keys().any(|file| file.is_within(prefix));
     for checkout in proof::unbind_unproven(settings, &there.records, is_known)? {
@@ -161,7 +162,7 @@ pub(crate) fn join(
     remote.save(settings)?;
     let manner = Manner::new(Work::Sync, "join");
     let bar = ui.progress();
-    let summary = home::sync_with(settings, &remote, backend, &manner, &bar);
+    let summary = home::sync_with(settings, &remote, &meeting, &manner, &bar);
     bar.end();
     let summary = summary?;
     record.published.clone_from(&summary.published);
@@ -188,7 +189,7 @@ fn old_id_in(files: &Files) -> Option<String> {
 struct Ahead(JoinHandle<Option<Found>>);
 
 /// A store, and the remote that remembers what was read of it.
-type Found = (Arc<dyn Backend>, There);
+type Found = (Meeting, There);
 
 impl Ahead {
     /// Begins, where it would take a while.
@@ -197,9 +198,9 @@ impl Ahead {
         let backend = remote::open(settings, remote).ok()?;
         let url = remote.url.clone();
         let look = move || {
-            let backend: Arc<dyn Backend> = Arc::new(ReadOnce::new(backend));
-            let there = store_there(&backend, &url, &Quiet).ok()?;
-            Some((backend, there))
+            let meeting = Meeting::log(backend);
+            let there = store_there(meeting.remote(), &url, &Quiet).ok()?;
+            Some((meeting, there))
         };
         std::thread::Builder::new().name("look-ahead".to_owned()).spawn(look).ok().map(Ahead)
     }
@@ -217,7 +218,7 @@ fn look_there(
     progress: &dyn Progress,
 ) -> Result<Found, CommandError> {
     let url = &remote.url;
-    let backend = remote::open(settings, remote).map_err(|error| match Cloud::of(url) {
+    let meeting = remote::meeting(settings, remote).map_err(|error| match Cloud::of(url) {
         Some(_) => error,
         None => {
             let hint = "Name it as file:///home/me/memory, where another machine or home began a store";
@@ -227,13 +228,12 @@ fn look_there(
     if remote::is_vault(url) && site::look(settings, remote)? == Site::Arriving {
         return Err(site::arriving(Asked { command: "haversack join", typed }));
     }
-    // The sync takes in what was looked at.
-    let backend: Arc<dyn Backend> = Arc::new(ReadOnce::new(backend));
     let there = match remote::vault(settings, remote)? {
         Some(vault) => vault_there(&vault, url, progress)?,
-        None => store_there(&backend, url, progress)?,
+        None => store_there(meeting.remote(), url, progress)?,
     };
-    Ok((backend, there))
+    // The sync uses the same meeting place, which remembers the commits that were read.
+    Ok((meeting, there))
 }
 
 /// Looks at a folder that is replicated without leaving anything there or here.

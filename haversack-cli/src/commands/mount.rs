@@ -94,7 +94,7 @@ fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Resu
     }
     all.push(Mount { directory: real.clone(), prefix: prefix.clone() });
     mounts::save(settings, &all)?;
-    home::adopt(settings)?;
+    Home::open(settings)?.tidy(settings)?;
     ui.note(format!("{} is {prefix} in this memory", shown(&real)));
     if Remote::of(settings)?.is_some() {
         ui.note("Carry it: haversack sync");
@@ -139,7 +139,7 @@ fn remove(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), Comm
     let has_remote = Remote::of(settings)?.is_some();
     if mount.is_there() && has_remote {
         let home = Home::open(settings)?;
-        let place = home.places.iter().find(|place| place.name == shown(&mount.directory));
+        let place = home.places().find(|place| place.name == shown(&mount.directory));
         let waiting = place.map(|place| place.look()).transpose()?.map_or(0, |look| look.waiting());
         if waiting > 0 {
             return Err(CommandError::user(

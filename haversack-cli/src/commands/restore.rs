@@ -9,9 +9,9 @@ use haversack::log::Commit;
 use haversack::store::{Bytes, Locator, block_on};
 
 use crate::error::{CommandError, Fault};
+use crate::home::Home;
 use crate::home::history::{AtHand, Deletion, Enough, Past, Waiting};
 use crate::home::store::{locate, open};
-use crate::home::{self, Home};
 use crate::projects::proof;
 use crate::settings::Settings;
 use crate::system::Timed;
@@ -56,7 +56,7 @@ pub(crate) fn cmd_restore(
             "Name it, or bring back all files that were deleted last: haversack restore --deleted",
         ));
     }
-    let kept = home::keep_held(settings, &home, |file| file.is_within(&locator))?;
+    let kept = home.keep_held(settings, |file| file.is_within(&locator))?;
     for locator in &kept {
         ui.note(format!("Kept {locator}: the next sync sends it again"));
     }

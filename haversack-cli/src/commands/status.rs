@@ -157,7 +157,7 @@ fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
             ),
         });
     }
-    for place in &home.places {
+    for place in home.places() {
         let look = place.look()?;
         status.files += look.files;
         status.waiting += look.waiting();

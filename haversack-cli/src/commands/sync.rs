@@ -114,7 +114,7 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
     let is_due = || Contact::of(settings).is_look_due(SystemClock.now(), &remote.url);
     let is_full = args.full || args.mine.is_some() || (args.when_due && is_due());
     let manner = Manner {
-        what: if is_full { Work::full(&remote) } else { Work::Sync },
+        work: if is_full { Work::Full } else { Work::Sync },
         deletions: if args.allow_deletes { Deletions::Allowed } else { Deletions::Cautious },
         time: args.within.map(|milliseconds| Duration::from_millis(milliseconds.unsigned_abs())),
         cause: &args.message,

@@ -22,9 +22,9 @@ use serde_json::json;
 use super::diff::counts;
 use super::log::headline;
 use crate::error::CommandError;
+use crate::home::Home;
 use crate::home::history::{Enough, Past, Waiting};
 use crate::home::store::{locate, open};
-use crate::home::{self, Home};
 use crate::projects::proof;
 use crate::settings::Settings;
 use crate::system::{SystemClock, Timed};
@@ -150,7 +150,7 @@ pub(crate) fn cmd_undo(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Res
         ui.note("Nothing was changed.");
         return Ok(ExitCode::from(1));
     }
-    home::keep_held(settings, &home, |locator| sent_again.contains(locator))?;
+    home.keep_held(settings, |locator| sent_again.contains(locator))?;
     if !changes.is_empty() {
         let position = home.memory().look()?.position;
         last::remember(settings, position, &outcomes)?;
@@ -163,7 +163,7 @@ pub(crate) fn cmd_undo(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Res
 /// Returns the files that other machines deleted and whose deletion is held here.
 fn held_deletions(home: &Home) -> Result<BTreeSet<Locator>, CommandError> {
     let mut held = BTreeSet::new();
-    for place in &home.places {
+    for place in home.places() {
         held.extend(place.look()?.held_deletions);
     }
     Ok(held)

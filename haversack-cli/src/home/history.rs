@@ -77,7 +77,7 @@ impl<'a> Past<'a> {
         backend: Option<Arc<dyn Backend>>,
         patience: &'a Timed,
     ) -> Result<Past<'a>, CommandError> {
-        let looks = home.places.iter().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
+        let looks = home.places().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
         let store = looks.iter().find_map(|look| look.store);
         let head = looks.iter().filter_map(|look| look.position).max();
         let Some(store) = store else {
@@ -230,7 +230,7 @@ impl<'a> Past<'a> {
     /// Returns what waits to be sent, with what was agreed on before.
     pub(crate) fn waiting(&mut self, home: &Home) -> Result<Vec<Waiting>, CommandError> {
         let mut waiting: BTreeMap<Locator, Waiting> = BTreeMap::new();
-        for place in &home.places {
+        for place in home.places() {
             let look = place.look()?;
             let is_first_sync = look.position.is_none();
             let names = [look.created, look.changed, look.deleted, look.waiting_deletions].concat();

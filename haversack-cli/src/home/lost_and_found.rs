@@ -3,21 +3,19 @@
 //! What was plainly made from a file of this memory is put into the folder once more, as a conflict copy, and taken in like any other; what
 //! may be one is told. Nothing is ever changed where the client put it.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use haversack::ids::ContentHash;
+use haversack::home;
 use haversack::store::{
-    Backend, Bytes, Condition, ErrorKind, Locator, Place, block_on, put_aside, recognise,
+    Backend, Bytes, Error as StoreError, ErrorKind, Locator, Operation, Place, block_on, put_aside, recognise,
 };
 use haversack::sync::Gate;
-use haversack::vault::copies::copy_name;
 use haversack::vault::lost::{Named, is_made_from};
-use haversack::vault::{Bridge, Mine};
 
+use super::gate::NothingPrivate;
 use crate::error::CommandError;
-use crate::home::gate::NothingPrivate;
-use crate::remote::{Remote, Vault};
+use crate::remote::Remote;
 use crate::settings::Settings;
 
 /// How many files are looked at.
@@ -28,9 +26,6 @@ const MAX_DEPTH: usize = 16;
 
 /// The largest file that is looked at: it is held in memory.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
-
-/// How many copies of one file there may be in the folder at once.
-const MAX_COPIES: usize = 32;
 
 /// What a client could not upload, as far as it has to do with this memory and no log has it.
 #[derive(Debug, Default)]
@@ -53,82 +48,75 @@ pub(crate) struct Edit {
     bytes: Bytes,
 }
 
-/// Looks at what the client of a folder could not upload.
-pub(crate) fn look(
-    settings: &Settings,
-    remote: &Remote,
-    vault: &Vault,
-    bridge: &mut Bridge,
-) -> Result<Lost, CommandError> {
-    let mut lost = Lost::default();
-    let surroundings = &settings.surroundings;
-    let folder = haversack::store::directory_of(&remote.url)?;
-    let Place::Synced { by, .. } = recognise(&folder, surroundings.user.as_deref()) else { return Ok(lost) };
-    let aside = put_aside(&by, surroundings.user.as_deref(), surroundings.local_data.as_deref());
-    if aside.is_empty() {
-        return Ok(lost);
+/// The directories in which the client of a folder puts files that it could not upload.
+pub(crate) struct LostAndFound<'a> {
+    settings: &'a Settings,
+    folder: Arc<dyn Backend>,
+    directories: Vec<PathBuf>,
+    /// The edits that a round imported: each with its path and the file it was made from.
+    rescued: Mutex<Vec<(PathBuf, Locator)>>,
+}
+
+impl<'a> LostAndFound<'a> {
+    /// Returns the directories of a remote's client; `None` if it has none.
+    pub(crate) fn of(
+        settings: &'a Settings,
+        remote: &Remote,
+        folder: Arc<dyn Backend>,
+    ) -> Result<Option<LostAndFound<'a>>, CommandError> {
+        let surroundings = &settings.surroundings;
+        let directory = haversack::store::directory_of(&remote.url)?;
+        let Place::Synced { by, .. } = recognise(&directory, surroundings.user.as_deref()) else {
+            return Ok(None);
+        };
+        let directories = put_aside(&by, surroundings.user.as_deref(), surroundings.local_data.as_deref());
+        let found = LostAndFound { settings, folder, directories, rescued: Mutex::default() };
+        Ok(Some(found).filter(|found| !found.directories.is_empty()))
     }
-    let heads = bridge.heads().clone();
-    let named = Named::of(block_on(bridge.logs())?.contents(&heads));
-    let gate = NothingPrivate::of(settings)?;
-    for root in aside {
-        for path in files_below(&root, &mut lost.unread) {
-            let below = path.strip_prefix(&root).unwrap_or(&path);
-            let names: Vec<&str> = below.iter().filter_map(|name| name.to_str()).collect();
-            let candidates = named.candidates(&names);
-            let Some(first) = candidates.first() else { continue };
-            let bytes = match std::fs::metadata(&path).map(|about| about.len()) {
-                Ok(size) if size <= MAX_BYTES => std::fs::read(&path).map(Bytes::from),
-                Ok(_) => continue,
-                Err(error) => Err(error),
-            };
-            match bytes {
-                Err(_) => lost.unread.push(path),
-                Ok(bytes) if named.has(&bytes) => {}
-                Ok(bytes) if candidates.len() == 1 && is_edit(&*vault.folder, &gate, first, &bytes)? => {
-                    lost.edits.push(Edit { path, of: first.clone(), bytes });
+
+    /// Looks at the files that the client put aside. `named` are the names and contents that the logs know.
+    pub(crate) fn look(&self, named: &Named) -> Result<Lost, CommandError> {
+        let mut lost = Lost::default();
+        let gate = NothingPrivate::of(self.settings)?;
+        for root in &self.directories {
+            for path in files_below(root, &mut lost.unread) {
+                let below = path.strip_prefix(root).unwrap_or(&path);
+                let names: Vec<&str> = below.iter().filter_map(|name| name.to_str()).collect();
+                let candidates = named.candidates(&names);
+                let Some(first) = candidates.first() else { continue };
+                let bytes = match std::fs::metadata(&path).map(|about| about.len()) {
+                    Ok(size) if size <= MAX_BYTES => std::fs::read(&path).map(Bytes::from),
+                    Ok(_) => continue,
+                    Err(error) => Err(error),
+                };
+                match bytes {
+                    Err(_) => lost.unread.push(path),
+                    Ok(bytes) if named.has(&bytes) => {}
+                    Ok(bytes) if candidates.len() == 1 && is_edit(&*self.folder, &gate, first, &bytes)? => {
+                        lost.edits.push(Edit { path, of: first.clone(), bytes });
+                    }
+                    Ok(_) => lost.doubtful.push((path, first.clone())),
                 }
-                Ok(_) => lost.doubtful.push((path, first.clone())),
             }
         }
+        Ok(lost)
     }
-    Ok(lost)
+
+    /// Returns the edits that a round imported: each with its path and the file it was made from.
+    pub(crate) fn rescued(self) -> Vec<(PathBuf, Locator)> {
+        self.rescued.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// Puts the edits that were not uploaded into the folder as conflict copies; returns what they are called there, and what is in them.
-pub(crate) fn bring_back(
-    vault: &Vault,
-    lost: &Lost,
-) -> Result<BTreeSet<(Locator, ContentHash)>, CommandError> {
-    let mut copies = BTreeSet::new();
-    for edit in &lost.edits {
-        for number in 1..=MAX_COPIES {
-            let Some(copy) = copy_name(&edit.of, number) else { break };
-            match block_on(vault.folder.write(&copy, edit.bytes.clone(), Condition::Absent)) {
-                Ok(_) => {}
-                // It was put there before, or is another one.
-                Err(error) if error.kind() == ErrorKind::Conflict => match block_on(vault.folder.read(&copy))
-                {
-                    Ok(there) if there.bytes == edit.bytes => {}
-                    _ => continue,
-                },
-                // This folder cannot hold the name.
-                Err(error) if error.kind() == ErrorKind::Invalid => break,
-                Err(error) => return Err(error.into()),
-            }
-            copies.insert((copy, ContentHash::of(&edit.bytes)));
-            break;
-        }
-    }
-    Ok(copies)
-}
-
-/// Returns what somebody here wrote, with some files more.
-pub(crate) fn with_these(mine: &Mine, more: BTreeSet<(Locator, ContentHash)>) -> Mine {
-    match mine {
-        Mine::Everything => Mine::Everything,
-        Mine::Nothing => Mine::These(more),
-        Mine::These(these) => Mine::These(these.union(&more).cloned().collect()),
+impl home::LostAndFound for LostAndFound<'_> {
+    fn edits(&self, named: &Named) -> Result<Vec<(Locator, Bytes)>, StoreError> {
+        let lost = self.look(named).map_err(|error| {
+            let text = error.in_one_line();
+            StoreError::at(ErrorKind::Unavailable, Operation::Read, "", text)
+        })?;
+        let mut rescued = self.rescued.lock().unwrap_or_else(PoisonError::into_inner);
+        rescued.extend(lost.edits.iter().map(|edit| (edit.path.clone(), edit.of.clone())));
+        Ok(lost.edits.into_iter().map(|edit| (edit.of, edit.bytes)).collect())
     }
 }
 

@@ -6,9 +6,8 @@ use haversack::ids::Timestamp;
 use haversack::store::{Backend, block_on};
 use haversack::sync::{Context, Moved, Progress, Trouble, move_store};
 
-use super::rebuild::author;
-use super::replicas::{Home, open_patiently};
-use super::round::asking;
+use super::replicas::Home;
+use super::round::author;
 use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
@@ -26,12 +25,13 @@ pub(crate) struct MovedTo {
 pub(crate) fn where_to(settings: &Settings, remote: &Remote) -> Result<Option<MovedTo>, CommandError> {
     let (home, author, patience) =
         (Home::open(settings)?, author(settings, remote), Timed::for_at_most(None));
+    let meeting = remote::meeting(settings, remote)?;
     let context = Context {
         patience: &patience,
-        asking: asking(remote),
+        asking: meeting.asking(),
         ..Context::new(&SystemClock, &RandomIds, &author)
     };
-    let mut replica = open_patiently(settings, home.memory(), remote::open(settings, remote)?)?;
+    let mut replica = home.open_memory(settings, &meeting, context)?;
     // What was committed before the move is taken in first.
     for _ in 0..2 {
         match block_on(replica.pull(context)) {
@@ -52,13 +52,14 @@ pub(crate) fn move_to(
 ) -> Result<Moved, CommandError> {
     let (home, author, patience) =
         (Home::open(settings)?, author(settings, remote), Timed::for_at_most(None));
+    let meeting = remote::meeting(settings, remote)?;
     let context = Context {
         patience: &patience,
         progress,
-        asking: asking(remote),
+        asking: meeting.asking(),
         ..Context::new(&SystemClock, &RandomIds, &author)
     };
-    let mut replica = open_patiently(settings, home.memory(), remote::open(settings, remote)?)?;
+    let mut replica = home.open_memory(settings, &meeting, context)?;
     let to: Arc<dyn Backend> = remote::make(settings, new)?;
     Ok(block_on(move_store(context, &mut replica, to, &new.url))?)
 }
@@ -67,6 +68,6 @@ pub(crate) fn move_to(
 pub(crate) fn check(settings: &Settings, new: &Remote) -> Result<(), CommandError> {
     let (home, author, patience) = (Home::open(settings)?, author(settings, new), Timed::for_at_most(None));
     let context = Context { patience: &patience, ..Context::new(&SystemClock, &RandomIds, &author) };
-    let replica = open_patiently(settings, home.memory(), remote::open(settings, new)?)?;
+    let replica = home.open_memory(settings, &remote::meeting(settings, new)?, context)?;
     Ok(block_on(replica.check_remote(context))?)
 }

@@ -1,119 +1,155 @@
 //! The directories of a home that are synced: the directory `memory`, and the directories that are bound to prefixes of the store.
-//!
-//! Each is a replica with a state of its own; all of them follow one log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use haversack::clock::Clock;
-use haversack::store::{Backend, DeviceLocal, ErrorKind, InMemory, Locator, Under, block_on};
-use haversack::sync::{Author, Context, Outlook, Replica, Scope, Trouble, look};
-use haversack::vault::Bridge;
+use haversack::home::{BoundDirectory, Directory, Home as Directories, Meeting, Stopped};
+use haversack::store::{Backend, DeviceLocal, ErrorKind, Locator, block_on};
+use haversack::sync::{Author, Context, Gate, Outlook, Replica, Trouble};
 
 use super::gate::NothingPrivate;
 use super::mounts::{self, Mount};
 use crate::error::{CommandError, Fault};
-use crate::remote::Vault;
 use crate::settings::{Settings, shown};
 use crate::system::{RandomIds, SystemClock};
 
-/// How often a process that syncs already is asked whether it is done.
-const POLL: Duration = Duration::from_millis(20);
-
-/// One replica of a home.
-pub(crate) struct Place {
-    /// What people call it.
-    pub(crate) name: String,
-    /// Its files, at their places in the store.
-    pub(crate) files: Arc<dyn Backend>,
-    /// What it remembers.
-    pub(crate) state: Arc<dyn Backend>,
-    /// Where that is.
-    directory: PathBuf,
-    /// Which part of the store it holds.
-    pub(crate) scope: Scope,
-    /// What of it stays here.
-    pub(super) gate: Arc<NothingPrivate>,
-    /// The state of the memory itself: who wrote what in every replica is noted there.
-    signed: Arc<dyn Backend>,
-}
-
-impl Place {
-    /// Looks at it, without the remote.
-    pub(crate) fn look(&self) -> Result<Outlook, CommandError> {
-        let (now, signed) = (SystemClock.now(), Some(&*self.signed));
-        let looked = block_on(look(&*self.files, self.state.clone(), &self.scope, &*self.gate, now, signed));
-        looked.map_err(|error| self.explain(Trouble::Local(error)))
-    }
-
-    /// Returns why it could not be worked on; a state that is damaged has one cure.
-    pub(super) fn explain(&self, trouble: Trouble) -> CommandError {
-        match &trouble {
-            Trouble::Local(error) if error.kind() == ErrorKind::Internal => {
-                let directory = shown(&self.directory);
-                let hint = format!(
-                    "All you wrote is where it was. Move {directory} away, then: haversack sync (it merges what is here with the remote)"
-                );
-                CommandError::caused(Fault::User, &trouble, Some(hint))
-            }
-            _ => trouble.into(),
-        }
-    }
-}
-
-/// The replicas of a home.
+/// The home of this machine, open.
 pub(crate) struct Home {
-    /// The bound directories that are there, then the memory itself, which follows them all.
-    pub(crate) places: Vec<Place>,
+    directories: Directories,
+    /// The directory of the memory's state, and of each bound directory's.
+    states: Vec<(String, PathBuf)>,
+    gate: NothingPrivate,
     /// Bound directories that are not there: nothing is done about them.
     pub(crate) vanished: Vec<Mount>,
 }
 
 impl Home {
-    /// Opens every replica of the home.
+    /// Opens every directory of the home.
     pub(crate) fn open(settings: &Settings) -> Result<Home, CommandError> {
         let mounts = mounts::of(settings)?;
-        let (there, vanished): (Vec<Mount>, Vec<Mount>) = mounts.iter().cloned().partition(Mount::is_there);
-        let gate = Arc::new(NothingPrivate::of(settings)?);
-        let state = open_state(settings, settings.state())?;
-        let mut places = Vec::new();
-        for mount in there {
-            let deeper = mounts.iter().map(|other| other.prefix.clone());
-            let deeper = deeper.filter(|prefix| *prefix != mount.prefix && prefix.is_within(&mount.prefix));
-            places.push(Place {
-                name: shown(&mount.directory),
-                files: Arc::new(Under::new(open_mount(settings, &mount)?, mount.prefix.clone())),
-                state: open_state(settings, mount.state(settings))?,
-                directory: mount.state(settings),
-                scope: Scope::within(mount.prefix.clone()).except(deeper).bound(),
-                gate: gate.clone(),
-                signed: state.clone(),
-            });
+        let mut bound = Vec::new();
+        let mut states = vec![(shown(&settings.memory()), settings.state())];
+        let mut vanished = Vec::new();
+        for mount in mounts {
+            let directory = mount.state(settings);
+            let name = shown(&mount.directory);
+            let is_there = mount.is_there();
+            let files = match is_there {
+                true => Some(open_mount(settings, &mount)?),
+                false => None,
+            };
+            let state = match is_there || directory.is_dir() {
+                true => Some(open_state(settings, directory.clone())?),
+                false => None,
+            };
+            bound.push(BoundDirectory { name: name.clone(), prefix: mount.prefix.clone(), files, state });
+            states.push((name, directory));
+            if !is_there {
+                vanished.push(mount);
+            }
         }
-        places.push(Place {
-            name: shown(&settings.memory()),
-            files: Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?),
-            state: state.clone(),
-            directory: settings.state(),
-            scope: Scope::default().except(mounts.into_iter().map(|mount| mount.prefix)),
-            gate,
-            signed: state,
-        });
-        Ok(Home { places, vanished })
+        let memory = Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?);
+        let state = open_state(settings, settings.state())?;
+        let directories = Directories::new(shown(&settings.memory()), memory, state, bound);
+        Ok(Home { directories, states, gate: NothingPrivate::of(settings)?, vanished })
     }
 
-    /// Forgets what was agreed on with a store, so that the next sync starts anew.
+    /// Returns the directories, for the engine.
+    pub(crate) fn directories(&self) -> &Directories {
+        &self.directories
+    }
+
+    /// Returns the rule for what stays on this machine.
+    pub(crate) fn gate(&self) -> &dyn Gate {
+        &self.gate
+    }
+
+    /// Returns the bound directories that are there, then the memory directory.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        self.directories.directories().iter().map(|directory| Place { home: self, directory })
+    }
+
+    /// Returns the memory directory.
+    pub(crate) fn memory(&self) -> Place<'_> {
+        Place { home: self, directory: self.directories.memory() }
+    }
+
+    /// Opens the replica of the memory directory.
+    pub(crate) fn open_memory(
+        &self,
+        settings: &Settings,
+        meeting: &Meeting,
+        context: Context<'_>,
+    ) -> Result<Replica, CommandError> {
+        let opened = self.directories.memory().open(meeting.remote().clone(), context, settings.lock_wait);
+        block_on(opened).map_err(|stopped| self.explain(stopped))
+    }
+
+    /// Forgets the agreement with a store, so that the next sync starts anew.
     pub(crate) fn forget(&self) -> Result<(), CommandError> {
-        for place in &self.places {
-            block_on(haversack::sync::forget(&*place.state))?;
+        for directory in self.directories.directories() {
+            block_on(haversack::sync::forget(&*directory.state))?;
         }
         Ok(())
     }
 
-    /// Returns the replica of the memory itself.
-    pub(crate) fn memory(&self) -> &Place {
-        self.places.last().expect("the memory is always there")
+    /// Finishes a batch that a killed process left, and moves files into the bound directories where they belong.
+    pub(crate) fn tidy(&self, settings: &Settings) -> Result<(), CommandError> {
+        block_on(self.directories.tidy(settings.lock_wait)).map_err(CommandError::from)
+    }
+
+    /// Keeps the wanted ones of the held files: another machine deleted them, and they are still here. The next sync sends them again.
+    /// Returns the files that it kept.
+    pub(crate) fn keep_held(
+        &self,
+        settings: &Settings,
+        is_wanted: impl Fn(&Locator) -> bool,
+    ) -> Result<Vec<Locator>, CommandError> {
+        let author = Author::default();
+        let context = Context { gate: self.gate(), ..Context::new(&SystemClock, &RandomIds, &author) };
+        let kept = block_on(self.directories.keep_held(context, settings.lock_wait, is_wanted));
+        kept.map_err(|stopped| self.explain(stopped))
+    }
+
+    /// Returns the error of a stopped sync for the user. A damaged state has one cure.
+    pub(crate) fn explain(&self, Stopped { directory, error }: Stopped) -> CommandError {
+        match &error {
+            Trouble::Local(cause) if cause.kind() == ErrorKind::Internal => {
+                let state = directory.and_then(|name| self.states.iter().find(|(other, _)| *other == name));
+                let state = state.map_or_else(|| "its state".to_owned(), |(_, state)| shown(state));
+                let hint = format!(
+                    "All you wrote is where it was. Move {state} away, then: haversack sync (it merges what is here with the remote)"
+                );
+                CommandError::caused(Fault::User, &error, Some(hint))
+            }
+            _ => error.into(),
+        }
+    }
+}
+
+/// One directory of an open home.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    home: &'a Home,
+    directory: &'a Directory,
+}
+
+impl std::ops::Deref for Place<'_> {
+    type Target = Directory;
+
+    fn deref(&self) -> &Directory {
+        self.directory
+    }
+}
+
+impl Place<'_> {
+    /// Looks at the directory, without the remote.
+    pub(crate) fn look(&self) -> Result<Outlook, CommandError> {
+        let Place { home, directory } = self;
+        let looked = block_on(home.directories.look(directory, home.gate(), SystemClock.now()));
+        let stopped = |error| Stopped { directory: Some(directory.name.clone()), error };
+        looked.map_err(|error| home.explain(stopped(error)))
     }
 }
 
@@ -123,53 +159,6 @@ pub(crate) fn open_mount(settings: &Settings, mount: &Mount) -> Result<Arc<dyn B
     Ok(Arc::new(opened))
 }
 
-pub(super) fn open_state(settings: &Settings, directory: PathBuf) -> Result<Arc<dyn Backend>, CommandError> {
+fn open_state(settings: &Settings, directory: PathBuf) -> Result<Arc<dyn Backend>, CommandError> {
     Ok(Arc::new(DeviceLocal::open(directory, settings.locks())?))
-}
-
-/// Opens a folder that a sync client replicates, waiting for a process that is at it already.
-pub(super) fn bridge_patiently(settings: &Settings, vault: &Vault) -> Result<Bridge, CommandError> {
-    let deadline = Instant::now() + settings.lock_wait;
-    loop {
-        match block_on(Bridge::open(vault.folder.clone(), vault.home.clone(), &RandomIds)) {
-            Err(Trouble::Busy) if Instant::now() < deadline => std::thread::sleep(POLL),
-            opened => return Ok(opened?),
-        }
-    }
-}
-
-/// Opens a replica, waiting for a process that syncs it already.
-pub(super) fn open_patiently(
-    settings: &Settings,
-    place: &Place,
-    remote: Arc<dyn Backend>,
-) -> Result<Replica, CommandError> {
-    let deadline = Instant::now() + settings.lock_wait;
-    loop {
-        let open = Replica::open(place.files.clone(), place.state.clone(), remote.clone(), &RandomIds);
-        match block_on(open) {
-            Err(Trouble::Busy) if Instant::now() < deadline => std::thread::sleep(POLL),
-            Err(trouble) => return Err(place.explain(trouble)),
-            Ok(replica) => return Ok(replica.with_scope(place.scope.clone())),
-        }
-    }
-}
-
-/// Keeps those of the held files (deleted by another machine, still here) that are wanted: the next sync sends them again. Returns them.
-pub(crate) fn keep_held(
-    settings: &Settings,
-    home: &Home,
-    is_wanted: impl Fn(&Locator) -> bool,
-) -> Result<Vec<Locator>, CommandError> {
-    let author = Author::default();
-    let context = Context::new(&SystemClock, &RandomIds, &author);
-    let mut kept = Vec::new();
-    for place in &home.places {
-        if place.look()?.held_deletions.iter().any(&is_wanted) {
-            // Keeping files asks nothing of a remote.
-            let mut replica = open_patiently(settings, place, Arc::new(InMemory::new()))?;
-            kept.extend(block_on(replica.keep_held(context, &is_wanted))?);
-        }
-    }
-    Ok(kept)
 }

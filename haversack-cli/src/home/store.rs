@@ -8,7 +8,7 @@ use haversack::store::{Backend, DeviceLocal, EntryKind, ErrorKind, InMemory, Loc
 
 use crate::error::CommandError;
 use crate::home::mounts;
-use crate::home::{Home, Place, open_mount};
+use crate::home::{Home, open_mount};
 use crate::settings::{Settings, shown};
 
 /// Opens the memory of the home, making it if need be.
@@ -30,13 +30,6 @@ fn with_mounts(settings: &Settings, files: Arc<dyn Backend>) -> Result<Arc<dyn B
         bound.push((mount.prefix.clone(), open_mount(settings, &mount)?));
     }
     Ok(if bound.is_empty() { files } else { Arc::new(Overlay::fenced(files, bound)) })
-}
-
-/// Completes a batch that a process left unfinished, before its files are looked at as a whole.
-pub(crate) fn complete(settings: &Settings, home: &Home) -> Result<(), CommandError> {
-    let Place { files, state, .. } = home.memory();
-    let memory = Memory::new(with_mounts(settings, files.clone())?, state.clone());
-    Ok(block_on(memory.with_lock_wait(settings.lock_wait).complete())?)
 }
 
 /// Opens the memory of the home to look at it, and makes nothing: a mistyped `--home` would leave a new home behind.
@@ -176,7 +169,7 @@ fn look_up(settings: &Settings, locator: &Locator) -> Result<Known, CommandError
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
     }
-    for place in Home::open(settings)?.places.iter().filter(|place| place.scope.contains(locator)) {
+    for place in Home::open(settings)?.places().filter(|place| place.scope.contains(locator)) {
         let look = place.look()?;
         if [look.deleted, look.waiting_deletions, look.unfetched].concat().contains(locator) {
             return Ok(Known::File);

@@ -14,7 +14,7 @@ use super::proof::{self, Proof};
 use super::{Barrier, KnownBy, Project, git, id_of_prefix, identity, prefix_of, private};
 use crate::agents::claude_code::{ChosenBy, ClaudeCode, discover};
 use crate::error::CommandError;
-use crate::home;
+use crate::home::Home;
 use crate::home::mounts::{self, Mount};
 use crate::settings::{Settings, shown};
 
@@ -193,7 +193,7 @@ pub(crate) fn bind(
     mounts::save(settings, &all)?;
     book.see(seen);
     book.save(settings)?;
-    home::adopt(settings)?;
+    Home::open(settings)?.tidy(settings)?;
     record_tips(settings, project, &id)?;
     Ok(bound)
 }
@@ -291,7 +291,7 @@ pub(crate) fn bind_left_over(settings: &Settings, directory: &Path, id: &str) ->
     }
     all.push(Mount { directory, prefix });
     mounts::save(settings, &all)?;
-    home::adopt(settings)
+    Home::open(settings)?.tidy(settings)
 }
 
 /// Refuses a directory that must never be carried: a setting or a link above it may lead there.

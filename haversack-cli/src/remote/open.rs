@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use haversack::home::Meeting;
 use haversack::store::{Apart, Backend, Capabilities, DeviceLocal, ErrorKind, Registry};
 
 use super::credential::Cloud;
@@ -34,6 +35,29 @@ pub(crate) fn make(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backe
         Some(vault) => Ok(vault.as_remote()),
         None => plain(settings, remote),
     }
+}
+
+/// Opens the place where the devices of a store meet; nothing is made that is not there.
+pub(crate) fn meeting(settings: &Settings, remote: &Remote) -> Result<Meeting, CommandError> {
+    let backend = open(settings, remote)?;
+    meeting_at(settings, remote, backend)
+}
+
+/// Opens the place where the devices of a store meet, making it if need be.
+pub(crate) fn new_meeting(settings: &Settings, remote: &Remote) -> Result<Meeting, CommandError> {
+    let backend = make(settings, remote)?;
+    meeting_at(settings, remote, backend)
+}
+
+fn meeting_at(
+    settings: &Settings,
+    remote: &Remote,
+    backend: Arc<dyn Backend>,
+) -> Result<Meeting, CommandError> {
+    Ok(match vault(settings, remote)? {
+        Some(vault) => Meeting::folder(vault.folder, vault.home),
+        None => Meeting::log(backend),
+    })
 }
 
 /// A folder that a sync client replicates, and what this machine keeps for it.

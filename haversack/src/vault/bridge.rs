@@ -73,13 +73,23 @@ pub(super) struct Read {
 }
 
 impl Bridge {
-    /// Opens a folder, with what this device keeps for it in `home`; nobody else can carry for it meanwhile.
+    /// Opens a folder. `home` is this device's storage for it; no other process can carry for this device meanwhile.
     pub async fn open(
         folder: Arc<dyn Backend>,
         home: Arc<dyn Backend>,
         ids: &dyn Ids,
     ) -> Result<Bridge, Trouble> {
-        let lock = match home.lock(LOCK, Duration::ZERO).await {
+        Bridge::open_within(folder, home, ids, Duration::ZERO).await
+    }
+
+    /// Opens a folder, and waits at most `lock_wait` for another process that uses it.
+    pub async fn open_within(
+        folder: Arc<dyn Backend>,
+        home: Arc<dyn Backend>,
+        ids: &dyn Ids,
+        lock_wait: Duration,
+    ) -> Result<Bridge, Trouble> {
+        let lock = match home.lock(LOCK, lock_wait).await {
             Ok(lock) => lock,
             Err(error) if error.kind() == ErrorKind::Busy => return Err(Trouble::Busy),
             Err(error) => return Err(Trouble::Local(error)),
@@ -139,6 +149,12 @@ impl Bridge {
     /// Returns how far every log was taken in.
     pub fn heads(&self) -> &Heads {
         &self.standing.heads
+    }
+
+    /// Returns the contents that the logs name, as far as this device has taken them in.
+    pub async fn contents(&mut self) -> Result<Vec<(Locator, ContentHash)>, Trouble> {
+        let heads = self.standing.heads.clone();
+        Ok(self.read().await?.logs.contents(&heads).into_iter().collect())
     }
 
     /// Returns the entries that are kept.

@@ -43,6 +43,17 @@ pub enum Mine {
     Everything,
 }
 
+impl Mine {
+    /// Adds files that this device's user wrote.
+    pub fn and(self, more: BTreeSet<(Locator, ContentHash)>) -> Mine {
+        match self {
+            Mine::Everything => Mine::Everything,
+            Mine::Nothing => Mine::These(more),
+            Mine::These(these) => Mine::These(these.into_iter().chain(more).collect()),
+        }
+    }
+}
+
 /// What is known about the plain files of a folder.
 #[derive(Clone, Debug)]
 pub struct FolderOrigins {

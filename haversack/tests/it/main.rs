@@ -2,6 +2,7 @@
 
 mod batch;
 mod conflicts;
+mod home;
 mod log;
 mod merge;
 mod migrate;

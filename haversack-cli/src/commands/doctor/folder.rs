@@ -5,11 +5,12 @@ use std::path::Path;
 use haversack::check::Finding;
 use haversack::store::{BackendExt, Locator, Place, Vault, block_on, directory_of, recognise};
 use haversack::vault::copies::waiting;
+use haversack::vault::lost::Named;
 use haversack::vault::strays::strays;
 use haversack::vault::{Bridge, Heads, available, layout};
 
 use crate::error::CommandError;
-use crate::home::lost_and_found::{self, Lost};
+use crate::home::lost_and_found::{Lost, LostAndFound};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
 use crate::system::RandomIds;
@@ -55,7 +56,10 @@ fn look(settings: &Settings, remote: &Remote) -> Result<Vec<Finding>, CommandErr
     if let Some(vault) = remote::vault(settings, remote)? {
         let mut bridge = block_on(Bridge::open(vault.folder.clone(), vault.home.clone(), &RandomIds))?;
         findings.extend(logs(&vault, &mut bridge, &there)?);
-        findings.extend(put_aside(lost_and_found::look(settings, remote, &vault, &mut bridge)?));
+        if let Some(lost_and_found) = LostAndFound::of(settings, remote, vault.folder.clone())? {
+            let named = Named::of(block_on(bridge.contents())?);
+            findings.extend(put_aside(lost_and_found.look(&named)?));
+        }
     }
     Ok(findings)
 }

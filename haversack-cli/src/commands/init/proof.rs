@@ -38,7 +38,7 @@ pub(crate) fn read_back(settings: &Settings) -> Result<ReadBack, CommandError> {
         Ok::<_, Trouble>(replica.log_files().clone())
     })?;
     let mut back = ReadBack { files: 0, missing: Vec::new() };
-    for place in &Home::open(settings)?.places {
+    for place in Home::open(settings)?.places() {
         let look = place.look()?;
         for locator in block_on(place.files.list_all(&Locator::root()))? {
             let is_outside =

@@ -1,6 +1,7 @@
 //! `haversack remote rebuild`: the machines of a store meet again after its remote was lost.
 
 use clap::Args;
+use haversack::home::HomeRebuilt as Rebuilt;
 
 use super::{Candidate, Instead, NamedArgs};
 use crate::commands::sync;
@@ -102,7 +103,7 @@ fn elsewhere(
 }
 
 fn tell(ui: &mut Ui, remote: &Remote, done: &HomeRebuilt) -> Result<(), CommandError> {
-    let HomeRebuilt { rebuilt, put_back, .. } = done;
+    let HomeRebuilt { rebuilt: Rebuilt { rebuilt, put_back }, .. } = done;
     let url = &remote.url;
     if *put_back > 0 {
         ui.line(format!("Put {} of logs back into the folder.", counted(*put_back, "file")))?;

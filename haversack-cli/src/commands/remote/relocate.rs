@@ -158,7 +158,7 @@ fn use_new(ui: &mut Ui, settings: &Settings, old: &Remote, new: &Remote) -> Resu
         Contact::forget(settings)?;
     }
     let bar = ui.progress();
-    let summary = home::sync(settings, new, &Manner::new(Work::full(new), "move"), &bar);
+    let summary = home::sync(settings, new, &Manner::new(Work::Full, "move"), &bar);
     bar.end();
     sync::tell(ui, &summary?)
 }

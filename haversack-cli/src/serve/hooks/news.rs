@@ -82,7 +82,7 @@ impl News {
     /// Looks for what is new in a project, on this machine alone.
     pub(crate) fn of(settings: &Settings, prefix: &Locator) -> Result<News, CommandError> {
         let home = Home::open(settings)?;
-        let looks = home.places.iter().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
+        let looks = home.places().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
         if looks.iter().all(|look| look.store.is_none()) {
             return Ok(News::default());
         }
@@ -201,7 +201,7 @@ fn find_problem(
         return Ok(told(&format!("unbound {name}"), format!("{name} became a link and is not carried")));
     }
     let home = Home::open(settings)?;
-    for place in home.places.iter().filter(|place| place.scope.contains(prefix)) {
+    for place in home.places().filter(|place| place.scope.contains(prefix)) {
         let look = place.look()?;
         if let Some((locator, hold)) = look.held.first() {
             let name = gate::named(locator);

@@ -1,0 +1,98 @@
+//! Moves files from the memory directory into the bound directories where they belong.
+//!
+//! There is no base for such a file, so a file that both directories have is merged without one: no line of either side is lost.
+//!
+//! 1. Write the file (or the merge of both) into the bound directory.
+//! 2. Delete it from the memory directory, if it is still the file of step 1; otherwise start over.
+//!
+//! A process that is killed between the two steps leaves both files. The next run merges them again, and a merge with one's own result
+//! changes nothing.
+
+use std::time::Duration;
+
+use haversack_store::{
+    Backend, BackendExt, Condition, ErrorKind, Locator, Prefixed, Result as StoreResult, is_fenced,
+};
+
+use super::{BoundDirectory, Home};
+use crate::merge::{Rule, Side, conflict_name, merge};
+
+/// The lock of those who write through the verbs.
+const STORE_LOCK: &str = "store";
+
+/// The most times that one file is tried again because another program wrote it.
+const MAX_TRIES: usize = 100;
+
+pub(super) async fn move_to_bound_directories(home: &Home, lock_wait: Duration) -> StoreResult<()> {
+    if home.bound.is_empty() {
+        return Ok(());
+    }
+    let _turn = home.memory_files.lock(STORE_LOCK, lock_wait).await?;
+    // The deepest prefix first: its files are not those of the directory around it.
+    let mut bound: Vec<&BoundDirectory> = home.bound.iter().collect();
+    bound.sort_by(|one, other| other.prefix.cmp(&one.prefix));
+    for BoundDirectory { prefix, files, .. } in bound {
+        let Some(there) = files else { continue };
+        let here = Prefixed::new(home.memory_files.clone(), prefix.clone());
+        for file in here.list_all(&Locator::root()).await? {
+            if !is_fenced(file.as_str()) {
+                hand_over(&here, &**there, &file).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Moves one file; where both sides have it, they are merged.
+async fn hand_over(from: &dyn Backend, to: &dyn Backend, locator: &Locator) -> StoreResult<()> {
+    for _ in 0..MAX_TRIES {
+        let ours = match from.read(locator).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            ours => ours?,
+        };
+        if !put(to, locator, &ours.bytes).await? {
+            continue;
+        }
+        match from.delete(locator, Condition::Matches(ours.version)).await {
+            // Another program wrote the file meanwhile.
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            deleted => return deleted,
+        }
+    }
+    // The file stays where it is, and the next round moves it.
+    Ok(())
+}
+
+/// Puts a content in its place, merged with the content that is there. Returns false if another program wrote there meanwhile.
+async fn put(to: &dyn Backend, locator: &Locator, ours: &haversack_store::Bytes) -> StoreResult<bool> {
+    match to.write(locator, ours.clone(), Condition::Absent).await {
+        Ok(_) => return Ok(true),
+        Err(error) if error.kind() == ErrorKind::Conflict => {}
+        Err(error) => return Err(error),
+    }
+    let theirs = match to.read(locator).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        theirs => theirs?,
+    };
+    if theirs.bytes == *ours {
+        return Ok(true);
+    }
+    let rule = Rule::of(locator, [&ours[..], &theirs.bytes[..]]);
+    let sides = [ours, &theirs.bytes].map(|bytes| Side { bytes, device: "this machine" });
+    let merged = merge(rule, None, sides[0], sides[1]);
+    if let Some(copy) = merged.copy
+        && let Ok(name) = conflict_name(locator, &copy)
+    {
+        let _ = to.write(&name, copy, Condition::Any).await?;
+    }
+    if merged.bytes == theirs.bytes {
+        return Ok(true);
+    }
+    match to.write(locator, merged.bytes, Condition::Matches(theirs.version)).await {
+        // A text that this write displaced was saved by an editor in the same moment. The backend keeps it, and the next sync merges it.
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
+        Err(error) => Err(error),
+    }
+}
