@@ -34,6 +34,8 @@ mod memory_tool;
 mod migrate;
 mod mounts;
 #[cfg(unix)]
+mod older_homes;
+#[cfg(unix)]
 mod private_files;
 #[cfg(unix)]
 mod program;

@@ -1,0 +1,119 @@
+//! Homes that an earlier program wrote (`tests/fixtures/homes-before-home-round`) open and sync with this one, and lose nothing.
+
+use std::fs;
+use std::path::Path;
+
+use haversack::ids::ContentHash;
+
+use crate::machines::Machines;
+
+const ARCHIVE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/homes-before-home-round/homes.tar.gz");
+
+/// The directory that the homes lay in when they were written.
+const WRITTEN_IN: &str = "/home/me";
+
+const PREFIX: &str = "claude_memory/lighthouse";
+
+/// Unpacks the homes below a test's directory, as if they had been written there.
+fn unpacked() -> Machines {
+    let machines = Machines::new();
+    let base = machines.env.path("").canonicalize().expect("there");
+    let tar = machines.env.program("tar").args(["-xzf", ARCHIVE]).output().expect("tar runs");
+    assert!(tar.status.success(), "{}", String::from_utf8_lossy(&tar.stderr));
+    for meeting in ["directory", "folder"] {
+        for machine in ["laptop", "desktop"] {
+            let home = base.join(meeting).join(machine);
+            for record in ["remote.toml", "mounts.toml", "state/default/joined.toml"] {
+                replace_base(&home.join(record), &base);
+            }
+            // The state of a mount is named by the directory's path.
+            let project = format!("{meeting}/{machine}-project");
+            let from = mount_state(&home, &format!("{WRITTEN_IN}/{project}"));
+            fs::rename(from, mount_state(&home, &base.join(&project).display().to_string()))
+                .expect("the state of the mount");
+        }
+    }
+    machines
+}
+
+fn replace_base(record: &Path, base: &Path) {
+    if let Ok(text) = fs::read_to_string(record) {
+        let base = base.display().to_string();
+        fs::write(record, text.replace(WRITTEN_IN, base.trim_end_matches('/'))).expect("written");
+    }
+}
+
+fn mount_state(home: &Path, directory: &str) -> std::path::PathBuf {
+    let name = ContentHash::of(format!("{directory}\n{PREFIX}").as_bytes()).to_string();
+    home.join("state").join(format!("mount-{}", &name[..16]))
+}
+
+fn older_home_opens_and_syncs(meeting: &str) {
+    let machines = unpacked();
+    let (laptop, desktop) = (&*format!("{meeting}/laptop"), &*format!("{meeting}/desktop"));
+    let project = |machine: &str| machines.env.path(&format!("{machine}-project/people.md"));
+
+    let status = machines.shown(laptop, &["status"]);
+    assert!(status.contains("2 changes wait to be sent"), "{status}");
+    assert!(status.contains("deploy.md is held back"), "{status}");
+    assert!(status.contains("lighthouse/lamp.md has two versions of one passage"), "{status}");
+    assert!(status.contains("laptop (this one) · desktop"), "{status}");
+    for machine in [laptop, desktop] {
+        let log = machines.done(machine, &["log"]);
+        for file in ["keys.md", "diary.md", "lighthouse/ports.md", &format!("{PREFIX}/people.md")] {
+            assert!(log.contains(file), "{machine}: {log}");
+        }
+        let mounts = machines.done(machine, &["mount", "list"]);
+        assert!(mounts.contains(PREFIX), "{mounts}");
+        let conflicts = machines.done(machine, &["conflicts"]);
+        assert!(conflicts.contains("every 12 s") && conflicts.contains("every 15 s"), "{conflicts}");
+    }
+
+    // The edits that the earlier program had not sent travel first, to both places of the other machine.
+    let sent = machines.done(laptop, &["sync"]);
+    assert!(sent.contains("Sent 2 files."), "{sent}");
+    let received = machines.done(desktop, &["sync"]);
+    assert!(received.contains("Received 2 files."), "{received}");
+    let keeper = fs::read_to_string(project(desktop)).expect("bound");
+    assert_eq!(keeper, "the harbour master is Ada\nthe keeper is Grace\n");
+    let diary = "# Diary\n\nfirst day\n\nsecond day\n\nthird day\n";
+    assert_eq!(machines.read(desktop, "diary.md").as_deref(), Some(diary));
+
+    // An edit made now reaches the other machine, in both directions.
+    machines.write(desktop, "lighthouse/ports.md", "staging listens on 5435\nproduction listens on 443\n");
+    fs::write(project(desktop), format!("{keeper}the cook is Alan\n")).expect("written");
+    machines.settle(&[desktop, laptop]);
+    let ports = machines.read(laptop, "lighthouse/ports.md").expect("there");
+    assert_eq!(ports, "staging listens on 5435\nproduction listens on 443\n");
+    let people = fs::read_to_string(project(laptop)).expect("bound");
+    assert_eq!(people, format!("{keeper}the cook is Alan\n"));
+
+    // Nothing is lost, the deletion stays, and the secret is still on its machine only.
+    let (mut here, there) = (machines.files(laptop), machines.files(desktop));
+    let secret = here.remove("deploy.md").expect("kept");
+    assert!(secret.contains("the token is gh"), "{secret}");
+    assert_eq!(here, there);
+    assert!(!there.contains_key("keys.md"), "{there:?}");
+    assert!(there["lighthouse/lamp.md"].contains("every 12 s"), "{there:?}");
+    assert!(there["lighthouse/lamp.md"].contains("every 15 s"), "{there:?}");
+    assert!(there.iter().any(|(name, text)| name.starts_with("interactions/") && text.contains("the crane")));
+    let nothing = machines.done(laptop, &["sync", "--full"]);
+    assert!(nothing.contains("Nothing new."), "{nothing}");
+    let checked = machines.shown(laptop, &["check"]);
+    assert!(checked.contains("6 files: 1 flaw"), "only the open conflict: {checked}");
+
+    // The earlier program's history still leads back.
+    machines.done(desktop, &["restore", "keys.md"]);
+    assert_eq!(machines.read(desktop, "keys.md").as_deref(), Some("keys are in the drawer\n"));
+}
+
+#[test]
+fn older_home_with_a_directory_opens_and_syncs() {
+    older_home_opens_and_syncs("directory");
+}
+
+#[test]
+fn older_home_with_a_folder_opens_and_syncs() {
+    older_home_opens_and_syncs("folder");
+}
