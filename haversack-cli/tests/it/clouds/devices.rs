@@ -2,52 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use async_trait::async_trait;
-use haversack::clock::Clock;
-use haversack::ids::{Ids, Timestamp};
 use haversack::log::{Commit, layout};
 use haversack::store::{Backend, BackendExt, Bytes, Condition, InMemory, Locator, block_on};
-use haversack::sync::{Author, Context, Patience, Replica, Report, Trouble};
+use haversack::sync::{Author, Context, Replica, Report, Trouble};
+use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::Place;
-
-pub(super) struct Now;
-
-impl Clock for Now {
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-        Timestamp(i64::try_from(since.as_millis()).expect("before the year 292278994"))
-    }
-}
-
-pub(super) struct RandomIds;
-
-impl Ids for RandomIds {
-    fn next(&self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).expect("the system has randomness");
-        bytes
-    }
-}
-
-/// Waits as the binary does: longer each time, half of it by chance.
-pub(super) struct Waits;
-
-#[async_trait]
-impl Patience for Waits {
-    async fn wait(&self, repetition: usize) -> bool {
-        let doubled = Duration::from_millis(100).saturating_mul(1 << repetition.min(6));
-        let chance = f64::from(RandomIds.next()[0]) / 255.0;
-        std::thread::sleep(doubled.mul_f64(0.5 + chance / 2.0));
-        true
-    }
-
-    fn has_time(&self) -> bool {
-        true
-    }
-}
 
 /// A device with its own way to the remote.
 pub(super) struct Device {
@@ -96,7 +57,8 @@ impl Device {
             let mut replica =
                 Replica::open(self.files.clone(), self.state.clone(), self.remote.clone(), &RandomIds)
                     .await?;
-            replica.sync(Context { patience: &Waits, ..Context::new(&Now, &RandomIds, &author) }).await
+            let context = Context::new(&SystemClock, &RandomIds, &author);
+            replica.sync(Context { patience: &Backoff::new(), ..context }).await
         })
     }
 
