@@ -82,6 +82,11 @@ fn wait_before(repetition: usize, chance: u8) -> Duration {
     longest.mul_f64(0.5 + f64::from(chance) / f64::from(u8::MAX) / 2.0)
 }
 
+/// The examples of the guide are compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/library.md")]
+struct Guide;
+
 #[cfg(test)]
 mod tests {
     use haversack::store::block_on;

@@ -44,8 +44,7 @@ pub use self::memory::{
 pub use self::signed::{Writer, writer_of};
 pub use self::text::{Ending, Occurrences};
 
-/// The README's example is compiled with the documentation's, and the guide's are run.
+/// The README's example is compiled with the documentation's. `haversack-system` runs those of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
-#[doc = include_str!("../../docs/guide/library.md")]
-struct Guides;
+struct Readme;
