@@ -1,10 +1,12 @@
-//! What developers of Haversack run: `cargo xtask test`, `tools`, `packages`, `bench NAME`, `sim`, `soak`.
+//! What developers of Haversack run: `cargo xtask test`, `check-crates`, `tools`, `packages`, `bench NAME`, `sim`, `soak`.
 
 mod bench;
+mod crates;
 mod packages;
 mod run;
 mod sim;
 mod soak;
+mod source;
 mod test;
 mod tools;
 
@@ -14,6 +16,7 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   test          Everything that must be green: format, lints, tests, docs, dependencies
+  check-crates  Only permitted dependencies and parts of std in each crate (a second or two)
   tools         Installs the servers that the tests talk to into .tools; `tools all`: those of benchmarks too
   packages      The packages for Python and TypeScript: types, builds, tests with the real SDKs
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["test"] => test::run(),
+        ["check-crates"] => crates::run(),
         ["tools", options @ ..] => tools::run(options),
         ["packages"] => packages::run(),
         ["bench", "store", options @ ..] => bench::store(options),
