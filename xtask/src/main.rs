@@ -1,7 +1,8 @@
-//! What developers of Haversack run: `cargo xtask test`, `check-crates`, `tools`, `packages`, `bench NAME`, `sim`, `soak`.
+//! What developers of Haversack run: `cargo xtask test`, `check-modules`, `check-crates`, `tools`, `packages`, `bench NAME`, `sim`, `soak`.
 
 mod bench;
 mod crates;
+mod modules;
 mod packages;
 mod run;
 mod sim;
@@ -16,6 +17,7 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   test          Everything that must be green: format, lints, tests, docs, dependencies
+  check-modules  No cycle between sibling modules (a second or two)
   check-crates  Only permitted dependencies and parts of std in each crate (a second or two)
   tools         Installs the servers that the tests talk to into .tools; `tools all`: those of benchmarks too
   packages      The packages for Python and TypeScript: types, builds, tests with the real SDKs
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["test"] => test::run(),
+        ["check-modules"] => modules::run(),
         ["check-crates"] => crates::run(),
         ["tools", options @ ..] => tools::run(options),
         ["packages"] => packages::run(),

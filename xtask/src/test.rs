@@ -9,6 +9,7 @@ const CARGO_DENY: &str = "0.20.2";
 
 pub(crate) fn run() -> Result<(), String> {
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
+    crate::modules::run()?;
     crate::crates::run()?;
     step(
         "lints",
