@@ -39,7 +39,7 @@ mod resolve;
 mod restore;
 mod serve;
 mod setup;
-pub(crate) mod status;
+mod status;
 mod str_replace;
 mod sync;
 pub(crate) mod undo;

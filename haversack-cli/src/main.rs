@@ -2,6 +2,7 @@
 //! format.
 
 mod agents;
+mod app;
 mod background;
 mod commands;
 mod error;

@@ -10,11 +10,12 @@ use clap::Args;
 use self::found::Found;
 use super::join::{self, JoinArgs};
 use super::remote::{AddArgs, NamedArgs, add};
-use super::{setup, sync};
+use super::setup;
 use crate::agents::canary::{Canary, try_hooks};
 use crate::agents::claude_code::wiring;
 use crate::agents::program;
 use crate::agents::{self, AGENTS, Agent, Change, WithPersona};
+use crate::app;
 use crate::error::CommandError;
 use crate::home::mounts;
 use crate::home::{self, Manner, Work};
@@ -241,7 +242,7 @@ fn send(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
     let bar = ui.progress();
     let summary = home::sync(settings, &remote, &manner, &bar);
     bar.end();
-    sync::tell(ui, &summary.map_err(incomplete)?)
+    ui.text(&app::sync::text(&summary.map_err(incomplete)?))
 }
 
 /// Says that not everything is there, and that it can be gone on with.

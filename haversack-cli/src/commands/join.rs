@@ -18,7 +18,7 @@ use haversack::vault::Bridge;
 use serde_json::json;
 
 use super::remote::{Candidate, Instead, NamedArgs};
-use super::sync;
+use crate::app::sync;
 use crate::error::CommandError;
 use crate::home::join_record::{self, Joined};
 use crate::home::store::open;
@@ -169,7 +169,7 @@ pub(crate) fn join(
     record.position = summary.position;
     record.save(settings)?;
     if !args.json {
-        sync::tell(ui, &summary)?;
+        ui.text(&sync::text(&summary))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,37 +3,18 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack::Conflicts;
-use haversack::clock::Clock;
 use haversack::ids::Timestamp;
-use haversack::store::{Locator, block_on};
-use haversack::sync::Outlook;
 use serde_json::{Value, json};
 
-use super::devices::{Device, devices};
-use super::sync::{KEPT_ELSEWHERE, REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, not_mirrored, parts_of_logs};
-use crate::agents::{AGENTS, mend};
+use crate::app::status::{Status, status};
 use crate::error::CommandError;
-use crate::home::Home;
-use crate::home::contact::Contact;
-use crate::home::gate::{cure, named};
-use crate::home::history::Past;
-use crate::home::mounts;
-use crate::home::store::open_to_look;
-use crate::remote::{self, Remote};
-use crate::settings::layers::Warning;
-use crate::settings::{Settings, shown};
-use crate::system::{SystemClock, Timed};
+use crate::settings::Settings;
 use crate::ui::Ui;
-use crate::ui::moments::{ago, counted, span};
-
-/// How many names of one problem are shown.
-const MAX_SHOWN: usize = 5;
 
 /// Tell whether all is well, and what to do if not
 ///
 /// Exits with 0 if there is nothing for you to do, with 1 if there is something. Asks the remote nothing.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// Print one line, for a status bar
     #[arg(long, conflicts_with = "json")]
@@ -44,372 +25,44 @@ pub(crate) struct StatusArgs {
     json: bool,
 }
 
-/// Something that needs somebody.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Problem {
-    /// What, in a sentence.
-    what: String,
-    /// What, in two or three words.
-    short: String,
-    /// What to do.
-    cure: String,
-}
-
-/// How a home stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Status {
-    remote: Option<String>,
-    is_kept_local: bool,
-    reached: Option<Timestamp>,
-    next_try: Option<Timestamp>,
-    failing_since: Option<Timestamp>,
-    files: usize,
-    waiting: usize,
-    unfetched: usize,
-    /// What is there and is no file of a memory.
-    left_alone: usize,
-    /// Parts of other machines' logs that the folder did not have whole at the last sync.
-    arriving: usize,
-    is_underway: bool,
-    problems: Vec<Problem>,
-    devices: Vec<Device>,
-}
-
 pub(crate) fn cmd_status(
     ui: &mut Ui,
     settings: &Settings,
     args: &StatusArgs,
 ) -> Result<ExitCode, CommandError> {
-    let now = SystemClock.now();
-    let status = look(settings, now)?;
+    let status = status(settings)?;
     if args.json {
-        ui.json(&status.to_json(now))?;
+        ui.json(&to_json(&status))?;
     } else if args.line {
-        ui.line(status.one_line(now))?;
+        ui.line(status.one_line())?;
     } else {
-        status.tell(ui, now)?;
+        ui.text(&status.text())?;
     }
     Ok(if status.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn look(settings: &Settings, now: Timestamp) -> Result<Status, CommandError> {
-    let remote = Remote::for_looking(settings)?;
-    let contact = Contact::of(settings);
-    let home = Home::open(settings)?;
-    let mut status = Status {
-        remote: remote.map(|remote| remote.url),
-        is_kept_local: settings.keep_local,
-        reached: contact.reached,
-        next_try: contact.next_try(),
-        failing_since: contact.failing_since,
-        arriving: contact.arriving,
-        ..Status::default()
-    };
-    if let Some(Warning { message, cure }) = remote::half(settings) {
-        status.problems.push(Problem { what: message, short: "half a remote".to_owned(), cure });
-    }
-    if let Some(named) = Remote::unagreed(settings)? {
-        let Warning { message, cure } = remote::needs_a_yes(&named);
-        status.problems.push(Problem { what: message, short: "a remote needs a yes".to_owned(), cure });
-    }
-    // What went wrong with a remote is no trouble while none is used.
-    if let Some(trouble) = contact.trouble.as_ref().filter(|_| !settings.keep_local) {
-        let for_long = contact.failing_since.map_or(0, |since| (now.0 - since.0) / 1000);
-        let since = if for_long < 60 { String::new() } else { format!(" for {}", span(for_long)) };
-        status.problems.push(Problem {
-            what: format!("Nothing sent{since}: {trouble}"),
-            short: "remote fails".to_owned(),
-            cure: contact.cure.clone().unwrap_or("haversack sync".to_owned()),
-        });
-    }
-    for name in contact.not_mirrored.iter().take(MAX_SHOWN).filter(|_| !settings.keep_local) {
-        let (what, cure) = not_mirrored(name);
-        status.problems.push(Problem { what, short: "a file in the way".to_owned(), cure });
-    }
-    for agent in AGENTS {
-        if let Some(dead) = mend::find(settings, agent) {
-            let what = dead.sentence(settings, agent);
-            let cure = mend::cure(agent);
-            status.problems.push(Problem { what, short: "dead hooks".to_owned(), cure });
-        }
-    }
-    for mount in &home.vanished {
-        let name = shown(&mount.directory);
-        status.problems.push(Problem {
-            what: format!(
-                "{name} is not there or may not be read; its memory ({}) is kept, and nothing was deleted",
-                mount.prefix
-            ),
-            short: "a directory is gone".to_owned(),
-            cure: format!("put it back, or: haversack mount remove {name}"),
-        });
-    }
-    for mount in mounts::unbound(settings)? {
-        let name = shown(&mount.directory);
-        status.problems.push(Problem {
-            what: format!(
-                "{name} became a link, so we do not carry it any more; its memory ({}) is kept, and nothing was deleted",
-                mount.prefix
-            ),
-            short: "a directory became a link".to_owned(),
-            cure: format!(
-                "put a directory in its place and open a session in the project, or: haversack mount remove {name}"
-            ),
-        });
-    }
-    for place in home.places() {
-        let look = place.look()?;
-        status.files += look.files;
-        status.waiting += look.waiting();
-        status.unfetched += look.unfetched.len();
-        status.left_alone += look.left_alone;
-        status.is_underway |= look.underway.publishing || look.underway.applying;
-        status.problems.extend(problems(&place.name, &look));
-    }
-    status.problems.extend(conflicts(settings)?);
-    if status.remote.is_some() && home.memory().look()?.store.is_some() {
-        // Offline, without asking the remote: what this machine has seen.
-        let patience = Timed::for_at_most(None);
-        let mut past = Past::local(settings, &home, &patience)?;
-        status.devices = devices(settings, &mut past)?;
-    }
-    Ok(status)
-}
-
-/// Returns memories that hold two versions of something.
-///
-/// Which files cannot be looked at was told above.
-fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
-    let Conflicts { found, .. } = block_on(open_to_look(settings)?.conflicts(&Locator::root()))?;
-    let Some(first) = found.first() else { return Ok(None) };
-    let devices = first.passages.iter().filter_map(|passage| passage.device.as_deref());
-    let devices: Vec<&str> = devices.collect();
-    let from = if devices.is_empty() { String::new() } else { format!(" (one from {})", devices.join(", ")) };
-    let more = match found.len() - 1 {
-        0 => String::new(),
-        more => format!("; {more} more like it"),
-    };
-    Ok(Some(Problem {
-        what: format!("{} has two versions of one passage{from}{more}", first.locator),
-        short: "two versions".to_owned(),
-        cure: "haversack conflicts".to_owned(),
-    }))
-}
-
-fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let mut add = |what: String, short: &str, cure: String| {
-        problems.push(Problem { what, short: short.to_owned(), cure });
-    };
-    if look.has_vanished {
-        add(
-            format!(
-                "All {} in {name} disappeared. {KEPT_ELSEWHERE}",
-                counted(look.waiting_deletions.len(), "file")
-            ),
-            "files gone",
-            WAITING_CURE.to_owned(),
-        );
-    }
-    if !look.waiting_deletions.is_empty() && !look.has_vanished {
-        add(
-            format!(
-                "{} disappeared from {name}. {KEPT_ELSEWHERE}",
-                counted(look.waiting_deletions.len(), "file")
-            ),
-            "files disappeared",
-            WAITING_CURE.to_owned(),
-        );
-    }
-    if !look.held_deletions.is_empty() {
-        let first = look.held_deletions.first().map(ToString::to_string).unwrap_or_default();
-        add(
-            format!(
-                "{} in {name} were deleted on another machine, very many at once ({first} …). We kept them here",
-                counted(look.held_deletions.len(), "file")
-            ),
-            "deletions held",
-            "to send them again: haversack restore --deleted; if they are meant to go: haversack sync --allow-deletes"
-                .to_owned(),
-        );
-    }
-    for (locator, hold) in look.held.iter().take(MAX_SHOWN) {
-        let what = format!("{} is held back: {}", named(locator), hold.why);
-        add(what, "a file held back", cure(locator, hold));
-    }
-    if look.held.len() > MAX_SHOWN {
-        add(
-            format!("{} more files are held back", look.held.len() - MAX_SHOWN),
-            "files held back",
-            "haversack sync".to_owned(),
-        );
-    }
-    let is_told = |locator: &&Locator| look.unseen.iter().all(|(unseen, _)| unseen != *locator);
-    for locator in look.refused.iter().filter(is_told).take(MAX_SHOWN) {
-        add(format!("{locator} {REFUSED}"), "a file that cannot be written", REFUSED_CURE.to_owned());
-    }
-    for (locator, why) in look.unseen.iter().take(MAX_SHOWN) {
-        add(
-            format!("{locator} cannot be looked at: {why}"),
-            "a place that cannot be read",
-            UNSEEN.to_owned(),
-        );
-    }
-    for (shown, why) in look.odd_names.iter().take(MAX_SHOWN) {
-        add(
-            format!("{shown} in {name} is not carried: {why}"),
-            "a name that is not carried",
-            "rename it, then: haversack sync".to_owned(),
-        );
-    }
-    if let Some(first) = look.put_aside.first() {
-        add(
-            format!(
-                "{} that another program wrote could not be merged and {} put aside in {name}, first {first}",
-                counted(look.put_aside.len(), "text"),
-                if look.put_aside.len() == 1 { "is" } else { "are" },
-            ),
-            "a text put aside",
-            "take over what you need from there, then delete it".to_owned(),
-        );
-    }
-    if !look.missing.is_empty() {
-        add(
-            format!(
-                "the remote lacks the content of {} files, first {}",
-                look.missing.len(),
-                look.missing[0]
-            ),
-            "content missing",
-            "haversack sync --full on the machine that wrote them".to_owned(),
-        );
-    }
-    problems
-}
-
-impl Status {
-    fn verdict(&self, now: Timestamp) -> String {
-        let changes = |count: usize| counted(count, "change");
-        let waiting = match self.waiting {
-            0 => String::new(),
-            1 => "; 1 change waits to be sent".to_owned(),
-            count => format!("; {} wait to be sent", changes(count)),
-        };
-        match (self.problems.len(), &self.remote) {
-            (0, None) if self.is_kept_local => {
-                "On this machine only, as it was asked for (keep-memory-local): nothing is sent, and nothing is asked"
-                    .to_owned()
-            }
-            (0, None) => {
-                "On this machine only: there is no remote. Carry it: haversack remote add URL".to_owned()
-            }
-            (0, Some(_)) if self.waiting > 0 => {
-                let wait = if self.waiting == 1 { "waits" } else { "wait" };
-                format!("All well. {} {wait} to be sent: haversack sync", changes(self.waiting))
-            }
-            (0, Some(_)) if self.reached.is_none() => "Not synced yet: haversack sync".to_owned(),
-            (0, Some(_)) if self.is_underway => {
-                "All you wrote is safe on this machine. A sync is under way, or was not finished: haversack sync"
-                    .to_owned()
-            }
-            (0, Some(_)) if self.arriving > 0 => {
-                format!("In sync with what has arrived. {} not yet.", parts_of_logs(self.arriving))
-            }
-            (0, Some(remote)) => match self.reached {
-                Some(reached) => format!("In sync. Last contact {} with {remote}", ago(now, reached)),
-                None => "In sync.".to_owned(),
-            },
-            (1, _) => format!("1 thing needs you. All you wrote is safe on this machine{waiting}."),
-            (count, _) => format!("{count} things need you. All you wrote is safe on this machine{waiting}."),
-        }
-    }
-
-    fn tell(&self, ui: &mut Ui, now: Timestamp) -> Result<(), CommandError> {
-        ui.line(self.verdict(now))?;
-        if !self.problems.is_empty() {
-            ui.line("")?;
-        }
-        for (index, problem) in self.problems.iter().enumerate() {
-            ui.line(format!("  {}  {}\n     → {}", index + 1, problem.what, problem.cure))?;
-        }
-        let mut facts = vec![format!("files      {}", self.files)];
-        if self.unfetched > 0 {
-            facts.push(format!("to come    {}", self.unfetched));
-        }
-        if self.left_alone > 0 {
-            facts
-                .push(format!("left alone {}: links or pipes; haversack doctor names them", self.left_alone));
-        }
-        if self.arriving > 0 {
-            let parts = counted(self.arriving, "part");
-            facts.push(format!(
-                "arriving   {parts} of other machines' logs; if that does not end: haversack doctor"
-            ));
-        }
-        if self.is_underway {
-            facts.push("a sync was not finished: the next one goes on with it".to_owned());
-        }
-        if let Some(next) = self.next_try.filter(|next| *next > now && !self.is_kept_local) {
-            facts
-                .push(format!("next try   in {}, or now: haversack sync", span((next.0 - now.0) / 1000 + 1)));
-        }
-        if !self.devices.is_empty() {
-            let machines = self.devices.iter().map(|device| match (device.is_this_one, device.last_change) {
-                (true, _) => format!("{} (this one)", device.name),
-                (false, Some(time)) => format!("{}, {}", device.name, ago(now, time)),
-                (false, None) => device.name.clone(),
-            });
-            facts.push(format!("machines   {}", machines.collect::<Vec<_>>().join(" · ")));
-        }
-        ui.line("")?;
-        for fact in facts {
-            ui.line(format!("  {fact}"))?;
-        }
-        Ok(())
-    }
-
-    fn one_line(&self, _now: Timestamp) -> String {
-        let mut parts = Vec::new();
-        if self.waiting > 0 {
-            parts.push(format!("{} waiting", self.waiting));
-        }
-        if self.arriving > 0 {
-            parts.push(format!("{} arriving", self.arriving));
-        }
-        if self.is_underway {
-            parts.push("sync unfinished".to_owned());
-        }
-        parts.extend(self.problems.iter().map(|problem| problem.short.clone()));
-        parts.dedup();
-        match (parts.is_empty(), &self.remote) {
-            (false, _) => format!("haversack: {}", parts.join(", ")),
-            (true, Some(_)) => "haversack: in sync".to_owned(),
-            (true, None) => "haversack: on this machine only".to_owned(),
-        }
-    }
-
-    fn to_json(&self, now: Timestamp) -> Value {
-        let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
-        let problems =
-            self.problems.iter().map(|problem| json!({ "what": problem.what, "cure": problem.cure }));
-        let devices = self.devices.iter().map(|device| {
+/// Returns the state for programs.
+fn to_json(status: &Status) -> Value {
+    let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
+    let problems =
+        status.problems.iter().map(|problem| json!({ "what": problem.what, "cure": problem.cure }));
+    let devices = status.devices.iter().map(|device| {
             json!({ "name": device.name, "last_change": time(device.last_change), "is_this_one": device.is_this_one })
         });
-        json!({
-            "verdict": self.verdict(now),
-            "problems": problems.collect::<Vec<_>>(),
-            "remote": self.remote,
-            "kept_local": self.is_kept_local,
-            "last_contact": time(self.reached),
-            "failing_since": time(self.failing_since),
-            "next_try": time(self.next_try),
-            "files": self.files,
-            "waiting": self.waiting,
-            "unfetched": self.unfetched,
-            "left_alone": self.left_alone,
-            "arriving": self.arriving,
-            "unfinished": self.is_underway,
-            "devices": devices.collect::<Vec<_>>(),
-        })
-    }
+    json!({
+        "verdict": status.verdict(),
+        "problems": problems.collect::<Vec<_>>(),
+        "remote": status.remote,
+        "kept_local": status.is_kept_local,
+        "last_contact": time(status.reached),
+        "failing_since": time(status.failing_since),
+        "next_try": time(status.next_try),
+        "files": status.files,
+        "waiting": status.waiting,
+        "unfetched": status.unfetched,
+        "left_alone": status.left_alone,
+        "arriving": status.arriving,
+        "unfinished": status.is_underway,
+        "devices": devices.collect::<Vec<_>>(),
+    })
 }

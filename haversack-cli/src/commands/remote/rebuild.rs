@@ -4,7 +4,7 @@ use clap::Args;
 use haversack::home::HomeRebuilt as Rebuilt;
 
 use super::{Candidate, Instead, NamedArgs};
-use crate::commands::sync;
+use crate::app::sync;
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::contact::Contact;
@@ -79,7 +79,7 @@ pub(super) fn cmd_rebuild(ui: &mut Ui, settings: &Settings, args: &RebuildArgs) 
         Contact::forget(settings)?;
     }
     tell(ui, &remote, &done)?;
-    sync::tell(ui, &done.summary)
+    ui.text(&sync::text(&done.summary))
 }
 
 /// Returns the remote at another place, which is used instead of the one there is.

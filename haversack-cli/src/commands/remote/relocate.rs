@@ -7,7 +7,7 @@ use clap::Args;
 use haversack::clock::Clock;
 
 use super::{Candidate, Instead, NamedArgs};
-use crate::commands::sync;
+use crate::app::sync;
 use crate::error::CommandError;
 use crate::home::contact::Contact;
 use crate::home::relocate::{MovedTo, check, move_to, where_to};
@@ -160,7 +160,7 @@ fn use_new(ui: &mut Ui, settings: &Settings, old: &Remote, new: &Remote) -> Resu
     let bar = ui.progress();
     let summary = home::sync(settings, new, &Manner::new(Work::Full, "move"), &bar);
     bar.end();
-    sync::tell(ui, &summary?)
+    ui.text(&sync::text(&summary?))
 }
 
 fn moved_already(moved: &MovedTo) -> CommandError {

@@ -12,14 +12,14 @@ use haversack::ids::{Ids, Timestamp};
 use haversack::memory_tool::{Answer, MemoryTool};
 use haversack::remember::{self, Kept, Wish};
 use haversack::store::{Locator, block_on};
-use haversack::{Memory, Writer, secrets};
+use haversack::{Memory, Writer, display, secrets};
 use haversack_recall::{DEFAULT_LIMIT, Hit, Projects, Query, Recalled, Shelf};
 
 use super::errands::Errands;
 use super::tools::Call;
+use crate::app::status::status;
 use crate::commands::kinds;
 use crate::commands::log::{LogArgs, cmd_log};
-use crate::commands::status::{StatusArgs, cmd_status};
 use crate::commands::undo::{UndoArgs, cmd_undo};
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
@@ -155,7 +155,7 @@ impl Desk {
                 let settings = Settings { writer, ..self.settings.clone() };
                 told(|ui| cmd_undo(ui, &settings, &UndoArgs::last(path, session)))
             }
-            Call::Status => told(|ui| cmd_status(ui, &self.settings, &StatusArgs::default())),
+            Call::Status => status(&self.settings).map(|status| shortened(status.text())),
         };
         let answer = answer.unwrap_or_else(|error| Answer::error(in_words(&error)));
         if writes && !answer.is_error {
@@ -305,6 +305,17 @@ fn project_here(settings: &Settings) -> Option<Locator> {
     let prefix = border::here(settings)?.prefix()?;
     let mounts = mounts::of(settings).ok()?;
     mounts.iter().any(|mount| mount.prefix == prefix && mount.is_there()).then_some(prefix)
+}
+
+/// Returns a text of ours as an answer. Names in it are those of files and machines, so it is escaped, and it is shortened to a bound.
+fn shortened(text_of_ours: String) -> Answer {
+    let mut shown = display::lines(&text_of_ours).into_owned();
+    if shown.len() > TOLD_BYTES {
+        let end = (0..=TOLD_BYTES).rev().find(|end| shown.is_char_boundary(*end)).unwrap_or(0);
+        shown.truncate(end);
+        shown.push_str("\n… (shortened; ask for less)\n");
+    }
+    text(shown)
 }
 
 /// Returns what a command tells a person.

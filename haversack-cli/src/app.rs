@@ -1,0 +1,8 @@
+//! The tasks of Haversack. Each is a function that returns data and prints nothing.
+//!
+//! Commands print a result or turn it into JSON, the server of the Model Context Protocol turns it into the text of a tool. A result whose text
+//! is the same for both has it as a method.
+
+pub(crate) mod devices;
+pub(crate) mod status;
+pub(crate) mod sync;

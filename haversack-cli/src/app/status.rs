@@ -1,0 +1,364 @@
+//! The state of a home: is all well, and if not, what the user can do.
+
+use haversack::Conflicts;
+use haversack::clock::Clock;
+use haversack::ids::Timestamp;
+use haversack::store::{Locator, block_on};
+use haversack::sync::Outlook;
+
+use super::devices::{Device, known_devices};
+use super::sync::{KEPT_ELSEWHERE, REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, not_mirrored, parts_of_logs};
+use crate::agents::{AGENTS, mend};
+use crate::error::CommandError;
+use crate::home::contact::Contact;
+use crate::home::gate::{cure, named};
+use crate::home::store::open_to_look;
+use crate::home::{Home, mounts};
+use crate::remote::{self, Remote};
+use crate::settings::layers::Warning;
+use crate::settings::{Settings, shown};
+use crate::system::SystemClock;
+use crate::ui::moments::{ago, counted, span};
+
+/// How many names of one problem are shown.
+const MAX_SHOWN: usize = 5;
+
+/// A thing that needs the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// The problem in a sentence.
+    pub(crate) what: String,
+    /// The problem in two or three words.
+    pub(crate) short: String,
+    /// The cure.
+    pub(crate) cure: String,
+}
+
+/// The state of a home.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// The moment of the look.
+    pub(crate) now: Timestamp,
+    pub(crate) remote: Option<String>,
+    pub(crate) is_kept_local: bool,
+    pub(crate) reached: Option<Timestamp>,
+    pub(crate) next_try: Option<Timestamp>,
+    pub(crate) failing_since: Option<Timestamp>,
+    pub(crate) files: usize,
+    pub(crate) waiting: usize,
+    pub(crate) unfetched: usize,
+    /// How many links, pipes and other things there are that are no files of a memory.
+    pub(crate) left_alone: usize,
+    /// Parts of other machines' logs that the folder did not have whole at the last sync.
+    pub(crate) arriving: usize,
+    pub(crate) is_underway: bool,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) devices: Vec<Device>,
+}
+
+/// Looks at a home; asks the remote nothing.
+pub(crate) fn status(settings: &Settings) -> Result<Status, CommandError> {
+    let now = SystemClock.now();
+    let remote = Remote::for_looking(settings)?;
+    let contact = Contact::of(settings);
+    let home = Home::open(settings)?;
+    let mut status = Status {
+        now,
+        remote: remote.map(|remote| remote.url),
+        is_kept_local: settings.keep_local,
+        reached: contact.reached,
+        next_try: contact.next_try(),
+        failing_since: contact.failing_since,
+        arriving: contact.arriving,
+        files: 0,
+        waiting: 0,
+        unfetched: 0,
+        left_alone: 0,
+        is_underway: false,
+        problems: Vec::new(),
+        devices: Vec::new(),
+    };
+    if let Some(Warning { message, cure }) = remote::half(settings) {
+        status.problems.push(Problem { what: message, short: "half a remote".to_owned(), cure });
+    }
+    if let Some(named) = Remote::unagreed(settings)? {
+        let Warning { message, cure } = remote::needs_a_yes(&named);
+        status.problems.push(Problem { what: message, short: "a remote needs a yes".to_owned(), cure });
+    }
+    // What went wrong with a remote is no trouble while none is used.
+    if let Some(trouble) = contact.trouble.as_ref().filter(|_| !settings.keep_local) {
+        let for_long = contact.failing_since.map_or(0, |since| (now.0 - since.0) / 1000);
+        let since = if for_long < 60 { String::new() } else { format!(" for {}", span(for_long)) };
+        status.problems.push(Problem {
+            what: format!("Nothing sent{since}: {trouble}"),
+            short: "remote fails".to_owned(),
+            cure: contact.cure.clone().unwrap_or("haversack sync".to_owned()),
+        });
+    }
+    for name in contact.not_mirrored.iter().take(MAX_SHOWN).filter(|_| !settings.keep_local) {
+        let (what, cure) = not_mirrored(name);
+        status.problems.push(Problem { what, short: "a file in the way".to_owned(), cure });
+    }
+    for agent in AGENTS {
+        if let Some(dead) = mend::find(settings, agent) {
+            let what = dead.sentence(settings, agent);
+            let cure = mend::cure(agent);
+            status.problems.push(Problem { what, short: "dead hooks".to_owned(), cure });
+        }
+    }
+    for mount in &home.vanished {
+        let name = shown(&mount.directory);
+        status.problems.push(Problem {
+            what: format!(
+                "{name} is not there or may not be read; its memory ({}) is kept, and nothing was deleted",
+                mount.prefix
+            ),
+            short: "a directory is gone".to_owned(),
+            cure: format!("put it back, or: haversack mount remove {name}"),
+        });
+    }
+    for mount in mounts::unbound(settings)? {
+        let name = shown(&mount.directory);
+        status.problems.push(Problem {
+            what: format!(
+                "{name} became a link, so we do not carry it any more; its memory ({}) is kept, and nothing was deleted",
+                mount.prefix
+            ),
+            short: "a directory became a link".to_owned(),
+            cure: format!(
+                "put a directory in its place and open a session in the project, or: haversack mount remove {name}"
+            ),
+        });
+    }
+    for place in home.places() {
+        let look = place.look()?;
+        status.files += look.files;
+        status.waiting += look.waiting();
+        status.unfetched += look.unfetched.len();
+        status.left_alone += look.left_alone;
+        status.is_underway |= look.underway.publishing || look.underway.applying;
+        status.problems.extend(problems(&place.name, &look));
+    }
+    status.problems.extend(conflicts(settings)?);
+    if status.remote.is_some() && home.memory().look()?.store.is_some() {
+        status.devices = known_devices(settings, &home)?;
+    }
+    Ok(status)
+}
+
+/// Returns memories that hold two versions of something.
+///
+/// Which files cannot be looked at was told above.
+fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
+    let Conflicts { found, .. } = block_on(open_to_look(settings)?.conflicts(&Locator::root()))?;
+    let Some(first) = found.first() else { return Ok(None) };
+    let devices = first.passages.iter().filter_map(|passage| passage.device.as_deref());
+    let devices: Vec<&str> = devices.collect();
+    let from = if devices.is_empty() { String::new() } else { format!(" (one from {})", devices.join(", ")) };
+    let more = match found.len() - 1 {
+        0 => String::new(),
+        more => format!("; {more} more like it"),
+    };
+    Ok(Some(Problem {
+        what: format!("{} has two versions of one passage{from}{more}", first.locator),
+        short: "two versions".to_owned(),
+        cure: "haversack conflicts".to_owned(),
+    }))
+}
+
+fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut add = |what: String, short: &str, cure: String| {
+        problems.push(Problem { what, short: short.to_owned(), cure });
+    };
+    if look.has_vanished {
+        add(
+            format!(
+                "All {} in {name} disappeared. {KEPT_ELSEWHERE}",
+                counted(look.waiting_deletions.len(), "file")
+            ),
+            "files gone",
+            WAITING_CURE.to_owned(),
+        );
+    }
+    if !look.waiting_deletions.is_empty() && !look.has_vanished {
+        add(
+            format!(
+                "{} disappeared from {name}. {KEPT_ELSEWHERE}",
+                counted(look.waiting_deletions.len(), "file")
+            ),
+            "files disappeared",
+            WAITING_CURE.to_owned(),
+        );
+    }
+    if !look.held_deletions.is_empty() {
+        let first = look.held_deletions.first().map(ToString::to_string).unwrap_or_default();
+        add(
+            format!(
+                "{} in {name} were deleted on another machine, very many at once ({first} …). We kept them here",
+                counted(look.held_deletions.len(), "file")
+            ),
+            "deletions held",
+            "to send them again: haversack restore --deleted; if they are meant to go: haversack sync --allow-deletes"
+                .to_owned(),
+        );
+    }
+    for (locator, hold) in look.held.iter().take(MAX_SHOWN) {
+        let what = format!("{} is held back: {}", named(locator), hold.why);
+        add(what, "a file held back", cure(locator, hold));
+    }
+    if look.held.len() > MAX_SHOWN {
+        add(
+            format!("{} more files are held back", look.held.len() - MAX_SHOWN),
+            "files held back",
+            "haversack sync".to_owned(),
+        );
+    }
+    let is_told = |locator: &&Locator| look.unseen.iter().all(|(unseen, _)| unseen != *locator);
+    for locator in look.refused.iter().filter(is_told).take(MAX_SHOWN) {
+        add(format!("{locator} {REFUSED}"), "a file that cannot be written", REFUSED_CURE.to_owned());
+    }
+    for (locator, why) in look.unseen.iter().take(MAX_SHOWN) {
+        add(
+            format!("{locator} cannot be looked at: {why}"),
+            "a place that cannot be read",
+            UNSEEN.to_owned(),
+        );
+    }
+    for (shown, why) in look.odd_names.iter().take(MAX_SHOWN) {
+        add(
+            format!("{shown} in {name} is not carried: {why}"),
+            "a name that is not carried",
+            "rename it, then: haversack sync".to_owned(),
+        );
+    }
+    if let Some(first) = look.put_aside.first() {
+        add(
+            format!(
+                "{} that another program wrote could not be merged and {} put aside in {name}, first {first}",
+                counted(look.put_aside.len(), "text"),
+                if look.put_aside.len() == 1 { "is" } else { "are" },
+            ),
+            "a text put aside",
+            "take over what you need from there, then delete it".to_owned(),
+        );
+    }
+    if !look.missing.is_empty() {
+        add(
+            format!(
+                "the remote lacks the content of {} files, first {}",
+                look.missing.len(),
+                look.missing[0]
+            ),
+            "content missing",
+            "haversack sync --full on the machine that wrote them".to_owned(),
+        );
+    }
+    problems
+}
+
+impl Status {
+    /// Returns the state in one sentence.
+    pub(crate) fn verdict(&self) -> String {
+        let changes = |count: usize| counted(count, "change");
+        let waiting = match self.waiting {
+            0 => String::new(),
+            1 => "; 1 change waits to be sent".to_owned(),
+            count => format!("; {} wait to be sent", changes(count)),
+        };
+        match (self.problems.len(), &self.remote) {
+            (0, None) if self.is_kept_local => {
+                "On this machine only, as it was asked for (keep-memory-local): nothing is sent, and nothing is asked"
+                    .to_owned()
+            }
+            (0, None) => {
+                "On this machine only: there is no remote. Carry it: haversack remote add URL".to_owned()
+            }
+            (0, Some(_)) if self.waiting > 0 => {
+                let wait = if self.waiting == 1 { "waits" } else { "wait" };
+                format!("All well. {} {wait} to be sent: haversack sync", changes(self.waiting))
+            }
+            (0, Some(_)) if self.reached.is_none() => "Not synced yet: haversack sync".to_owned(),
+            (0, Some(_)) if self.is_underway => {
+                "All you wrote is safe on this machine. A sync is under way, or was not finished: haversack sync"
+                    .to_owned()
+            }
+            (0, Some(_)) if self.arriving > 0 => {
+                format!("In sync with what has arrived. {} not yet.", parts_of_logs(self.arriving))
+            }
+            (0, Some(remote)) => match self.reached {
+                Some(reached) => format!("In sync. Last contact {} with {remote}", ago(self.now, reached)),
+                None => "In sync.".to_owned(),
+            },
+            (1, _) => format!("1 thing needs you. All you wrote is safe on this machine{waiting}."),
+            (count, _) => format!("{count} things need you. All you wrote is safe on this machine{waiting}."),
+        }
+    }
+
+    /// Returns the verdict, the problems with their cures, and the numbers.
+    pub(crate) fn text(&self) -> String {
+        let now = self.now;
+        let mut text = format!("{}\n", self.verdict());
+        if !self.problems.is_empty() {
+            text.push('\n');
+        }
+        for (index, problem) in self.problems.iter().enumerate() {
+            text.push_str(&format!("  {}  {}\n     → {}\n", index + 1, problem.what, problem.cure));
+        }
+        let mut facts = vec![format!("files      {}", self.files)];
+        if self.unfetched > 0 {
+            facts.push(format!("to come    {}", self.unfetched));
+        }
+        if self.left_alone > 0 {
+            facts
+                .push(format!("left alone {}: links or pipes; haversack doctor names them", self.left_alone));
+        }
+        if self.arriving > 0 {
+            let parts = counted(self.arriving, "part");
+            facts.push(format!(
+                "arriving   {parts} of other machines' logs; if that does not end: haversack doctor"
+            ));
+        }
+        if self.is_underway {
+            facts.push("a sync was not finished: the next one goes on with it".to_owned());
+        }
+        if let Some(next) = self.next_try.filter(|next| *next > now && !self.is_kept_local) {
+            facts
+                .push(format!("next try   in {}, or now: haversack sync", span((next.0 - now.0) / 1000 + 1)));
+        }
+        if !self.devices.is_empty() {
+            let machines = self.devices.iter().map(|device| match (device.is_this_one, device.last_change) {
+                (true, _) => format!("{} (this one)", device.name),
+                (false, Some(time)) => format!("{}, {}", device.name, ago(now, time)),
+                (false, None) => device.name.clone(),
+            });
+            facts.push(format!("machines   {}", machines.collect::<Vec<_>>().join(" · ")));
+        }
+        text.push('\n');
+        for fact in facts {
+            text.push_str(&format!("  {fact}\n"));
+        }
+        text
+    }
+
+    /// Returns one line for a status bar.
+    pub(crate) fn one_line(&self) -> String {
+        let mut parts = Vec::new();
+        if self.waiting > 0 {
+            parts.push(format!("{} waiting", self.waiting));
+        }
+        if self.arriving > 0 {
+            parts.push(format!("{} arriving", self.arriving));
+        }
+        if self.is_underway {
+            parts.push("sync unfinished".to_owned());
+        }
+        parts.extend(self.problems.iter().map(|problem| problem.short.clone()));
+        parts.dedup();
+        match (parts.is_empty(), &self.remote) {
+            (false, _) => format!("haversack: {}", parts.join(", ")),
+            (true, Some(_)) => "haversack: in sync".to_owned(),
+            (true, None) => "haversack: on this machine only".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Syncs a home, and says in text how it went.
+
+use haversack::store::Locator;
+
+use crate::home::Summary;
+use crate::home::gate::{cure, named};
+use crate::ui::moments::counted;
+
+/// What became of files that disappeared here.
+pub(crate) const KEPT_ELSEWHERE: &str = "We did not delete them on your other machines";
+
+/// What the user can do about files that disappeared here.
+pub(crate) const WAITING_CURE: &str = "to bring them back: haversack restore --deleted; if you meant to delete them: haversack sync --allow-deletes";
+
+/// What is wrong with a file that could not be written here.
+pub(crate) const REFUSED: &str =
+    "could not be written here: something else is in its place, or this disk cannot hold the name";
+
+/// What the user can do about it.
+pub(crate) const REFUSED_CURE: &str =
+    "move away what is in its place, or rename the file on another machine, then: haversack sync";
+
+/// What to do about a place that could not be looked at.
+pub(crate) const UNSEEN: &str =
+    "let it be read, or put a plain file or directory there; until then it counts as it was";
+
+/// Returns the text about a sync: its result, then each thing that the user has to see to, with the cure below it.
+pub(crate) fn text(summary: &Summary) -> String {
+    let mut text = format!("{}\n", headline(summary));
+    let report = &summary.report;
+    let mut note = |what: String, cure: &str| text.push_str(&format!("  {what}\n  → {cure}\n"));
+    for locator in &report.both_kept {
+        note(format!("{locator}: both versions of a passage are kept"), "haversack conflicts");
+    }
+    for locator in &report.edits_won {
+        note(
+            format!("{locator} was deleted on one machine and changed on another: it stays"),
+            &format!("if it is to go: haversack delete {locator}"),
+        );
+    }
+    for (locator, hold) in &report.held {
+        let what = format!("{} stays on this machine: {}", named(locator), hold.why);
+        note(what, &cure(locator, hold));
+    }
+    if !report.held_deletions.is_empty() {
+        note(
+            format!(
+                "{} were deleted on another machine, very many at once: we kept them here",
+                counted(report.held_deletions.len(), "file")
+            ),
+            "to send them again: haversack restore --deleted; if they are meant to go: haversack sync --allow-deletes",
+        );
+    }
+    if !report.waiting_deletions.is_empty() {
+        note(
+            format!("{} disappeared here. {KEPT_ELSEWHERE}", counted(report.waiting_deletions.len(), "file")),
+            WAITING_CURE,
+        );
+    }
+    let is_told = |locator: &&Locator| report.unseen.iter().all(|(unseen, _)| unseen != *locator);
+    for locator in report.refused.iter().filter(is_told) {
+        note(format!("{locator} {REFUSED}"), REFUSED_CURE);
+    }
+    for (locator, why) in &report.unseen {
+        note(format!("{locator} could not be looked at: {why}"), UNSEEN);
+    }
+    for locator in &report.missing {
+        note(format!("the remote does not have the content of {locator}"), "haversack sync --full");
+    }
+    for (name, why) in &report.odd {
+        note(format!("{name}: {why}"), "it is left alone");
+    }
+    for locator in &report.not_mirrored {
+        let (what, cure) = not_mirrored(locator.as_str());
+        note(what, &cure);
+    }
+    if !report.unrelated.is_empty() {
+        let count = report.unrelated.len();
+        let names: Vec<&str> = report.unrelated.iter().take(MAX_UNRELATED).map(Locator::as_str).collect();
+        let more = if count > MAX_UNRELATED { ", …" } else { "" };
+        note(
+            format!(
+                "{} in the remote {} no part of this memory: {}{more}",
+                counted(count, "file"),
+                if count == 1 { "is" } else { "are" },
+                names.join(", ")
+            ),
+            "nothing was taken in or changed; to keep one as memory, copy it into the memory",
+        );
+    }
+    for (place, locator) in &summary.rescued {
+        note(
+            format!("{locator}: an edit that the folder's client could not upload was taken in"),
+            &format!("it is still where the client put it, and is not needed any more: {place}"),
+        );
+    }
+    for (locator, _) in &report.awaited {
+        note(
+            format!("{locator} in the folder differs, and no machine's log says why: it is waited for"),
+            &format!("if it was written on this machine: haversack sync --mine {locator}"),
+        );
+    }
+    if summary.arriving() > 0 {
+        note(
+            format!("{} not arrived whole", parts_of_logs(summary.arriving())),
+            "they are taken in once the folder's client has brought the rest",
+        );
+    }
+    for name in &summary.vanished {
+        note(
+            format!("{name} is not there, may not be read, or was emptied: nothing was deleted anywhere"),
+            &format!("put it back, or: haversack mount remove {name}"),
+        );
+    }
+    for name in &summary.unbound {
+        note(
+            format!("{name} became a link: we do not carry it any more, and nothing was deleted anywhere"),
+            &format!("put a directory in its place, or: haversack mount remove {name}"),
+        );
+    }
+    for (name, why) in &summary.failed {
+        note(
+            format!("{name} was left out: {why}"),
+            "All that was written there is safe. See to it, then: haversack sync",
+        );
+    }
+    if report.out_of_time {
+        note("there was no more time: the rest follows with the next sync".to_owned(), "haversack sync");
+    }
+    if let Some(why) = &report.not_folded {
+        note(format!("the log was not folded: {why}"), "it is tried again with the next sync");
+    }
+    text
+}
+
+/// How many files that are no part of the memory are named.
+const MAX_UNRELATED: usize = 5;
+
+/// Says that a plain copy was not written because another file is in its place, and what to do.
+pub(crate) fn not_mirrored(name: &str) -> (String, String) {
+    if name == "manifest.json" {
+        return (
+            "manifest.json in the remote is the file of another program: it was left alone, and no plain copies are written".to_owned(),
+            "move that file away, then: haversack sync --full".to_owned(),
+        );
+    }
+    (
+        format!("{name} in the remote is not what we wrote there: it was left alone"),
+        "take it in as an edit: haversack sync --full".to_owned(),
+    )
+}
+
+/// Begins a sentence about so many parts of other machines' logs.
+pub(crate) fn parts_of_logs(number: usize) -> String {
+    let have = if number == 1 { "has" } else { "have" };
+    format!("{} of other machines' logs {have}", counted(number, "part"))
+}
+
+fn headline(summary: &Summary) -> String {
+    let count = |number: usize| counted(number, "file");
+    let mut parts = Vec::new();
+    if !summary.sent.is_empty() {
+        parts.push(format!("sent {}", count(summary.sent.len())));
+    }
+    if summary.received() > 0 {
+        parts.push(format!("received {}", count(summary.received())));
+    }
+    if !summary.report.merged.is_empty() {
+        parts.push(format!("merged {}", count(summary.report.merged.len())));
+    }
+    if !summary.report.foreign.is_empty() {
+        parts.push(format!("took in {} changed by hand in the remote", count(summary.report.foreign.len())));
+    }
+    if summary.mended > 0 {
+        parts.push(format!("put {} of logs back that the folder had lost", count(summary.mended)));
+    }
+    let text = parts.join(", ");
+    match text.split_at_checked(1) {
+        Some((first, rest)) => format!("{}{rest}.", first.to_uppercase()),
+        None => "Nothing new.".to_owned(),
+    }
+}
