@@ -4,5 +4,6 @@
 //! is the same for both has it as a method.
 
 pub(crate) mod devices;
+pub(crate) mod history;
 pub(crate) mod status;
 pub(crate) mod sync;

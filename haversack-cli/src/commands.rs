@@ -22,7 +22,7 @@ mod init;
 mod insert;
 mod join;
 pub(crate) mod kinds;
-pub(crate) mod log;
+mod log;
 mod ls;
 mod mcp;
 mod memory_tool;

@@ -19,8 +19,7 @@ use haversack::store::{Bytes, ErrorKind, Locator, block_on};
 use haversack::sync::IMPORT;
 use serde_json::json;
 
-use super::diff::counts;
-use super::log::headline;
+use crate::app::history::{counts, headline};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::history::{Enough, Past, Waiting};

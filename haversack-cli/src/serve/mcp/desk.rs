@@ -17,9 +17,9 @@ use haversack_recall::{DEFAULT_LIMIT, Hit, Projects, Query, Recalled, Shelf};
 
 use super::errands::Errands;
 use super::tools::Call;
+use crate::app::history::{INCOMPLETE, history};
 use crate::app::status::status;
 use crate::commands::kinds;
-use crate::commands::log::{LogArgs, cmd_log};
 use crate::commands::undo::{UndoArgs, cmd_undo};
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
@@ -148,7 +148,7 @@ impl Desk {
             Call::Event(event) => self.event(&event, writer),
             Call::History { path, limit } => {
                 let count = limit.unwrap_or(HISTORY).min(MAX_LIMIT);
-                told(|ui| cmd_log(ui, &self.settings, &LogArgs::new(path, count)))
+                self.history(&path, count)
             }
             Call::Undo { path } => {
                 let session = writer.session.clone();
@@ -196,6 +196,12 @@ impl Desk {
                 ))
             }
         })
+    }
+
+    fn history(&self, path: &str, count: usize) -> Result<Answer, CommandError> {
+        let history = history(&self.settings, locate(path)?, count)?;
+        let note = if history.is_complete { String::new() } else { format!("{INCOMPLETE}\n") };
+        Ok(shortened(history.text() + &note))
     }
 
     fn remember(&self, wish: &Wish<'_>, writer: Writer) -> Result<Answer, CommandError> {

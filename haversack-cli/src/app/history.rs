@@ -1,0 +1,173 @@
+//! The changes of a store, newest first, and the difference that each made.
+
+use std::sync::Arc;
+
+use haversack::display::one_line;
+use haversack::log::{Commit, What};
+use haversack::store::{Bytes, Locator};
+use similar::TextDiff;
+
+use crate::error::CommandError;
+use crate::home::Home;
+use crate::home::history::{AtHand, Enough, Past, Waiting};
+use crate::settings::Settings;
+use crate::system::Timed;
+use crate::ui::moments::local;
+
+/// The newest changes of a file or directory.
+pub(crate) struct History {
+    /// The file or directory.
+    within: Locator,
+    /// Files with changes that were not sent yet.
+    pub(crate) waiting: Vec<Waiting>,
+    /// The commits that changed it.
+    pub(crate) commits: Vec<Arc<Commit>>,
+    /// True if no older commit is missing here because the remote cannot be reached.
+    pub(crate) is_complete: bool,
+}
+
+/// The note below a history whose older changes could not be read.
+pub(crate) const INCOMPLETE: &str = "What happened before is in the remote, which cannot be reached.";
+
+/// Returns the newest changes of a file or directory; refuses a place that never had a file.
+pub(crate) fn history(settings: &Settings, within: Locator, count: usize) -> Result<History, CommandError> {
+    let patience = Timed::for_at_most(None);
+    let home = Home::open(settings)?;
+    let mut past = Past::open(settings, &home, &patience)?;
+    let waiting = past.waiting(&home)?;
+    let waiting: Vec<Waiting> = waiting.into_iter().filter(|file| file.locator.is_within(&within)).collect();
+    let mut commits: Vec<Arc<Commit>> = Vec::new();
+    let at_hand = past.each(|commit| {
+        if commits.len() >= count {
+            return Enough::Yes;
+        }
+        if commit.changes.iter().any(|change| change.locator.is_within(&within)) {
+            commits.push(commit.clone());
+        }
+        Enough::No
+    })?;
+    if waiting.is_empty() && commits.is_empty() {
+        past.refuse_unknown(settings, &within)?;
+    }
+    Ok(History { within, waiting, commits, is_complete: at_hand == AtHand::All })
+}
+
+impl History {
+    /// Returns each change in a line, with a line for each of its files.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        if !self.waiting.is_empty() {
+            text.push_str("not sent yet\n");
+        }
+        for file in &self.waiting {
+            text.push_str(&format!("      {:<8}  {}\n", file.change_name(), file.locator));
+        }
+        for commit in &self.commits {
+            text.push_str(&format!("{}\n", headline(commit)));
+            for change in commit.changes.iter().filter(|change| change.locator.is_within(&self.within)) {
+                text.push_str(&format!("      {:<8}  {}\n", change_name(&change.what), change.locator));
+            }
+        }
+        text
+    }
+}
+
+/// The contents of a file before and after a change.
+pub(crate) struct Difference {
+    locator: Locator,
+    before: Option<Bytes>,
+    after: Option<Bytes>,
+}
+
+/// Returns the files that a change touched, with their contents before and after it; without a number, the files that wait to be sent.
+pub(crate) fn differences(
+    settings: &Settings,
+    within: &Locator,
+    number: Option<u64>,
+) -> Result<Vec<Difference>, CommandError> {
+    let patience = Timed::for_at_most(None);
+    let home = Home::open(settings)?;
+    let mut past = Past::open(settings, &home, &patience)?;
+    let mut differences = Vec::new();
+    match number {
+        Some(number) => {
+            let commit = past.commit(number)?;
+            for change in commit.changes.iter().filter(|change| change.locator.is_within(within)) {
+                let (before, after) = past.around(&change.locator, &commit)?;
+                differences.push(Difference { locator: change.locator.clone(), before, after });
+            }
+        }
+        None => {
+            for Waiting { locator, before, now, .. } in past.waiting(&home)? {
+                if locator.is_within(within) {
+                    differences.push(Difference { locator, before, after: now });
+                }
+            }
+        }
+    }
+    if differences.is_empty() {
+        past.refuse_unknown(settings, within)?;
+    }
+    Ok(differences)
+}
+
+impl Difference {
+    /// Returns the unified diff.
+    pub(crate) fn unified(&self) -> String {
+        unified(&self.locator, self.before.as_ref(), self.after.as_ref())
+    }
+}
+
+/// Returns the number, time, machine, agent and cause of a commit in one line.
+pub(crate) fn headline(commit: &Commit) -> String {
+    let agent = commit.agent.as_ref().map(|agent| format!(" {agent}")).unwrap_or_default();
+    let session = commit.session.as_ref().map(|session| format!(" session {session}")).unwrap_or_default();
+    let Commit { position, device, cause, .. } = commit;
+    format!("{:>4}  {}  {device}{agent}{session}: {cause}", position.number(), local(commit.time))
+}
+
+/// Returns the kind of a change in one word.
+pub(crate) fn change_name(what: &What) -> &'static str {
+    match what {
+        What::Put { .. } => "written",
+        What::Append { .. } => "appended",
+        What::Delete { .. } => "deleted",
+    }
+}
+
+impl Waiting {
+    /// Returns the kind of the change in one word.
+    pub(crate) fn change_name(&self) -> &'static str {
+        match (&self.before, &self.now) {
+            (None, _) => "new",
+            (Some(_), Some(_)) => "changed",
+            (Some(_), None) => "deleted",
+        }
+    }
+}
+
+/// Returns the unified diff of two contents.
+fn unified(locator: &Locator, before: Option<&Bytes>, after: Option<&Bytes>) -> String {
+    let text =
+        |bytes: Option<&Bytes>| std::str::from_utf8(bytes.map_or(&[], |bytes| bytes)).map(str::to_owned);
+    // The lines of the files are data. Their names are ours to show.
+    let locator = one_line(locator.as_str());
+    let name = |side: &str, bytes: Option<&Bytes>| match bytes {
+        Some(_) => format!("{side}/{locator}"),
+        None => "/dev/null".to_owned(),
+    };
+    let (Ok(old), Ok(new)) = (text(before), text(after)) else {
+        return format!("Binary file {locator} differs\n");
+    };
+    let diff = TextDiff::from_lines(&old, &new);
+    diff.unified_diff().header(&name("a", before), &name("b", after)).to_string()
+}
+
+/// Returns how many lines a change takes away and adds.
+pub(crate) fn counts(before: Option<&Bytes>, after: Option<&Bytes>) -> (usize, usize) {
+    let text = |bytes: Option<&Bytes>| String::from_utf8_lossy(bytes.map_or(&[], |bytes| bytes)).into_owned();
+    let (old, new) = (text(before), text(after));
+    let diff = TextDiff::from_lines(&old, &new);
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+    (count(similar::ChangeTag::Delete), count(similar::ChangeTag::Insert))
+}
