@@ -7,3 +7,4 @@ pub(crate) mod devices;
 pub(crate) mod history;
 pub(crate) mod status;
 pub(crate) mod sync;
+pub(crate) mod undo;

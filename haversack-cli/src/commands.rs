@@ -42,7 +42,7 @@ mod setup;
 mod status;
 mod str_replace;
 mod sync;
-pub(crate) mod undo;
+mod undo;
 mod uninstall;
 mod view;
 mod why;

@@ -19,8 +19,8 @@ use super::errands::Errands;
 use super::tools::Call;
 use crate::app::history::{INCOMPLETE, history};
 use crate::app::status::status;
+use crate::app::undo::{self, Wanted};
 use crate::commands::kinds;
-use crate::commands::undo::{UndoArgs, cmd_undo};
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
 use crate::home::store::{locate, open};
@@ -150,11 +150,7 @@ impl Desk {
                 let count = limit.unwrap_or(HISTORY).min(MAX_LIMIT);
                 self.history(&path, count)
             }
-            Call::Undo { path } => {
-                let session = writer.session.clone();
-                let settings = Settings { writer, ..self.settings.clone() };
-                told(|ui| cmd_undo(ui, &settings, &UndoArgs::last(path, session)))
-            }
+            Call::Undo { path } => self.undo(path.as_deref(), writer),
             Call::Status => status(&self.settings).map(|status| shortened(status.text())),
         };
         let answer = answer.unwrap_or_else(|error| Answer::error(in_words(&error)));
@@ -202,6 +198,22 @@ impl Desk {
         let history = history(&self.settings, locate(path)?, count)?;
         let note = if history.is_complete { String::new() } else { format!("{INCOMPLETE}\n") };
         Ok(shortened(history.text() + &note))
+    }
+
+    /// Takes back the last change of a file, or else the last change of the writer's session.
+    fn undo(&self, path: Option<&str>, writer: Writer) -> Result<Answer, CommandError> {
+        let wanted = match (path, &writer.session) {
+            (Some(path), _) => Wanted::File(locate(path)?),
+            (None, Some(session)) => Wanted::LastOfSession(session.clone()),
+            (None, None) => Wanted::Last,
+        };
+        let settings = Settings { writer, ..self.settings.clone() };
+        let plan = undo::plan(&settings, &wanted)?;
+        if plan.is_empty() {
+            return Ok(shortened(format!("{}{}\n", plan.text(), undo::NOTHING)));
+        }
+        plan.carry_out(&settings)?;
+        Ok(shortened(format!("{}{}\n", plan.text(), undo::DONE)))
     }
 
     fn remember(&self, wish: &Wish<'_>, writer: Writer) -> Result<Answer, CommandError> {
@@ -322,21 +334,6 @@ fn shortened(text_of_ours: String) -> Answer {
         shown.push_str("\n… (shortened; ask for less)\n");
     }
     text(shown)
-}
-
-/// Returns what a command tells a person.
-fn told(
-    command: impl FnOnce(&mut Ui) -> Result<std::process::ExitCode, CommandError>,
-) -> Result<Answer, CommandError> {
-    let (mut ui, written) = Ui::captured();
-    let _code = command(&mut ui)?;
-    let mut written = written.text();
-    if written.len() > TOLD_BYTES {
-        let end = (0..=TOLD_BYTES).rev().find(|end| written.is_char_boundary(*end)).unwrap_or(0);
-        written.truncate(end);
-        written.push_str("\n… (shortened; ask for less)\n");
-    }
-    Ok(text(written))
 }
 
 /// Returns an error as a person reads it.

@@ -1,10 +1,12 @@
-//! Takes a join back: in the store, what this machine sent with it; here, what came with it.
+//! Takes a join back, in the store and here.
 //!
-//! The store comes first, through a replica of its own that is never on this disk; then this home leaves the remote; then the files here
-//! become what they were. Each step can be done again, and a crash between two of them is mended by the same command.
+//! 1. In the store, the changes that this machine sent with the join are taken back, through a replica in memory.
+//! 2. This home leaves the remote.
+//! 3. The files here become what they were before the join, with later edits.
+//!
+//! Each step can be repeated. After a crash between two of them, the same command finishes the undo.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use haversack::Change;
@@ -12,7 +14,7 @@ use haversack::history::{Held, History, Undone, take_back};
 use haversack::store::{Backend, Bytes, Condition, ErrorKind, InMemory, Locator, block_on};
 use haversack::sync::{Author, Context, Deletions, Replica, Trouble};
 
-use super::{Outcome, UndoArgs, last, tell};
+use super::{Outcome, last, text};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::contact::Contact;
@@ -21,9 +23,23 @@ use crate::home::store::open;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::system::{RandomIds, SystemClock, Timed};
-use crate::ui::{Answer, Ui};
 
-pub(super) fn undo_join(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Result<ExitCode, CommandError> {
+/// The undo of a join that was not carried out yet.
+pub(crate) struct JoinPlan {
+    joined: Joined,
+    pub(crate) outcomes: Vec<Outcome>,
+}
+
+/// The result of the undo of a join.
+pub(crate) struct JoinUndone {
+    /// The address of the store that this home left.
+    pub(crate) url: String,
+    /// How many files of this machine were taken back in the store.
+    pub(crate) taken_back: usize,
+}
+
+/// Decides the fate of the files here; changes nothing.
+pub(crate) fn plan(settings: &Settings) -> Result<JoinPlan, CommandError> {
     let Some(joined) = Joined::of(settings)? else {
         return Err(CommandError::user(
             "there is no join to take back",
@@ -31,33 +47,32 @@ pub(super) fn undo_join(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Re
         ));
     };
     let outcomes = here(settings, &joined)?;
-    tell(ui, &format!("The join of {} is taken back:", joined.url), &outcomes, args)?;
-    if args.dry_run {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let question = "Leave that store, take back what this machine sent to it, and restore what was here?";
-    if !args.yes && ui.ask(question)? == Answer::No {
-        ui.note("Nothing was changed.");
-        return Ok(ExitCode::from(1));
-    }
-    let taken = there(settings, &joined)?;
-    leave(settings)?;
-    let memory = open(settings)?;
-    let changes: Vec<Change> =
-        outcomes.iter().filter(|outcome| !outcome.stays).map(Outcome::change).collect();
-    if !changes.is_empty() {
-        last::remember(settings, None, &outcomes)?;
-        block_on(memory.batch(&changes))?;
-    }
-    Joined::forget(settings)?;
-    ui.note(format!(
-        "Left {}. {taken} of this machine's files were taken back there; the files here are what they were.",
-        joined.url
-    ));
-    Ok(ExitCode::SUCCESS)
+    Ok(JoinPlan { joined, outcomes })
 }
 
-/// Decides what becomes of the files here: what they were, with what was edited since.
+impl JoinPlan {
+    /// Returns a title, and a line for every file.
+    pub(crate) fn text(&self) -> String {
+        text(&format!("The join of {} is taken back:", self.joined.url), &self.outcomes)
+    }
+
+    /// Takes the join back.
+    pub(crate) fn carry_out(self, settings: &Settings) -> Result<JoinUndone, CommandError> {
+        let taken_back = there(settings, &self.joined)?;
+        leave(settings)?;
+        let memory = open(settings)?;
+        let changes: Vec<Change> =
+            self.outcomes.iter().filter(|outcome| !outcome.stays).map(Outcome::change).collect();
+        if !changes.is_empty() {
+            last::remember(settings, None, &self.outcomes)?;
+            block_on(memory.batch(&changes))?;
+        }
+        Joined::forget(settings)?;
+        Ok(JoinUndone { url: self.joined.url, taken_back })
+    }
+}
+
+/// Decides the fate of the files here: their content before the join, with the edits since.
 fn here(settings: &Settings, joined: &Joined) -> Result<Vec<Outcome>, CommandError> {
     let before = join_record::kept(settings)?;
     let memory = open(settings)?;
@@ -100,7 +115,7 @@ fn here(settings: &Settings, joined: &Joined) -> Result<Vec<Outcome>, CommandErr
     Ok(outcomes.into_values().filter(|outcome| !outcome.stays).collect())
 }
 
-/// Takes back in the store what this machine published with the join; returns how many files that were.
+/// Takes back in the store the commits that this machine published with the join; returns the number of files.
 fn there(settings: &Settings, joined: &Joined) -> Result<usize, CommandError> {
     if joined.published.is_empty() {
         return Ok(0);
