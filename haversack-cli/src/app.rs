@@ -4,7 +4,10 @@
 //! is the same for both has it as a method.
 
 pub(crate) mod devices;
+pub(crate) mod event;
 pub(crate) mod history;
+pub(crate) mod recall;
+pub(crate) mod remember;
 pub(crate) mod status;
 pub(crate) mod sync;
 pub(crate) mod undo;

@@ -21,7 +21,7 @@ pub(crate) mod hook;
 mod init;
 mod insert;
 mod join;
-pub(crate) mod kinds;
+mod kinds;
 mod log;
 mod ls;
 mod mcp;

@@ -45,6 +45,20 @@ impl CommandError {
         format!("{}{cause}", self.message)
     }
 
+    /// Returns the error with its causes and its cure, a line each.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("Error: {}\n", self.message);
+        let mut cause = self.source.as_deref().map(|source| source as &dyn StdError);
+        while let Some(error) = cause {
+            text.push_str(&format!("Caused by: {error}\n"));
+            cause = error.source();
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("Hint: {hint}\n"));
+        }
+        text
+    }
+
     pub(crate) fn ours(message: impl Into<String>) -> CommandError {
         CommandError { fault: Fault::Ours, message: message.into(), source: None, hint: None }
     }

@@ -6,9 +6,7 @@
 pub(crate) mod moments;
 mod progress;
 
-use std::cell::RefCell;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::rc::Rc;
 
 use haversack::check::{Finding, Verdict};
 use haversack::display;
@@ -41,42 +39,12 @@ pub(crate) enum Answer {
     No,
 }
 
-/// What a command printed for somebody who is not at a terminal.
-#[derive(Clone, Default)]
-pub(crate) struct Captured {
-    bytes: Rc<RefCell<Vec<u8>>>,
-}
-
-impl Captured {
-    /// Returns it as text.
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes.borrow()).into_owned()
-    }
-}
-
-impl Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes.borrow_mut().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 impl Ui {
     /// Returns the process's own streams.
     pub(crate) fn terminal() -> Ui {
         // Not locked: a server answers from another thread while this one waits.
         let reader = if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Program };
         Ui { out: Box::new(io::stdout()), err: Box::new(io::stderr()), reader }
-    }
-
-    /// Returns streams that go nowhere, and what was written to both of them.
-    pub(crate) fn captured() -> (Ui, Captured) {
-        let captured = Captured::default();
-        let (out, err) = (Box::new(captured.clone()), Box::new(captured.clone()));
-        (Ui { out, err, reader: Reader::Program }, captured)
     }
 
     /// Prints a line of data.
@@ -193,32 +161,42 @@ impl Ui {
         if error.fault == Fault::BrokenPipe {
             return;
         }
-        let mut text = format!("Error: {}\n", error.message);
-        let mut cause = error.source.as_deref().map(|source| source as &dyn std::error::Error);
-        while let Some(error) = cause {
-            text.push_str(&format!("Caused by: {error}\n"));
-            cause = error.source();
-        }
-        if let Some(hint) = &error.hint {
-            text.push_str(&format!("Hint: {hint}\n"));
-        }
         // There is nowhere left to report to if this fails too.
-        drop(self.err.write_all(display::lines(&text).as_bytes()));
+        drop(self.err.write_all(display::lines(&error.text()).as_bytes()));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
     use super::*;
+
+    /// The bytes that were written to both streams.
+    #[derive(Clone, Default)]
+    struct Captured {
+        bytes: Rc<RefCell<Vec<u8>>>,
+    }
+
+    impl Write for Captured {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.bytes.borrow_mut().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
 
     /// Content that clears the screen, rings, overwrites its line and turns the reading direction around.
     const HOSTILE: &str = "one\u{1b}[2J\n\ttwo\u{7}\r\nthree\rover\u{9b}31m\u{202e}\n";
 
     fn printed(reader: Reader, print: impl FnOnce(&mut Ui)) -> String {
-        let (mut ui, captured) = Ui::captured();
-        ui.reader = reader;
-        print(&mut ui);
-        captured.text()
+        let captured = Captured::default();
+        let (out, err) = (Box::new(captured.clone()), Box::new(captured.clone()));
+        print(&mut Ui { out, err, reader });
+        String::from_utf8_lossy(&captured.bytes.borrow()).into_owned()
     }
 
     #[test]

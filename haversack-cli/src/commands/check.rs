@@ -7,8 +7,8 @@ use haversack::kind::{Flaw, flaws, repaired};
 use haversack::store::{BackendExt, Condition, Locator, block_on};
 use serde_json::json;
 
-use super::kinds::load;
 use crate::error::CommandError;
+use crate::home::kinds::load;
 use crate::home::store::{locate, open, open_to_look};
 use crate::settings::Settings;
 use crate::ui::Ui;

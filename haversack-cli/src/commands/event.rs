@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 use haversack::event::Event;
 
+use crate::app::event::note_event;
 use crate::error::CommandError;
 use crate::home::store::open;
-use crate::serve::mcp::desk::note_event;
 use crate::settings::Settings;
 use crate::ui::Ui;
 

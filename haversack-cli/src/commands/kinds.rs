@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use haversack::kind::{Kind, Kinds};
+use haversack::kind::Kind;
 use serde_json::{Value as Json, json};
 
 use crate::error::CommandError;
-use crate::settings::{Settings, flags, shown};
+use crate::home::kinds::{load, named};
+use crate::settings::{Settings, flags};
 use crate::ui::Ui;
 
 /// Show the kinds of memory: how each is recognised, merged and loaded
@@ -66,35 +67,6 @@ pub(crate) fn cmd_kinds(
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the kinds of this home: those that are compiled in, changed and extended by its `kinds.toml`.
-pub(crate) fn load(settings: &Settings) -> Result<Kinds, CommandError> {
-    let path = settings.kinds();
-    let built_in = Kinds::built_in();
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(built_in.clone()),
-        Err(error) => {
-            let hint = "Make it readable text, or move it away";
-            let failed = CommandError::user(format!("{} cannot be read", shown(&path)), hint);
-            return Err(CommandError { source: Some(error.into()), ..failed });
-        }
-    };
-    built_in.with(&text).map_err(|error| {
-        let hint = "See what can be said of a kind: haversack kinds show user";
-        CommandError::user(format!("in {}: {error}", shown(&path)), hint)
-    })
-}
-
-/// Returns the kind that a user names.
-pub(crate) fn named<'k>(kinds: &'k Kinds, name: &str) -> Result<&'k Kind, CommandError> {
-    kinds.get(name).ok_or_else(|| {
-        let alike = |kind: &&Kind| (strsim::jaro_winkler(&kind.name, name) * 1e6) as u64;
-        let nearest = kinds.iter().max_by_key(alike).map(|kind| format!("; did you mean {}?", kind.name));
-        let message = format!("there is no kind {name}{}", nearest.unwrap_or_default());
-        CommandError::user(message, "See what there is: haversack kinds")
-    })
 }
 
 fn write(ui: &mut Ui, kind: &Kind) -> Result<(), CommandError> {

@@ -8,8 +8,8 @@ use haversack::kind::{Kind, Pattern, stating};
 use haversack::store::block_on;
 use serde_json::json;
 
-use super::kinds::{load, named};
 use crate::error::CommandError;
+use crate::home::kinds::{load, named};
 use crate::home::store::{locate, open};
 use crate::settings::Settings;
 use crate::ui::Ui;

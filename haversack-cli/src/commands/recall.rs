@@ -4,14 +4,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use haversack::clock::Clock;
-use haversack::store::block_on;
 use haversack_recall::{DEFAULT_LIMIT, Query, Shelf};
 use serde_json::json;
 
+use crate::app::recall::{NotRecalled, recall};
 use crate::error::CommandError;
 use crate::home::store::{locate, open_to_look};
 use crate::projects::border::{self, Breadth};
-use crate::serve::mcp::desk::in_lines;
 use crate::settings::Settings;
 use crate::system::SystemClock;
 use crate::ui::Ui;
@@ -50,15 +49,20 @@ pub(crate) fn cmd_recall(
     args: &RecallArgs,
 ) -> Result<ExitCode, CommandError> {
     let breadth = if args.everywhere { Breadth::Everywhere } else { Breadth::ThisProject };
-    let (projects, within) = (border::reach(settings, breadth), locate(&args.within)?);
-    if let Some(why) = border::outside(&projects, &within) {
-        let cure =
-            "To look there: haversack recall --everywhere; excluded projects only from their own checkout";
-        return Err(CommandError::user(why, cure));
-    }
-    let query = Query { text: args.query.join(" "), within, projects, limit: args.count };
-    let memory = open_to_look(settings)?;
-    let recalled = block_on(Shelf::new().recall(memory.files(), &query))?;
+    let query = Query {
+        text: args.query.join(" "),
+        within: locate(&args.within)?,
+        projects: border::reach(settings, breadth),
+        limit: args.count,
+    };
+    let found = recall(&open_to_look(settings)?, &mut Shelf::new(), query).map_err(|error| match error {
+        NotRecalled::OtherProject(why) => CommandError::user(
+            why,
+            "To look there: haversack recall --everywhere; excluded projects only from their own checkout",
+        ),
+        NotRecalled::CouldNotLook(error) => error,
+    })?;
+    let recalled = &found.recalled;
     if args.json {
         let hits = recalled.hits.iter().map(|hit| {
             let (first, last) = hit.lines;
@@ -67,7 +71,7 @@ pub(crate) fn cmd_recall(
         let unread: Vec<&str> = recalled.unread.iter().map(|locator| locator.as_str()).collect();
         ui.json(&json!({ "hits": hits.collect::<Vec<_>>(), "looked_through": recalled.looked_through, "unread": unread }))?;
     } else {
-        ui.text(&in_lines(&query, &recalled, SystemClock.now()))?;
+        ui.text(&found.text(SystemClock.now()))?;
     }
     Ok(if recalled.hits.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -1,35 +1,32 @@
-//! Does what a call asks for, and says so in words: the same words that a person at a terminal reads.
+//! Does what a call asks for, and turns the result into text: the same text that a person at a terminal reads.
 //!
 //! Nothing is opened before the first call. A desk serves any number of clients; several desks, hooks and commands on one home take turns by the
 //! store's own locks.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::UNIX_EPOCH;
 
 use haversack::clock::Clock;
-use haversack::event::{self, Event, Stamp};
-use haversack::ids::{Ids, Timestamp};
+use haversack::event::Event;
 use haversack::memory_tool::{Answer, MemoryTool};
-use haversack::remember::{self, Kept, Wish};
+use haversack::remember::Wish;
 use haversack::store::{Locator, block_on};
-use haversack::{Memory, Writer, display, secrets};
-use haversack_recall::{DEFAULT_LIMIT, Hit, Projects, Query, Recalled, Shelf};
+use haversack::{Memory, Writer, display};
+use haversack_recall::{DEFAULT_LIMIT, Projects, Query, Shelf};
 
 use super::errands::Errands;
 use super::tools::Call;
+use crate::app::event::note_event;
 use crate::app::history::{INCOMPLETE, history};
+use crate::app::recall::{NotRecalled, recall};
+use crate::app::remember::{Remembered, remember};
 use crate::app::status::status;
 use crate::app::undo::{self, Wanted};
-use crate::commands::kinds;
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
 use crate::home::store::{locate, open};
 use crate::projects::border::{self, Breadth, Face, Guard};
-use crate::remote::{Remote, device_name};
 use crate::settings::Settings;
-use crate::system::{RandomIds, SystemClock};
-use crate::ui::Ui;
-use crate::ui::moments::{ago, counted, day};
+use crate::system::SystemClock;
 
 /// Where facts go that belong to no project.
 const NO_PROJECT: &str = "behavioral";
@@ -40,14 +37,8 @@ const HISTORY: usize = 10;
 /// The most memories and changes that can be asked for.
 const MAX_LIMIT: usize = 50;
 
-/// The longest answer of a recall, in bytes, unless more memories are asked for.
-const RECALL_BYTES: usize = 4000;
-
 /// The longest answer of a command that tells a person something.
 const TOLD_BYTES: usize = 16_000;
-
-/// How much of a query is repeated in an answer.
-const QUERY_CHARACTERS: usize = 80;
 
 /// Whoever answers calls.
 pub(crate) struct Desk {
@@ -169,28 +160,21 @@ impl Desk {
         limit: Option<usize>,
         breadth: Breadth,
     ) -> Result<Answer, CommandError> {
-        let projects = self.reach(breadth);
-        let within = locate(path)?;
-        if let Some(why) = border::outside(&projects, &within) {
-            return Ok(Answer::error(format!("Error: {why}. To look there: everywhere = true")));
-        }
         let query = Query {
             text: query.to_owned(),
-            within,
-            projects,
+            within: locate(path)?,
+            projects: self.reach(breadth),
             limit: limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT),
         };
-        let memory = self.memory()?;
-        let recalled = block_on(lock(&self.shelf).recall(memory.files(), &query));
-        Ok(match recalled {
-            Ok(recalled) => text(in_lines(&query, &recalled, SystemClock.now())),
-            Err(error) => {
-                let error = CommandError::from(error);
-                Answer::error(format!(
-                    "Could not look, so this says nothing about what is remembered.\n{}",
-                    in_words(&error)
-                ))
+        Ok(match recall(&self.memory()?, &mut lock(&self.shelf), query) {
+            Ok(recall) => text(recall.text(SystemClock.now())),
+            Err(NotRecalled::OtherProject(why)) => {
+                Answer::error(format!("Error: {why}. To look there: everywhere = true"))
             }
+            Err(NotRecalled::CouldNotLook(error)) => Answer::error(format!(
+                "Could not look, so this says nothing about what is remembered.\n{}",
+                in_words(&error)
+            )),
         })
     }
 
@@ -217,36 +201,30 @@ impl Desk {
     }
 
     fn remember(&self, wish: &Wish<'_>, writer: Writer) -> Result<Answer, CommandError> {
-        let table = kinds::load(&self.settings)?;
-        let place = self.place();
-        let draft = match remember::draft(&table, &place, wish) {
-            Ok(draft) => draft,
-            Err(why) => return Ok(Answer::error(format!("Error: {why}"))),
-        };
-        let memory = self.memory()?.with_writer(writer);
-        let shown = |locator: &Locator| format!("/memories/{locator}");
-        if let Some(same) = block_on(lock(&self.shelf).same(memory.files(), &place, &draft.text))? {
-            return Ok(text(format!(
-                "That is remembered already, in {}. Nothing was written.",
-                shown(&same)
-            )));
-        }
-        let path = shown(&draft.locator);
-        Ok(match block_on(remember::keep(&memory, &draft))? {
-            Kept::New => {
-                let held = secrets::find(draft.text.as_bytes());
-                let held = held.first().map(|finding| {
+        let (memory, place) = (self.memory()?.with_writer(writer), self.place());
+        let remembered = remember(&self.settings, &memory, &mut lock(&self.shelf), &place, wish)?;
+        Ok(match remembered {
+            Remembered::New { file, secret } => {
+                let held = secret.map(|finding| {
                     format!(
                         "\nLine {} looks like {}: the file stays on this machine until it is taken out, or the user allows it (haversack allow).",
                         finding.line, finding.rule.name
                     )
                 });
-                text(format!("Remembered in {path}, and in the index.{}", held.unwrap_or_default()))
+                text(format!(
+                    "Remembered in {}, and in the index.{}",
+                    path_of(&file),
+                    held.unwrap_or_default()
+                ))
             }
-            Kept::Same => text(format!("That is remembered already, in {path}. Nothing was written.")),
-            Kept::Taken => Answer::error(format!(
-                "Error: {path} is there already and says something else. View it: change it with str_replace if the fact changed, or choose another name"
+            Remembered::Already(file) => {
+                text(format!("That is remembered already, in {}. Nothing was written.", path_of(&file)))
+            }
+            Remembered::Taken(file) => Answer::error(format!(
+                "Error: {} is there already and says something else. View it: change it with str_replace if the fact changed, or choose another name",
+                path_of(&file)
             )),
+            Remembered::Unfit(why) => Answer::error(format!("Error: {why}")),
         })
     }
 
@@ -256,66 +234,6 @@ impl Desk {
             Err(why) => Answer::error(format!("Error: {why}")),
         })
     }
-}
-
-/// Writes an event into the log of its day, and returns which; the inner error says what is wrong with the event.
-pub(crate) fn note_event(
-    settings: &Settings,
-    memory: &Memory,
-    event: &Event,
-    writer: Writer,
-) -> Result<Result<Locator, String>, CommandError> {
-    let device = Remote::recorded(settings)?.map_or_else(device_name, |remote| remote.device);
-    let stamp = Stamp { id: RandomIds.next(), time: SystemClock.now(), device, writer: writer.clone() };
-    let line = match event::line(event, &stamp) {
-        Ok(line) => line,
-        Err(why) => return Ok(Err(why)),
-    };
-    let log = event::log_of(&day(stamp.time));
-    block_on(memory.clone().with_writer(writer).append(&log, line))?;
-    Ok(Ok(log))
-}
-
-/// Returns what was found, for whoever asked.
-pub(crate) fn in_lines(query: &Query, recalled: &Recalled, now: Timestamp) -> String {
-    let asked: String = query.text.chars().take(QUERY_CHARACTERS).collect();
-    let through = counted(recalled.looked_through, "file");
-    let mut lines = match recalled.hits.len() {
-        0 => format!("Nothing relevant to \"{asked}\" in {through}.\n"),
-        hits => format!(
-            "{} for \"{asked}\", best first, of {through}:\n",
-            counted(hits, "memory").replace("memorys", "memories")
-        ),
-    };
-    let most = if query.limit > DEFAULT_LIMIT { usize::MAX } else { RECALL_BYTES };
-    for (number, hit) in recalled.hits.iter().enumerate() {
-        let shown = in_line(hit, now);
-        if lines.len() + shown.len() > most {
-            lines.push_str(&format!(
-                "\n{} more: ask for them by narrower words.\n",
-                recalled.hits.len() - number
-            ));
-            break;
-        }
-        lines.push_str(&shown);
-    }
-    if let Some(first) = recalled.unread.first() {
-        let unread = counted(recalled.unread.len(), "file");
-        lines.push_str(&format!(
-            "\n{unread} could not be looked through ({first} …), so there may be more.\n"
-        ));
-    }
-    lines
-}
-
-fn in_line(hit: &Hit, now: Timestamp) -> String {
-    let (first, last) = hit.lines;
-    let lines = if first == last { first.to_string() } else { format!("{first}-{last}") };
-    let since = hit.modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
-    let age = since.and_then(|since| i64::try_from(since.as_millis()).ok());
-    let age = age.map(|millis| format!(", {}", ago(now, Timestamp(millis)))).unwrap_or_default();
-    let passage = hit.passage.replace('\n', "\n  ");
-    format!("\n/memories/{}:{lines} ({}{age})\n  {passage}\n", hit.locator, hit.kind)
 }
 
 /// Returns the place of the project that we were started in, if it is carried.
@@ -338,9 +256,12 @@ fn shortened(text_of_ours: String) -> Answer {
 
 /// Returns an error as a person reads it.
 fn in_words(error: &CommandError) -> String {
-    let (mut ui, written) = Ui::captured();
-    ui.error(error);
-    written.text().trim_end().to_owned()
+    display::lines(&error.text()).trim_end().to_owned()
+}
+
+/// Returns the path of a file as agents write it.
+fn path_of(file: &Locator) -> String {
+    format!("/memories/{file}")
 }
 
 fn text(text: String) -> Answer {

@@ -1,0 +1,31 @@
+//! Notes a message of a channel in the interaction log.
+
+use haversack::clock::Clock;
+use haversack::event::{self, Event, Stamp};
+use haversack::ids::Ids;
+use haversack::store::{Locator, block_on};
+use haversack::{Memory, Writer};
+
+use crate::error::CommandError;
+use crate::remote::{Remote, device_name};
+use crate::settings::Settings;
+use crate::system::{RandomIds, SystemClock};
+use crate::ui::moments::day;
+
+/// Appends an event to the log of its day, and returns the log. The inner error says why the event is unfit.
+pub(crate) fn note_event(
+    settings: &Settings,
+    memory: &Memory,
+    event: &Event,
+    writer: Writer,
+) -> Result<Result<Locator, String>, CommandError> {
+    let device = Remote::recorded(settings)?.map_or_else(device_name, |remote| remote.device);
+    let stamp = Stamp { id: RandomIds.next(), time: SystemClock.now(), device, writer: writer.clone() };
+    let line = match event::line(event, &stamp) {
+        Ok(line) => line,
+        Err(why) => return Ok(Err(why)),
+    };
+    let log = event::log_of(&day(stamp.time));
+    block_on(memory.clone().with_writer(writer).append(&log, line))?;
+    Ok(Ok(log))
+}
