@@ -20,9 +20,9 @@ use haversack::{Change, Memory};
 
 use super::history::{counts, headline};
 use crate::error::CommandError;
+use crate::home::Home;
 use crate::home::history::{Enough, Past, Waiting};
 use crate::home::store::open;
-use crate::home::{self, Home};
 use crate::projects::proof;
 use crate::settings::Settings;
 use crate::system::{SystemClock, Timed};
@@ -121,7 +121,7 @@ impl Plan {
             .filter(|outcome| outcome.is_sent_again)
             .map(|outcome| &outcome.locator)
             .collect();
-        home::keep_held(settings, &self.home, |locator| sent_again.contains(locator))?;
+        self.home.keep_held(settings, |locator| sent_again.contains(locator))?;
         let changes: Vec<Change> =
             self.outcomes.iter().filter(|outcome| !outcome.stays).map(Outcome::change).collect();
         if !changes.is_empty() {
