@@ -1,7 +1,10 @@
-//! Commits that this device has read or made, kept so that history can be told without a remote.
+//! The archive: commits that this device has read or made. With it, `log` and `undo` work without a remote.
 //!
-//! `history/<first>-<last>` in the state are [segments](Segment), written after a sync; losing them costs a request each. Many
-//! small ones become few large ones, and the oldest go when they are too old or too many.
+//! `history/<store>/<first>-<last>` in the state are [segments](Segment) of one store, written after a sync. Losing one costs a request. Many
+//! small segments are merged into few large ones. The oldest are deleted when they are too old or too many.
+//!
+//! A device that leaves a store for another one keeps both archives. Earlier programs wrote all segments to `history/<first>-<last>`; the first
+//! [`keep`] moves those to their stores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,10 +33,12 @@ pub struct Bounds {
 /// A file of the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
+    /// The store whose directory it is in; `None` for a file of an earlier program, which can be of any store.
+    store: Option<StoreId>,
     first: Position,
     last: Position,
     size_bytes: u64,
-    /// When it was written, as far as the storage tells.
+    /// The time when it was written, if the storage knows.
     written: Option<Timestamp>,
 }
 
@@ -44,27 +49,59 @@ impl Range {
     }
 
     fn locator(&self) -> Locator {
-        place(&format!("history/{}-{}", self.first.key(), self.last.key()))
+        let positions = format!("{}-{}", self.first.key(), self.last.key());
+        match self.store {
+            Some(store) => place(&format!("history/{store}/{positions}")),
+            None => place(&format!("history/{positions}")),
+        }
     }
 }
 
-/// Returns what there is, sorted.
-pub async fn ranges(state: &dyn Backend) -> StoreResult<Vec<Range>> {
+/// Returns the files of a store's archive, and those of earlier programs, sorted by position.
+pub async fn ranges(state: &dyn Backend, store: StoreId) -> StoreResult<Vec<Range>> {
+    let of_store = format!("history/{store}/");
     let mut ranges = Vec::new();
     for locator in state.list_all(&place("history")).await? {
+        let store = match locator.as_str().strip_prefix(&of_store) {
+            Some(_) => Some(store),
+            None if locator.segments().count() == 2 => None,
+            None => continue,
+        };
         let Some((first, last)) = locator.name().split_once('-') else { continue };
         let (Ok(first), Ok(last)) = (Position::from_key(first), Position::from_key(last)) else { continue };
         match state.info(&locator).await {
             Ok(info) => {
                 let written = info.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
                 let written = written.and_then(|since| i64::try_from(since.as_millis()).ok()).map(Timestamp);
-                ranges.push(Range { first, last, size_bytes: info.size_bytes, written });
+                ranges.push(Range { store, first, last, size_bytes: info.size_bytes, written });
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
+    ranges.sort_by_key(|range| range.first);
     Ok(ranges)
+}
+
+/// Moves the files of earlier programs to the archives of their stores.
+async fn move_to_stores(state: &dyn Backend, there: &[Range]) -> StoreResult<()> {
+    for range in there.iter().filter(|range| range.store.is_none()) {
+        let Some(segment) = read(state, *range).await? else {
+            // A file that cannot be read is of no use.
+            state.delete(&range.locator(), Condition::Any).await?;
+            continue;
+        };
+        let moved = Range { store: Some(segment.store), ..*range };
+        match state.rename(&range.locator(), &moved.locator()).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            // The store has these commits already.
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                state.delete(&range.locator(), Condition::Any).await?;
+            }
+            renamed => renamed?,
+        }
+    }
+    Ok(())
 }
 
 /// Reads the commits of one store from the archive, by position.
@@ -79,7 +116,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// Opens the archive of a store.
     pub(crate) async fn open(state: Arc<dyn Backend>, store: StoreId) -> StoreResult<Reader> {
-        let ranges = ranges(&*state).await?;
+        let ranges = ranges(&*state, store).await?;
         Ok(Reader { state, store, ranges, segment: None })
     }
 
@@ -132,7 +169,7 @@ pub(crate) async fn times(
     if wanted.is_empty() {
         return Ok(times);
     }
-    for range in ranges(state).await?.into_iter().rev() {
+    for range in ranges(state, store).await?.into_iter().rev() {
         let Some(segment) = read(state, range).await?.filter(|segment| segment.store == store) else {
             continue;
         };
@@ -170,12 +207,16 @@ pub async fn keep(
     if commits.is_empty() {
         return Ok(());
     }
-    let mut there = ranges(state).await?;
+    let mut there = ranges(state, store).await?;
+    if there.iter().any(|range| range.store.is_none()) {
+        move_to_stores(state, &there).await?;
+        there = ranges(state, store).await?;
+    }
     commits.sort_by_key(|(position, _)| *position);
     commits.dedup_by_key(|(position, _)| *position);
     if let Some(first) = first_other(state, store, &there, &commits).await? {
         cut(state, store, &there, first).await?;
-        there = ranges(state).await?;
+        there = ranges(state, store).await?;
     }
     commits.retain(|(position, _)| !there.iter().any(|range| range.contains(*position)));
     for run in commits.chunk_by(|(one, _), (other, _)| one.next() == Some(*other)) {
@@ -184,7 +225,7 @@ pub async fn keep(
     there.sort_by_key(|range| range.first);
     if there.len() > MAX_FILES {
         put_together(state, store, &there).await?;
-        there = ranges(state).await?;
+        there = ranges(state, store).await?;
     }
     prune(state, &there, bounds).await
 }
@@ -236,7 +277,7 @@ async fn write(
     let (first, last) = (*first, *last);
     let segment = Segment { store, first, last, commits: run.into_iter().map(|(_, bytes)| bytes).collect() };
     let Ok(bytes) = segment.encode() else { return Ok(None) };
-    let range = Range { first, last, size_bytes: bytes.len() as u64, written: None };
+    let range = Range { store: Some(store), first, last, size_bytes: bytes.len() as u64, written: None };
     let _ = state.write(&range.locator(), bytes, Condition::Any).await?;
     Ok(Some(range))
 }

@@ -192,7 +192,10 @@ fn failed_round_keeps_its_commits_in_the_archive() {
     laptop.sync();
     put(&*laptop.bound[0].1, "ports.md", "staging 5433\n\nproduction 5432\n");
     // The bound directory publishes, then the memory directory fails. The round asks the memory directory four things before.
-    let ranges = || block_on(archive::ranges(&*laptop.state)).expect("listed");
+    let store =
+        block_on(haversack::sync::store_at(laptop.meeting.remote().clone(), &haversack::sync::Impatient));
+    let store = store.expect("read").expect("there").store;
+    let ranges = || block_on(archive::ranges(&*laptop.state, store)).expect("listed");
     let newest = ranges().len();
     for works in 0..40 {
         let mut faults = vec![Fault::None; works];

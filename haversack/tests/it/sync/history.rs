@@ -43,7 +43,10 @@ fn content(text: &str) -> Held {
 
 /// A log of five commits: made, extended, replaced, deleted, made again.
 fn world() -> World {
-    let world = World::new();
+    with_history(World::new())
+}
+
+fn with_history(world: World) -> World {
     let texts = ["one\n", "one\ntwo\n", "three\n"];
     for text in texts {
         world.put("laptop", "notes.md", text);
@@ -89,7 +92,8 @@ fn an_archive_stays_small() {
         sync(&world, "laptop", ALL);
     }
     let state = world.open("laptop/state");
-    let files = block_on(archive::ranges(&*state)).expect("listed").len();
+    let store = world.with("laptop", async |replica, _| Ok(replica.store().expect("met"))).expect("opened");
+    let files = block_on(archive::ranges(&*state, store)).expect("listed").len();
     assert!(files <= 33, "{files} files");
     for after in [1, 40, 80] {
         let expected = content(&format!("{}\n", after - 1));
@@ -135,4 +139,36 @@ fn an_archive_that_is_damaged_is_as_good_as_none() {
     }
     assert_eq!(held(&world, "laptop", "notes.md", 2, false), Held::Unknown);
     assert_eq!(held(&world, "laptop", "notes.md", 2, true), content("one\ntwo\n"));
+}
+
+#[test]
+fn archives_of_two_stores_are_kept_apart() {
+    let one = world();
+    // Its ids begin elsewhere, so it is another store.
+    let other = with_history(World { ids: super::Counting(1_000.into()), ..World::new() });
+    let state = one.open("laptop/state");
+    let store_of = |world: &World| {
+        world.with("laptop", async |replica, _| Ok(replica.store().expect("met"))).expect("opened")
+    };
+    // The segments of an earlier program lie in one directory.
+    let first = store_of(&one);
+    for range in block_on(state.list_all(&at("history"))).expect("listed") {
+        block_on(state.rename(&range, &at("history").child(range.name()).expect("valid"))).expect("moved");
+    }
+    assert_eq!(held(&one, "laptop", "notes.md", 2, false), content("one\ntwo\n"));
+    // The same positions of another store.
+    let second = store_of(&other);
+    let commits = (1..=5).filter_map(Position::new).map(|position| {
+        let place = haversack::store::Locator::reserved(&format!(".haversack/log/{}", position.key()));
+        (position, block_on(other.open("remote").read(&place.expect("ours"))).expect("there").bytes)
+    });
+    let commits = commits.collect();
+    block_on(archive::keep(&*state, second, commits, ALL)).expect("kept");
+    assert_eq!(held(&one, "laptop", "notes.md", 3, false), content("three\n"), "the first store");
+    for store in [first, second] {
+        let ranges = block_on(archive::ranges(&*state, store)).expect("listed");
+        for at in (1..=5).filter_map(Position::new) {
+            assert!(ranges.iter().any(|range| range.contains(at)), "{store} has no {at}: {ranges:?}");
+        }
+    }
 }
