@@ -1,0 +1,241 @@
+//! The contents that the state keeps: one by one, or many in one pack.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
+
+use haversack_store::{BackendExt, Bytes, Condition, ErrorKind, Locator, Result as StoreResult};
+
+use super::files::place;
+use super::{Advance, BaseLine, State};
+use crate::ids::ContentHash;
+use crate::log::{Content, MAX_PACK_BYTES, Place, pack, unpack};
+use crate::sync::snapshot::Packed;
+
+/// How many contents are asked for before all that are here are listed.
+const MANY_CONTENTS: usize = 64;
+
+impl State {
+    /// Keeps a content for as long as a base names it.
+    pub(crate) async fn keep(&self, bytes: &Bytes) -> StoreResult<ContentHash> {
+        let hash = ContentHash::of(bytes);
+        match self.backend.write(&object(&hash), bytes.clone(), Condition::Absent).await {
+            Ok(_) => return Ok(hash),
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            Err(error) => return Err(error),
+        }
+        // A process that was killed may have put it there, and the disk may not know of it yet.
+        let _ = self.backend.write(&object(&hash), bytes.clone(), Condition::Any).await?;
+        Ok(hash)
+    }
+
+    /// Keeps contents for as long as a base names them, many in one object; returns where each is, for its base to say.
+    pub(crate) async fn keep_all(
+        &self,
+        contents: &[(ContentHash, Bytes)],
+    ) -> StoreResult<BTreeMap<ContentHash, (ContentHash, u64)>> {
+        let mut packed = BTreeMap::new();
+        let mut rest = contents;
+        while !rest.is_empty() {
+            // Build one pack at a time: all packs together would be a second copy of all contents.
+            let mut bytes = 0;
+            let fits = |(_, content): &&(ContentHash, Bytes)| {
+                bytes += content.len();
+                bytes <= MAX_PACK_BYTES
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            let (some, later) = rest.split_at(count);
+            rest = later;
+            let (packs, places) = pack(&some.iter().map(|(_, bytes)| bytes.clone()).collect::<Vec<_>>());
+            for pack in &packs {
+                self.keep(&pack.bytes).await?;
+            }
+            for ((hash, content), place) in some.iter().zip(places) {
+                match place {
+                    Place::Pack { object, offset } => {
+                        packed.insert(*hash, (object, offset));
+                    }
+                    Place::Object(_) | Place::Inline(_) => drop(self.keep(content).await?),
+                }
+            }
+        }
+        Ok(packed)
+    }
+
+    /// Returns a content that was kept; `None` if it is not there or not what it was.
+    pub(crate) async fn kept(&self, hash: &ContentHash) -> StoreResult<Option<Bytes>> {
+        if let Some(packed) = self.known.packed.get(hash)
+            && let Some(pack) = self.pack(&packed.pack).await?
+            && let Some(bytes) = unpack(&pack, packed.offset, &Content { hash: *hash, size: packed.size })
+        {
+            return Ok(Some(bytes));
+        }
+        Ok(self.object(hash).await?.filter(|bytes| ContentHash::of(bytes) == *hash))
+    }
+
+    /// Returns those of many contents that were kept.
+    pub(crate) async fn kept_of(
+        &self,
+        hashes: impl IntoIterator<Item = ContentHash>,
+    ) -> StoreResult<BTreeMap<ContentHash, Bytes>> {
+        let hashes: BTreeSet<ContentHash> = hashes.into_iter().collect();
+        // Who asks for many has few of them: one listing is cheaper than to look for each in vain.
+        let objects = match hashes.len() > MANY_CONTENTS {
+            true => Some(self.backend.list(&place("objects")).await?.entries),
+            false => None,
+        };
+        let names = objects.map(|entries| -> BTreeSet<ContentHash> {
+            entries.iter().filter_map(|entry| entry.locator.name().parse().ok()).collect()
+        });
+        let may_be_here = |hash: &ContentHash| {
+            names.as_ref().is_none_or(|names| names.contains(hash) || self.known.packed.get(hash).is_some())
+        };
+        let mut kept = BTreeMap::new();
+        for hash in hashes.into_iter().filter(may_be_here) {
+            kept.extend(self.kept(&hash).await?.map(|bytes| (hash, bytes)));
+        }
+        Ok(kept)
+    }
+
+    /// Returns a pack; the last one is at hand, because who asks for one content of it asks for the next.
+    async fn pack(&self, hash: &ContentHash) -> StoreResult<Option<Bytes>> {
+        let recent = self.recent_pack.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, bytes)) = recent.filter(|(recent, _)| recent == hash) {
+            return Ok(Some(bytes));
+        }
+        let pack = self.object(hash).await?;
+        *self.recent_pack.lock().unwrap_or_else(PoisonError::into_inner) =
+            pack.clone().map(|pack| (*hash, pack));
+        Ok(pack)
+    }
+
+    async fn object(&self, hash: &ContentHash) -> StoreResult<Option<Bytes>> {
+        match self.backend.read(&object(hash)).await {
+            Ok(object) => Ok(Some(object.bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes in which packs contents are that the bases will name: whoever moves the files may need them before.
+    pub(crate) fn expect(&mut self, advance: &Advance) {
+        let packed = advance.bases.iter().filter_map(BaseLine::packed);
+        self.known.packed.extend(packed);
+    }
+
+    /// Removes contents that no base names; only while nothing is being published or applied.
+    ///
+    /// A pack of which less than half is still named is replaced by one of what is.
+    pub(crate) async fn collect(&mut self) -> StoreResult<usize> {
+        if self.publishing().await?.is_some() || self.applying().await?.is_some() {
+            return Ok(0);
+        }
+        self.make_durable().await?;
+        self.repack().await?;
+        let named: BTreeSet<ContentHash> = self.named().collect();
+        let packs = named.iter().filter_map(|hash| self.known.packed.get(hash)).map(|packed| packed.pack);
+        let packs: BTreeSet<ContentHash> = packs.collect();
+        let mut removed = 0;
+        for locator in self.backend.list_all(&place("objects")).await? {
+            let Ok(hash) = locator.name().parse::<ContentHash>() else { continue };
+            if !packs.contains(&hash) && !named.contains(&hash) {
+                self.backend.delete(&locator, Condition::Any).await?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Returns the contents that must be kept.
+    fn named(&self) -> impl Iterator<Item = ContentHash> {
+        let bases = self.known.log.files().values().map(|content| content.hash);
+        bases.chain(self.known.before.values().copied())
+    }
+
+    /// Puts what is still named of packs that are mostly not into new ones.
+    async fn repack(&mut self) -> StoreResult<()> {
+        let mut used: BTreeMap<ContentHash, u64> = BTreeMap::new();
+        let named: BTreeSet<ContentHash> = self.named().collect();
+        for packed in named.iter().filter_map(|hash| self.known.packed.get(hash)) {
+            let used: &mut u64 = used.entry(packed.pack).or_default();
+            *used = used.saturating_add(packed.size);
+        }
+        let mut sparse = BTreeSet::new();
+        for (pack, used) in used {
+            let size = self.pack(&pack).await?.map_or(0, |pack| pack.len() as u64);
+            if used.saturating_mul(2) < size {
+                sparse.insert(pack);
+            }
+        }
+        let is_sparse = |hash: &&ContentHash| {
+            self.known.packed.get(hash).is_some_and(|packed| sparse.contains(&packed.pack))
+        };
+        let mut contents = Vec::new();
+        for hash in named.iter().filter(is_sparse) {
+            contents.extend(self.kept(hash).await?.map(|bytes| (*hash, bytes)));
+        }
+        let places = self.keep_all(&contents).await?;
+        if places.is_empty() {
+            return Ok(());
+        }
+        for (hash, content) in &contents {
+            if let Some((pack, offset)) = places.get(hash) {
+                let packed = Packed { pack: *pack, offset: *offset, size: content.len() as u64 };
+                self.known.packed.extend([(*hash, packed)]);
+            }
+        }
+        self.fold().await
+    }
+}
+
+fn object(hash: &ContentHash) -> Locator {
+    place(&format!("objects/{hash}"))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test may wait")]
+mod tests {
+    use std::sync::Arc;
+
+    use haversack_store::{InMemory, block_on};
+
+    use super::super::Head;
+    use super::*;
+    use crate::ids::{Ids, Position, StoreId};
+    use crate::log::StateMark;
+
+    struct Same;
+
+    impl Ids for Same {
+        fn next(&self) -> [u8; 16] {
+            [7; 16]
+        }
+    }
+
+    /// Seed 500100762, before files were of many kinds: a file was deleted while a text was merged into it that had been displaced, and
+    /// what had been put there was not found, because it was in a pack and its base had not moved yet.
+    #[test]
+    fn what_is_packed_is_found_before_its_base_moves() {
+        let mut state = block_on(State::load(Arc::new(InMemory::new()), &Same)).expect("a new state");
+        let contents = ["", "one\n", "two\n"].map(Bytes::from).map(|bytes| (ContentHash::of(&bytes), bytes));
+        let places = block_on(state.keep_all(&contents)).expect("kept");
+        let lines = contents.iter().map(|(hash, bytes)| {
+            let content = Content { hash: *hash, size: bytes.len() as u64 };
+            BaseLine { pack: places.get(hash).copied(), ..BaseLine::new("notes.md", Some(content)) }
+        });
+        let hash = ContentHash::of(b"");
+        let advance = Advance {
+            store: StoreId::from_bytes([1; 16]),
+            head: Head { position: Position::FIRST, hash, version: None },
+            mark: StateMark::empty(),
+            attempt: None,
+            joined: None,
+            bases: lines.collect(),
+        };
+        let found = |state: &State, hash: &ContentHash| block_on(state.kept(hash)).expect("read");
+        assert!(contents.iter().any(|(hash, _)| found(&state, hash).is_none()), "nothing is in a pack");
+        state.expect(&advance);
+        for (hash, bytes) in &contents {
+            assert_eq!(found(&state, hash).as_ref(), Some(bytes));
+        }
+    }
+}
