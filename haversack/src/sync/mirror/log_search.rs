@@ -1,0 +1,66 @@
+//! Searches the log for contents and names that it ever had.
+
+use std::collections::BTreeSet;
+
+use haversack_store::{Info, Locator};
+
+use crate::ids::{ContentHash, Position};
+use crate::log::Commit;
+use crate::sync::{Context, Replica, Trouble};
+
+/// How many positions are read at a time when the log is searched.
+pub(in crate::sync) const SEARCHED_AT_ONCE: u64 = 64;
+
+impl Replica {
+    /// Returns which contents the log ever had for their files, from a position on.
+    pub(super) async fn known_to_log(
+        &self,
+        context: Context<'_>,
+        suspects: BTreeSet<(Locator, ContentHash)>,
+        from: Position,
+    ) -> Result<BTreeSet<(Locator, ContentHash)>, Trouble> {
+        let mut known = BTreeSet::new();
+        let Some(head) = &self.state.known.head else { return Ok(known) };
+        let mut next = from.number();
+        while next <= head.position.number() && known.len() < suspects.len() {
+            let end = head.position.number().min(next + SEARCHED_AT_ONCE - 1);
+            let positions = (next..=end).filter_map(Position::new).collect();
+            for at in self.read_positions(context, positions).await?.into_iter().flatten() {
+                let Ok(commit) = Commit::decode(&at.bytes) else { continue };
+                let contents = commit.changes.into_iter().filter_map(|change| {
+                    let content = change.what.after()?;
+                    Some((change.locator, content.hash))
+                });
+                known.extend(contents.filter(|content| suspects.contains(content)));
+            }
+            next = end + 1;
+        }
+        Ok(known)
+    }
+
+    /// Splits objects into those whose names the log ever had, and the others.
+    pub(super) async fn once_in_log(
+        &self,
+        context: Context<'_>,
+        objects: Vec<Info>,
+    ) -> Result<(Vec<Info>, Vec<Info>), Trouble> {
+        let Some(head) = self.state.known.head.as_ref().filter(|_| !objects.is_empty()) else {
+            return Ok((Vec::new(), objects));
+        };
+        let mut names = BTreeSet::new();
+        let mut next = Position::FIRST.number();
+        while next <= head.position.number() {
+            let end = head.position.number().min(next + SEARCHED_AT_ONCE - 1);
+            let positions = (next..=end).filter_map(Position::new).collect();
+            let read = match self.read_positions(context, positions).await {
+                // What cannot be told stays.
+                Err(Trouble::Damaged { .. }) => break,
+                read => read?,
+            };
+            let commits = read.into_iter().flatten().filter_map(|at| Commit::decode(&at.bytes).ok());
+            names.extend(commits.flat_map(|commit| commit.changes).map(|change| change.locator));
+            next = end + 1;
+        }
+        Ok(objects.into_iter().partition(|info| names.contains(&info.locator)))
+    }
+}

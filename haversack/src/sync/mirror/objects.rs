@@ -1,0 +1,225 @@
+//! Brings single objects of the mirror up to date, unless another program has changed them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use haversack_store::{Bytes, Condition, Error as StoreError, ErrorKind, Locator, Version};
+
+use super::MAX_ROUNDS;
+use crate::ids::{ContentHash, Position, Timestamp};
+use crate::manifest::{Entry, Manifest};
+use crate::sync::many::{self, MAX_AT_ONCE, many};
+use crate::sync::planted::{Planted, has};
+use crate::sync::progress::Stage;
+use crate::sync::remote::{At, MAX_TRIES};
+use crate::sync::{Context, Origin, Replica, Trouble};
+
+/// A file whose plain copy is to be written.
+struct PlainFile<'a> {
+    locator: &'a Locator,
+    bytes: Bytes,
+    /// When a commit gave it that content, if that is known.
+    mtime: Option<Timestamp>,
+}
+
+/// Counts how often one request was sent without an answer, with the tries of the backend.
+#[derive(Default)]
+pub(super) struct Unanswered {
+    tries: u32,
+    last: Option<StoreError>,
+}
+
+impl Unanswered {
+    /// Notes why a write failed. Returns the error if it says that the write was not done and never will be.
+    pub(super) fn note(&mut self, error: StoreError) -> Result<(), Trouble> {
+        match error.kind() {
+            // Another device was faster: the next write replaces another version, so it is another request.
+            ErrorKind::Conflict => {
+                *self = Unanswered::default();
+                Ok(())
+            }
+            ErrorKind::Busy | ErrorKind::Unavailable => {
+                self.tries += error.tries();
+                self.last = Some(error);
+                Ok(())
+            }
+            _ => Err(Trouble::Remote(error)),
+        }
+    }
+
+    /// Returns the error once the request was sent as often as it may be.
+    pub(super) fn give_up(&mut self) -> Result<(), Trouble> {
+        match self.last.take() {
+            Some(error) if self.tries >= MAX_TRIES => Err(Trouble::Remote(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What became of one object.
+pub(super) enum Outcome {
+    Done(Option<Entry>),
+    Foreign,
+    /// The remote cannot hold the name, or a directory is there.
+    Refused,
+}
+
+impl Replica {
+    /// Brings objects up to date, several at a time.
+    pub(super) async fn mirror_some(
+        &self,
+        context: Context<'_>,
+        locators: &[&Locator],
+        manifest: &Manifest,
+        times: &BTreeMap<Locator, Timestamp>,
+    ) -> Result<Vec<Option<Outcome>>, Trouble> {
+        let done = &AtomicUsize::new(0);
+        let mut work: Vec<many::Work<'_, Option<Outcome>, Trouble>> = Vec::with_capacity(locators.len());
+        for locator in locators {
+            work.push(Box::pin(async move {
+                let outcome = self.mirror_one(context, locator, manifest, times).await;
+                let number = done.fetch_add(1, Ordering::Relaxed) + 1;
+                context.progress.at(Stage::Mirroring, number, Some(locators.len()));
+                outcome
+            }));
+        }
+        many(MAX_AT_ONCE, work).await
+    }
+
+    /// Brings one object up to date; `None` if its content is not here.
+    async fn mirror_one(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        manifest: &Manifest,
+        times: &BTreeMap<Locator, Timestamp>,
+    ) -> Result<Option<Outcome>, Trouble> {
+        let (entry, since) = (manifest.entries.get(locator), manifest.position);
+        let outcome = match self.state.known.log.files().get(locator) {
+            Some(content) => {
+                let Some(bytes) = self.state.kept(&content.hash).await.map_err(Trouble::Local)? else {
+                    return Ok(None);
+                };
+                let file = PlainFile { locator, bytes, mtime: times.get(locator).copied() };
+                self.put_plain(context, &file, entry, since).await
+            }
+            None => self.remove_plain(context, locator, entry, since).await,
+        };
+        match outcome {
+            Err(Trouble::Remote(error)) if error.kind() == ErrorKind::Invalid => Ok(Some(Outcome::Refused)),
+            outcome => outcome.map(Some),
+        }
+    }
+
+    /// Writes an object, unless somebody else has changed it.
+    async fn put_plain(
+        &self,
+        context: Context<'_>,
+        file: &PlainFile<'_>,
+        entry: Option<&Entry>,
+        since: Option<Position>,
+    ) -> Result<Outcome, Trouble> {
+        let PlainFile { locator, bytes, mtime } = file;
+        let hash = ContentHash::of(bytes);
+        let entry_of = |version: &Version| Entry {
+            size: bytes.len() as u64,
+            mtime: *mtime,
+            hash: Some(hash),
+            version: Some(version.to_string()),
+        };
+        let known = entry.and_then(|entry| entry.version.as_deref()).map(Version::new);
+        let mut condition = known.map_or(Condition::Absent, Condition::Matches);
+        let mut unanswered = Unanswered::default();
+        for _ in 0..MAX_ROUNDS {
+            let written = self.remote.backend().write(locator, bytes.clone(), condition.clone()).await;
+            match written {
+                Ok(written) => return Ok(Outcome::Done(Some(entry_of(&written.version)))),
+                Err(error) => unanswered.note(error)?,
+            }
+            match self.remote.read(context.patience, locator).await? {
+                None => condition = Condition::Absent,
+                Some(At { bytes: there, version }) => {
+                    let Some(version) = version else { return Ok(Outcome::Foreign) };
+                    let there = ContentHash::of(&there);
+                    if there == hash {
+                        return Ok(Outcome::Done(Some(entry_of(&version))));
+                    }
+                    if !self.is_ours(context, locator, there, entry, since).await? {
+                        return Ok(Outcome::Foreign);
+                    }
+                    condition = Condition::Matches(version);
+                }
+            }
+            unanswered.give_up()?;
+        }
+        Ok(Outcome::Foreign)
+    }
+
+    /// Removes an object, unless somebody else has changed it.
+    async fn remove_plain(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        entry: Option<&Entry>,
+        since: Option<Position>,
+    ) -> Result<Outcome, Trouble> {
+        let mut unanswered = Unanswered::default();
+        for _ in 0..MAX_ROUNDS {
+            let Some(At { bytes, version: Some(version) }) =
+                self.remote.read(context.patience, locator).await?
+            else {
+                return Ok(Outcome::Done(None));
+            };
+            if !self.is_ours(context, locator, ContentHash::of(&bytes), entry, since).await? {
+                return Ok(Outcome::Foreign);
+            }
+            match self.remote.backend().delete(locator, Condition::Matches(version)).await {
+                Ok(()) => return Ok(Outcome::Done(None)),
+                Err(error) => unanswered.note(error)?,
+            }
+            unanswered.give_up()?;
+        }
+        Ok(Outcome::Foreign)
+    }
+
+    /// Tells whether an object holds what a device of ours has written there: what the manifest says, or what the log had since.
+    async fn is_ours(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        hash: ContentHash,
+        entry: Option<&Entry>,
+        since: Option<Position>,
+    ) -> Result<bool, Trouble> {
+        // An edit that was taken in may be replaced too, once it was told.
+        let was_taken_in =
+            self.state.known.foreign.get(locator) == Some(&hash) && self.is_in_log(locator).await?;
+        if has(Planted::ForeignOverwritten)
+            || was_taken_in
+            || entry.is_some_and(|entry| entry.hash == Some(hash))
+        {
+            return Ok(true);
+        }
+        if context.origins.of(locator, &hash) == Origin::Ours {
+            return Ok(true);
+        }
+        // Most likely somebody wrote it since the manifest was; but a manifest can lag behind.
+        for from in since.into_iter().chain([Position::FIRST]) {
+            let suspects = [(locator.clone(), hash)].into();
+            match self.known_to_log(context, suspects, from).await {
+                Ok(known) if known.is_empty() => {}
+                Ok(_) => return Ok(true),
+                // What cannot be told stays.
+                Err(Trouble::Damaged { .. }) => return Ok(false),
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Tells whether the log has a working file as it is.
+    async fn is_in_log(&self, locator: &Locator) -> Result<bool, Trouble> {
+        let here = self.local(locator).await?.map(|bytes| ContentHash::of(&bytes));
+        Ok(here == self.state.known.log.files().get(locator).map(|content| content.hash))
+    }
+}
