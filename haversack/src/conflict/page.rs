@@ -1,0 +1,117 @@
+//! A text in lines, with the notes in it.
+
+use std::ops::Range;
+
+use crate::document::Document;
+use crate::merge::note::{self, About, Mark, Note};
+
+/// A text in lines, with the notes in it.
+pub(super) struct Page<'a> {
+    pub(super) text: &'a str,
+    pub(super) lines: Vec<&'a str>,
+    pub(super) notes: Vec<(usize, Note<'a>)>,
+    /// How many lines the frontmatter has that is understood, with its rules.
+    pub(super) fields_end: usize,
+    /// What is between the first two rules, understood or not.
+    pub(super) between_rules: Range<usize>,
+}
+
+/// A note between two passages.
+pub(super) struct Node<'n> {
+    pub(super) at: usize,
+    pub(super) note: &'n Note<'n>,
+    pub(super) above: Range<usize>,
+    pub(super) below: Range<usize>,
+    pub(super) is_part: bool,
+}
+
+impl Node<'_> {
+    pub(super) fn span(&self) -> Range<usize> {
+        self.above.start.min(self.at)..self.below.end.max(self.at + 1)
+    }
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn read(text: &'a str) -> Page<'a> {
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let document = Document::read(text);
+        let fields_end = match document.frontmatter {
+            Some(_) => text[..text.len() - document.body.len()].split_inclusive('\n').count(),
+            None => 0,
+        };
+        let is_rule = |line: &&str| line.trim_start_matches('\u{feff}').trim_end() == "---";
+        let between_rules = match lines.split_first() {
+            Some((first, rest)) if is_rule(first) => 1..rest.iter().position(&is_rule).map_or(1, |at| at + 1),
+            _ => 0..0,
+        };
+        let notes = lines.iter().enumerate().filter_map(|(at, line)| Some((at, note::read(line)?)));
+        let is_in_place = |(at, note): &(usize, Note<'_>)| match note.mark {
+            Mark::Comment => between_rules.contains(at),
+            Mark::Quote => *at >= fields_end,
+        };
+        let notes = notes.filter(is_in_place).collect();
+        Page { text, lines, notes, fields_end, between_rules }
+    }
+
+    pub(super) fn is_blank(&self, at: usize) -> bool {
+        self.lines[at].trim().is_empty()
+    }
+
+    /// Returns lines without blank ones at both ends.
+    pub(super) fn trimmed(&self, lines: Range<usize>) -> Range<usize> {
+        let Some(start) = lines.clone().find(|at| !self.is_blank(*at)) else {
+            return lines.start..lines.start;
+        };
+        let end = lines.clone().rfind(|at| !self.is_blank(*at)).map_or(start, |at| at + 1);
+        start..end
+    }
+
+    /// Returns the notes that part the lines above from those below.
+    pub(super) fn nodes(&self) -> Vec<Node<'_>> {
+        let node = |(at, note): &'_ (usize, Note<'a>)| -> Option<(usize, usize, usize)> {
+            let is_alone = note.about == About::Words && self.head(*at, note).is_none();
+            match note.about {
+                About::Lines { above, below } => Some((*at, above, below)),
+                // An item that lost its head.
+                About::Words if is_alone => Some((*at, 1, 1)),
+                About::Words | About::Field { .. } => None,
+            }
+        };
+        let found = self.notes.iter().filter_map(|noted| Some((node(noted)?, &noted.1)));
+        let found = found.map(|((at, above, below), note)| {
+            let room = match note.mark {
+                Mark::Comment => self.between_rules.clone(),
+                Mark::Quote => self.fields_end..self.lines.len(),
+            };
+            let speaking = |at: &usize| !self.is_blank(*at);
+            let start = (room.start..at).rev().filter(speaking).take(above).last().unwrap_or(at);
+            let end = (at + 1..room.end).filter(speaking).take(below).last().map_or(at + 1, |last| last + 1);
+            Node {
+                at,
+                note,
+                above: self.trimmed(start..at),
+                below: self.trimmed(at + 1..end),
+                is_part: false,
+            }
+        });
+        found.collect()
+    }
+
+    /// Returns the item that a note is in.
+    pub(super) fn head(&self, at: usize, note: &Note<'_>) -> Option<usize> {
+        let is_outside = |at: &usize| !self.is_blank(*at) && indentation(self.lines[*at]) < note.indent;
+        (self.fields_end..at).rev().find(is_outside)
+    }
+}
+
+pub(super) fn indentation(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+pub(super) fn unindented(line: &str, indent: usize) -> &str {
+    &line[indentation(line).min(indent)..]
+}
+
+pub(super) fn ending(line: &str) -> &str {
+    &line[line.trim_end_matches(['\r', '\n']).len()..]
+}
