@@ -17,7 +17,7 @@ use super::many::{MAX_FILES_AT_ONCE, Work, many};
 use super::plan::case_name;
 use super::planted::{Planted, has};
 use super::progress::{Progress, Stage};
-use super::state::{Applying, Move, State};
+use super::state::{ApplyRecord, Move, State};
 use crate::ids::ContentHash;
 use crate::merge::{Rule, Side, conflict_name, merge};
 
@@ -73,7 +73,7 @@ fn own(name: &str) -> Locator {
 }
 
 /// Returns the file that goes because it has the name of a move now, spelled otherwise: what it held, and the name that it goes to.
-fn went_for(applying: &Applying, moved: &Move) -> Option<(ContentHash, Locator)> {
+fn went_for(applying: &ApplyRecord, moved: &Move) -> Option<(ContentHash, Locator)> {
     moved.new?;
     let name = Locator::fold(&moved.at);
     let is_it = |(_, other): &(usize, &Move)| {
@@ -112,7 +112,7 @@ pub(crate) async fn prepare(
 pub(crate) async fn carry_out(
     files: &dyn Backend,
     state: &State,
-    applying: &Applying,
+    applying: &ApplyRecord,
     progress: &dyn Progress,
 ) -> StoreResult<Met> {
     let prepared = prepared_merges(files, &applying.attempt).await?;
@@ -180,7 +180,7 @@ async fn prepared_merges(files: &dyn Backend, attempt: &str) -> StoreResult<BTre
 pub(crate) async fn clean_up(
     files: &dyn Backend,
     state: &State,
-    applying: &Applying,
+    applying: &ApplyRecord,
     refused: &[Locator],
 ) -> StoreResult<()> {
     let is_refused = |(_, moved): &(usize, &Move)| refused.iter().any(|at| at.as_str() == moved.at);

@@ -6,7 +6,7 @@ use haversack_store::{Backend, BackendExt, Result as StoreResult};
 use serde::Serialize;
 
 use super::plan::Elsewhere;
-use super::state::{Journal, State};
+use super::state::{JournalEnd, State};
 use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId};
 use crate::log::Commit;
 
@@ -85,7 +85,7 @@ pub async fn dump(state: Arc<dyn Backend>) -> StoreResult<Option<Dump>> {
         store: known.store,
         position: known.head.as_ref().map(|head| head.position),
         commit: known.head.as_ref().map(|head| head.hash),
-        cut_short: journal == Journal::CutShort,
+        cut_short: journal == JournalEnd::CutShort,
         bases: files.chain(stayed).collect(),
         publishing,
         applying: applying.into_iter().map(|moved| moved.at).collect(),

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{self, Pending, Step};
 use super::state::{Advance, BaseLine};
-use super::take_in::{Brought, Work};
+use super::take_in::{IncomingChanges, Work};
 use super::{Context, Deletions, Replica, Report, Trouble};
 use crate::ids::{ContentHash, Timestamp};
 use crate::kind::Kinds;
@@ -48,7 +48,7 @@ impl Replica {
     pub(super) async fn judge_removals(
         &self,
         context: Context<'_>,
-        brought: &Brought,
+        incoming: &IncomingChanges,
         steps: &[Step],
     ) -> Result<Judged, Trouble> {
         let nothing = Judged { held: BTreeSet::new(), removals: None };
@@ -63,13 +63,13 @@ impl Replica {
             return Ok(nothing);
         }
         let now = context.clock.now();
-        let here: HashSet<ContentHash> = brought
+        let here: HashSet<ContentHash> = incoming
             .touched
             .iter()
-            .filter_map(|locator| brought.log.files().get(locator).map(|content| content.hash))
+            .filter_map(|locator| incoming.state_after.files().get(locator).map(|content| content.hash))
             .collect();
         let counts = |(locator, hash): &(&Locator, ContentHash)| {
-            let by_us = brought.deleters.get(*locator).is_some_and(|by| context.own_replicas.contains(by));
+            let by_us = incoming.deleters.get(*locator).is_some_and(|by| context.own_replicas.contains(by));
             let is_past = || Kinds::built_in().of(locator, &[]).is_past(locator, now);
             !by_us && !here.contains(hash) && !is_past()
         };

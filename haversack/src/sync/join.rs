@@ -13,7 +13,7 @@ use super::plan::{self, Elsewhere, Reach};
 use super::progress::Stage;
 use super::scan::Found;
 use super::state::{Advance, BaseLine};
-use super::take_in::{Brought, Work};
+use super::take_in::{IncomingChanges, Work};
 use super::{Context, Replica, Report, Trouble};
 use crate::ids::{ContentHash, StoreId};
 use crate::log::{self, Checkpoint, Content, Place, unpack};
@@ -61,20 +61,20 @@ impl Replica {
                 contents.insert(file.hash, bytes);
             }
         }
-        let brought = Brought {
-            log: log::State::from(&checkpoint),
+        let incoming = IncomingChanges {
+            state_after: log::State::from(&checkpoint),
             head,
             touched: checkpoint.files.keys().cloned().collect(),
             odd: checkpoint.odd.iter().map(|odd| (odd.key.clone(), odd.to_string())).collect(),
             contents,
-            last: BTreeMap::new(),
+            content_before_deletion: BTreeMap::new(),
             devices: BTreeMap::new(),
             deleters: BTreeMap::new(),
             without_content: Elsewhere::Unfetched,
             reach: Reach::Middle,
             joined: Some(checkpoint.position),
         };
-        self.take_in_some(context, store, brought, &mut None, report).await.map(drop)
+        self.take_in_some(context, store, incoming, &mut None, report).await.map(drop)
     }
 
     /// Returns the checkpoint that this replica started from: it knows where contents are that were not fetched.
@@ -168,13 +168,13 @@ impl Replica {
         }
         let packed = contents.iter().map(|(hash, bytes)| (*hash, bytes.clone())).collect::<Vec<_>>();
         let packed = self.state.keep_all(&packed).await.map_err(Trouble::Local)?;
-        let brought = Brought::of_contents(head.clone(), contents);
+        let incoming = IncomingChanges::of_contents(head.clone(), contents);
         let mut work = Work::default();
         let mut bases = Vec::new();
         for (locator, content) in portion {
             let is_free = free.contains(locator);
             let placed =
-                self.place(context, (locator, *content), is_free, &brought, purpose, &mut work, report);
+                self.place(context, (locator, *content), is_free, &incoming, purpose, &mut work, report);
             match placed.await {
                 Err(Trouble::Local(error)) if apply::concerns_one_file(&error) => {
                     report.refused.push(locator.clone());
@@ -203,7 +203,7 @@ impl Replica {
         context: Context<'_>,
         (locator, content): (&Locator, Content),
         is_free: bool,
-        brought: &Brought,
+        incoming: &IncomingChanges,
         purpose: Purpose,
         work: &mut Work,
         report: &mut Report,
@@ -212,7 +212,7 @@ impl Replica {
             true => None,
             false => self.local(locator).await?,
         };
-        match (&mine, brought.contents.get(&content.hash)) {
+        match (&mine, incoming.contents.get(&content.hash)) {
             (Some(mine), _) if ContentHash::of(mine) == content.hash => {}
             (Some(_), Some(_)) if purpose == Purpose::Fetching => {
                 work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched);
@@ -220,7 +220,7 @@ impl Replica {
             (Some(_), _) => {
                 // A file that could not be written before goes back to an earlier content of the log.
                 let base = self.state.known.before.get(locator).copied();
-                self.mix(context, locator, base, &content.hash, brought, work, report).await?;
+                self.mix(context, locator, base, &content.hash, incoming, work, report).await?;
             }
             (None, Some(bytes)) => work.put(locator, None, content.hash, bytes.clone()),
             (None, None) => {

@@ -10,7 +10,7 @@ use super::outgoing::{self, Judgement};
 use super::plan::{self, Elsewhere};
 use super::renames;
 use super::scan::{self, StatCache};
-use super::state::{Journal, Known, State};
+use super::state::{JournalEnd, Known, State};
 use super::{Gate, Hold, Scope};
 use crate::ids::{Position, ReplicaId, StoreId, Timestamp};
 
@@ -93,7 +93,7 @@ pub async fn look(
     let mut cache = StatCache::default();
     let mut unmet = Known::default();
     let mut state = match State::look(state).await? {
-        Some((state, Journal::Whole | Journal::CutShort)) => Some(state),
+        Some((state, JournalEnd::Whole | JournalEnd::CutShort)) => Some(state),
         _ => None,
     };
     if let Some(state) = &state {

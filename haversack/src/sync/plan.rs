@@ -175,8 +175,8 @@ impl From<Vec<(Locator, ContentHash)>> for Contents {
     }
 }
 
-/// What the log brought about the files it names.
-pub(crate) type Brought = BTreeMap<Locator, Theirs>;
+/// The new version of each file that incoming changes name.
+pub(crate) type TheirFiles = BTreeMap<Locator, Theirs>;
 
 /// What the log says about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,7 +276,7 @@ pub(crate) enum Winner {
 /// 4. Every other file is decided by itself ([`decide`]).
 ///
 /// Files that make way come first.
-pub(crate) fn take_in(bases: Bases<'_>, local: &Contents, brought: &Brought, reach: Reach) -> Vec<Step> {
+pub(crate) fn take_in(bases: Bases<'_>, local: &Contents, brought: &TheirFiles, reach: Reach) -> Vec<Step> {
     let (gone, new) = bases.gone_and_new(local);
     let renames = Renames { ours: renames::pair(&gone, &new), theirs: their_renames(bases, brought) };
     let unsent: HashMap<String, &(Locator, ContentHash)> =
@@ -337,7 +337,7 @@ impl Renames {
 }
 
 /// Returns the renames that the log brought: files that it deleted, and new ones with the same content or nearly the same name.
-fn their_renames(bases: Bases<'_>, brought: &Brought) -> Vec<Rename> {
+fn their_renames(bases: Bases<'_>, brought: &TheirFiles) -> Vec<Rename> {
     let (mut gone, mut new) = (Vec::new(), Vec::new());
     for (locator, theirs) in brought {
         match (theirs, bases.hash(locator)) {
@@ -353,7 +353,7 @@ fn their_renames(bases: Bases<'_>, brought: &Brought) -> Vec<Rename> {
 fn follow_theirs(
     bases: Bases<'_>,
     local: &Contents,
-    brought: &Brought,
+    brought: &TheirFiles,
     renames: &Renames,
     rename: &Rename,
 ) -> Option<Step> {
@@ -380,7 +380,7 @@ fn follow_theirs(
 }
 
 /// Decides about a file that was renamed here, if they changed it, or changed it before they deleted it: our rename stands against that.
-fn follow_ours(bases: Bases<'_>, brought: &Brought, rename: &Rename) -> Option<Step> {
+fn follow_ours(bases: Bases<'_>, brought: &TheirFiles, rename: &Rename) -> Option<Step> {
     let there = brought.get(&rename.from)?;
     let theirs = there.hash().or(there.last())?;
     let base = bases.hash(&rename.from)?;
@@ -748,7 +748,7 @@ mod tests {
     }
 
     /// Decides about a file that is `notes.md` in the log and has the text `ours` here, as `NOTES.md`.
-    fn decided_after_our_rename(brought: Brought) -> Vec<Step> {
+    fn decided_after_our_rename(brought: TheirFiles) -> Vec<Step> {
         let world = World::here([(at("notes.md"), content("b"))]);
         let local = Contents::from_iter([(at("NOTES.md"), hash("o"))]);
         take_in(world.bases(), &local, &brought, Reach::End)

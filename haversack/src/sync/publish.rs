@@ -12,7 +12,7 @@ use super::progress::Stage;
 use super::remote::{Attempt, MAX_TRIES};
 use super::renames::{self, Rename};
 use super::scan::Found;
-use super::state::{Advance, BaseLine, Head, Publishing};
+use super::state::{Advance, BaseLine, Head, PublishRecord};
 use super::{Author, Context, IMPORT, Recent, Replica, Report, Sending, Trouble};
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
@@ -195,7 +195,7 @@ impl Replica {
             notice: None,
         };
         let bytes = commit.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
-        let publishing = Publishing { position, bytes, bases };
+        let publishing = PublishRecord { position, bytes, bases };
         if !has(Planted::TriedBeforeFixed) {
             self.state.begin_publishing(&publishing).await.map_err(Trouble::Local)?;
         }
@@ -410,10 +410,10 @@ impl Replica {
     async fn settle(
         &mut self,
         context: Context<'_>,
-        publishing: &Publishing,
+        publishing: &PublishRecord,
         first: FirstStep,
     ) -> Result<Settled, Trouble> {
-        let Publishing { position, bytes, .. } = publishing;
+        let PublishRecord { position, bytes, .. } = publishing;
         let mut last = None;
         let mut tries = 0;
         let mut step = first;
@@ -476,7 +476,7 @@ impl Replica {
     /// Ends a publishing whose outcome is known.
     pub(super) async fn settled(
         &mut self,
-        publishing: &Publishing,
+        publishing: &PublishRecord,
         settled: Settled,
         version: Option<Version>,
     ) -> Result<Settled, Trouble> {

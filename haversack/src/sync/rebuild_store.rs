@@ -31,7 +31,7 @@ use super::put_back::{self, kept_anywhere, known_hash};
 use super::rebase::Rebased;
 use super::remote::{At, Attempt};
 use super::state::Head;
-use super::take_in::Brought;
+use super::take_in::IncomingChanges;
 use super::upkeep::Upkeep;
 use super::{Context, Hold, MAX_RECENT_BYTES, Recent, Replica, Report, Trouble, other_store};
 use crate::history::archive;
@@ -356,20 +356,20 @@ impl Replica {
         let sizes = successor.contents.values().map(|bytes| bytes.len() as u64);
         let (files, bytes) = (successor.contents.len() as u64, sizes.sum());
         self.receive(context, files, bytes)?;
-        let brought = Brought {
-            log: successor.state,
+        let incoming = IncomingChanges {
+            state_after: successor.state,
             head,
             touched,
             odd,
             contents: successor.contents,
-            last: BTreeMap::new(),
+            content_before_deletion: BTreeMap::new(),
             devices: successor.devices,
             deleters: BTreeMap::new(),
             without_content: Elsewhere::Unfetched,
             reach: Reach::End,
             joined: None,
         };
-        self.take_in_some(context, file.store, brought, &mut None, report).await?;
+        self.take_in_some(context, file.store, incoming, &mut None, report).await?;
         self.state.save_upkeep(&Upkeep::default()).await.map_err(Trouble::Local)?;
         self.note_recent(successor.recent);
         Ok(0)

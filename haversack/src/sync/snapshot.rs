@@ -134,7 +134,7 @@ pub(super) fn write(known: &Known, number: u64) -> (Heading, Vec<Vec<u8>>) {
         );
     }
     order.sort_unstable();
-    let bases: Vec<BaseLine> = known.unusual_lines();
+    let bases: Vec<BaseLine> = known.extra_lines();
     (shape.rows, shape.packed) = (writer.count(), order.len());
     shape.mark = known.log.mark_without_odd();
     let heading = Heading {

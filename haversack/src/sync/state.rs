@@ -1,19 +1,20 @@
-//! What a replica remembers between syncs: who it is, how far it has read, and what it last agreed on.
+//! The state of a replica between syncs: its identity, its position in the log, and the base of every file.
 //!
-//! In a backend of its own, beside the working files:
+//! The state has a backend of its own, beside the working files. It holds these files:
 //!
-//! - `identity` who the replica is.
-//! - `snapshot` position, mark and bases; `journal-<n>` what moved since the `n`-th snapshot, a line for each advance. An advance
-//!   is one line: position and bases move together or not at all. A line that was cut short by a crash did not happen. What
-//!   can be read may not be on the disk yet, if its writer was killed: nothing is built on it before it is ([`State::make_durable`]).
-//! - `publishing` the bytes of the commit under way, from before the first attempt until its position is known to be taken.
-//! - `applying` what is being done to working files, from before the first until their bases have moved.
-//! - `passing` a sync client's copy that was put into the file it is a copy of, and is a working file until that is in the history.
-//! - `objects/<hash>` the contents of the bases, one by one or many in one pack.
-//! - `removals` how many deletions of other devices were carried out here lately; losing it makes the guard against many of them forget.
-//! - `deletions` which files disappeared here lately, and which deletions wait for the user; losing it makes that guard forget.
-//! - `upkeep` how far the log was folded when this replica last looked; losing it costs a request.
-//! - `stat-cache` which fingerprint had which content; losing it costs time.
+//! - `identity`: the id of the replica.
+//! - `snapshot`: position, mark and bases.
+//! - `journal-<n>`: the changes since the `n`-th snapshot ([`journal`]). Each line is one [`Advance`], so that position and bases move
+//!   together or not at all. A crash can cut the last line short; that advance did not happen. If a writer was killed, we may read
+//!   bytes that are not on the disk yet: we build on them only after [`State::make_durable`].
+//! - `publishing`: the bytes of the commit under way. It is written before the first attempt and deleted once its position is taken.
+//! - `applying`: the changes to working files under way. It is written before the first change and deleted once the bases have moved.
+//! - `passing`: a conflict copy that we merged into its original. The copy is a working file until the history has it.
+//! - `objects/<hash>`: the contents of the bases, one by one or many in one pack ([`objects`]).
+//! - `removals`: the number of recent deletions of other devices that we carried out. Without it, that guard starts counting at zero.
+//! - `deletions`: the files that disappeared here recently, and the deletions that wait for the user. Without it, that guard starts anew.
+//! - `upkeep`: the part of the log that was folded when this replica last looked. Losing it costs a request.
+//! - `stat-cache`: the content of each file by its fingerprint. Losing it costs time.
 
 mod files;
 mod journal;
@@ -30,17 +31,17 @@ use haversack_store::{
 use serde::{Deserialize, Serialize};
 
 use self::files::{damaged, place, read_frame, read_version, write_frame};
-pub(crate) use self::journal::Journal;
+pub(crate) use self::journal::JournalEnd;
 pub(crate) use self::known::{Advance, BaseLine, Head, Known};
-pub(crate) use self::records::{Applying, Move, Passing, Publishing};
+pub(crate) use self::records::{ApplyRecord, CopyRecord, Move, PublishRecord};
 use super::snapshot;
 use crate::ids::{ContentHash, Ids, ReplicaId};
 
-/// Who a replica is.
+/// The identity of a replica.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) replica: ReplicaId,
-    /// It was made just now, and nobody has looked yet at what an earlier one may have left in the working directory.
+    /// True until the first sync has looked for remains of an earlier replica in the working directory.
     #[serde(skip_serializing_if = "is_settled", default)]
     fresh: bool,
 }
@@ -58,15 +59,16 @@ pub(crate) struct State {
     snapshot: u64,
     snapshot_bytes: u64,
     journal_bytes: u64,
-    /// Whether all that was read is known to be on the disk.
+    /// True once everything that we read is on the disk.
     is_durable: bool,
-    /// Whether the snapshot has an older format.
+    /// True if the snapshot has an older format.
     is_old: bool,
+    /// The pack that was read last, with its hash.
     recent_pack: Mutex<Option<(ContentHash, Bytes)>>,
 }
 
 impl State {
-    /// Loads the state, making an identity for a replica that has none.
+    /// Loads the state; a replica without identity gets one.
     pub(crate) async fn load(backend: Arc<dyn Backend>, ids: &dyn Ids) -> StoreResult<State> {
         let found = match State::look(backend.clone()).await? {
             Some(found) => Some(found),
@@ -80,20 +82,20 @@ impl State {
             let message = "it is not there after it was written";
             return Err(StoreError::new(ErrorKind::Internal, Operation::Read, &place("identity"), message));
         };
-        // The next line must not be written behind one that was cut short; and a snapshot of an older format takes long to read.
-        if journal == Journal::CutShort || state.is_old {
+        // The next line must not follow a line that was cut short. A snapshot of an older format is slow to read.
+        if journal == JournalEnd::CutShort || state.is_old {
             state.fold().await?;
         }
         Ok(state)
     }
 
-    /// Reads who the replica is; `None` if there is no state.
+    /// Reads the id of the replica; `None` if there is no state.
     pub(crate) async fn replica(backend: &dyn Backend) -> StoreResult<Option<ReplicaId>> {
         Ok(read_frame::<Identity>(backend, "identity").await?.map(|(identity, _)| identity.replica))
     }
 
     /// Reads the state and changes nothing; `None` if there is none.
-    pub(crate) async fn look(backend: Arc<dyn Backend>) -> StoreResult<Option<(State, Journal)>> {
+    pub(crate) async fn look(backend: Arc<dyn Backend>) -> StoreResult<Option<(State, JournalEnd)>> {
         let Some((identity, _)) = read_frame::<Identity>(&*backend, "identity").await? else {
             return Ok(None);
         };
@@ -121,12 +123,12 @@ impl State {
         Ok(Some((state, journal)))
     }
 
-    /// Tells whether nobody has looked yet at what an earlier replica may have left in the working directory.
+    /// Returns true until the first sync has looked for remains of an earlier replica in the working directory.
     pub(crate) fn is_fresh(&self) -> bool {
         self.identity.fresh
     }
 
-    /// Notes that somebody has.
+    /// Notes that the first sync has looked for such remains.
     pub(crate) async fn settle_in(&mut self) -> StoreResult<()> {
         if self.identity.fresh {
             self.identity.fresh = false;
@@ -136,11 +138,11 @@ impl State {
     }
 }
 
-/// Forgets everything that a replica agreed on with a log; the next sync starts anew, with a merge without base.
+/// Deletes the state of a replica. Its next sync is like its first: it merges without bases.
 pub async fn forget(state: &dyn Backend) -> StoreResult<()> {
     let all = state.list_all(&Locator::root()).await?;
     let is = |name: &'static str| move |locator: &&Locator| locator.as_str().starts_with(name);
-    // Whatever is left if this is cut short is an earlier state, and whole.
+    // The order makes a crash harmless: the files that remain are a whole, earlier state.
     for name in [
         "publishing",
         "applying",

@@ -1,4 +1,8 @@
-//! Takes in what the log brought: what it comes to, what that means for working files, and the bases that move with them.
+//! Applies incoming changes: commits of other devices that this replica has not applied yet.
+//!
+//! 1. Fold the commits into [`IncomingChanges`].
+//! 2. Decide a step for each file ([`plan::take_in`]), and merge where both sides changed it.
+//! 3. Carry the steps out on the working files, and move the bases with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +14,7 @@ use super::plan::{self, Elsewhere, Reach, Step, Theirs, Winner};
 use super::planted::{Planted, has};
 use super::progress::Progress;
 use super::scan::Found;
-use super::state::{Advance, Applying, BaseLine, Head, Move};
+use super::state::{Advance, ApplyRecord, BaseLine, Head, Move};
 use super::{Context, Deletions, Recent, Replica, Report, Trouble};
 use crate::frame::shown;
 use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId};
@@ -18,42 +22,42 @@ use crate::log::{self, Carried, Content, FileChange, What};
 use crate::merge::{Rule, Side, merge};
 use crate::names;
 
-/// What the log brought.
-pub(super) struct Brought {
-    /// The files after it.
-    pub(super) log: log::State,
-    /// Where that is in the log.
+/// Changes read from the log that this replica has not applied yet.
+pub(super) struct IncomingChanges {
+    /// The store's files after these changes.
+    pub(super) state_after: log::State,
+    /// The position of the last change.
     pub(super) head: Head,
-    /// The files it says something about.
+    /// The files that these changes name.
     pub(super) touched: BTreeSet<Locator>,
-    /// The same under names that are refused, and why.
+    /// The refused names among them, each with the reason.
     pub(super) odd: BTreeMap<String, String>,
-    /// The contents that came with it.
+    /// The contents that the commits contain.
     pub(super) contents: BTreeMap<ContentHash, Bytes>,
-    /// Of files that were deleted, what they held before, if it came with the same commits.
-    pub(super) last: BTreeMap<Locator, ContentHash>,
-    /// Which device changed a file last.
+    /// Last content of each deleted file, if these commits contain it.
+    pub(super) content_before_deletion: BTreeMap<Locator, ContentHash>,
+    /// The device that changed each file last.
     pub(super) devices: BTreeMap<Locator, String>,
-    /// The replica that deleted a file, where a commit says so.
+    /// The replica that deleted each deleted file.
     pub(super) deleters: BTreeMap<Locator, ReplicaId>,
-    /// What becomes of a new file whose content did not come with it.
+    /// The reason that we note for a new file whose content is not among `contents`.
     pub(super) without_content: Elsewhere,
-    /// Whether more of the log is to come.
+    /// Says if the log has more commits after these.
     pub(super) reach: Reach,
-    /// The checkpoint that it is, if it is one.
+    /// The checkpoint, if the changes are one.
     pub(super) joined: Option<Position>,
 }
 
-impl Brought {
-    /// Returns contents that were brought for files which the log has already.
-    pub(super) fn of_contents(head: Head, contents: BTreeMap<ContentHash, Bytes>) -> Brought {
-        Brought {
-            log: log::State::empty(),
+impl IncomingChanges {
+    /// Returns contents of files that the replica's view of the log has already.
+    pub(super) fn of_contents(head: Head, contents: BTreeMap<ContentHash, Bytes>) -> IncomingChanges {
+        IncomingChanges {
+            state_after: log::State::empty(),
             head,
             touched: BTreeSet::new(),
             odd: BTreeMap::new(),
             contents,
-            last: BTreeMap::new(),
+            content_before_deletion: BTreeMap::new(),
             devices: BTreeMap::new(),
             deleters: BTreeMap::new(),
             without_content: Elsewhere::Missing,
@@ -129,8 +133,8 @@ impl Replica {
             let (files, bytes) =
                 sizes.fold((0, 0_u64), |(files, bytes), size| (files + 1, bytes.saturating_add(size)));
             self.receive(context, files, bytes)?;
-            let brought = self.fold(context, &taken, reach).await?;
-            any = any.max(self.take_in_some(context, store, brought, &mut seen, report).await?);
+            let incoming = self.fold(context, &taken, reach).await?;
+            any = any.max(self.take_in_some(context, store, incoming, &mut seen, report).await?);
             report.taken += taken.len();
             self.note_recent(taken.into_iter().map(|taken| Recent::new(&taken.commit, taken.bytes)));
             if reach == Reach::End {
@@ -141,16 +145,21 @@ impl Replica {
         Ok(any)
     }
 
-    /// Returns what commits come to, and the contents they carry.
-    async fn fold(&self, context: Context<'_>, taken: &[Taken], reach: Reach) -> Result<Brought, Trouble> {
+    /// Folds commits into one set of changes, with the contents that they carry.
+    async fn fold(
+        &self,
+        context: Context<'_>,
+        taken: &[Taken],
+        reach: Reach,
+    ) -> Result<IncomingChanges, Trouble> {
         let last = taken.last().expect("something was taken in");
-        let mut brought = Brought {
-            log: self.state.known.log.clone(),
+        let mut incoming = IncomingChanges {
+            state_after: self.state.known.log.clone(),
             head: last.head.clone(),
             touched: BTreeSet::new(),
             odd: BTreeMap::new(),
             contents: BTreeMap::new(),
-            last: BTreeMap::new(),
+            content_before_deletion: BTreeMap::new(),
             devices: BTreeMap::new(),
             deleters: BTreeMap::new(),
             without_content: Elsewhere::Missing,
@@ -158,24 +167,24 @@ impl Replica {
             joined: None,
         };
         for Taken { commit, .. } in taken {
-            brought.odd.extend(commit.odd.iter().map(|odd| (odd.key.clone(), odd.to_string())));
+            incoming.odd.extend(commit.odd.iter().map(|odd| (odd.key.clone(), odd.to_string())));
             for FileChange { locator, what } in &commit.changes {
-                brought.touched.insert(locator.clone());
-                brought.devices.insert(locator.clone(), commit.device.clone());
+                incoming.touched.insert(locator.clone());
+                incoming.devices.insert(locator.clone(), commit.device.clone());
                 let (hash, size, content) = match what {
                     What::Delete { before } => {
-                        brought.deleters.insert(locator.clone(), commit.replica);
-                        let mut had = brought.log.files().get(locator).map(|content| content.hash);
+                        incoming.deleters.insert(locator.clone(), commit.replica);
+                        let mut had = incoming.state_after.files().get(locator).map(|content| content.hash);
                         if let Some(before) = before
                             && let Some(bytes) = self.remote.object(context.patience, before).await?
                         {
-                            brought.contents.insert(*before, bytes);
+                            incoming.contents.insert(*before, bytes);
                             had = Some(*before);
                         }
                         let base = self.state.known.log.files().get(locator).map(|content| content.hash);
-                        // What another device brought back and deleted again counts as well.
+                        // This includes a content that another device restored and deleted again.
                         if let Some(had) = had.filter(|had| Some(*had) != base) {
-                            brought.last.insert(locator.clone(), had);
+                            incoming.content_before_deletion.insert(locator.clone(), had);
                         }
                         continue;
                     }
@@ -183,7 +192,7 @@ impl Replica {
                         (hash, size, self.carried(context, content).await?)
                     }
                     What::Append { base, base_size, hash, size, added } => {
-                        let base = match brought.contents.get(base) {
+                        let base = match incoming.contents.get(base) {
                             _ if has(Planted::AppendToAnything) => self.local(locator).await?,
                             Some(base) => Some(base.clone()),
                             None => {
@@ -201,15 +210,15 @@ impl Replica {
                 let named = Content { hash: *hash, size: *size };
                 let fits = |content: &Bytes| named.is_of(content) || has(Planted::AppendToAnything);
                 if let Some(content) = content.filter(fits) {
-                    brought.contents.insert(*hash, content);
+                    incoming.contents.insert(*hash, content);
                 }
             }
-            brought
-                .log
+            incoming
+                .state_after
                 .apply(commit)
                 .map_err(|why| Trouble::Unfit { position: commit.position, why: why.to_string() })?;
         }
-        Ok(brought)
+        Ok(incoming)
     }
 
     pub(super) async fn carried(
@@ -223,7 +232,7 @@ impl Replica {
         }
     }
 
-    /// Takes in what the log brought, and moves the bases with the files.
+    /// Applies incoming changes, and moves the bases with the files.
     ///
     /// Starts from the working files in `seen`, or looks at them if it is empty. Leaves the files as they are now in `seen`, or nothing if only
     /// another look can tell.
@@ -231,7 +240,7 @@ impl Replica {
         &mut self,
         context: Context<'_>,
         store: StoreId,
-        brought: Brought,
+        incoming: IncomingChanges,
         seen: &mut Option<Found>,
         report: &mut Report,
     ) -> Result<Taking, Trouble> {
@@ -242,36 +251,37 @@ impl Replica {
         };
         let bases = self.state.known.bases();
         // A name that was good before and is odd now is only written down.
-        let touched = || brought.touched.iter().filter(|at| !brought.log.odd().contains_key(at.as_str()));
-        let theirs: plan::Brought = touched()
+        let touched =
+            || incoming.touched.iter().filter(|at| !incoming.state_after.odd().contains_key(at.as_str()));
+        let theirs: plan::TheirFiles = touched()
             .filter(|locator| self.scope.contains(locator))
             .map(|locator| {
-                let theirs = match brought.log.files().get(locator) {
+                let theirs = match incoming.state_after.files().get(locator) {
                     Some(content) => Theirs::Has(content.hash),
                     None if has(Planted::LastIsIgnored) => Theirs::Deleted { last: None },
-                    None => Theirs::Deleted { last: brought.last.get(locator).copied() },
+                    None => Theirs::Deleted { last: incoming.content_before_deletion.get(locator).copied() },
                 };
                 (locator.clone(), theirs)
             })
             .collect();
-        let steps = plan::take_in(bases, &found.contents, &theirs, brought.reach);
+        let steps = plan::take_in(bases, &found.contents, &theirs, incoming.reach);
         let is_plain =
             |step: &Step| matches!(step, Step::Take { .. } | Step::Remove { .. } | Step::Agree { .. });
         let mut taking = if steps.iter().all(is_plain) { Taking::Plain } else { Taking::Mixed };
         let is_foreseen = steps.iter().all(|step| is_plain(step) || matches!(step, Step::Wait { .. }));
         let (edits_won, refused) = (report.edits_won.len(), report.refused.len());
-        let packed = self.keep_brought(&brought).await?;
+        let packed = self.keep_incoming(&incoming).await?;
         let mut work = Work::default();
-        let judged = self.judge_removals(context, &brought, &steps).await?;
+        let judged = self.judge_removals(context, &incoming, &steps).await?;
         for step in &steps {
             match step {
                 Step::Remove { locator, expected, .. } if judged.held.contains(locator) => {
                     work.before.insert(locator.to_string(), *expected);
                     work.held.insert(locator.to_string());
                 }
-                step => match self.prepare(context, step, &brought, &mut work, report).await {
+                step => match self.prepare(context, step, &incoming, &mut work, report).await {
                     Err(Trouble::Local(error)) if apply::concerns_one_file(&error) => {
-                        self.refuse(step.locator(), &brought, &mut work, report).await?;
+                        self.refuse(step.locator(), &incoming, &mut work, report).await?;
                     }
                     prepared => prepared?,
                 },
@@ -280,12 +290,16 @@ impl Replica {
         if has(Planted::CommitOnStaleRead) {
             work = Work::default();
         }
-        let odd = brought.odd.keys().filter(|key| !brought.log.files().contains_key(key.as_str()));
+        let odd = incoming.odd.keys().filter(|key| !incoming.state_after.files().contains_key(key.as_str()));
         let keys = touched().map(Locator::as_str).chain(odd.map(String::as_str));
         let bases = keys.map(|key| {
-            let content = brought.log.files().get(key).or_else(|| brought.log.odd().get(key).copied());
+            let content = incoming
+                .state_after
+                .files()
+                .get(key)
+                .or_else(|| incoming.state_after.odd().get(key).copied());
             // A twin has a good name, and would be missed here.
-            let is_odd = brought.log.odd().contains_key(key);
+            let is_odd = incoming.state_after.odd().contains_key(key);
             let elsewhere = match work.elsewhere.get(key) {
                 Some(why) => Some(*why),
                 None if is_odd => Some(Elsewhere::Refused),
@@ -302,10 +316,10 @@ impl Replica {
         });
         let advance = Advance {
             store,
-            head: brought.head.clone(),
-            mark: brought.log.mark(),
+            head: incoming.head.clone(),
+            mark: incoming.state_after.mark(),
             attempt: None,
-            joined: brought.joined,
+            joined: incoming.joined,
             bases: bases.collect(),
         };
         let moved = work.moves.iter().filter_map(|moved| Some((Locator::parse(&moved.at).ok()?, moved.new)));
@@ -319,7 +333,7 @@ impl Replica {
         if let Some(removals) = judged.removals {
             self.state.save_removals(&removals).await.map_err(Trouble::Local)?;
         }
-        report.odd.extend(brought.odd.into_iter().map(|(key, why)| (shown(&key), why)));
+        report.odd.extend(incoming.odd.into_iter().map(|(key, why)| (shown(&key), why)));
         // Somebody changed a file that was to go.
         if report.edits_won.len() > edits_won {
             taking = Taking::Mixed;
@@ -328,22 +342,22 @@ impl Replica {
     }
 
     /// Keeps the contents of the new bases, before any base moves.
-    async fn keep_brought(
+    async fn keep_incoming(
         &self,
-        brought: &Brought,
+        incoming: &IncomingChanges,
     ) -> Result<BTreeMap<ContentHash, (ContentHash, u64)>, Trouble> {
         if has(Planted::BasesAreNotKept) {
             return Ok(BTreeMap::new());
         }
         let mut contents = Vec::new();
-        for locator in brought.touched.iter().filter(|locator| self.scope.contains(locator)) {
-            let now = brought.log.files().get(locator).map(|content| content.hash);
-            match (now, brought.last.get(locator)) {
+        for locator in incoming.touched.iter().filter(|locator| self.scope.contains(locator)) {
+            let now = incoming.state_after.files().get(locator).map(|content| content.hash);
+            match (now, incoming.content_before_deletion.get(locator)) {
                 (Some(now), _) => {
-                    contents.extend(brought.contents.get(&now).map(|bytes| (now, bytes.clone())));
+                    contents.extend(incoming.contents.get(&now).map(|bytes| (now, bytes.clone())));
                 }
                 (None, Some(last)) => {
-                    if let Some(bytes) = brought.contents.get(last) {
+                    if let Some(bytes) = incoming.contents.get(last) {
                         self.state.keep(bytes).await.map_err(Trouble::Local)?;
                     }
                 }
@@ -369,7 +383,7 @@ impl Replica {
         let prepared =
             apply::prepare(&*self.files, &attempt, &work.moves, &work.contents, context.progress).await;
         prepared.map_err(Trouble::Local)?;
-        let applying = Applying { attempt, in_order: work.in_order, moves: work.moves, advance };
+        let applying = ApplyRecord { attempt, in_order: work.in_order, moves: work.moves, advance };
         if !has(Planted::FileWithoutRecord) {
             self.state.begin_applying(&applying).await.map_err(Trouble::Local)?;
         }
@@ -424,7 +438,7 @@ impl Replica {
     /// Carries out moves that were recorded, and moves the bases with them.
     async fn apply(
         &mut self,
-        applying: &Applying,
+        applying: &ApplyRecord,
         progress: &dyn Progress,
         report: &mut Report,
     ) -> Result<(), StoreError> {
@@ -477,10 +491,10 @@ impl Replica {
     async fn content(
         &self,
         context: Context<'_>,
-        brought: &Brought,
+        incoming: &IncomingChanges,
         hash: &ContentHash,
     ) -> Result<Option<Bytes>, Trouble> {
-        match brought.contents.get(hash) {
+        match incoming.contents.get(hash) {
             Some(bytes) => Ok(Some(bytes.clone())),
             None => self.base_content(context, hash).await,
         }
@@ -491,23 +505,23 @@ impl Replica {
         &self,
         context: Context<'_>,
         step: &Step,
-        brought: &Brought,
+        incoming: &IncomingChanges,
         work: &mut Work,
         report: &mut Report,
     ) -> Result<(), Trouble> {
         match step {
-            Step::Agree { locator } => self.keep_agreed(locator, brought, work).await?,
+            Step::Agree { locator } => self.keep_agreed(locator, incoming, work).await?,
             Step::Wait { locator } => {
                 work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched);
             }
             Step::Take { locator, expected, theirs } => {
-                self.put(locator, *expected, theirs, brought, work, report).await?;
+                self.put(locator, *expected, theirs, incoming, work, report).await?;
             }
             Step::EditWins { locator, winner } => {
                 report.edits_won.push(locator.clone());
                 match winner {
                     Winner::Theirs(theirs) => {
-                        self.put(locator, None, theirs, brought, work, report).await?;
+                        self.put(locator, None, theirs, incoming, work, report).await?;
                     }
                     Winner::Ours { last } => {
                         let base = self.state.known.log.files().get(locator).map(|content| content.hash);
@@ -515,7 +529,7 @@ impl Replica {
                         let base = base.filter(|_| !self.state.known.elsewhere.contains_key(locator));
                         let base = base.or_else(|| self.state.known.before.get(locator).copied());
                         if let Some(last) = last {
-                            self.mix(context, locator, base, last, brought, work, report).await?;
+                            self.mix(context, locator, base, last, incoming, work, report).await?;
                         }
                         let before = last.or(base);
                         let before = before.filter(|_| !has(Planted::StartIsForgotten));
@@ -539,17 +553,17 @@ impl Replica {
                 }
             }
             Step::Merge { locator, base, theirs, .. } => {
-                self.mix(context, locator, *base, theirs, brought, work, report).await?;
+                self.mix(context, locator, *base, theirs, incoming, work, report).await?;
             }
             Step::FollowTheirRename { from, to, base, theirs, .. } => {
-                self.follow_their_rename(context, (from, to), *base, theirs, brought, work, report).await?;
+                self.follow_their_rename(context, (from, to), *base, theirs, incoming, work, report).await?;
             }
             Step::FollowOurRename { from, to, base, theirs } => {
-                if self.content(context, brought, theirs).await?.is_some() {
-                    self.mix(context, to, Some(*base), theirs, brought, work, report).await?;
-                } else if brought.log.files().contains_key(from) {
+                if self.content(context, incoming, theirs).await?.is_some() {
+                    self.mix(context, to, Some(*base), theirs, incoming, work, report).await?;
+                } else if incoming.state_after.files().contains_key(from) {
                     // Their change is not at hand: the old name is not here, which is no deletion.
-                    self.put(from, None, theirs, brought, work, report).await?;
+                    self.put(from, None, theirs, incoming, work, report).await?;
                 }
             }
         }
@@ -564,22 +578,22 @@ impl Replica {
         (from, to): (&Locator, &Locator),
         base: Option<ContentHash>,
         theirs: &ContentHash,
-        brought: &Brought,
+        incoming: &IncomingChanges,
         work: &mut Work,
         report: &mut Report,
     ) -> Result<(), Trouble> {
-        let their_content = self.content(context, brought, theirs).await?;
+        let their_content = self.content(context, incoming, theirs).await?;
         let (Some(their_content), Some(ours)) = (their_content, self.local(from).await?) else {
             // Theirs is not at hand, or ours has just gone. Each file is taken by itself; ours stays where it is.
             report.edits_won.push(from.clone());
             work.before.extend(base.map(|base| (from.to_string(), base)));
-            return self.put(to, None, theirs, brought, work, report).await;
+            return self.put(to, None, theirs, incoming, work, report).await;
         };
         let base = match base {
-            Some(base) => self.content(context, brought, &base).await?,
+            Some(base) => self.content(context, incoming, &base).await?,
             None => None,
         };
-        let mut merged = self.merged(context, to, base, &ours, &their_content, brought, report).await?;
+        let mut merged = self.merged(context, to, base, &ours, &their_content, incoming, report).await?;
         if has(Planted::RenameDropsEdit) {
             merged = their_content;
         }
@@ -599,12 +613,12 @@ impl Replica {
         base: Option<Bytes>,
         ours: &Bytes,
         theirs: &Bytes,
-        brought: &Brought,
+        incoming: &IncomingChanges,
         report: &mut Report,
     ) -> Result<Bytes, Trouble> {
         let all = base.iter().chain([ours, theirs]).map(|bytes| &bytes[..]);
         let rule = Rule::of(locator, all);
-        let device = brought.devices.get(locator).map_or("another device", String::as_str);
+        let device = incoming.devices.get(locator).map_or("another device", String::as_str);
         // A merged text may name the device whose passage is kept beside another.
         let here = names::harmless(&context.author.device);
         let sides = [Side { bytes: ours, device: &here }, Side { bytes: theirs, device }];
@@ -627,7 +641,7 @@ impl Replica {
     async fn refuse(
         &self,
         locator: &Locator,
-        brought: &Brought,
+        incoming: &IncomingChanges,
         work: &mut Work,
         report: &mut Report,
     ) -> Result<(), Trouble> {
@@ -639,22 +653,22 @@ impl Replica {
             self.state.keep(&bytes).await.map_err(Trouble::Local)?;
             work.before.insert(locator.to_string(), before);
         }
-        match brought.log.files().contains_key(locator) {
+        match incoming.state_after.files().contains_key(locator) {
             true => drop(work.elsewhere.insert(locator.to_string(), Elsewhere::Refused)),
             false => drop(work.held.insert(locator.to_string())),
         }
         Ok(())
     }
 
-    /// Keeps what a working file holds that is the same in the log, if nobody brought it: it becomes a base.
+    /// Keeps the content of a working file that equals the log's, if the commits do not contain it: it becomes a base.
     async fn keep_agreed(
         &self,
         locator: &Locator,
-        brought: &Brought,
+        incoming: &IncomingChanges,
         work: &mut Work,
     ) -> Result<(), Trouble> {
-        let Some(Content { hash, .. }) = brought.log.files().get(locator) else { return Ok(()) };
-        let is_here = brought.contents.contains_key(&hash)
+        let Some(Content { hash, .. }) = incoming.state_after.files().get(locator) else { return Ok(()) };
+        let is_here = incoming.contents.contains_key(&hash)
             || self.state.kept(&hash).await.map_err(Trouble::Local)?.is_some();
         if is_here || has(Planted::BasesAreNotKept) {
             return Ok(());
@@ -675,11 +689,11 @@ impl Replica {
         locator: &Locator,
         base: Option<ContentHash>,
         theirs: &ContentHash,
-        brought: &Brought,
+        incoming: &IncomingChanges,
         work: &mut Work,
         report: &mut Report,
     ) -> Result<(), Trouble> {
-        let Some(theirs) = self.content(context, brought, theirs).await? else {
+        let Some(theirs) = self.content(context, incoming, theirs).await? else {
             // Both stay as they are until the other one can be had.
             report.missing.push(locator.clone());
             work.elsewhere.insert(locator.to_string(), Elsewhere::Missing);
@@ -696,10 +710,10 @@ impl Replica {
             return Ok(());
         };
         let base = match base {
-            Some(base) => self.content(context, brought, &base).await?,
+            Some(base) => self.content(context, incoming, &base).await?,
             None => None,
         };
-        let merged = self.merged(context, locator, base, &ours, &theirs, brought, report).await?;
+        let merged = self.merged(context, locator, base, &ours, &theirs, incoming, report).await?;
         if merged != ours {
             // Keep both: another program may change the file once more while we replace it.
             let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
@@ -714,24 +728,24 @@ impl Replica {
         locator: &Locator,
         expected: Option<ContentHash>,
         theirs: &ContentHash,
-        brought: &Brought,
+        incoming: &IncomingChanges,
         work: &mut Work,
         report: &mut Report,
     ) -> Result<(), Trouble> {
-        let content = match brought.contents.get(theirs) {
+        let content = match incoming.contents.get(theirs) {
             Some(content) => Some(content.clone()),
             // Whoever fetches it afterwards looks here first.
-            None if brought.without_content == Elsewhere::Unfetched => None,
+            None if incoming.without_content == Elsewhere::Unfetched => None,
             None => self.state.kept(theirs).await.map_err(Trouble::Local)?,
         };
         match content {
             Some(content) => work.put(locator, expected, *theirs, content),
             // The log names a content that is not at hand: the file is not here, which is no deletion.
             None => {
-                if brought.without_content == Elsewhere::Missing {
+                if incoming.without_content == Elsewhere::Missing {
                     report.missing.push(locator.clone());
                 }
-                work.elsewhere.insert(locator.to_string(), brought.without_content);
+                work.elsewhere.insert(locator.to_string(), incoming.without_content);
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ use haversack_store::Locator;
 use super::plan::{Elsewhere, case_name};
 use super::scan::Found;
 use super::state::{Advance, BaseLine};
-use super::take_in::{Brought, Work};
+use super::take_in::{IncomingChanges, Work};
 use super::{Context, Replica, Report, Trouble};
 use crate::ids::ContentHash;
 
@@ -67,8 +67,8 @@ impl Replica {
             };
             let base = self.state.kept(&base).await.map_err(Trouble::Local)?;
             let to = if their_rename.is_some() { &name } else { twin };
-            let brought = Brought::of_contents(head.clone(), [].into());
-            let merged = self.merged(context, to, base, &ours, &theirs, &brought, report).await?;
+            let incoming = IncomingChanges::of_contents(head.clone(), [].into());
+            let merged = self.merged(context, to, base, &ours, &theirs, &incoming, report).await?;
             let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
             self.state.keep(&merged).await.map_err(Trouble::Local)?;
             if their_rename.is_some() {

@@ -7,7 +7,7 @@ use super::foreign_edits::{Base, Edit, Lies};
 use crate::ids::{ContentHash, Position};
 use crate::sync::places::OurPlaces;
 use crate::sync::remote::{At, patiently};
-use crate::sync::state::Passing;
+use crate::sync::state::CopyRecord;
 use crate::sync::take_in::Work;
 use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, Sending, Trouble};
 
@@ -142,7 +142,7 @@ impl Replica {
         let mut work = Work::default();
         let hash = self.state.keep(&bytes).await.map_err(Trouble::Local)?;
         work.add(copy, None, Some(bytes.clone()));
-        let passing = Passing { at: copy.to_string(), hash };
+        let passing = CopyRecord { at: copy.to_string(), hash };
         self.state.begin_passing(&passing).await.map_err(Trouble::Local)?;
         let edit = Edit { locator: original.clone(), bytes, base, lies: Lies::Beside };
         self.take_in_edits(context, store, head, vec![edit], work, report).await?;

@@ -15,7 +15,7 @@ use crate::sync::places::OurPlaces;
 use crate::sync::plan::{Elsewhere, Reach};
 use crate::sync::remote::patiently;
 use crate::sync::state::{Advance, BaseLine, Head};
-use crate::sync::take_in::{Brought, Work};
+use crate::sync::take_in::{IncomingChanges, Work};
 use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, Trouble};
 
 /// The largest object that somebody else put there and that is looked at: it is held in memory.
@@ -135,20 +135,20 @@ impl Replica {
                 },
             };
             let theirs = ContentHash::of(&bytes);
-            let brought = Brought {
-                log: log::State::empty(),
+            let incoming = IncomingChanges {
+                state_after: log::State::empty(),
                 head: head.clone(),
                 touched: BTreeSet::new(),
                 odd: BTreeMap::new(),
                 contents: [(theirs, bytes)].into(),
-                last: BTreeMap::new(),
+                content_before_deletion: BTreeMap::new(),
                 devices: [(locator.clone(), THE_MIRROR.to_owned())].into(),
                 deleters: BTreeMap::new(),
                 without_content: Elsewhere::Missing,
                 reach: Reach::End,
                 joined: None,
             };
-            self.mix(context, &locator, base, &theirs, &brought, &mut work, report).await?;
+            self.mix(context, &locator, base, &theirs, &incoming, &mut work, report).await?;
             let content = self.state.known.log.files().get(&locator);
             bases.push(BaseLine {
                 elsewhere: self.state.known.elsewhere.get(&locator).copied(),

@@ -1,4 +1,4 @@
-//! The files of the state: their names, and how they are read and written.
+//! Reads and writes the files of the state, which are framed ([`frame`]).
 
 use haversack_store::{
     Backend, Bytes, Condition, Error as StoreError, ErrorKind, Locator, Operation, Result as StoreResult,
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::frame::{self, Framed};
 
-/// The largest file of the state that is read.
+/// The largest file of the state that we read.
 const MAX_STATE_BYTES: usize = 256 * 1024 * 1024;
 
-/// The format of everything here but the snapshot and the stat cache.
+/// The format version of every file but the snapshot and the stat cache.
 const VERSION: u32 = 1;
 
 pub(super) fn place(name: &str) -> Locator {
@@ -68,5 +68,5 @@ pub(super) fn encode(
     contents: &[&[u8]],
 ) -> StoreResult<Bytes> {
     frame::encode(name, version, heading, contents, MAX_STATE_BYTES)
-        .map_err(|error| damaged(name, "what would be written").with_source(error))
+        .map_err(|error| damaged(name, "the new content").with_source(error))
 }

@@ -1,4 +1,8 @@
-//! The journal of the state: how positions and bases move, one line for each advance, and how they are folded into a snapshot.
+//! The journal of the state: one line for each [`Advance`], folded into a snapshot when it grows long.
+//!
+//! 1. [`State::advance`] appends a line, durably, then applies it in memory.
+//! 2. When the journal is long, `fold` writes a snapshot with the next number and deletes the journal of the last one.
+//! 3. At the next start, `replay` applies the lines of the snapshot's journal. A last line that was cut short did not happen.
 
 use haversack_store::{Bytes, Condition, Durability, ErrorKind, Locator, Result as StoreResult};
 
@@ -8,19 +12,18 @@ use crate::ids::ContentHash;
 use crate::sync::planted::{Planted, has};
 use crate::sync::snapshot;
 
-/// A journal that is longer than this is folded into a snapshot, unless it is short beside the snapshot there is.
+/// We fold a journal that is longer than this, unless it is short compared with the snapshot.
 const MAX_JOURNAL_BYTES: u64 = 64 * 1024;
 
-/// A journal that is longer than this part of the snapshot is folded into another: so whoever moves all bases in many steps writes them
-/// down a few times, not with every step.
+/// We fold a journal that is longer than this part of the snapshot. A sync that moves all bases in many steps thus writes few snapshots.
 const JOURNAL_SHARE: u64 = 4;
 
-/// How a journal ends.
+/// The end of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Journal {
-    /// With a whole line.
+pub(crate) enum JournalEnd {
+    /// The last line is whole.
     Whole,
-    /// With a line that a crash cut short: it did not happen.
+    /// A crash cut the last line short: that advance did not happen.
     CutShort,
 }
 
@@ -29,11 +32,11 @@ impl State {
         place(&format!("journal-{}", self.snapshot))
     }
 
-    /// Takes in what the journal says has moved since the snapshot.
-    pub(super) async fn replay(&mut self) -> StoreResult<Journal> {
+    /// Applies the lines of the journal to the snapshot.
+    pub(super) async fn replay(&mut self) -> StoreResult<JournalEnd> {
         let journal = match self.backend.read(&self.journal()).await {
             Ok(journal) => journal.bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Journal::Whole),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(JournalEnd::Whole),
             Err(error) => return Err(error),
         };
         let mut rest = &journal[..];
@@ -48,7 +51,7 @@ impl State {
             rest = &rest[end + 1..];
         }
         self.journal_bytes = journal.len() as u64;
-        Ok(if rest.is_empty() { Journal::Whole } else { Journal::CutShort })
+        Ok(if rest.is_empty() { JournalEnd::Whole } else { JournalEnd::CutShort })
     }
 
     /// Moves bases and position, together, durably.
@@ -71,10 +74,10 @@ impl State {
         Ok(())
     }
 
-    /// Makes durable what this process has only read; until then nothing may be done that would be wrong without it.
+    /// Makes durable everything that this process has read. Call it before any action that relies on it.
     ///
-    /// Whoever wrote the last line of the journal, or gave a record its name, may have been killed before the disk knew of it: it can
-    /// be read, and is gone when the machine stops.
+    /// A process may have been killed after it wrote a line of the journal or renamed a record, and before the disk had it. We can read
+    /// such bytes, and they are gone after a power failure.
     pub(crate) async fn make_durable(&mut self) -> StoreResult<()> {
         if self.is_durable || has(Planted::SeenIsDurable) {
             return Ok(());
@@ -87,19 +90,19 @@ impl State {
         Ok(())
     }
 
-    /// Tells whether bases come to what they should: if they do not, others were there when that was written down.
+    /// Returns true if the bases have the expected mark after an advance. Otherwise the advance was made on other bases.
     pub(crate) fn fits(&self, advance: &Advance) -> bool {
         let lines = advance.bases.iter().map(|line| (line.at.as_str(), line.hash));
         self.known.log.mark_with(lines) == advance.mark
     }
 
-    /// Writes a snapshot; what the journal said is in it.
+    /// Writes a snapshot that includes the journal.
     pub(super) async fn fold(&mut self) -> StoreResult<()> {
         let old = self.journal();
         let (heading, parts) = snapshot::write(&self.known, self.snapshot + 1);
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         let bytes = encode("snapshot", snapshot::VERSION, &heading, &parts)?;
-        // If a snapshot got lost, a journal of that number may be left of it.
+        // A lost snapshot may have left a journal with this number.
         let new = place(&format!("journal-{}", heading.number));
         self.backend.delete(&new, Condition::Any).await?;
         let _ = self.backend.write(&place("snapshot"), bytes.clone(), Condition::Any).await?;
@@ -112,13 +115,13 @@ impl State {
         self.backend.delete(&old, Condition::Any).await
     }
 
-    /// Forgets the store, the position and all bases, in one step; what is kept of contents stays until it is collected.
+    /// Forgets the store, the position and all bases, in one step. The contents stay until the next collection.
     pub(crate) async fn forget_log(&mut self) -> StoreResult<()> {
         self.known = Known { foreign: std::mem::take(&mut self.known.foreign), ..Known::default() };
         self.fold().await
     }
 
-    /// Tells whether an attempt at working files has moved its bases.
+    /// Returns true if an attempt at working files has moved its bases.
     pub(crate) fn has_ended(&self, attempt: &str) -> bool {
         self.known.attempt.as_deref() == Some(attempt)
     }

@@ -1,4 +1,4 @@
-//! What a replica has read of the log, and the lines that move it.
+//! A replica's view of the log: the position that it has read, the base of every file, and the journal lines that move them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,58 +11,58 @@ use crate::log::{self, Content, StateMark};
 use crate::sync::plan::{Bases, Elsewhere};
 use crate::sync::snapshot::{Packed, Packs};
 
-/// What a replica has read of the log, and what it agreed on with it.
+/// A replica's view of the log: the position that it has read, and the base of every file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
-    /// The store that the log belongs to, once it was met.
+    /// The store that the log belongs to; `None` before the first sync.
     pub(crate) store: Option<StoreId>,
-    /// The last position that was taken in.
+    /// The last position that the replica has applied.
     pub(crate) head: Option<Head>,
     /// The log's files at that position: they are the bases.
     pub(crate) log: log::State,
     /// Files of the log that are not in the working directory, and why.
     pub(crate) elsewhere: BTreeMap<Locator, Elsewhere>,
-    /// Earlier contents that working files still go back to ([`Bases::before`]).
+    /// Earlier contents that working files are still based on ([`Bases::before`]).
     pub(crate) before: BTreeMap<Locator, ContentHash>,
     /// Of those, the files that stayed because their deletion is held.
     pub(crate) held: BTreeSet<Locator>,
-    /// What somebody had put into the mirror by hand that was taken in.
+    /// The last edit in the mirror that we imported, for each file.
     pub(crate) foreign: BTreeMap<Locator, ContentHash>,
-    /// The checkpoint that this replica started from: it knows where the contents of files are that were not fetched yet.
+    /// The checkpoint that this replica started from. It names the places of contents that were not fetched yet.
     pub(crate) joined: Option<Position>,
-    /// Which attempt at working files moved the bases last.
+    /// The attempt at working files that moved the bases last.
     pub(in crate::sync) attempt: Option<String>,
-    /// In which packs of the state contents are.
+    /// The packs of the state, by the contents in them.
     pub(in crate::sync) packed: Packs,
 }
 
-/// The last position that was taken in, and the hash of its bytes.
+/// The last position that the replica has applied, and the hash of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) position: Position,
     pub(crate) hash: ContentHash,
-    /// What the remote calls that object, to see in a listing that it is still the same.
+    /// The remote's version of that object. A listing shows by it that the object is still the same.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) version: Option<String>,
 }
 
-/// Bases that move, together with how far the log was read.
+/// One move of the replica along the log: the new position and the bases that change with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Advance {
     pub(crate) store: StoreId,
     pub(crate) head: Head,
-    /// The mark that all files must have afterwards.
+    /// The mark of all files after the move.
     pub(crate) mark: StateMark,
-    /// The attempt at working files that this ends.
+    /// The attempt at working files that ends with this move.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) attempt: Option<String>,
-    /// The checkpoint that this is.
+    /// The checkpoint that the replica starts from, if this move is the start.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) joined: Option<Position>,
     pub(crate) bases: Vec<BaseLine>,
 }
 
-/// A base as it is written: place, content, size, and whether the file is here.
+/// A base as the journal has it: locator, content, size, and the reason if the file is not in the working directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BaseLine {
     pub(crate) at: String,
@@ -72,16 +72,16 @@ pub(crate) struct BaseLine {
     pub(crate) size: u64,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) elsewhere: Option<Elsewhere>,
-    /// An earlier content that the working file still goes back to ([`Bases::before`]).
+    /// An earlier content that the working file is still based on ([`Bases::before`]).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) before: Option<ContentHash>,
     /// True if the file stayed because its deletion is held.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub(crate) held: bool,
-    /// The pack that has the content, and where in it.
+    /// The pack that has the content, and the offset in it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) pack: Option<(ContentHash, u64)>,
-    /// What somebody had put into the mirror by hand that was taken in.
+    /// The last edit in the mirror that we imported, for each file.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) foreign: Option<ContentHash>,
 }
@@ -96,7 +96,7 @@ impl BaseLine {
         self.hash.map(|hash| Content { hash, size: self.size })
     }
 
-    /// Returns the content that is in a pack, and where.
+    /// Returns the content's hash and its place in a pack, if it is in one.
     pub(super) fn packed(&self) -> Option<(ContentHash, Packed)> {
         let ((pack, offset), hash) = (self.pack?, self.hash.or(self.before)?);
         Some((hash, Packed { pack, offset, size: self.size }))
@@ -112,7 +112,7 @@ impl Known {
         Bases { files: self.log.files(), elsewhere: &self.elsewhere, before: &self.before, held: &self.held }
     }
 
-    /// Returns the content that a working file goes back to.
+    /// Returns the content that a working file is based on.
     pub(crate) fn ground(&self, at: &str) -> Option<ContentHash> {
         let base = self.log.files().get(at).map(|content| content.hash);
         base.filter(|_| !self.elsewhere.contains_key(at)).or_else(|| self.before.get(at).copied())
@@ -128,11 +128,11 @@ impl Known {
         self.take(&advance.bases, advance.mark)
     }
 
-    /// Moves bases; the mark tells whether they are what was written down.
+    /// Applies lines to the bases. Fails if the result does not have the mark.
     pub(in crate::sync) fn take(&mut self, bases: &[BaseLine], mark: StateMark) -> StoreResult<()> {
         for line in bases {
             self.log.set(&line.at, line.content());
-            // An odd name must not be taken for the file that it resembles.
+            // An odd name must not stand for the file that it resembles.
             let Some(locator) = Locator::parse(&line.at).ok().filter(|locator| locator.as_str() == line.at)
             else {
                 continue;
@@ -160,8 +160,8 @@ impl Known {
         if self.log.mark() == mark { Ok(()) } else { Err(damaged("bases", "one of them")) }
     }
 
-    /// Returns what there is to say about bases besides what they hold, where that is and why they are not here.
-    pub(in crate::sync) fn unusual_lines(&self) -> Vec<BaseLine> {
+    /// Returns a line for each base that has more than a content, its place and the reason for its absence.
+    pub(in crate::sync) fn extra_lines(&self) -> Vec<BaseLine> {
         let files = self.foreign.iter().filter_map(|(locator, foreign)| {
             let content = self.log.files().get(locator)?;
             Some(BaseLine {

@@ -1,4 +1,8 @@
-//! The contents that the state keeps: one by one, or many in one pack.
+//! The contents that the state keeps: each in an object of its own, or many in one pack.
+//!
+//! 1. A sync keeps the contents of its new bases ([`State::keep`], [`State::keep_all`]) before the bases move.
+//! 2. [`State::kept`] reads a content again and checks its hash.
+//! 3. [`State::collect`] deletes contents that no base names, and repacks packs that are mostly unused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -11,7 +15,7 @@ use crate::ids::ContentHash;
 use crate::log::{Content, MAX_PACK_BYTES, Place, pack, unpack};
 use crate::sync::snapshot::Packed;
 
-/// How many contents are asked for before all that are here are listed.
+/// Above this number of contents, we list all objects instead of reading each content in vain.
 const MANY_CONTENTS: usize = 64;
 
 impl State {
@@ -23,12 +27,12 @@ impl State {
             Err(error) if error.kind() == ErrorKind::Conflict => {}
             Err(error) => return Err(error),
         }
-        // A process that was killed may have put it there, and the disk may not know of it yet.
+        // A killed process may have written the object without making it durable.
         let _ = self.backend.write(&object(&hash), bytes.clone(), Condition::Any).await?;
         Ok(hash)
     }
 
-    /// Keeps contents for as long as a base names them, many in one object; returns where each is, for its base to say.
+    /// Keeps contents for as long as a base names them, many in one pack. Returns the place of each packed content, for its base.
     pub(crate) async fn keep_all(
         &self,
         contents: &[(ContentHash, Bytes)],
@@ -36,7 +40,7 @@ impl State {
         let mut packed = BTreeMap::new();
         let mut rest = contents;
         while !rest.is_empty() {
-            // Build one pack at a time: all packs together would be a second copy of all contents.
+            // Build one pack at a time: all packs together would be a second copy of all contents in memory.
             let mut bytes = 0;
             let fits = |(_, content): &&(ContentHash, Bytes)| {
                 bytes += content.len();
@@ -61,7 +65,7 @@ impl State {
         Ok(packed)
     }
 
-    /// Returns a content that was kept; `None` if it is not there or not what it was.
+    /// Returns a kept content; `None` if it is absent or damaged.
     pub(crate) async fn kept(&self, hash: &ContentHash) -> StoreResult<Option<Bytes>> {
         if let Some(packed) = self.known.packed.get(hash)
             && let Some(pack) = self.pack(&packed.pack).await?
@@ -72,13 +76,13 @@ impl State {
         Ok(self.object(hash).await?.filter(|bytes| ContentHash::of(bytes) == *hash))
     }
 
-    /// Returns those of many contents that were kept.
+    /// Returns the kept ones among many contents.
     pub(crate) async fn kept_of(
         &self,
         hashes: impl IntoIterator<Item = ContentHash>,
     ) -> StoreResult<BTreeMap<ContentHash, Bytes>> {
         let hashes: BTreeSet<ContentHash> = hashes.into_iter().collect();
-        // Who asks for many has few of them: one listing is cheaper than to look for each in vain.
+        // Of many contents, few are here: one listing is cheaper than a failed read for each.
         let objects = match hashes.len() > MANY_CONTENTS {
             true => Some(self.backend.list(&place("objects")).await?.entries),
             false => None,
@@ -96,7 +100,7 @@ impl State {
         Ok(kept)
     }
 
-    /// Returns a pack; the last one is at hand, because who asks for one content of it asks for the next.
+    /// Returns a pack. The last pack stays in memory, because the next content is mostly in the same pack.
     async fn pack(&self, hash: &ContentHash) -> StoreResult<Option<Bytes>> {
         let recent = self.recent_pack.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((_, bytes)) = recent.filter(|(recent, _)| recent == hash) {
@@ -116,15 +120,15 @@ impl State {
         }
     }
 
-    /// Notes in which packs contents are that the bases will name: whoever moves the files may need them before.
+    /// Notes the packs of new contents before their bases move, because the files that move first may need them.
     pub(crate) fn expect(&mut self, advance: &Advance) {
         let packed = advance.bases.iter().filter_map(BaseLine::packed);
         self.known.packed.extend(packed);
     }
 
-    /// Removes contents that no base names; only while nothing is being published or applied.
+    /// Deletes contents that no base names, unless a commit or an apply is under way. Returns the number of deleted objects.
     ///
-    /// A pack of which less than half is still named is replaced by one of what is.
+    /// A new pack replaces a pack of which bases name less than half.
     pub(crate) async fn collect(&mut self) -> StoreResult<usize> {
         if self.publishing().await?.is_some() || self.applying().await?.is_some() {
             return Ok(0);
@@ -145,13 +149,13 @@ impl State {
         Ok(removed)
     }
 
-    /// Returns the contents that must be kept.
+    /// Returns the contents that bases name.
     fn named(&self) -> impl Iterator<Item = ContentHash> {
         let bases = self.known.log.files().values().map(|content| content.hash);
         bases.chain(self.known.before.values().copied())
     }
 
-    /// Puts what is still named of packs that are mostly not into new ones.
+    /// Moves the named contents of packs that are mostly unused into new packs.
     async fn repack(&mut self) -> StoreResult<()> {
         let mut used: BTreeMap<ContentHash, u64> = BTreeMap::new();
         let named: BTreeSet<ContentHash> = self.named().collect();
@@ -211,10 +215,10 @@ mod tests {
         }
     }
 
-    /// Seed 500100762, before files were of many kinds: a file was deleted while a text was merged into it that had been displaced, and
-    /// what had been put there was not found, because it was in a pack and its base had not moved yet.
+    /// Seed 500100762, before files had kinds: a sync deleted a file while it merged a displaced text into it. The sync did not find the
+    /// file's new content, because that was in a pack and its base had not moved yet.
     #[test]
-    fn what_is_packed_is_found_before_its_base_moves() {
+    fn packed_content_is_found_before_its_base_moves() {
         let mut state = block_on(State::load(Arc::new(InMemory::new()), &Same)).expect("a new state");
         let contents = ["", "one\n", "two\n"].map(Bytes::from).map(|bytes| (ContentHash::of(&bytes), bytes));
         let places = block_on(state.keep_all(&contents)).expect("kept");
@@ -232,7 +236,7 @@ mod tests {
             bases: lines.collect(),
         };
         let found = |state: &State, hash: &ContentHash| block_on(state.kept(hash)).expect("read");
-        assert!(contents.iter().any(|(hash, _)| found(&state, hash).is_none()), "nothing is in a pack");
+        assert!(contents.iter().any(|(hash, _)| found(&state, hash).is_none()), "no content is in a pack");
         state.expect(&advance);
         for (hash, bytes) in &contents {
             assert_eq!(found(&state, hash).as_ref(), Some(bytes));

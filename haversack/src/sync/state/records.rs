@@ -1,4 +1,4 @@
-//! The records of the state: what is under way, and what is counted or guessed.
+//! The records of the state: the commit, the file changes and the conflict copy under way; counters and caches that may be lost.
 
 use haversack_store::{Bytes, Condition, ErrorKind, Result as StoreResult};
 use serde::{Deserialize, Serialize};
@@ -11,71 +11,71 @@ use crate::sync::outgoing::DeletionRecord;
 use crate::sync::scan::{self, StatCache};
 use crate::sync::upkeep::Upkeep;
 
-/// The commit that is being published.
+/// The commit under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Publishing {
+pub(crate) struct PublishRecord {
     pub(crate) position: Position,
     pub(crate) bytes: Bytes,
-    /// The bases that come of it.
+    /// The bases that change once the commit has its position.
     pub(crate) bases: Vec<BaseLine>,
 }
 
-/// Something that is being done to working files.
+/// Changes to working files under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Applying {
-    /// Tells the reserved names of one attempt from those of another.
+pub(crate) struct ApplyRecord {
+    /// An id that is part of the reserved file names of this attempt.
     pub(crate) attempt: String,
-    /// How many of the moves, from the first, have to be carried out in order.
-    #[serde(skip_serializing_if = "nothing", default)]
+    /// The number of moves, from the first, that must happen in order.
+    #[serde(skip_serializing_if = "is_none", default)]
     pub(crate) in_order: usize,
     pub(crate) moves: Vec<Move>,
-    /// How the bases move when all of it is done.
+    /// The move of the bases after all changes.
     pub(crate) advance: Advance,
 }
 
-fn nothing(count: &usize) -> bool {
+fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// A sync client's copy that is among the working files only to be in the history.
+/// A conflict copy that is a working file only until the history has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Passing {
+pub(crate) struct CopyRecord {
     pub(crate) at: String,
     pub(crate) hash: ContentHash,
 }
 
-/// What is done to one working file.
+/// The change of one working file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Move {
     pub(crate) at: String,
-    /// What was there; `None` for nothing.
+    /// The content before; `None` if there was no file.
     pub(crate) expected: Option<ContentHash>,
-    /// What comes there; `None` for nothing.
+    /// The content after; `None` if the file is deleted.
     pub(crate) new: Option<ContentHash>,
-    /// Of a file that goes: what it held on the other side before it was deleted, if that is not what was there. Of a file that comes where
-    /// nothing was: what both sides go back to, should the user have it under another spelling.
+    /// For a deletion: the last content on the other device, if it differs from `expected`. For a new file: the common base, in case the user
+    /// has the file under another spelling.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) last: Option<ContentHash>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct PublishingHeading {
+struct PublishHeading {
     position: Position,
     bases: Vec<BaseLine>,
 }
 
 impl State {
     /// Fixes the bytes of a commit before the first attempt to publish it.
-    pub(crate) async fn begin_publishing(&mut self, publishing: &Publishing) -> StoreResult<()> {
+    pub(crate) async fn begin_publishing(&mut self, publishing: &PublishRecord) -> StoreResult<()> {
         self.make_durable().await?;
-        let heading = PublishingHeading { position: publishing.position, bases: publishing.bases.clone() };
+        let heading = PublishHeading { position: publishing.position, bases: publishing.bases.clone() };
         write_frame(&*self.backend, "publishing", &heading, &[&publishing.bytes]).await
     }
 
-    /// Returns the commit whose publishing was not finished.
-    pub(crate) async fn publishing(&self) -> StoreResult<Option<Publishing>> {
-        let found = read_frame::<PublishingHeading>(&*self.backend, "publishing").await?;
-        let publishing = |(heading, bytes): (PublishingHeading, Bytes)| Publishing {
+    /// Returns the commit that a killed process left unfinished.
+    pub(crate) async fn publishing(&self) -> StoreResult<Option<PublishRecord>> {
+        let found = read_frame::<PublishHeading>(&*self.backend, "publishing").await?;
+        let publishing = |(heading, bytes): (PublishHeading, Bytes)| PublishRecord {
             position: heading.position,
             bytes,
             bases: heading.bases,
@@ -88,16 +88,17 @@ impl State {
         self.backend.delete(&place("publishing"), Condition::Any).await
     }
 
-    pub(crate) async fn begin_applying(&mut self, applying: &Applying) -> StoreResult<()> {
+    pub(crate) async fn begin_applying(&mut self, applying: &ApplyRecord) -> StoreResult<()> {
         self.make_durable().await?;
         write_frame(&*self.backend, "applying", applying, &[]).await
     }
 
-    /// Returns what was being done to working files when a process died.
-    pub(crate) async fn applying(&self) -> StoreResult<Option<Applying>> {
-        let found = read_frame::<Applying>(&*self.backend, "applying").await?.map(|(applying, _)| applying);
+    /// Returns the changes to working files that a killed process left unfinished.
+    pub(crate) async fn applying(&self) -> StoreResult<Option<ApplyRecord>> {
+        let found =
+            read_frame::<ApplyRecord>(&*self.backend, "applying").await?.map(|(applying, _)| applying);
         match found {
-            // Names are made of it.
+            // The attempt becomes part of file names.
             Some(applying) if applying.attempt.parse::<CommitId>().is_err() => Err(damaged("applying", "it")),
             found => Ok(found),
         }
@@ -108,14 +109,14 @@ impl State {
         self.backend.delete(&place("applying"), Condition::Any).await
     }
 
-    /// Notes that a copy is to go from the working files, before it comes there.
-    pub(crate) async fn begin_passing(&mut self, passing: &Passing) -> StoreResult<()> {
+    /// Notes a conflict copy that will be removed from the working files, before it is written there.
+    pub(crate) async fn begin_passing(&mut self, passing: &CopyRecord) -> StoreResult<()> {
         write_frame(&*self.backend, "passing", passing, &[]).await
     }
 
-    /// Returns the copy that is still to go.
-    pub(crate) async fn passing(&self) -> StoreResult<Option<Passing>> {
-        Ok(read_frame::<Passing>(&*self.backend, "passing").await?.map(|(passing, _)| passing))
+    /// Returns the conflict copy that is still to be removed from the working files.
+    pub(crate) async fn passing(&self) -> StoreResult<Option<CopyRecord>> {
+        Ok(read_frame::<CopyRecord>(&*self.backend, "passing").await?.map(|(passing, _)| passing))
     }
 
     pub(crate) async fn end_passing(&mut self) -> StoreResult<()> {
@@ -123,9 +124,9 @@ impl State {
         self.backend.delete(&place("passing"), Condition::Any).await
     }
 
-    /// Returns which fingerprint had which content at the last look.
+    /// Returns the contents by fingerprint at the last scan.
     ///
-    /// One that cannot be read is as good as none: everything is looked at.
+    /// A damaged cache counts as empty: the next scan reads every file.
     pub(crate) async fn cache(&self) -> StoreResult<StatCache> {
         match read_version::<scan::Heading>(&*self.backend, "stat-cache", scan::VERSION).await {
             Ok(Some(framed)) => Ok(StatCache::read(&framed).unwrap_or_default()),
@@ -145,7 +146,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns how far the log was folded when this replica last looked; what cannot be read is looked for again.
+    /// Returns the part of the log that was folded when this replica last looked. A damaged record counts as empty.
     pub(crate) async fn upkeep(&self) -> StoreResult<Upkeep> {
         match read_frame::<Upkeep>(&*self.backend, "upkeep").await {
             Ok(found) => Ok(found.map(|(upkeep, _)| upkeep).unwrap_or_default()),
@@ -158,7 +159,7 @@ impl State {
         write_frame(&*self.backend, "upkeep", upkeep, &[]).await
     }
 
-    /// Returns the deletions of other devices that were carried out here lately; a count that cannot be read is none.
+    /// Returns the recent deletions of other devices that we carried out. A damaged record counts as none.
     pub(crate) async fn removals(&self) -> StoreResult<Option<Removals>> {
         match read_frame::<Removals>(&*self.backend, "removals").await {
             Ok(found) => Ok(found.map(|(removals, _)| removals)),
@@ -171,7 +172,7 @@ impl State {
         write_frame(&*self.backend, "removals", removals, &[]).await
     }
 
-    /// Returns the deletions that were found here lately; a record that cannot be read is none.
+    /// Returns the recent deletions on this device. A damaged record counts as none.
     pub(crate) async fn deletions(&self) -> StoreResult<DeletionRecord> {
         match read_frame::<DeletionRecord>(&*self.backend, "deletions").await {
             Ok(found) => Ok(found.map(|(deletions, _)| deletions).unwrap_or_default()),
@@ -184,7 +185,7 @@ impl State {
         write_frame(&*self.backend, "deletions", deletions, &[]).await
     }
 
-    /// Begins to count deletions anew, those of other devices and those of this one: the user has answered.
+    /// Starts counting deletions at zero, those of other devices and of this one, because the user has answered.
     pub(crate) async fn forget_deletions(&self) -> StoreResult<()> {
         self.backend.delete(&place("removals"), Condition::Any).await?;
         self.backend.delete(&place("deletions"), Condition::Any).await
