@@ -364,10 +364,10 @@ pub struct Replica {
     cache: StatCache,
     scope: Scope,
     recent: Vec<Recent>,
-    /// Plain objects that were found to be not what they should be.
-    mend: BTreeSet<Locator>,
-    /// Copies in the mirror that were taken in, and go once others can read so.
-    taken: BTreeMap<Locator, Version>,
+    /// Objects of the mirror that the last reconcile found to be stale.
+    stale_objects: BTreeSet<Locator>,
+    /// Conflict copies in the mirror that we merged, and remove once other devices can read so.
+    merged_copies: BTreeMap<Locator, Version>,
     /// Where files are that the last look could not look at, and why.
     unseen: Vec<(Locator, String)>,
     /// How much this sync has received.
@@ -441,7 +441,7 @@ impl Replica {
         let state = State::load(state, ids).await.map_err(Trouble::Local)?;
         let cache = state.cache().await.map_err(Trouble::Local)?;
         let (scope, recent) = (Scope::default(), Vec::new());
-        let (remote, mend, taken) = (Remote::new(remote), BTreeSet::new(), BTreeMap::new());
+        let (remote, stale_objects, merged_copies) = (Remote::new(remote), BTreeSet::new(), BTreeMap::new());
         let (unseen, received) = (Vec::new(), Budget { files: 0, bytes: 0 });
         let is_first_sync = state.known.head.is_none();
         Ok(Replica {
@@ -451,8 +451,8 @@ impl Replica {
             cache,
             scope,
             recent,
-            mend,
-            taken,
+            stale_objects,
+            merged_copies,
             unseen,
             received,
             is_first_sync,
@@ -531,8 +531,8 @@ impl Replica {
             self.materialise(context, &self.elsewhere(why), Purpose::Asked, &mut report).await?;
         }
         if mirror == Mirror::On {
-            self.mend = self.take_in_foreign(context, &mut report).await?;
-            self.take_in_copies(context, &mut report).await?;
+            self.stale_objects = self.import_edits(context, &mut report).await?;
+            self.import_copies(context, &mut report).await?;
             self.rounds(context, Sending::All, &mut report).await?;
             report.not_mirrored = self.mirror(context).await?.foreign;
         }

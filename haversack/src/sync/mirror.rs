@@ -1,23 +1,25 @@
-//! The store's files as plain objects beside the log, for people and other tools.
+//! The mirror: the store's files as plain objects beside the log, for people and other tools.
 //!
-//! The mirror is derived: it is written after a commit, never read to decide, and whatever is missing or stale in it is mended by the
-//! next device that writes it. Only a full reconcile looks at what somebody changed there by hand.
+//! The mirror is derived from the log. A device writes it after a commit ([`write`], [`objects`]), and the next device that writes it
+//! repairs missing and stale objects. Only a full reconcile reads the mirror: it imports the edits that people made there
+//! ([`foreign_edits`]), then the conflict copies of sync clients ([`copies`]). [`log_search`] tells edits from old versions.
 //!
 //! # Invariants
-//! - Nothing that we did not write ourselves is overwritten or removed: every write names the version it replaces
+//! - We overwrite or remove only objects that we wrote: every write names the version that it replaces
 //!   (`sync::mirror::a_foreign_edit_is_not_overwritten`, `sync::mirror::manifest_of_another_program_is_left_alone`).
-//! - Only files at places of ours are taken in ([`places`](super::places)): files that the user keeps beside the memory stay
-//!   where they are and are not sent (`sync::mirror::unrelated_files_are_left_alone`, `vault::unrelated_copies_are_left_alone`).
-//! - A content that the log ever had for a file is an old mirror of ours, not somebody's edit
+//! - We import only files at places of ours ([`places`](super::places)). Other files beside the memory stay where they are, and we do
+//!   not send them (`sync::mirror::unrelated_files_are_left_alone`, `vault::unrelated_copies_are_left_alone`).
+//! - If an object's content matches any past version of the file in the log, it is a stale mirror object, not a user's edit
 //!   (`sync::mirror::an_old_object_is_no_edit`).
-//! - Nor is one that the log has had since this device read it: who is behind takes nothing in.
-//! - An edit is taken in once, whatever happens in between (`sync::mirror::an_edit_is_taken_in_once`), and stays where it is until the log has it
+//! - A device imports edits only when it has read the whole log. A device that is behind could mistake another device's newer mirror
+//!   object for an edit.
+//! - We import an edit exactly once, even if the process is killed at any step (`sync::mirror::an_edit_is_taken_in_once`). It stays where it is until the log has it
 //!   (`vault::an_edit_stays_until_it_was_told`); so does a copy (`vault::a_copy_stays_until_it_was_told`).
-//! - What an edit lacks was taken out only if it is known what it was made from: what a sync client put in the place of a file, or made a copy
-//!   of, adds and takes nothing away (`vault::a_copy_takes_nothing_away`, `vault::what_took_the_place_of_a_file_takes_nothing_away`,
+//! - Lines missing from an edit count as deletions only if we know the version the user edited. Otherwise, as with a sync client's
+//!   replacement or conflict copy, the edit may only add lines (`vault::a_copy_takes_nothing_away`, `vault::what_took_the_place_of_a_file_takes_nothing_away`,
 //!   `vault::an_edit_of_what_another_device_wrote_takes_nothing_away`).
-//! - A copy is merged once, and goes, wherever whoever takes it in is killed (`haversack-sim: copies`).
-//! - That an object is not there is no deletion (`sync::mirror::what_is_gone_from_the_mirror_comes_back`).
+//! - A conflict copy is merged exactly once and then removed, even if the process is killed at any step (`haversack-sim: copies`).
+//! - A missing object is not a deletion (`sync::mirror::what_is_gone_from_the_mirror_comes_back`).
 
 mod copies;
 mod foreign_edits;
@@ -29,28 +31,29 @@ use haversack_store::Locator;
 
 pub(super) use self::log_search::SEARCHED_AT_ONCE;
 
-/// How often an object or the manifest is written anew because another device wrote it in between.
+/// The number of attempts at an object or the manifest that another device writes at the same time.
 const MAX_ROUNDS: usize = 4;
 
-/// What whoever changes the mirror is called.
+/// The device name of an edit in the mirror.
 const THE_MIRROR: &str = "the mirror";
 
-/// What bringing the mirror up to date came to.
+/// The result of writing the mirror.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mirrored {
-    /// How many objects were written.
+    /// The number of written objects.
     pub written: usize,
-    /// How many objects were removed.
+    /// The number of removed objects.
     pub removed: usize,
-    /// How many objects are still not up to date: there were more than were to be written at once.
+    /// The number of stale objects that are left, because [`Context::mirrored_at_once`](super::Context) limits one call.
     pub left: usize,
-    /// Objects that we did not write, at places where plain copies belong: they stay as they are until a full reconcile takes them in.
-    /// `manifest.json` is one of them if it is the file of another program; then no plain copy was written.
+    /// Objects of other programs at places of mirror objects. They stay as they are until a full reconcile imports them. If
+    /// `manifest.json` is among them, it belongs to another program and we wrote no mirror.
     pub foreign: Vec<Locator>,
     /// Files whose names the remote cannot hold beside the others.
     pub refused: Vec<Locator>,
 }
 
-fn place() -> Locator {
+/// Returns the locator of the manifest.
+fn manifest_locator() -> Locator {
     Locator::reserved("manifest.json").expect("one of our own names")
 }

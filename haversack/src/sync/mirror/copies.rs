@@ -1,9 +1,15 @@
-//! Takes in the copies that a sync client made of plain files.
+//! Imports the conflict copies that a sync client made of mirror objects.
+//!
+//! 1. Merge the copy into its original. Write the copy itself as a working file too, in the same step.
+//! 2. Publish both: the history then has the copy under its own name.
+//! 3. Delete the copy's working file, and the object once other devices can read the history.
+//!
+//! A record in the state ([`CopyRecord`]) finishes step 3 after a crash.
 
 use futures_lite::StreamExt;
 use haversack_store::{Bytes, Condition, Error as StoreError, ErrorKind, Locator};
 
-use super::foreign_edits::{Base, Edit, Lies};
+use super::foreign_edits::{Edit, EditBase, EditPlace};
 use crate::ids::{ContentHash, Position};
 use crate::sync::places::OurPlaces;
 use crate::sync::remote::{At, patiently};
@@ -11,24 +17,23 @@ use crate::sync::state::CopyRecord;
 use crate::sync::take_in::Work;
 use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, Sending, Trouble};
 
-/// What became of a copy.
-enum Merging {
-    Done,
-    /// It stays where it is, and is looked at again.
-    NotYet,
+/// The result of merging a copy.
+enum CopyOutcome {
+    Merged,
+    /// The copy stays where it is for the next reconcile.
+    Postponed,
 }
 
 impl Replica {
-    /// Takes in the copies that a sync client made of plain files, and removes them; those that nobody was told of yet with the next mirror.
+    /// Imports conflict copies and removes them. [`Replica::mirror`] removes the copies that other devices cannot read in a log yet.
     ///
-    /// What a copy holds that no device wrote is in the history under its own name, and in the file it is a copy of. A copy that is a file
-    /// of the store by now is somebody's, and stays.
-    pub(in crate::sync) async fn take_in_copies(
+    /// A copy whose name is a file of the store stays, because it is a user's file by now.
+    pub(in crate::sync) async fn import_copies(
         &mut self,
         context: Context<'_>,
         report: &mut Report,
     ) -> Result<(), Trouble> {
-        self.finish_passing(context, report).await?;
+        self.finish_copy(context, report).await?;
         let list = || async {
             let mut names = Vec::new();
             let mut pages = self.remote.backend().scan(&Locator::root(), None);
@@ -56,49 +61,50 @@ impl Replica {
             };
             let hash = ContentHash::of(&bytes);
             let suspects = [(original.clone(), hash), (copy.clone(), hash)].into();
-            let is_known = !self.known_to_log(context, suspects, Position::FIRST).await?.is_empty();
+            let is_known = !self.contents_in_log(context, suspects, Position::FIRST).await?.is_empty();
             let origin = match context.origins.of(&original, &hash) {
                 _ if is_known => Origin::Ours,
-                // It was waited for under its own name.
+                // Earlier reports named the copy, not the original, as awaited.
                 Origin::Unclear => context.origins.of(&copy, &hash),
                 origin => origin,
             };
             match origin {
-                // As long as no log has what took its place, it shows everybody that this was not made from it.
+                // Keep the conflict copy until some log contains the version that replaced the original. Until then, the copy is the only
+                // sign that an edit of the replacement was not based on our version.
                 Origin::Ours if !self.is_told_of(context, &original).await? => {}
-                Origin::Ours => drop(self.taken.insert(copy, version)),
+                Origin::Ours => drop(self.merged_copies.insert(copy, version)),
                 Origin::Unclear => report.awaited.push((copy, hash)),
                 Origin::Edit => match self.merge_copy(context, &copy, &original, bytes, report).await? {
-                    Merging::Done => drop(self.taken.insert(copy, version)),
-                    Merging::NotYet => {}
+                    CopyOutcome::Merged => drop(self.merged_copies.insert(copy, version)),
+                    CopyOutcome::Postponed => {}
                 },
             }
         }
-        self.remove_taken(context).await
+        self.remove_merged_copies(context).await
     }
 
-    /// Removes copies that were taken in, once everybody can read in a log what they held.
-    pub(super) async fn remove_taken(&mut self, context: Context<'_>) -> Result<(), Trouble> {
+    /// Removes merged copies, once other devices can read their content in a log.
+    pub(super) async fn remove_merged_copies(&mut self, context: Context<'_>) -> Result<(), Trouble> {
         if !self.is_told(context) {
             return Ok(());
         }
-        while let Some((copy, version)) = self.taken.pop_first() {
+        while let Some((copy, version)) = self.merged_copies.pop_first() {
             match self.remote.backend().delete(&copy, Condition::Matches(version)).await {
                 Ok(()) => {}
-                // It has changed since: it is looked at again.
-                Err(error) if says_nothing(&error) || error.kind() == ErrorKind::NotFound => {}
+                // The copy has changed since, or the remote gave no answer: the next reconcile looks again.
+                Err(error) if is_unclear(&error) || error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(Trouble::Remote(error)),
             }
         }
         Ok(())
     }
 
-    /// Tells whether others can read in a log all that the plain objects show.
+    /// Returns true if other devices can read in a log everything that the mirror shows.
     pub(super) fn is_told(&self, context: Context<'_>) -> bool {
         self.state.known.head.as_ref().is_none_or(|head| context.origins.is_told(head.position))
     }
 
-    /// Tells whether a log has what lies in the place of a file, or nothing does.
+    /// Returns true if a log has the content of an object, or if the object is missing.
     async fn is_told_of(&self, context: Context<'_>, locator: &Locator) -> Result<bool, Trouble> {
         let Some(At { bytes, .. }) = self.remote.read(context.patience, locator).await? else {
             return Ok(true);
@@ -108,13 +114,13 @@ impl Replica {
             return Ok(true);
         }
         let suspects = [(locator.clone(), hash)].into();
-        Ok(!self.known_to_log(context, suspects, Position::FIRST).await?.is_empty())
+        Ok(!self.contents_in_log(context, suspects, Position::FIRST).await?.is_empty())
     }
 
-    /// Puts what a copy holds into the history and into the file it is a copy of.
+    /// Merges a copy into its original, and puts the copy itself into the history.
     ///
-    /// Both happen to the working files in one step, so that whoever is killed leaves a copy that was merged; that it is still to go is
-    /// written down.
+    /// Both changes of the working files are one step, so a killed process cannot leave half of it. A record says that the copy's working
+    /// file is still to be removed.
     async fn merge_copy(
         &mut self,
         context: Context<'_>,
@@ -122,42 +128,42 @@ impl Replica {
         original: &Locator,
         bytes: Bytes,
         report: &mut Report,
-    ) -> Result<Merging, Trouble> {
+    ) -> Result<CopyOutcome, Trouble> {
         if self.local(copy).await?.is_some() {
-            // Something of that name is here that does not leave this machine.
-            return Ok(Merging::NotYet);
+            // A working file with the copy's name exists that stays on this machine.
+            return Ok(CopyOutcome::Postponed);
         }
         let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
-            // Nobody has committed anything yet: what it holds is simply new here.
+            // The log is empty: the copy's content is a new file for us.
             return match self.files.write(original, bytes, Condition::Absent).await {
-                Ok(_) => self.rounds(context, Sending::All, report).await.map(|()| Merging::Done),
+                Ok(_) => self.rounds(context, Sending::All, report).await.map(|()| CopyOutcome::Merged),
                 Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => {
-                    Ok(Merging::NotYet)
+                    Ok(CopyOutcome::Postponed)
                 }
                 Err(error) => Err(Trouble::Local(error)),
             };
         };
-        // What it was made from the client does not tell.
-        let base = Base::Guessed(self.most_like(context, original, &bytes).await?);
+        // The sync client does not say which version the copy is based on.
+        let base = EditBase::Guessed(self.most_like(context, original, &bytes).await?);
         let mut work = Work::default();
         let hash = self.state.keep(&bytes).await.map_err(Trouble::Local)?;
         work.add(copy, None, Some(bytes.clone()));
         let passing = CopyRecord { at: copy.to_string(), hash };
         self.state.begin_passing(&passing).await.map_err(Trouble::Local)?;
-        let edit = Edit { locator: original.clone(), bytes, base, lies: Lies::Beside };
-        self.take_in_edits(context, store, head, vec![edit], work, report).await?;
+        let edit = Edit { locator: original.clone(), bytes, base, place: EditPlace::Beside };
+        self.merge_edits(context, store, head, vec![edit], work, report).await?;
         self.rounds(context, Sending::All, report).await?;
         if report.refused.contains(original) {
-            // It has a place of its own then.
+            // The working directory cannot hold the original, so the copy keeps its own name.
             self.state.end_passing().await.map_err(Trouble::Local)?;
-            return Ok(Merging::Done);
+            return Ok(CopyOutcome::Merged);
         }
-        self.finish_passing(context, report).await?;
-        Ok(Merging::Done)
+        self.finish_copy(context, report).await?;
+        Ok(CopyOutcome::Merged)
     }
 
-    /// Removes the working file of a copy that was merged; what somebody has made of it since stays.
-    async fn finish_passing(&mut self, context: Context<'_>, report: &mut Report) -> Result<(), Trouble> {
+    /// Removes the working file of a merged copy, unless it has changed since.
+    async fn finish_copy(&mut self, context: Context<'_>, report: &mut Report) -> Result<(), Trouble> {
         let Some(passing) = self.state.passing().await.map_err(Trouble::Local)? else { return Ok(()) };
         if let Ok(copy) = Locator::parse(&passing.at) {
             let there = match self.files.read(&copy).await {
@@ -178,7 +184,7 @@ impl Replica {
     }
 }
 
-/// Tells whether what became of a write can only be seen by looking.
-fn says_nothing(error: &StoreError) -> bool {
+/// Returns true if only a read shows the result of a failed write.
+fn is_unclear(error: &StoreError) -> bool {
     matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Busy | ErrorKind::Unavailable)
 }

@@ -1,4 +1,9 @@
-//! Imports what people changed in the mirror by hand.
+//! Imports the edits that people made in the mirror.
+//!
+//! 1. Compare the listed objects with the manifest, and read those that differ.
+//! 2. Drop objects whose content the log had at any time: they are stale, and the next write of the mirror repairs them.
+//! 3. Merge each edit into the working file, as if the user had made it here. Its base is the version in the manifest, or a guess if
+//!    another device or a sync client wrote the same file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,54 +23,54 @@ use crate::sync::state::{Advance, BaseLine, Head};
 use crate::sync::take_in::{IncomingChanges, Work};
 use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, Trouble};
 
-/// The largest object that somebody else put there and that is looked at: it is held in memory.
+/// The largest object of another program that we import: we hold it in memory.
 const MAX_FOREIGN_BYTES: u64 = 256 * 1024 * 1024;
 
-/// What somebody wrote by hand, and what it was made from.
+/// A user's edit in the mirror, and the version that the user edited.
 pub(super) struct Edit {
     pub(super) locator: Locator,
     pub(super) bytes: Bytes,
-    pub(super) base: Base,
-    pub(super) lies: Lies,
+    pub(super) base: EditBase,
+    pub(super) place: EditPlace,
 }
 
-/// Where an edit lies.
+/// The object that holds an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lies {
-    /// In the place of the file: once it was taken in, it may be replaced.
-    There,
-    /// In a copy beside it.
+pub(super) enum EditPlace {
+    /// The file's own object. We may replace it once the edit is imported.
+    InPlace,
+    /// A conflict copy beside it.
     Beside,
 }
 
-/// What an edit was made from.
+/// The version that the user edited.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Base {
-    /// This: what the edit lacks of it was taken out.
+pub(super) enum EditBase {
+    /// We know the version. Lines that the edit lacks are deletions.
     Known(Option<ContentHash>),
-    /// Something like this, as far as anybody can tell: what the edit lacks of it may never have been there.
+    /// The most similar version that we found. Lines that the edit lacks may never have been in the user's version, so they stay.
     Guessed(Option<Bytes>),
 }
 
 impl Replica {
-    /// Takes in what somebody changed in the mirror by hand, as if it had been changed here.
+    /// Imports the edits that people made in the mirror, as if they had made them here.
     ///
-    /// Returns the objects that are not what they should be.
-    pub(in crate::sync) async fn take_in_foreign(
+    /// Returns the stale objects, for the next write of the mirror.
+    pub(in crate::sync) async fn import_edits(
         &mut self,
         context: Context<'_>,
         report: &mut Report,
     ) -> Result<BTreeSet<Locator>, Trouble> {
-        let mut mend = BTreeSet::new();
-        // Without a manifest of ours the log alone tells which contents are ours.
-        let manifest = self.index(context).await?.map(|index| index.manifest).unwrap_or_default();
-        let (changed, copied) = self.changed_objects(context, &manifest, &mut mend, report).await?;
+        let mut stale_objects = BTreeSet::new();
+        // Without a manifest of ours, only the log tells which contents are ours.
+        let manifest = self.read_manifest(context).await?.map(|read| read.manifest).unwrap_or_default();
+        let (changed, copied) = self.changed_objects(context, &manifest, &mut stale_objects, report).await?;
         if !changed.is_empty() && self.remote.at(context.patience, self.next().0).await?.is_some() {
-            // Whoever committed that may have mirrored it: only once it was taken in can it be told from an edit.
-            return Ok(mend);
+            // The log has grown. Its author may have mirrored the new commit, and we could mistake that for an edit.
+            return Ok(stale_objects);
         }
         let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
-            // Nobody has committed anything yet: what lies there is simply new here.
+            // The log is empty: every object is a new file for us.
             for (locator, bytes) in changed {
                 let hash = ContentHash::of(&bytes);
                 if context.origins.of(&locator, &hash) == Origin::Unclear {
@@ -78,13 +83,13 @@ impl Replica {
                     Err(error) => return Err(Trouble::Local(error)),
                 }
             }
-            return Ok(mend);
+            return Ok(stale_objects);
         };
         let suspects = changed.iter().map(|(locator, bytes)| (locator.clone(), ContentHash::of(bytes)));
-        let known = self.known_to_log(context, suspects.collect(), Position::FIRST).await?;
+        let known = self.contents_in_log(context, suspects.collect(), Position::FIRST).await?;
         let mut edits = Vec::new();
         for (locator, bytes) in changed {
-            mend.insert(locator.clone());
+            stale_objects.insert(locator.clone());
             let hash = ContentHash::of(&bytes);
             let is_old = known.contains(&(locator.clone(), hash));
             if is_old || self.state.known.foreign.get(&locator) == Some(&hash) {
@@ -95,23 +100,22 @@ impl Replica {
                 Origin::Edit => {
                     let base = manifest.entries.get(&locator).and_then(|entry| entry.hash);
                     let is_crossed = base.is_some_and(|base| context.origins.is_crossed(&locator, &base));
-                    // Where a sync client made a copy, or another device wrote too, it may have been made from something else than what
-                    // we put there.
+                    // If a sync client made a copy, or another device wrote too, the user may have edited another version than ours.
                     let base = match is_crossed || copied.contains(&locator) {
-                        true => Base::Guessed(self.most_like(context, &locator, &bytes).await?),
-                        false => Base::Known(base),
+                        true => EditBase::Guessed(self.most_like(context, &locator, &bytes).await?),
+                        false => EditBase::Known(base),
                     };
-                    edits.push(Edit { locator, bytes, base, lies: Lies::There });
+                    edits.push(Edit { locator, bytes, base, place: EditPlace::InPlace });
                 }
                 Origin::Unclear => report.awaited.push((locator, hash)),
             }
         }
-        self.take_in_edits(context, store, head, edits, Work::default(), report).await?;
-        Ok(mend)
+        self.merge_edits(context, store, head, edits, Work::default(), report).await?;
+        Ok(stale_objects)
     }
 
-    /// Puts what somebody wrote by hand into the working files, together with what is to be done to them anyway.
-    pub(super) async fn take_in_edits(
+    /// Merges edits into the working files, together with other changes that are due.
+    pub(super) async fn merge_edits(
         &mut self,
         context: Context<'_>,
         store: StoreId,
@@ -121,13 +125,13 @@ impl Replica {
         report: &mut Report,
     ) -> Result<(), Trouble> {
         let mut bases = Vec::new();
-        for Edit { locator, bytes, base, lies } in edits {
-            // What somebody put in the file's own place is still known as taken in when a copy is.
-            let foreign = (lies == Lies::There).then(|| ContentHash::of(&bytes));
+        for Edit { locator, bytes, base, place } in edits {
+            // Only an edit in the file's own object counts as imported there; a conflict copy leaves that note alone.
+            let foreign = (place == EditPlace::InPlace).then(|| ContentHash::of(&bytes));
             let (base, bytes) = match base {
-                Base::Known(base) => (base, bytes),
-                Base::Guessed(None) => (None, bytes),
-                Base::Guessed(Some(base)) => match with_all_of(&locator, &base, &bytes) {
+                EditBase::Known(base) => (base, bytes),
+                EditBase::Guessed(None) => (None, bytes),
+                EditBase::Guessed(Some(base)) => match with_all_of(&locator, &base, &bytes) {
                     Some(all) if self.local(&locator).await?.is_some() => {
                         (Some(self.state.keep(&base).await.map_err(Trouble::Local)?), all)
                     }
@@ -167,13 +171,13 @@ impl Replica {
         self.carry_out(context, work, advance, report).await
     }
 
-    /// Returns the objects that hold something else than the manifest and the log say, and those of which a sync client made copies; notes
-    /// those that are not there.
+    /// Returns the objects that differ from both manifest and log, and the originals of conflict copies. Adds missing objects to
+    /// `stale_objects`.
     async fn changed_objects(
         &self,
         context: Context<'_>,
         manifest: &Manifest,
-        mend: &mut BTreeSet<Locator>,
+        stale_objects: &mut BTreeSet<Locator>,
         report: &mut Report,
     ) -> Result<(Vec<(Locator, Bytes)>, BTreeSet<Locator>), Trouble> {
         let list = || async {
@@ -194,7 +198,7 @@ impl Replica {
         let names: Vec<Locator> = infos.iter().map(|info| info.locator.clone()).collect();
         let (copies, copied): (BTreeSet<Locator>, BTreeSet<Locator>) =
             context.origins.copies(&names).into_iter().unzip();
-        mend.extend(manifest.entries.keys().filter(|locator| !there.contains(locator)).cloned());
+        stale_objects.extend(manifest.entries.keys().filter(|locator| !there.contains(locator)).cloned());
         let ours = OurPlaces::of(self.state.known.log.files());
         let is_near = |locator: &Locator| {
             context.foreign == ForeignFiles::Anywhere
@@ -202,12 +206,12 @@ impl Replica {
                 || ours.contain(locator)
                 || context.origins.is_claimed(locator)
         };
-        // What belongs to another replica of this device is for that one to take in.
+        // Another replica of this device imports the objects outside of our scope.
         let in_scope = infos.into_iter().filter(|info| self.scope.contains(&info.locator));
         let (infos, far): (Vec<Info>, Vec<Info>) =
             in_scope.filter(|info| !copies.contains(&info.locator)).partition(|info| is_near(&info.locator));
-        // The log may have had one of them before: then it is what a slow device wrote, and has to go.
-        let (stale, unrelated) = self.once_in_log(context, far).await?;
+        // If the log had the name before, a slow device wrote the object, and the next mirror removes it.
+        let (stale, unrelated) = self.split_by_log(context, far).await?;
         report.unrelated.extend(unrelated.into_iter().map(|info| info.locator));
         let mut changed = Vec::new();
         for info in infos.into_iter().chain(stale) {
@@ -217,12 +221,15 @@ impl Replica {
                 continue;
             }
             if info.size_bytes > MAX_FOREIGN_BYTES {
-                let why = format!("it is larger than {} MiB, and no memory", MAX_FOREIGN_BYTES / 1024 / 1024);
+                let why = format!(
+                    "it is larger than {} MiB, which is too large for a memory",
+                    MAX_FOREIGN_BYTES / 1024 / 1024
+                );
                 report.odd.push((shown(info.locator.as_str()), why));
                 continue;
             }
             let at = match self.remote.read(context.patience, &info.locator).await {
-                // A file that the sync client has not brought yet stops only itself.
+                // The sync client has not downloaded the file yet. The other files go on.
                 Err(Trouble::Remote(error)) if error.is_content_awaited() => {
                     report.odd.push((shown(info.locator.as_str()), error.message().to_owned()));
                     continue;
@@ -240,7 +247,7 @@ impl Replica {
     }
 }
 
-/// Returns an edit with everything that something had which it may not have been made from; `None` if there is no such text.
+/// Returns an edit with all lines of its guessed base added; `None` if the two cannot be merged.
 fn with_all_of(locator: &Locator, base: &Bytes, edit: &Bytes) -> Option<Bytes> {
     let side = |bytes| Side { bytes, device: THE_MIRROR };
     let merged = merge(Rule::of(locator, [&base[..], &edit[..]]), None, side(base), side(edit));

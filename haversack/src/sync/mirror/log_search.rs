@@ -1,4 +1,4 @@
-//! Searches the log for contents and names that it ever had.
+//! Searches the log for past contents and names of files.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use crate::ids::{ContentHash, Position};
 use crate::log::Commit;
 use crate::sync::{Context, Replica, Trouble};
 
-/// How many positions are read at a time when the log is searched.
+/// The number of positions that a search reads at a time.
 pub(in crate::sync) const SEARCHED_AT_ONCE: u64 = 64;
 
 impl Replica {
-    /// Returns which contents the log ever had for their files, from a position on.
-    pub(super) async fn known_to_log(
+    /// Returns the suspects that the log had as a file's content at any position after `from`.
+    pub(super) async fn contents_in_log(
         &self,
         context: Context<'_>,
         suspects: BTreeSet<(Locator, ContentHash)>,
@@ -38,8 +38,8 @@ impl Replica {
         Ok(known)
     }
 
-    /// Splits objects into those whose names the log ever had, and the others.
-    pub(super) async fn once_in_log(
+    /// Splits objects into those whose names the log had at any position, and the others.
+    pub(super) async fn split_by_log(
         &self,
         context: Context<'_>,
         objects: Vec<Info>,
@@ -53,7 +53,7 @@ impl Replica {
             let end = head.position.number().min(next + SEARCHED_AT_ONCE - 1);
             let positions = (next..=end).filter_map(Position::new).collect();
             let read = match self.read_positions(context, positions).await {
-                // What cannot be told stays.
+                // The log is damaged. Objects that we cannot judge count as unrelated and stay.
                 Err(Trouble::Damaged { .. }) => break,
                 read => read?,
             };

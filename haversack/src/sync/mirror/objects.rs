@@ -14,15 +14,15 @@ use crate::sync::progress::Stage;
 use crate::sync::remote::{At, MAX_TRIES};
 use crate::sync::{Context, Origin, Replica, Trouble};
 
-/// A file whose plain copy is to be written.
+/// A file to write to the mirror.
 struct PlainFile<'a> {
     locator: &'a Locator,
     bytes: Bytes,
-    /// When a commit gave it that content, if that is known.
+    /// The time of the commit that gave the file this content, if we know it.
     mtime: Option<Timestamp>,
 }
 
-/// Counts how often one request was sent without an answer, with the tries of the backend.
+/// Counts the attempts at one request that got no answer, including the tries of the backend.
 #[derive(Default)]
 pub(super) struct Unanswered {
     tries: u32,
@@ -30,10 +30,10 @@ pub(super) struct Unanswered {
 }
 
 impl Unanswered {
-    /// Notes why a write failed. Returns the error if it says that the write was not done and never will be.
+    /// Notes a failed write. Returns the error if the remote refused the write for good.
     pub(super) fn note(&mut self, error: StoreError) -> Result<(), Trouble> {
         match error.kind() {
-            // Another device was faster: the next write replaces another version, so it is another request.
+            // Another device was faster. The next write names another version, so it is a new request.
             ErrorKind::Conflict => {
                 *self = Unanswered::default();
                 Ok(())
@@ -47,7 +47,7 @@ impl Unanswered {
         }
     }
 
-    /// Returns the error once the request was sent as often as it may be.
+    /// Returns the last error once the request had [`MAX_TRIES`] attempts.
     pub(super) fn give_up(&mut self) -> Result<(), Trouble> {
         match self.last.take() {
             Some(error) if self.tries >= MAX_TRIES => Err(Trouble::Remote(error)),
@@ -56,17 +56,19 @@ impl Unanswered {
     }
 }
 
-/// What became of one object.
+/// The result of updating one object.
 pub(super) enum Outcome {
+    /// The object is up to date. Its entry is in the manifest; `None` if the object is removed.
     Done(Option<Entry>),
+    /// Another program wrote the object.
     Foreign,
-    /// The remote cannot hold the name, or a directory is there.
+    /// The remote cannot hold the name, or a directory has it.
     Refused,
 }
 
 impl Replica {
     /// Brings objects up to date, several at a time.
-    pub(super) async fn mirror_some(
+    pub(super) async fn write_objects(
         &self,
         context: Context<'_>,
         locators: &[&Locator],
@@ -77,7 +79,7 @@ impl Replica {
         let mut work: Vec<many::Work<'_, Option<Outcome>, Trouble>> = Vec::with_capacity(locators.len());
         for locator in locators {
             work.push(Box::pin(async move {
-                let outcome = self.mirror_one(context, locator, manifest, times).await;
+                let outcome = self.write_object(context, locator, manifest, times).await;
                 let number = done.fetch_add(1, Ordering::Relaxed) + 1;
                 context.progress.at(Stage::Mirroring, number, Some(locators.len()));
                 outcome
@@ -86,8 +88,8 @@ impl Replica {
         many(MAX_AT_ONCE, work).await
     }
 
-    /// Brings one object up to date; `None` if its content is not here.
-    async fn mirror_one(
+    /// Brings one object up to date; `None` if its content is not on this device.
+    async fn write_object(
         &self,
         context: Context<'_>,
         locator: &Locator,
@@ -101,9 +103,9 @@ impl Replica {
                     return Ok(None);
                 };
                 let file = PlainFile { locator, bytes, mtime: times.get(locator).copied() };
-                self.put_plain(context, &file, entry, since).await
+                self.put_object(context, &file, entry, since).await
             }
-            None => self.remove_plain(context, locator, entry, since).await,
+            None => self.remove_object(context, locator, entry, since).await,
         };
         match outcome {
             Err(Trouble::Remote(error)) if error.kind() == ErrorKind::Invalid => Ok(Some(Outcome::Refused)),
@@ -111,8 +113,8 @@ impl Replica {
         }
     }
 
-    /// Writes an object, unless somebody else has changed it.
-    async fn put_plain(
+    /// Writes an object, unless another program has changed it.
+    async fn put_object(
         &self,
         context: Context<'_>,
         file: &PlainFile<'_>,
@@ -155,8 +157,8 @@ impl Replica {
         Ok(Outcome::Foreign)
     }
 
-    /// Removes an object, unless somebody else has changed it.
-    async fn remove_plain(
+    /// Removes an object, unless another program has changed it.
+    async fn remove_object(
         &self,
         context: Context<'_>,
         locator: &Locator,
@@ -182,7 +184,7 @@ impl Replica {
         Ok(Outcome::Foreign)
     }
 
-    /// Tells whether an object holds what a device of ours has written there: what the manifest says, or what the log had since.
+    /// Returns true if a device of ours wrote the object: the manifest or any later commit has its content, or it is an imported edit.
     async fn is_ours(
         &self,
         context: Context<'_>,
@@ -191,7 +193,7 @@ impl Replica {
         entry: Option<&Entry>,
         since: Option<Position>,
     ) -> Result<bool, Trouble> {
-        // An edit that was taken in may be replaced too, once it was told.
+        // We may replace an imported edit once the log has it.
         let was_taken_in =
             self.state.known.foreign.get(locator) == Some(&hash) && self.is_in_log(locator).await?;
         if has(Planted::ForeignOverwritten)
@@ -203,13 +205,13 @@ impl Replica {
         if context.origins.of(locator, &hash) == Origin::Ours {
             return Ok(true);
         }
-        // Most likely somebody wrote it since the manifest was; but a manifest can lag behind.
+        // Most likely a device wrote the object after the manifest. But the manifest may also lag behind, so we search the whole log last.
         for from in since.into_iter().chain([Position::FIRST]) {
             let suspects = [(locator.clone(), hash)].into();
-            match self.known_to_log(context, suspects, from).await {
+            match self.contents_in_log(context, suspects, from).await {
                 Ok(known) if known.is_empty() => {}
                 Ok(_) => return Ok(true),
-                // What cannot be told stays.
+                // The log is damaged, so we cannot tell. The object stays.
                 Err(Trouble::Damaged { .. }) => return Ok(false),
                 Err(trouble) => return Err(trouble),
             }
@@ -217,7 +219,7 @@ impl Replica {
         Ok(false)
     }
 
-    /// Tells whether the log has a working file as it is.
+    /// Returns true if the log has the present content of a working file.
     async fn is_in_log(&self, locator: &Locator) -> Result<bool, Trouble> {
         let here = self.local(locator).await?.map(|bytes| ContentHash::of(&bytes));
         Ok(here == self.state.known.log.files().get(locator).map(|content| content.hash))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use haversack_store::{Condition, Error as StoreError, ErrorKind, Locator, Version};
 
 use super::objects::{Outcome, Unanswered};
-use super::{MAX_ROUNDS, Mirrored, place};
+use super::{MAX_ROUNDS, Mirrored, manifest_locator};
 use crate::history::archive;
 use crate::ids::{ContentHash, Timestamp};
 use crate::log::{Commit, layout};
@@ -14,43 +14,43 @@ use crate::sync::remote::At;
 use crate::sync::state::{Advance, BaseLine};
 use crate::sync::{Context, Replica, Trouble};
 
-/// The manifest as it was read.
-pub(super) struct Index {
+/// The manifest as we read it, with its version.
+pub(super) struct ReadManifest {
     pub(super) manifest: Manifest,
     version: Option<Version>,
 }
 
-/// What became of the manifest.
+/// The result of writing the manifest.
 enum Publication {
-    /// It says what it should.
+    /// The manifest is up to date.
     Done,
-    /// Another device wrote it in between.
+    /// Another device wrote the manifest first.
     Outrun,
-    /// The remote gave no answer: only reading it tells.
+    /// The remote gave no answer: only reading the manifest shows if it was written.
     Unanswered(StoreError),
 }
 
 impl Replica {
-    /// Brings the plain objects and the manifest up to date with the position that was taken in, and looks at those that the last
-    /// reconciliation found to be something else than the manifest says.
+    /// Brings the objects and the manifest up to date with the position that this replica has applied. Checks the objects that the last
+    /// reconcile found to differ from the manifest, too.
     ///
-    /// Does nothing as long as others cannot read in a log what they would see ([`is_told`](super::Origins::is_told)): it is called again then.
+    /// Does nothing until other devices can read that position in a log ([`is_told`](crate::sync::Origins::is_told)); a later call writes then.
     pub async fn mirror(&mut self, context: Context<'_>) -> Result<Mirrored, Trouble> {
         let mut mirrored = Mirrored::default();
         if !self.is_told(context) {
             return Ok(mirrored);
         }
-        self.remove_taken(context).await?;
+        self.remove_merged_copies(context).await?;
         let mut unanswered = Unanswered::default();
         for _ in 0..MAX_ROUNDS {
-            let Some(index) = self.index(context).await? else {
-                mirrored.foreign.push(place());
+            let Some(index) = self.read_manifest(context).await? else {
+                mirrored.foreign.push(manifest_locator());
                 return Ok(mirrored);
             };
-            match self.mirror_once(context, index, &self.mend, &mut mirrored).await? {
+            match self.write_mirror(context, index, &self.stale_objects, &mut mirrored).await? {
                 Publication::Done => {
-                    self.mend.clear();
-                    self.end_foreign(&mirrored).await?;
+                    self.stale_objects.clear();
+                    self.forget_replaced_edits(&mirrored).await?;
                     return Ok(mirrored);
                 }
                 Publication::Outrun => unanswered = Unanswered::default(),
@@ -62,12 +62,12 @@ impl Replica {
             mirrored.foreign.clear();
             mirrored.refused.clear();
         }
-        // Somebody else is at it: they write what we would.
+        // Another device writes the mirror at the moment, with the same content.
         Ok(mirrored)
     }
 
-    /// Notes that edits which were taken in are not there any more: the same text could be put there again.
-    async fn end_foreign(&mut self, mirrored: &Mirrored) -> Result<(), Trouble> {
+    /// Forgets imported edits that the mirror does not hold any more: a user may make the same edit again.
+    async fn forget_replaced_edits(&mut self, mirrored: &Mirrored) -> Result<(), Trouble> {
         let known = &self.state.known;
         let (Some(store), Some(head)) = (known.store, known.head.clone()) else { return Ok(()) };
         let ended = known.foreign.iter().filter_map(|(locator, hash)| {
@@ -92,35 +92,36 @@ impl Replica {
     }
 
     /// Reads the manifest; `None` if `manifest.json` is the file of another program.
-    pub(super) async fn index(&self, context: Context<'_>) -> Result<Option<Index>, Trouble> {
-        let Some(At { bytes, version }) = self.remote.read(context.patience, &place()).await? else {
-            return Ok(Some(Index { manifest: Manifest::default(), version: None }));
+    pub(super) async fn read_manifest(&self, context: Context<'_>) -> Result<Option<ReadManifest>, Trouble> {
+        let Some(At { bytes, version }) = self.remote.read(context.patience, &manifest_locator()).await?
+        else {
+            return Ok(Some(ReadManifest { manifest: Manifest::default(), version: None }));
         };
         match Manifest::decode(&bytes) {
             Ok(manifest) if manifest.store.is_none_or(|store| Some(store) == self.state.known.store) => {
-                Ok(Some(Index { manifest, version }))
+                Ok(Some(ReadManifest { manifest, version }))
             }
             Err(why) if why.is_newer() => Err(Trouble::Damaged { what: "manifest.json".to_owned(), why }),
             Err(_) if !Manifest::is_remnant(&bytes, self.state.known.store) => Ok(None),
-            // It is of another store, or damaged: everything is compared, and a new one is written.
-            Ok(_) | Err(_) => Ok(Some(Index { manifest: Manifest::default(), version })),
+            // The manifest is of another store or damaged. We compare all objects and write a new one.
+            Ok(_) | Err(_) => Ok(Some(ReadManifest { manifest: Manifest::default(), version })),
         }
     }
 
     /// Writes the objects that are not up to date, then the manifest.
-    async fn mirror_once(
+    async fn write_mirror(
         &self,
         context: Context<'_>,
-        index: Index,
-        mend: &BTreeSet<Locator>,
+        index: ReadManifest,
+        stale_objects: &BTreeSet<Locator>,
         mirrored: &mut Mirrored,
     ) -> Result<Publication, Trouble> {
         let Some(head) = &self.state.known.head else { return Ok(Publication::Done) };
-        let Index { manifest, version } = index;
+        let ReadManifest { manifest, version } = index;
         if let Some(ahead) = manifest.position.filter(|position| *position > head.position)
             && self.remote.read(context.patience, &layout::commit(ahead)).await?.is_some()
         {
-            // A device that is behind leaves the manifest alone. One that is ahead of the log is damaged.
+            // This device is behind and leaves the manifest alone. A manifest ahead of the log is damaged.
             return Ok(Publication::Done);
         }
         let files = self.state.known.log.files();
@@ -128,23 +129,23 @@ impl Replica {
         let is_stale = |locator: &Locator| {
             let now = files.get(locator).map(|content| content.hash);
             let is_written = manifest.entries.get(locator).is_some_and(|entry| entry.hash == now);
-            // What is outside of our part has its content elsewhere: whoever has that writes it.
+            // Another replica has the content of a file outside of our scope, and writes it.
             let is_here = now.is_none() || self.scope.contains(locator);
-            is_here && (!is_written || now.is_none() || mend.contains(locator))
+            is_here && (!is_written || now.is_none() || stale_objects.contains(locator))
         };
-        let named = manifest.entries.keys().chain(mend).cloned();
+        let named = manifest.entries.keys().chain(stale_objects).cloned();
         let all: BTreeSet<Locator> = files.keys().chain(named).collect();
         let mut stale: Vec<&Locator> = all.iter().filter(|locator| is_stale(locator)).collect();
         mirrored.left = stale.len().saturating_sub(context.mirrored_at_once);
         stale.truncate(context.mirrored_at_once);
-        // What goes before what comes: a new object may need its name. Otherwise they have nothing to do with one another.
-        let (goes, comes): (Vec<&Locator>, Vec<&Locator>) =
+        // Remove before writing: a new object may need the name of an old one. The order does not matter otherwise.
+        let (removed, written): (Vec<&Locator>, Vec<&Locator>) =
             stale.iter().partition(|locator| !files.contains_key(**locator));
-        let times = self.times(context, &comes, &manifest).await?;
-        let mut outcomes = self.mirror_some(context, &goes, &manifest, &times).await?;
-        outcomes.extend(self.mirror_some(context, &comes, &manifest, &times).await?);
-        for (locator, outcome) in goes.iter().chain(&comes).zip(outcomes) {
-            // Not fetched here: whoever has it writes it.
+        let times = self.times(context, &written, &manifest).await?;
+        let mut outcomes = self.write_objects(context, &removed, &manifest, &times).await?;
+        outcomes.extend(self.write_objects(context, &written, &manifest, &times).await?);
+        for (locator, outcome) in removed.iter().chain(&written).zip(outcomes) {
+            // We have not fetched the content; a device that has it writes the object.
             let Some(outcome) = outcome else { continue };
             match outcome {
                 Outcome::Done(Some(entry)) => {
@@ -155,7 +156,7 @@ impl Replica {
                     mirrored.removed += 1;
                     entries.remove(*locator);
                 }
-                // The entry stays: it tells what the edit was made from.
+                // The entry stays: it names the version that the user edited.
                 Outcome::Foreign => mirrored.foreign.push((*locator).clone()),
                 Outcome::Refused => {
                     entries.remove(*locator);
@@ -168,21 +169,21 @@ impl Replica {
             return Ok(Publication::Done);
         }
         let store = self.state.known.store;
-        // As long as something is left, the objects are not those of the newest position.
+        // While stale objects are left, the mirror does not show the newest position.
         let position = if mirrored.left == 0 { Some(head.position) } else { manifest.position };
         let manifest = Manifest { store, position, updated_at: Some(context.clock.now()), entries };
         let condition = version.map_or(Condition::Absent, Condition::Matches);
-        match self.remote.backend().write(&place(), manifest.encode(), condition).await {
+        match self.remote.backend().write(&manifest_locator(), manifest.encode(), condition).await {
             Ok(_) => Ok(Publication::Done),
             Err(error) if error.kind() == ErrorKind::Conflict => Ok(Publication::Outrun),
             Err(error) => Ok(Publication::Unanswered(error)),
         }
     }
 
-    /// Returns when files were changed last, as far as that is known. In this order:
+    /// Returns the time of each file's last change, if we know it. Sources, in this order:
     ///
     /// 1. The manifest, for a file that it has with the same content.
-    /// 2. The commits that this replica just took in or published.
+    /// 2. The commits that this replica just applied or published.
     /// 3. The archive on this device.
     async fn times(
         &self,
