@@ -1,18 +1,13 @@
 //! Two backends as one: Haversack's own names in one of them, everything else in the other.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 
-use crate::backend::{
-    Appended, Backend, Condition, Durability, Guard, Info, Listing, Object, Pages, Written,
-};
-use crate::capabilities::{Capabilities, ConflictStrategy};
+use crate::backend::Backend;
 use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::forward_backend;
 use crate::locator::Locator;
-use crate::version::TouchMark;
 
 /// A backend whose own names are kept elsewhere.
 ///
@@ -49,45 +44,9 @@ impl Apart {
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Backend for Apart {
-    async fn read(&self, locator: &Locator) -> Result<Object> {
-        self.side(locator).read(locator).await
-    }
-
-    async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
-        self.side(locator).write(locator, bytes, condition).await
-    }
-
-    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
-        self.own.prepare(objects).await
-    }
-
-    async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
-        self.side(locator).append(locator, bytes, durability).await
-    }
-
     async fn barrier(&self) -> Result<()> {
         self.own.barrier().await?;
         self.plain.barrier().await
-    }
-
-    async fn list(&self, locator: &Locator) -> Result<Listing> {
-        self.side(locator).list(locator).await
-    }
-
-    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
-        self.side(prefix).scan(prefix, after)
-    }
-
-    async fn info(&self, locator: &Locator) -> Result<Info> {
-        self.side(locator).info(locator).await
-    }
-
-    async fn touch_mark(&self) -> Result<TouchMark> {
-        self.plain.touch_mark().await
-    }
-
-    async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
-        self.side(locator).delete(locator, condition).await
     }
 
     async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
@@ -98,19 +57,7 @@ impl Backend for Apart {
         self.both(Operation::Exchange, one, other)?.exchange(one, other).await
     }
 
-    async fn mkdir(&self, locator: &Locator) -> Result<()> {
-        self.side(locator).mkdir(locator).await
-    }
-
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        self.own.lock(name, wait).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.own.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.own.conflict_strategy()
-    }
+    forward_backend!(self, locator => self.side(locator); read, write, append, list, scan, info, delete, mkdir);
+    forward_backend!(self => self.own; prepare, lock, capabilities, conflict_strategy);
+    forward_backend!(self => self.plain; touch_mark);
 }

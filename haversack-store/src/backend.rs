@@ -37,6 +37,9 @@ use crate::version::{Fingerprint, TouchMark, Version};
 /// The pages of a scan, one by one.
 pub type Pages<'a> = Pin<Box<dyn Stream<Item = Result<Page>> + Send + 'a>>;
 
+/// The future of a method of [`Backend`].
+pub type BackendFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
 /// Where bytes live.
 ///
 /// Only what a backend must decide is here; conveniences are in [`BackendExt`](crate::BackendExt).

@@ -32,16 +32,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::backend::{
-    Appended, Backend, Condition, Durability, EntryKind, Guard, Info, Listing, Object, Pages, Written,
-};
-use crate::capabilities::{Capabilities, ConflictStrategy};
+use crate::backend::{Appended, Backend, Condition, Durability, EntryKind, Info, Object, Written};
 use crate::error::Result;
+use crate::forward_backend;
 use crate::locator::Locator;
 use crate::version::{Fingerprint, TouchMark};
 
@@ -166,22 +163,6 @@ impl Backend for Cached {
         self.inner.append(locator, bytes, durability).await
     }
 
-    async fn barrier(&self) -> Result<()> {
-        self.inner.barrier().await
-    }
-
-    async fn list(&self, locator: &Locator) -> Result<Listing> {
-        self.inner.list(locator).await
-    }
-
-    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
-        self.inner.scan(prefix, after)
-    }
-
-    async fn info(&self, locator: &Locator) -> Result<Info> {
-        self.inner.info(locator).await
-    }
-
     async fn touch_mark(&self) -> Result<TouchMark> {
         let mark = self.inner.touch_mark().await?;
         self.remembered().mark = Some(mark);
@@ -203,21 +184,7 @@ impl Backend for Cached {
         self.inner.exchange(one, other).await
     }
 
-    async fn mkdir(&self, locator: &Locator) -> Result<()> {
-        self.inner.mkdir(locator).await
-    }
-
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        self.inner.lock(name, wait).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
-    }
+    forward_backend!(self => self.inner; barrier, list, scan, info, mkdir, lock, capabilities, conflict_strategy);
 }
 
 /// What held when a read began.

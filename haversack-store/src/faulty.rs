@@ -10,8 +10,8 @@ use bytes::Bytes;
 use crate::backend::{
     Appended, Backend, Condition, Durability, Guard, Info, Listing, Object, Pages, Written,
 };
-use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::error::{Error, ErrorKind, Operation, Result};
+use crate::forward_backend;
 use crate::locator::Locator;
 use crate::version::TouchMark;
 
@@ -172,11 +172,5 @@ impl Backend for Faulty {
         }
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
-    }
+    forward_backend!(self => self.inner; capabilities, conflict_strategy);
 }

@@ -37,6 +37,7 @@ mod ext;
 #[cfg(feature = "conformance")]
 mod faulty;
 mod fence;
+mod forward;
 mod locator;
 mod memory;
 mod mounted;
@@ -51,8 +52,8 @@ mod version;
 
 pub use apart::Apart;
 pub use backend::{
-    Appended, Backend, Condition, Displaced, Durability, Entry, EntryKind, Guard, Info, Listing, Object, Odd,
-    Page, Pages, Written,
+    Appended, Backend, BackendFuture, Condition, Displaced, Durability, Entry, EntryKind, Guard, Info,
+    Listing, Object, Odd, Page, Pages, Written,
 };
 pub use blocking::{Blocking, aside, block_on};
 pub use bytes::Bytes;

@@ -2,22 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_lite::StreamExt;
 
 use crate::backend::{
-    Appended, Backend, Condition, Displaced, Durability, Entry, EntryKind, Guard, Info, Listing, Object, Odd,
-    Page, Pages, Written,
+    Appended, Backend, Condition, Displaced, Durability, Entry, EntryKind, Info, Listing, Object, Odd, Page,
+    Pages, Written,
 };
-use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::error::{Error, ErrorKind, Operation, Result, seen_as, seen_as_either};
 use crate::ext::{BackendExt, pages_of};
 use crate::fence::is_fenced;
+use crate::forward_backend;
 use crate::locator::Locator;
-use crate::version::TouchMark;
 
 /// A backend whose root is seen as a directory: what [`Prefixed`](crate::Prefixed) does, the other way round.
 ///
@@ -112,10 +110,6 @@ impl Backend for Under {
         Ok(Appended { displaced: self.displaced(appended.displaced), ..appended })
     }
 
-    async fn barrier(&self) -> Result<()> {
-        self.inner.barrier().await
-    }
-
     async fn list(&self, locator: &Locator) -> Result<Listing> {
         let Some(inner) = self.find(locator) else {
             let above = next_below(&self.prefix, locator);
@@ -166,10 +160,6 @@ impl Backend for Under {
         Ok(Info { locator: locator.clone(), ..info })
     }
 
-    async fn touch_mark(&self) -> Result<TouchMark> {
-        self.inner.touch_mark().await
-    }
-
     async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
         let inner = self.inner(Operation::Delete, locator)?;
         seen_as(locator, self.inner.delete(&inner, condition).await)
@@ -196,17 +186,7 @@ impl Backend for Under {
         seen_as(locator, self.inner.mkdir(&inner).await)
     }
 
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        self.inner.lock(name, wait).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
-    }
+    forward_backend!(self => self.inner; barrier, touch_mark, lock, capabilities, conflict_strategy);
 }
 
 /// Returns the child of `locator` on the way to `prefix`, if it is on the way.
@@ -284,23 +264,11 @@ impl Overlay {
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Backend for Overlay {
-    async fn read(&self, locator: &Locator) -> Result<Object> {
-        self.at(locator).read(locator).await
-    }
-
-    async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
-        self.at(locator).write(locator, bytes, condition).await
-    }
-
     async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
         for (locator, bytes) in objects {
             self.at(&locator).prepare(vec![(locator.clone(), bytes)]).await?;
         }
         Ok(())
-    }
-
-    async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
-        self.at(locator).append(locator, bytes, durability).await
     }
 
     async fn barrier(&self) -> Result<()> {
@@ -361,10 +329,6 @@ impl Backend for Overlay {
         }
     }
 
-    async fn touch_mark(&self) -> Result<TouchMark> {
-        self.base.touch_mark().await
-    }
-
     async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
         if !self.is_on_the_way(locator) {
             return self.at(locator).delete(locator, condition).await;
@@ -386,19 +350,6 @@ impl Backend for Overlay {
         self.both(Operation::Exchange, one, other)?.exchange(one, other).await
     }
 
-    async fn mkdir(&self, locator: &Locator) -> Result<()> {
-        self.at(locator).mkdir(locator).await
-    }
-
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        self.base.lock(name, wait).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.base.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.base.conflict_strategy()
-    }
+    forward_backend!(self, locator => self.at(locator); read, write, append, mkdir);
+    forward_backend!(self => self.base; touch_mark, lock, capabilities, conflict_strategy);
 }

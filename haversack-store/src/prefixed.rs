@@ -1,20 +1,18 @@
 //! A backend seen from one of its directories.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_lite::StreamExt;
 
 use crate::backend::{
-    Appended, Backend, Condition, Durability, Entry, Guard, Info, Listing, Object, Odd, Page, Pages, Written,
+    Appended, Backend, Condition, Durability, Entry, Info, Listing, Object, Odd, Page, Pages, Written,
 };
-use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::error::{Error, Operation, Result, seen_as, seen_as_either};
+use crate::forward_backend;
 use crate::locator::Locator;
 use crate::refuse::check_own;
-use crate::version::TouchMark;
 
 /// A backend whose root is a directory of another one.
 ///
@@ -81,10 +79,6 @@ impl Backend for Prefixed {
         seen_as(locator, self.inner.append(&outer, bytes, durability).await)
     }
 
-    async fn barrier(&self) -> Result<()> {
-        self.inner.barrier().await
-    }
-
     async fn list(&self, locator: &Locator) -> Result<Listing> {
         let outer = self.outer(Operation::List, locator)?;
         let Listing { entries, odd } = seen_as(locator, self.inner.list(&outer).await)?;
@@ -113,10 +107,6 @@ impl Backend for Prefixed {
         Ok(Info { locator: locator.clone(), ..info })
     }
 
-    async fn touch_mark(&self) -> Result<TouchMark> {
-        self.inner.touch_mark().await
-    }
-
     async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
         let outer = self.outer(Operation::Delete, locator)?;
         seen_as(locator, self.inner.delete(&outer, condition).await)
@@ -143,15 +133,5 @@ impl Backend for Prefixed {
         seen_as(locator, self.inner.mkdir(&outer).await)
     }
 
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        self.inner.lock(name, wait).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
-    }
+    forward_backend!(self => self.inner; barrier, touch_mark, lock, capabilities, conflict_strategy);
 }

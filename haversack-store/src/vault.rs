@@ -33,21 +33,15 @@ mod folder;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
-use bytes::Bytes;
 
 use self::folder::Folder;
-use crate::backend::{
-    Appended, Backend, Condition, Durability, Guard, Info, Listing, Object, Pages, Written,
-};
+use crate::backend::Backend;
 use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::device_local::{self, DeviceLocal};
 use crate::error::{Error, Operation, Result};
+use crate::forward_backend;
 use crate::locator::Locator;
 use crate::shared_directory::directory_of;
-use crate::version::TouchMark;
 
 /// The name of this backend.
 pub const PROTOCOL: &str = "vault";
@@ -95,64 +89,7 @@ impl fmt::Debug for Vault {
 }
 
 #[deny(clippy::missing_trait_methods)]
-#[async_trait]
 impl Backend for Vault {
-    async fn read(&self, locator: &Locator) -> Result<Object> {
-        self.files.read(locator).await
-    }
-
-    async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
-        self.files.write(locator, bytes, condition).await
-    }
-
-    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
-        self.files.prepare(objects).await
-    }
-
-    async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Result<Appended> {
-        self.files.append(locator, bytes, durability).await
-    }
-
-    async fn barrier(&self) -> Result<()> {
-        self.files.barrier().await
-    }
-
-    async fn list(&self, locator: &Locator) -> Result<Listing> {
-        self.files.list(locator).await
-    }
-
-    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
-        self.files.scan(prefix, after)
-    }
-
-    async fn info(&self, locator: &Locator) -> Result<Info> {
-        self.files.info(locator).await
-    }
-
-    async fn touch_mark(&self) -> Result<TouchMark> {
-        self.files.touch_mark().await
-    }
-
-    async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
-        self.files.delete(locator, condition).await
-    }
-
-    async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
-        self.files.rename(from, to).await
-    }
-
-    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
-        self.files.exchange(one, other).await
-    }
-
-    async fn mkdir(&self, locator: &Locator) -> Result<()> {
-        self.files.mkdir(locator).await
-    }
-
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        self.files.lock(name, wait).await
-    }
-
     fn capabilities(&self) -> Capabilities {
         Capabilities { exchange: self.files.capabilities().exchange, ..CAPABILITIES }
     }
@@ -160,4 +97,7 @@ impl Backend for Vault {
     fn conflict_strategy(&self) -> ConflictStrategy {
         ConflictStrategy::Merge
     }
+
+    forward_backend!(self => self.files; read, write, prepare, append, barrier, list, scan, info);
+    forward_backend!(self => self.files; touch_mark, delete, rename, exchange, mkdir, lock);
 }

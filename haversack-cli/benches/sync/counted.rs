@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use haversack::store::{
-    Appended, Backend, Bytes, Capabilities, Condition, ConflictStrategy, Durability, Guard, Info, Listing,
-    Locator, Object, Pages, Result, TouchMark, Written,
+    Appended, Backend, Bytes, Condition, Durability, Info, Listing, Locator, Object, Pages, Result, Written,
+    forward_backend,
 };
 
 /// Counts requests and the bytes that are written.
@@ -77,10 +76,6 @@ impl Backend for Counted {
         self.inner.append(locator, bytes, durability).await
     }
 
-    async fn barrier(&self) -> Result<()> {
-        self.inner.barrier().await
-    }
-
     async fn list(&self, locator: &Locator) -> Result<Listing> {
         count(&self.lists);
         self.inner.list(locator).await
@@ -94,10 +89,6 @@ impl Backend for Counted {
     async fn info(&self, locator: &Locator) -> Result<Info> {
         count(&self.reads);
         self.inner.info(locator).await
-    }
-
-    async fn touch_mark(&self) -> Result<TouchMark> {
-        self.inner.touch_mark().await
     }
 
     async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
@@ -115,19 +106,5 @@ impl Backend for Counted {
         self.inner.exchange(one, other).await
     }
 
-    async fn mkdir(&self, locator: &Locator) -> Result<()> {
-        self.inner.mkdir(locator).await
-    }
-
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        self.inner.lock(name, wait).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
-    }
+    forward_backend!(self => self.inner; barrier, touch_mark, mkdir, lock, capabilities, conflict_strategy);
 }

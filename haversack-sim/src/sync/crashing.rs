@@ -12,8 +12,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_lite::{StreamExt, stream};
 use haversack_store::{
-    Appended, Backend, BackendExt, Bytes, Capabilities, Condition, ConflictStrategy, DeviceLocal, Durability,
-    Guard, Info, Listing, Locator, Object, Operation, Pages, Result, TouchMark, Written, block_on,
+    Appended, Backend, BackendExt, Bytes, Condition, DeviceLocal, Durability, Guard, Info, Listing, Locator,
+    Object, Operation, Pages, Result, TouchMark, Written, block_on, forward_backend,
 };
 
 use super::storage::{Saving, room};
@@ -231,11 +231,5 @@ impl Backend for Stepped {
         block_on(self.local.lock(name, wait))
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.local.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.local.conflict_strategy()
-    }
+    forward_backend!(self => self.local; capabilities, conflict_strategy);
 }

@@ -11,9 +11,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_lite::{StreamExt, stream};
 use haversack_store::{
-    Appended, Backend, BackendExt, Bytes, Capabilities, Condition, ConflictStrategy, Durability, Error,
-    ErrorKind, Fingerprint, Guard, InMemory, Info, Listing, Locator, Object, Operation, Pages, Result,
-    TouchMark, Version, Written, block_on,
+    Appended, Backend, BackendExt, Bytes, Condition, Durability, Error, ErrorKind, Fingerprint, Guard,
+    InMemory, Info, Listing, Locator, Object, Operation, Pages, Result, TouchMark, Version, Written,
+    block_on, forward_backend,
 };
 
 use super::storage::{Saving, room};
@@ -334,10 +334,6 @@ impl Backend for Stepped {
         appended
     }
 
-    async fn barrier(&self) -> Result<()> {
-        self.storage.contents.barrier().await
-    }
-
     async fn list(&self, locator: &Locator) -> Result<Listing> {
         moment().await;
         self.storage.contents.list(locator).await
@@ -400,11 +396,5 @@ impl Backend for Stepped {
         }
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.storage.contents.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.storage.contents.conflict_strategy()
-    }
+    forward_backend!(self => self.storage.contents; barrier, capabilities, conflict_strategy);
 }

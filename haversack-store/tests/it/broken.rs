@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use futures_lite::StreamExt;
 use haversack_store::conformance::{CASES, Outcome};
 use haversack_store::{
-    Appended, Backend, BackendExt, Bytes, Capabilities, Condition, ConflictStrategy, Durability, Error,
-    ErrorKind, Fingerprint, Guard, InMemory, Info, Listing, Locator, Object, Operation, Page, Pages, Result,
-    TouchMark, Version, Written,
+    Appended, Backend, BackendExt, Bytes, Capabilities, Condition, Durability, Error, ErrorKind, Fingerprint,
+    Guard, InMemory, Info, Listing, Locator, Object, Operation, Page, Pages, Result, Version, Written,
+    forward_backend,
 };
 
 /// What is wrong with a backend.
@@ -235,10 +235,6 @@ impl Backend for Broken {
         }
     }
 
-    async fn barrier(&self) -> Result<()> {
-        self.inner.barrier().await
-    }
-
     async fn list(&self, locator: &Locator) -> Result<Listing> {
         let mut listing = self.inner.list(locator).await?;
         if self.has(Defect::ListsRecursively) {
@@ -289,10 +285,6 @@ impl Backend for Broken {
             info.size_bytes = text.chars().count() as u64;
         }
         Ok(info)
-    }
-
-    async fn touch_mark(&self) -> Result<TouchMark> {
-        self.inner.touch_mark().await
     }
 
     async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
@@ -350,7 +342,5 @@ impl Backend for Broken {
         Capabilities { durable: true, ..self.inner.capabilities() }
     }
 
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
-    }
+    forward_backend!(self => self.inner; barrier, touch_mark, conflict_strategy);
 }

@@ -7,13 +7,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::{TryStreamExt, stream};
 use haversack_store::{
-    Appended, Backend, Bytes, Capabilities, Condition, ConflictStrategy, Durability, Guard, Info, Listing,
-    Locator, Object, Page, Pages, Result, TouchMark, Written,
+    Appended, Backend, Bytes, Condition, Durability, Locator, Object, Page, Pages, Result, Written,
+    forward_backend,
 };
 
 use crate::log::layout::{self, Item};
@@ -106,14 +105,6 @@ impl Backend for ReadOnce {
         self.change(locator, self.inner.append(locator, bytes, durability)).await
     }
 
-    async fn barrier(&self) -> Result<()> {
-        self.inner.barrier().await
-    }
-
-    async fn list(&self, locator: &Locator) -> Result<Listing> {
-        self.inner.list(locator).await
-    }
-
     fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
         if *prefix != layout::checkpoints() || after.is_some() {
             return self.inner.scan(prefix, after);
@@ -133,14 +124,6 @@ impl Backend for ReadOnce {
         }))
     }
 
-    async fn info(&self, locator: &Locator) -> Result<Info> {
-        self.inner.info(locator).await
-    }
-
-    async fn touch_mark(&self) -> Result<TouchMark> {
-        self.inner.touch_mark().await
-    }
-
     async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
         self.change(locator, self.inner.delete(locator, condition)).await
     }
@@ -153,21 +136,7 @@ impl Backend for ReadOnce {
         self.change(other, self.change(one, self.inner.exchange(one, other))).await
     }
 
-    async fn mkdir(&self, locator: &Locator) -> Result<()> {
-        self.inner.mkdir(locator).await
-    }
-
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        self.inner.lock(name, wait).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
-    }
+    forward_backend!(self => self.inner; barrier, list, info, touch_mark, mkdir, lock, capabilities, conflict_strategy);
 }
 
 #[cfg(test)]

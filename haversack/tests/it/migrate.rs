@@ -6,15 +6,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Waker};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_lite::future::{block_on, yield_now};
 use haversack::manifest::Manifest;
 use haversack::migrate::{Context, Plan, Report, Source, Why, apply, survey};
 use haversack::store::{
-    Appended, Backend, BackendExt, Bytes, Capabilities, Condition, ConflictStrategy, Durability, ErrorKind,
-    Fault, Faulty, Guard, InMemory, Info, Listing, Locator, Object, Pages, TouchMark, Version, Written,
+    Backend, BackendExt, Bytes, Condition, ErrorKind, Fault, Faulty, InMemory, Locator, Object, Version,
+    Written, forward_backend,
 };
 use haversack::sync::{Gate, Hold, Impatient, Quiet};
 
@@ -295,59 +294,6 @@ impl Backend for Rough {
         written
     }
 
-    async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Done<()> {
-        self.inner.prepare(objects).await
-    }
-
-    async fn append(&self, locator: &Locator, bytes: Bytes, durability: Durability) -> Done<Appended> {
-        self.inner.append(locator, bytes, durability).await
-    }
-
-    async fn barrier(&self) -> Done<()> {
-        self.inner.barrier().await
-    }
-
-    async fn list(&self, locator: &Locator) -> Done<Listing> {
-        self.inner.list(locator).await
-    }
-
-    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
-        self.inner.scan(prefix, after)
-    }
-
-    async fn info(&self, locator: &Locator) -> Done<Info> {
-        self.inner.info(locator).await
-    }
-
-    async fn touch_mark(&self) -> Done<TouchMark> {
-        self.inner.touch_mark().await
-    }
-
-    async fn delete(&self, locator: &Locator, condition: Condition) -> Done<()> {
-        self.inner.delete(locator, condition).await
-    }
-
-    async fn rename(&self, from: &Locator, to: &Locator) -> Done<()> {
-        self.inner.rename(from, to).await
-    }
-
-    async fn exchange(&self, one: &Locator, other: &Locator) -> Done<()> {
-        self.inner.exchange(one, other).await
-    }
-
-    async fn mkdir(&self, locator: &Locator) -> Done<()> {
-        self.inner.mkdir(locator).await
-    }
-
-    async fn lock(&self, name: &str, wait: Duration) -> Done<Guard> {
-        self.inner.lock(name, wait).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
-    }
+    forward_backend!(self => self.inner; prepare, append, barrier, list, scan, info, touch_mark, delete, rename, exchange);
+    forward_backend!(self => self.inner; mkdir, lock, capabilities, conflict_strategy);
 }

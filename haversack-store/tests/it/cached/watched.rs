@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use haversack_store::{
-    Appended, Backend, Bytes, Capabilities, Condition, ConflictStrategy, Durability, EntryKind, Fingerprint,
-    Guard, Info, Listing, Locator, Object, Pages, Result, TouchMark, Version, Written,
+    Appended, Backend, Bytes, Condition, Durability, EntryKind, Fingerprint, Info, Locator, Object, Result,
+    TouchMark, Version, Written, forward_backend,
 };
 
 /// What the backend shows of its objects without reading them.
@@ -168,18 +167,6 @@ impl Backend for Watched {
         result
     }
 
-    async fn barrier(&self) -> Result<()> {
-        self.inner.barrier().await
-    }
-
-    async fn list(&self, locator: &Locator) -> Result<Listing> {
-        self.inner.list(locator).await
-    }
-
-    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
-        self.inner.scan(prefix, after)
-    }
-
     async fn info(&self, locator: &Locator) -> Result<Info> {
         match self.shows {
             Shows::Truth => self.inner.info(locator).await,
@@ -212,31 +199,6 @@ impl Backend for Watched {
         }
     }
 
-    async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()> {
-        self.inner.delete(locator, condition).await
-    }
-
-    async fn rename(&self, from: &Locator, to: &Locator) -> Result<()> {
-        self.inner.rename(from, to).await
-    }
-
-    async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()> {
-        self.inner.exchange(one, other).await
-    }
-
-    async fn mkdir(&self, locator: &Locator) -> Result<()> {
-        self.inner.mkdir(locator).await
-    }
-
-    async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        self.inner.lock(name, wait).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn conflict_strategy(&self) -> ConflictStrategy {
-        self.inner.conflict_strategy()
-    }
+    forward_backend!(self => self.inner; barrier, list, scan, delete, rename, exchange, mkdir, lock, capabilities);
+    forward_backend!(self => self.inner; conflict_strategy);
 }
