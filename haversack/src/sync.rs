@@ -531,8 +531,11 @@ impl Replica {
             self.materialise(context, &self.elsewhere(why), Purpose::Asked, &mut report).await?;
         }
         if mirror == Mirror::On {
-            self.stale_objects = self.import_edits(context, &mut report).await?;
-            self.import_copies(context, &mut report).await?;
+            // Read the manifest before listing: an object that another device adds in between is then new, not missing.
+            let manifest = self.mirror_manifest(context).await?;
+            let listing = self.list_mirror(context).await?;
+            self.stale_objects = self.import_edits(context, &manifest, &listing, &mut report).await?;
+            self.import_copies(context, &listing, &mut report).await?;
             self.rounds(context, Sending::All, &mut report).await?;
             report.not_mirrored = self.mirror(context).await?.foreign;
         }

@@ -1,8 +1,9 @@
 //! The mirror: the store's files as plain objects beside the log, for people and other tools.
 //!
 //! The mirror is derived from the log. A device writes it after a commit ([`write`], [`objects`]), and the next device that writes it
-//! repairs missing and stale objects. Only a full reconcile reads the mirror: it imports the edits that people made there
-//! ([`foreign_edits`]), then the conflict copies of sync clients ([`copies`]). [`log_search`] tells edits from old versions.
+//! repairs missing and stale objects. Only a full reconcile reads the mirror: it lists all objects once ([`listing`]), imports the edits
+//! that people made there ([`foreign_edits`]), then the conflict copies of sync clients ([`copies`]). [`log_search`] tells edits from old
+//! versions.
 //!
 //! # Invariants
 //! - We overwrite or remove only objects that we wrote: every write names the version that it replaces
@@ -23,6 +24,7 @@
 
 mod copies;
 mod foreign_edits;
+mod listing;
 mod log_search;
 mod objects;
 mod write;

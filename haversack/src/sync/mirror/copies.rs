@@ -6,13 +6,13 @@
 //!
 //! A record in the state ([`CopyRecord`]) finishes step 3 after a crash.
 
-use futures_lite::StreamExt;
 use haversack_store::{Bytes, Condition, Error as StoreError, ErrorKind, Locator};
 
 use super::foreign_edits::{Edit, EditBase, EditPlace};
+use super::listing::MirrorListing;
 use crate::ids::{ContentHash, Position};
 use crate::sync::places::OurPlaces;
-use crate::sync::remote::{At, patiently};
+use crate::sync::remote::At;
 use crate::sync::state::CopyRecord;
 use crate::sync::take_in::Work;
 use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, Sending, Trouble};
@@ -31,20 +31,12 @@ impl Replica {
     pub(in crate::sync) async fn import_copies(
         &mut self,
         context: Context<'_>,
+        listing: &MirrorListing,
         report: &mut Report,
     ) -> Result<(), Trouble> {
         self.finish_copy(context, report).await?;
-        let list = || async {
-            let mut names = Vec::new();
-            let mut pages = self.remote.backend().scan(&Locator::root(), None);
-            while let Some(page) = pages.next().await {
-                names.extend(page?.infos.into_iter().map(|info| info.locator));
-            }
-            Ok(names)
-        };
-        let names = patiently(context.patience, list).await.map_err(Trouble::Remote)?;
         let ours = OurPlaces::of(self.state.known.log.files());
-        for (copy, original) in context.origins.copies(&names) {
+        for (copy, original) in context.origins.copies(&listing.locators()) {
             let is_ours = |locator: &Locator| self.state.known.log.files().contains_key(locator);
             if !self.scope.contains(&copy) || is_ours(&copy) {
                 continue;

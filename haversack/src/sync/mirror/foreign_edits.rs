@@ -7,10 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_lite::StreamExt;
 use haversack_store::{Bytes, Condition, ErrorKind, Info, Locator, Version};
 
 use super::THE_MIRROR;
+use super::listing::MirrorListing;
 use crate::frame::shown;
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log;
@@ -18,7 +18,6 @@ use crate::manifest::Manifest;
 use crate::merge::{Rule, Side, merge};
 use crate::sync::places::OurPlaces;
 use crate::sync::plan::{Elsewhere, Reach};
-use crate::sync::remote::patiently;
 use crate::sync::state::{Advance, BaseLine, Head};
 use crate::sync::take_in::{IncomingChanges, Work};
 use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, Trouble};
@@ -59,12 +58,13 @@ impl Replica {
     pub(in crate::sync) async fn import_edits(
         &mut self,
         context: Context<'_>,
+        manifest: &Manifest,
+        listing: &MirrorListing,
         report: &mut Report,
     ) -> Result<BTreeSet<Locator>, Trouble> {
         let mut stale_objects = BTreeSet::new();
-        // Without a manifest of ours, only the log tells which contents are ours.
-        let manifest = self.read_manifest(context).await?.map(|read| read.manifest).unwrap_or_default();
-        let (changed, copied) = self.changed_objects(context, &manifest, &mut stale_objects, report).await?;
+        let (changed, copied) =
+            self.changed_objects(context, manifest, listing, &mut stale_objects, report).await?;
         if !changed.is_empty() && self.remote.at(context.patience, self.next().0).await?.is_some() {
             // The log has grown. Its author may have mirrored the new commit, and we could mistake that for an edit.
             return Ok(stale_objects);
@@ -177,27 +177,14 @@ impl Replica {
         &self,
         context: Context<'_>,
         manifest: &Manifest,
+        listing: &MirrorListing,
         stale_objects: &mut BTreeSet<Locator>,
         report: &mut Report,
     ) -> Result<(Vec<(Locator, Bytes)>, BTreeSet<Locator>), Trouble> {
-        let list = || async {
-            let mut infos = Vec::new();
-            let mut odd = Vec::new();
-            let mut pages = self.remote.backend().scan(&Locator::root(), None);
-            while let Some(page) = pages.next().await {
-                let page = page?;
-                infos.extend(page.infos);
-                odd.extend(page.odd);
-            }
-            Ok((infos, odd))
-        };
-        let (infos, odd): (Vec<Info>, _) =
-            patiently(context.patience, list).await.map_err(Trouble::Remote)?;
-        report.odd.extend(odd.into_iter().map(|odd| (odd.shown, odd.why)));
-        let there: BTreeSet<&Locator> = infos.iter().map(|info| &info.locator).collect();
-        let names: Vec<Locator> = infos.iter().map(|info| info.locator.clone()).collect();
+        report.odd.extend(listing.odd.iter().map(|odd| (odd.shown.clone(), odd.why.clone())));
+        let there: BTreeSet<&Locator> = listing.objects.iter().map(|info| &info.locator).collect();
         let (copies, copied): (BTreeSet<Locator>, BTreeSet<Locator>) =
-            context.origins.copies(&names).into_iter().unzip();
+            context.origins.copies(&listing.locators()).into_iter().unzip();
         stale_objects.extend(manifest.entries.keys().filter(|locator| !there.contains(locator)).cloned());
         let ours = OurPlaces::of(self.state.known.log.files());
         let is_near = |locator: &Locator| {
@@ -207,12 +194,12 @@ impl Replica {
                 || context.origins.is_claimed(locator)
         };
         // Another replica of this device imports the objects outside of our scope.
-        let in_scope = infos.into_iter().filter(|info| self.scope.contains(&info.locator));
-        let (infos, far): (Vec<Info>, Vec<Info>) =
+        let in_scope = listing.objects.iter().filter(|info| self.scope.contains(&info.locator));
+        let (infos, far): (Vec<&Info>, Vec<&Info>) =
             in_scope.filter(|info| !copies.contains(&info.locator)).partition(|info| is_near(&info.locator));
         // If the log had the name before, a slow device wrote the object, and the next mirror removes it.
         let (stale, unrelated) = self.split_by_log(context, far).await?;
-        report.unrelated.extend(unrelated.into_iter().map(|info| info.locator));
+        report.unrelated.extend(unrelated.into_iter().map(|info| info.locator.clone()));
         let mut changed = Vec::new();
         for info in infos.into_iter().chain(stale) {
             let entry = manifest.entries.get(&info.locator);
@@ -240,7 +227,7 @@ impl Replica {
             let hash = Some(ContentHash::of(&at.bytes));
             let now = self.state.known.log.files().get(&info.locator).map(|content| content.hash);
             if hash != now && hash != entry.and_then(|entry| entry.hash) {
-                changed.push((info.locator, at.bytes));
+                changed.push((info.locator.clone(), at.bytes));
             }
         }
         Ok((changed, copied))

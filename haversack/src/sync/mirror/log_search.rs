@@ -39,11 +39,11 @@ impl Replica {
     }
 
     /// Splits objects into those whose names the log had at any position, and the others.
-    pub(super) async fn split_by_log(
+    pub(super) async fn split_by_log<'i>(
         &self,
         context: Context<'_>,
-        objects: Vec<Info>,
-    ) -> Result<(Vec<Info>, Vec<Info>), Trouble> {
+        objects: Vec<&'i Info>,
+    ) -> Result<(Vec<&'i Info>, Vec<&'i Info>), Trouble> {
         let Some(head) = self.state.known.head.as_ref().filter(|_| !objects.is_empty()) else {
             return Ok((Vec::new(), objects));
         };

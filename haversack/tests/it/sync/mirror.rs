@@ -1,11 +1,15 @@
 //! The plain objects beside the log, and what somebody changes in them by hand.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use futures_lite::future::block_on;
 use haversack::manifest::Manifest;
-use haversack::store::{BackendExt, Condition, Locator};
+use haversack::store::{Backend, BackendExt, Condition, Locator, Pages, forward_backend};
 use haversack::sync::{Deletions, Mirror, Mirrored, Open, Report, Trouble};
 
 use super::World;
+use super::lab::Lab;
 use crate::subjects::at;
 
 impl World {
@@ -260,4 +264,38 @@ fn contents_that_nobody_names_go_and_the_others_stay() {
     world.sync("desktop");
     world.sync("laptop");
     assert_eq!(world.text("laptop", "0.md").as_deref(), Some("desktop\nfirst 0\nlaptop\n"));
+}
+
+/// Counts the listings of the whole remote.
+#[derive(Debug)]
+struct CountedListings {
+    inner: Arc<dyn Backend>,
+    listings: AtomicUsize,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Backend for CountedListings {
+    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
+        self.listings.fetch_add(usize::from(prefix.is_root()), Ordering::Relaxed);
+        self.inner.scan(prefix, after)
+    }
+
+    forward_backend!(self => self.inner; read, write, prepare, append, barrier, list, info, touch_mark, delete);
+    forward_backend!(self => self.inner; rename, exchange, mkdir, lock, capabilities, conflict_strategy);
+}
+
+#[test]
+fn reconcile_lists_the_remote_once() {
+    let lab = Lab::new();
+    lab.put("laptop", "ports.md", "staging: 5433\n");
+    lab.sync("laptop").expect("synced");
+    lab.mirror("laptop").expect("mirrored");
+    lab.put_remote("ports.md", "staging: 5433\nproduction: 5432\n");
+    let remote = Arc::new(CountedListings { inner: lab.remote.clone(), listings: AtomicUsize::new(0) });
+    let files = lab.device("laptop").files.clone();
+    let reconciled = lab.with_backends("laptop", files, remote.clone(), async |replica, context| {
+        replica.reconcile(context, Mirror::On).await
+    });
+    assert_eq!(reconciled.expect("reconciled").foreign, [at("ports.md")], "the edit is imported");
+    assert_eq!(remote.listings.load(Ordering::Relaxed), 1);
 }
