@@ -1,18 +1,21 @@
-//! What a merge could not make one: found in the files, and settled.
+//! Conflicts: places where a merge kept the text of two or more devices.
 //!
-//! A conflict is two passages in one place, or more if further devices met there. Nothing is remembered about it: the [`note`] above
-//! the second passage says how far both go, and a file that does not merge has its copy beside it. So a conflict is also settled
-//! by whoever just edits the file, and a line that only looks like a note is at worst listed.
+//! 1. A merge keeps both passages, one below the other. The [`note`](crate::merge::note) above the second passage says how many lines each
+//!    has. A file that cannot be merged gets a copy beside it instead.
+//! 2. [`find`] reads the notes of a text; [`of_copy`] compares a file with its copy. We keep no other record of a conflict, so a user can
+//!    also settle it by editing the file.
+//! 3. [`settle`] writes the text with the chosen passage, or with all passages and without the notes.
+//!
+//! A line that only looks like a note is listed as a conflict, at worst.
 //!
 //! # Invariants
-//! 1. What a merge kept twice is found (`laws/kinds.rs`, for every kind).
-//! 2. Settling changes nothing but the passages, their notes and the blank lines between them, and the conflict is gone afterwards
-//!    (`laws/kinds.rs`).
-//! 3. To keep the passage of one device is to merge as if the other had not touched the place (`laws/kinds.rs`).
+//! 1. `find` finds every passage that a merge kept twice (`laws/kinds.rs`, for every kind).
+//! 2. `settle` changes only the passages, their notes and the blank lines between them. The conflict is gone afterwards (`laws/kinds.rs`).
+//! 3. Keeping one device's passage gives the text of a merge in which the other device had not changed the place (`laws/kinds.rs`).
 
 mod copy;
 mod find;
-mod page;
+mod noted_text;
 mod settle;
 #[cfg(test)]
 mod tests;
@@ -25,87 +28,89 @@ pub use self::copy::{of_copy, original_name};
 pub use self::find::find;
 pub use self::settle::settle;
 
-/// The letters of an id: no digits, so that it is no number, and no vowels, so that it is no word.
+/// The letters of an id. An id has no digits, so it is not a number, and no vowels, so it is not a word.
 const LETTERS: &[u8; 16] = b"bcdfghjklmnpqrst";
 
-/// How many letters an id has.
+/// The number of letters in an id.
 const ID_LETTERS: usize = 6;
 
-/// Passages of which one is to stay, or all.
+/// Passages of two or more devices in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// What it is known by as long as its passages are what they are.
+    /// The id. It changes when a passage changes.
     pub id: String,
     /// The file.
     pub locator: Locator,
-    /// What each device has there, at least two.
+    /// The passage of each device, at least two.
     pub passages: Vec<Passage>,
-    /// The file that holds the second passage, if it is one of its own.
+    /// The file that holds the second passage, if that is a copy.
     pub copy: Option<Copy>,
     place: Place,
 }
 
-/// What one device has.
+/// The text of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// What the device is called; of the first nobody knows.
+    /// The name of the device; `None` for the first passage, because no note names it.
     pub device: Option<String>,
-    /// Where it stands in the file, counted from 1; nowhere if it is empty.
+    /// Its lines in the file; `None` if the passage is empty.
     pub lines: Option<Lines>,
-    /// What it says, without the last line ending; of a file with a copy the lines that the other does not have.
+    /// The text without the last line ending. For a file with a copy: the lines that the other file lacks.
     pub text: String,
 }
 
 /// Lines of a file, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines {
-    /// The first.
+    /// The first line.
     pub first: usize,
-    /// The last, which is one of them.
+    /// The last line, included.
     pub last: usize,
 }
 
-/// The file beside another that holds what did not become its content.
+/// A copy beside a file, with the content that could not be merged into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copy {
-    /// Where it is.
+    /// The locator of the copy.
     pub locator: Locator,
-    /// Its size.
+    /// The size of the copy.
     pub size_bytes: usize,
-    /// The size of the file it is a copy of; `None` if that is not there any more.
+    /// The size of the original; `None` if the original does not exist any more.
     pub original_bytes: Option<usize>,
 }
 
-/// What stays of a conflict.
+/// The passages to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Everything; only the notes go.
+    /// All passages; we remove only the notes.
     Both,
     /// One passage, counted from 1.
     Passage(usize),
 }
 
-/// Where a conflict is, in lines counted from 0.
+/// The place of a conflict, in lines counted from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     /// Passages one below the other, and the notes between them.
-    Below { leaves: Vec<Leaf>, notes: Vec<usize> },
+    Below { leaves: Vec<PassageLines>, notes: Vec<usize> },
     /// A field of the frontmatter, and a value of it in the text.
     Field { note: usize, quoted: Range<usize>, field: Option<Range<usize>> },
-    /// An item, and its words as others have them, each below a note.
+    /// An item, and the wording of other devices, each below a note.
     Words { head: usize, notes: Vec<usize>, others: Vec<usize> },
-    /// A file beside.
+    /// A copy beside the file.
     Copy,
 }
 
+/// The lines of one passage in a pile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Leaf {
+struct PassageLines {
     lines: Range<usize>,
     device: Option<String>,
-    /// How many spaces the merge put before its lines.
+    /// The number of spaces that the merge put before each line.
     indent: usize,
 }
 
+/// Returns an id that depends on the file and on the texts, and on `nth` among equal conflicts.
 fn id(locator: &Locator, said: &[String], nth: usize) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(locator.as_str().as_bytes());

@@ -7,9 +7,9 @@ use haversack_store::Locator;
 use super::{Conflict, Copy, Passage, Place, id};
 use crate::merge::conflict_name;
 
-/// Returns the conflict of a file with its copy; `None` if it is none, or none any more.
+/// Returns the conflict of a file with its copy; `None` if the copy has changed.
 ///
-/// The name of a copy holds the hash of its content, so one that was changed has become a file of its own.
+/// The name of a copy contains the hash of its content. A changed copy is thus an ordinary file.
 pub fn of_copy(
     copy: &Locator,
     content: &[u8],
@@ -37,7 +37,7 @@ pub fn of_copy(
     })
 }
 
-/// Returns the name of the file that a copy would be of, if its name is that of a copy.
+/// Returns the locator of a copy's original; `None` if the name is not a copy's.
 pub fn original_name(copy: &Locator) -> Option<Locator> {
     let name = copy.name();
     let (stem, rest) = name.rsplit_once(".conflict-")?;
@@ -47,7 +47,7 @@ pub fn original_name(copy: &Locator) -> Option<Locator> {
     is_hash.then(|| parent.child(&format!("{stem}{extension}")).ok()).flatten()
 }
 
-/// Returns the lines of a text that another does not have.
+/// Returns the lines of a text that another text lacks.
 fn own_lines(text: &str, other: &str) -> String {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     other.lines().for_each(|line| *counts.entry(line).or_default() += 1);

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use haversack_store::Locator;
 
-use super::page::{Node, Page, indentation, unindented};
-use super::{Conflict, Leaf, Lines, Passage, Place, id};
+use super::noted_text::{NotePassages, NotedText, indentation, unindented};
+use super::{Conflict, Lines, Passage, PassageLines, Place, id};
 use crate::display::one_line;
 use crate::document::{Document, Entry, Field, METADATA};
 use crate::merge::note::{self, About, Note};
@@ -17,20 +17,20 @@ pub fn find(locator: &Locator, text: &str) -> Vec<Conflict> {
     if memchr::memmem::find(text.as_bytes(), note::ALSO.as_bytes()).is_none() {
         return Vec::new();
     }
-    let page = Page::read(text);
-    let mut found: Vec<(usize, Vec<Passage>, Place)> = page.below();
+    let text_with_notes = NotedText::read(text);
+    let mut found: Vec<(usize, Vec<Passage>, Place)> = text_with_notes.below();
     let mut items: Vec<(usize, Vec<usize>)> = Vec::new();
-    for (at, note) in &page.notes {
-        match (note.about, page.head(*at, note)) {
+    for (at, note) in &text_with_notes.notes {
+        match (note.about, text_with_notes.head(*at, note)) {
             (About::Words, Some(head)) => match items.iter_mut().find(|(other, _)| *other == head) {
                 Some((_, notes)) => notes.push(*at),
                 None => items.push((head, vec![*at])),
             },
-            (About::Field { lines }, _) => found.push(page.field(*at, note, lines)),
+            (About::Field { lines }, _) => found.push(text_with_notes.field(*at, note, lines)),
             (About::Lines { .. } | About::Words, _) => {}
         }
     }
-    found.extend(items.into_iter().map(|(head, notes)| page.words(head, notes)));
+    found.extend(items.into_iter().map(|(head, notes)| text_with_notes.words(head, notes)));
     found.sort_by_key(|(at, ..)| *at);
     let mut seen: HashMap<String, usize> = HashMap::new();
     let conflict = |(_, passages, place): (usize, Vec<Passage>, Place)| {
@@ -44,10 +44,11 @@ pub fn find(locator: &Locator, text: &str) -> Vec<Conflict> {
     found.into_iter().map(conflict).collect()
 }
 
-impl<'a> Page<'a> {
-    /// Returns the conflicts of passages that stand one below the other.
+impl<'a> NotedText<'a> {
+    /// Returns the conflicts whose passages stand one below the other.
     ///
-    /// Where a third device met two passages, both are one passage of the next note: such a pile is one conflict.
+    /// When a third device joins a conflict, the merge treats both passages as one passage of the next note. We return such a pile of
+    /// passages as one conflict.
     fn below(&self) -> Vec<(usize, Vec<Passage>, Place)> {
         let mut nodes = self.nodes();
         nodes.sort_by_key(|node| (std::cmp::Reverse(node.span().len()), node.at));
@@ -57,10 +58,10 @@ impl<'a> Page<'a> {
                 continue;
             }
             let (mut leaves, mut notes) = (Vec::new(), Vec::new());
-            gather(&mut nodes, number, None, &mut leaves, &mut notes);
+            collect_pile(&mut nodes, number, None, &mut leaves, &mut notes);
             notes.sort_unstable();
-            // What stands to the left of everything is where an item goes that is to stand alone.
-            let left = leaves.first().map_or(0, |leaf: &Leaf| {
+            // If one item is kept, it moves left to the indentation of the first passage.
+            let left = leaves.first().map_or(0, |leaf: &PassageLines| {
                 leaf.lines.clone().map(|at| indentation(self.lines[at])).next().unwrap_or(0)
             });
             for leaf in &mut leaves {
@@ -80,13 +81,14 @@ impl<'a> Page<'a> {
     fn passage(&self, device: Option<String>, lines: Range<usize>, text: &str) -> Passage {
         let lines = (!lines.is_empty()).then(|| Lines { first: lines.start + 1, last: lines.end });
         Passage {
-            // The note that names it is in the file, where anybody can write.
+            // The name comes from a note in the file, which any program can write.
             device: device.map(|device| one_line(&device).into_owned()),
             lines,
             text: text.strip_suffix('\n').map_or(text, |text| text.trim_end_matches('\r')).to_owned(),
         }
     }
 
+    /// Returns the conflict of an item whose wording differs between devices.
     fn words(&self, head: usize, notes: Vec<usize>) -> (usize, Vec<Passage>, Place) {
         let line = self.lines[head];
         let mut passages = vec![self.passage(None, head..head + 1, line)];
@@ -106,6 +108,7 @@ impl<'a> Page<'a> {
         (notes[0], passages, Place::Words { head, notes, others })
     }
 
+    /// Returns the conflict of a field of the frontmatter.
     fn field(&self, at: usize, note: &Note<'_>, lines: usize) -> (usize, Vec<Passage>, Place) {
         let is_quoted = |at: &usize| {
             self.lines[*at].trim_start().starts_with('>') && note::read(self.lines[*at]).is_none()
@@ -130,7 +133,7 @@ impl<'a> Page<'a> {
         (at, passages, Place::Field { note: at, quoted, field })
     }
 
-    /// Returns the lines of a field, be it at the top or below `metadata`.
+    /// Returns the lines of a field at the top level or below `metadata`.
     fn field_lines(&self, name: &str) -> Option<Range<usize>> {
         let frontmatter = Document::read(self.text).frontmatter?;
         let named = |entries: &[Entry<'a>]| -> Option<Field<'a>> {
@@ -149,23 +152,23 @@ fn named_metadata<'a>(entries: &[Entry<'a>]) -> Option<Field<'a>> {
 }
 
 /// Gathers the passages and notes of a pile.
-fn gather(
-    nodes: &mut [Node<'_>],
+fn collect_pile(
+    nodes: &mut [NotePassages<'_>],
     number: usize,
     under: Option<(String, usize)>,
-    leaves: &mut Vec<Leaf>,
+    leaves: &mut Vec<PassageLines>,
     notes: &mut Vec<usize>,
 ) {
     nodes[number].is_part = true;
     notes.push(nodes[number].at);
     let own = (nodes[number].note.device.to_owned(), nodes[number].note.indent);
     for (lines, under) in [(nodes[number].above.clone(), under), (nodes[number].below.clone(), Some(own))] {
-        let is_pile = |node: &Node<'_>| !node.is_part && node.span() == lines && !lines.is_empty();
+        let is_pile = |node: &NotePassages<'_>| !node.is_part && node.span() == lines && !lines.is_empty();
         match nodes.iter().position(is_pile) {
-            Some(pile) => gather(nodes, pile, under, leaves, notes),
+            Some(pile) => collect_pile(nodes, pile, under, leaves, notes),
             None => {
                 let (device, indent) = under.map_or((None, 0), |(device, indent)| (Some(device), indent));
-                leaves.push(Leaf { lines, device, indent });
+                leaves.push(PassageLines { lines, device, indent });
             }
         }
     }

@@ -1,19 +1,19 @@
-//! Settles a conflict: writes the text with only the passages that stay.
+//! Settles a conflict: writes the text with only the kept passages.
 
 use std::ops::Range;
 
-use super::page::{Page, ending, indentation, unindented};
+use super::noted_text::{NotedText, ending, indentation, unindented};
 use super::{Conflict, Keep, Place};
 use crate::merge::note::{self, About};
 
-/// Returns the text in which a conflict was found with only what is to stay; `None` if there is no such passage.
+/// Returns the text with only the kept passages of a conflict; `None` if there is no such passage.
 pub fn settle(text: &str, conflict: &Conflict, keep: Keep) -> Option<String> {
     let number = match keep {
         Keep::Both => None,
         Keep::Passage(number) => Some(number.checked_sub(1).filter(|at| *at < conflict.passages.len())?),
     };
-    let page = Page::read(text);
-    let mut edit = Edit::new(&page);
+    let text_with_notes = NotedText::read(text);
+    let mut edit = TextEdit::new(&text_with_notes);
     match &conflict.place {
         Place::Below { leaves, notes } => {
             edit.remove(notes.iter().copied());
@@ -29,7 +29,8 @@ pub fn settle(text: &str, conflict: &Conflict, keep: Keep) -> Option<String> {
             edit.remove(notes.iter().copied());
             if let Some(number) = number {
                 edit.remove(others.iter().copied());
-                edit.lines[*head] = conflict.passages[number].text.clone() + ending(page.lines[*head]);
+                edit.lines[*head] =
+                    conflict.passages[number].text.clone() + ending(text_with_notes.lines[*head]);
             }
         }
         Place::Field { note, quoted, field } => {
@@ -46,17 +47,17 @@ pub fn settle(text: &str, conflict: &Conflict, keep: Keep) -> Option<String> {
     Some(edit.written())
 }
 
-/// What is to become of a text.
-struct Edit<'p, 'a> {
-    page: &'p Page<'a>,
+/// An edit of a text: changed and removed lines.
+struct TextEdit<'p, 'a> {
+    text_with_notes: &'p NotedText<'a>,
     lines: Vec<String>,
     is_removed: Vec<bool>,
 }
 
-impl<'p, 'a> Edit<'p, 'a> {
-    fn new(page: &'p Page<'a>) -> Edit<'p, 'a> {
-        let lines: Vec<String> = page.lines.iter().map(|line| (*line).to_owned()).collect();
-        Edit { page, is_removed: vec![false; lines.len()], lines }
+impl<'p, 'a> TextEdit<'p, 'a> {
+    fn new(text_with_notes: &'p NotedText<'a>) -> TextEdit<'p, 'a> {
+        let lines: Vec<String> = text_with_notes.lines.iter().map(|line| (*line).to_owned()).collect();
+        TextEdit { text_with_notes, is_removed: vec![false; lines.len()], lines }
     }
 
     fn remove(&mut self, lines: impl IntoIterator<Item = usize>) {
@@ -65,15 +66,17 @@ impl<'p, 'a> Edit<'p, 'a> {
 
     fn unindent(&mut self, lines: Range<usize>, indent: usize) {
         for at in lines {
-            self.lines[at] = unindented(self.page.lines[at], indent).to_owned();
+            self.lines[at] = unindented(self.text_with_notes.lines[at], indent).to_owned();
         }
     }
 
-    /// Puts a value in the place of a field, or at the end of the frontmatter.
+    /// Replaces a field, or adds it at the end of the frontmatter.
     fn set_field(&mut self, field: Option<Range<usize>>, value: &str) {
-        let newline = if self.page.text.contains("\r\n") { "\r\n" } else { "\n" };
-        let indent =
-            field.clone().and_then(|mut lines| lines.next()).map_or(0, |at| indentation(self.page.lines[at]));
+        let newline = if self.text_with_notes.text.contains("\r\n") { "\r\n" } else { "\n" };
+        let indent = field
+            .clone()
+            .and_then(|mut lines| lines.next())
+            .map_or(0, |at| indentation(self.text_with_notes.lines[at]));
         let written =
             |line: &str| format!("{}{line}{newline}", " ".repeat(if line.is_empty() { 0 } else { indent }));
         let value: String = value.lines().map(written).collect();
@@ -82,10 +85,13 @@ impl<'p, 'a> Edit<'p, 'a> {
                 self.lines[field.start] = value;
                 self.remove(field.start + 1..field.end);
             }
-            None if self.page.fields_end > 0 => self.lines[self.page.fields_end - 1].insert_str(0, &value),
+            None if self.text_with_notes.fields_end > 0 => {
+                self.lines[self.text_with_notes.fields_end - 1].insert_str(0, &value)
+            }
             None if value.is_empty() => {}
             None => {
-                let mark = if self.page.text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+                let mark =
+                    if self.text_with_notes.text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
                 if let Some(first) = self.lines.iter_mut().next() {
                     first.insert_str(mark, &format!("---{newline}{value}---{newline}"));
                 }
@@ -93,29 +99,29 @@ impl<'p, 'a> Edit<'p, 'a> {
         }
     }
 
-    /// Counts again in the notes around what was removed.
-    fn count_again(&mut self) {
-        for node in self.page.nodes().iter().filter(|node| !self.is_removed[node.at]) {
+    /// Corrects the line counts of the remaining notes.
+    fn correct_counts(&mut self) {
+        for node in self.text_with_notes.nodes().iter().filter(|node| !self.is_removed[node.at]) {
             let left = |lines: Range<usize>| {
-                lines.filter(|at| !self.page.is_blank(*at) && !self.is_removed[*at]).count()
+                lines.filter(|at| !self.text_with_notes.is_blank(*at) && !self.is_removed[*at]).count()
             };
-            let was = |lines: Range<usize>| lines.filter(|at| !self.page.is_blank(*at)).count();
+            let was = |lines: Range<usize>| lines.filter(|at| !self.text_with_notes.is_blank(*at)).count();
             let (above, below) = (left(node.above.clone()), left(node.below.clone()));
             if (above, below) != (was(node.above.clone()), was(node.below.clone())) {
                 let note = note::write(node.note.mark, node.note.device, About::Lines { above, below });
-                let line = self.page.lines[node.at];
+                let line = self.text_with_notes.lines[node.at];
                 self.lines[node.at] = format!("{}{note}{}", " ".repeat(node.note.indent), ending(line));
             }
         }
     }
 
-    /// Writes the text; around what was removed the greater gap stays.
+    /// Writes the text. Of the blank lines around removed lines, the longer run stays.
     fn written(mut self) -> String {
-        self.count_again();
-        let mut text = String::with_capacity(self.page.text.len());
+        self.correct_counts();
+        let mut text = String::with_capacity(self.text_with_notes.text.len());
         let mut at = 0;
         while at < self.lines.len() {
-            let is_open = |at: &usize| self.is_removed[*at] || self.page.is_blank(*at);
+            let is_open = |at: &usize| self.is_removed[*at] || self.text_with_notes.is_blank(*at);
             let end = (at..self.lines.len()).find(|at| !is_open(at)).unwrap_or(self.lines.len());
             let first = (at..end).find(|at| self.is_removed[*at]);
             let last = (at..end).rfind(|at| self.is_removed[*at]);
@@ -133,7 +139,7 @@ impl<'p, 'a> Edit<'p, 'a> {
             }
             at = end + 1;
         }
-        if !self.page.text.ends_with('\n') {
+        if !self.text_with_notes.text.ends_with('\n') {
             let length = text.strip_suffix('\n').map_or(text.len(), |text| text.trim_end_matches('\r').len());
             text.truncate(length);
         }

@@ -7,7 +7,7 @@ fn found(text: &str) -> Vec<Conflict> {
     find(&Locator::parse("lamp.md").expect("a locator"), text)
 }
 
-/// Returns what the passages of each conflict say, parted by bars.
+/// Returns the passages of each conflict, separated by bars.
 fn shown(text: &str) -> Vec<String> {
     let device =
         |passage: &Passage| passage.device.as_ref().map(|device| format!("{device}: ")).unwrap_or_default();
@@ -29,7 +29,7 @@ fn settled(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn lines_one_below_the_other() {
+fn passages_one_below_the_other() {
     let text = "Top.\n12 s\n> [also, from desktop:]\n15 s\nWhite.\n";
     assert_eq!(shown(text), ["12 s | desktop: 15 s"]);
     assert_eq!(found(text)[0].passages[1].lines, Some(Lines { first: 4, last: 4 }));
@@ -42,14 +42,14 @@ fn lines_one_below_the_other() {
 }
 
 #[test]
-fn comments_in_a_frontmatter_that_is_not_understood() {
+fn frontmatter_comments_are_notes_if_we_cannot_read_it() {
     let text = "---\nname: *a\n# [also, from desktop, 2 lines for the 9 above:]\nname: *b\n---\n# [also, from desktop:]\n";
     assert_eq!(shown(text), ["name: *a | desktop: name: *b"], "a heading is none");
     assert_eq!(settled(text)[2], "---\nname: *b\n---\n# [also, from desktop:]\n");
 }
 
 #[test]
-fn items_and_what_is_below_them() {
+fn items_keep_their_sublists() {
     let text = "- [L](l.md) — 10\n  > [also, from desktop:]\n  - [L](l.md) — 15\n- x\n";
     assert_eq!(shown(text), ["- [L](l.md) — 10 | desktop: - [L](l.md) — 15"]);
     assert_eq!(
@@ -59,7 +59,7 @@ fn items_and_what_is_below_them() {
 }
 
 #[test]
-fn words_of_an_item_keep_what_became_of_it() {
+fn item_wording_keeps_the_item_state() {
     let text = "## Delivered\n- [x] 2026-10-02: [c-1] Paint door ✓\n  > [also, from tablet, in other words:]\n  - [c-1] Paint it\n  > [also, from laptop, in other words:]\n  - [c-1] Paint red\n  More.\n";
     assert_eq!(
         shown(text),
@@ -77,7 +77,7 @@ fn words_of_an_item_keep_what_became_of_it() {
 }
 
 #[test]
-fn fields_are_set_where_they_are() {
+fn fields_are_set_in_place() {
     let body = "\n> [also, from laptop, as a field:]\n> status: \"old\"\n\nText.\n";
     for (fields, now, set) in [
         ("---\nname: a\nstatus: new\n---\n", "status: new", "---\nname: a\nstatus: \"old\"\n---\n"),
@@ -116,7 +116,7 @@ fn three_devices_make_a_pile() {
 }
 
 #[test]
-fn a_conflict_within_a_passage_is_settled_on_its_own() {
+fn conflict_within_a_passage_is_settled_alone() {
     let text = "a\nb\n> [also, from desktop:]\nB\nc\n> [also, from tablet, 1 line for the 5 above:]\nd\n";
     assert_eq!(shown(text), ["b | desktop: B", "a/b/> [also, from desktop:]/B/c | tablet: d"]);
     let settled = settled(text);
@@ -126,7 +126,7 @@ fn a_conflict_within_a_passage_is_settled_on_its_own() {
 }
 
 #[test]
-fn what_only_looks_like_a_note_does_no_harm() {
+fn lookalike_notes_do_no_harm() {
     for text in [
         "",
         "> [also, from desktop]\n",
@@ -136,7 +136,7 @@ fn what_only_looks_like_a_note_does_no_harm() {
     ] {
         assert_eq!(shown(text), [""; 0], "{text}");
     }
-    // Nothing is above or below it, or less than it says.
+    // The lines above or below the note are missing, or fewer than it says.
     for (text, one, two) in [
         ("> [also, from the archive:]\n", "", ""),
         ("> [also, from the archive:]\nIt burned.\n", "", "It burned.\n"),
@@ -159,7 +159,7 @@ fn what_only_looks_like_a_note_does_no_harm() {
 }
 
 #[test]
-fn ids_are_of_what_is_said() {
+fn ids_depend_on_the_passages() {
     let one = "12\n> [also, from desktop:]\n15\n";
     let ids = |text: &str| found(text).into_iter().map(|conflict| conflict.id).collect::<Vec<_>>();
     let id = ids(one);

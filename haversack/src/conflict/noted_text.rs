@@ -1,38 +1,39 @@
-//! A text in lines, with the notes in it.
+//! The lines of a text, and the notes that merges left in it.
 
 use std::ops::Range;
 
 use crate::document::Document;
 use crate::merge::note::{self, About, Mark, Note};
 
-/// A text in lines, with the notes in it.
-pub(super) struct Page<'a> {
+/// The lines of a text, and the notes that merges left in it.
+pub(super) struct NotedText<'a> {
     pub(super) text: &'a str,
     pub(super) lines: Vec<&'a str>,
     pub(super) notes: Vec<(usize, Note<'a>)>,
-    /// How many lines the frontmatter has that is understood, with its rules.
+    /// The number of lines of the frontmatter with its rules, if we can read it.
     pub(super) fields_end: usize,
-    /// What is between the first two rules, understood or not.
+    /// The lines between the first two rules, even if we cannot read them.
     pub(super) between_rules: Range<usize>,
 }
 
-/// A note between two passages.
-pub(super) struct Node<'n> {
+/// A note, with the passages above and below it.
+pub(super) struct NotePassages<'n> {
     pub(super) at: usize,
     pub(super) note: &'n Note<'n>,
     pub(super) above: Range<usize>,
     pub(super) below: Range<usize>,
+    /// True once the note belongs to a pile.
     pub(super) is_part: bool,
 }
 
-impl Node<'_> {
+impl NotePassages<'_> {
     pub(super) fn span(&self) -> Range<usize> {
         self.above.start.min(self.at)..self.below.end.max(self.at + 1)
     }
 }
 
-impl<'a> Page<'a> {
-    pub(super) fn read(text: &'a str) -> Page<'a> {
+impl<'a> NotedText<'a> {
+    pub(super) fn read(text: &'a str) -> NotedText<'a> {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let document = Document::read(text);
         let fields_end = match document.frontmatter {
@@ -50,7 +51,7 @@ impl<'a> Page<'a> {
             Mark::Quote => *at >= fields_end,
         };
         let notes = notes.filter(is_in_place).collect();
-        Page { text, lines, notes, fields_end, between_rules }
+        NotedText { text, lines, notes, fields_end, between_rules }
     }
 
     pub(super) fn is_blank(&self, at: usize) -> bool {
@@ -66,13 +67,13 @@ impl<'a> Page<'a> {
         start..end
     }
 
-    /// Returns the notes that part the lines above from those below.
-    pub(super) fn nodes(&self) -> Vec<Node<'_>> {
+    /// Returns the notes between two passages.
+    pub(super) fn nodes(&self) -> Vec<NotePassages<'_>> {
         let node = |(at, note): &'_ (usize, Note<'a>)| -> Option<(usize, usize, usize)> {
             let is_alone = note.about == About::Words && self.head(*at, note).is_none();
             match note.about {
                 About::Lines { above, below } => Some((*at, above, below)),
-                // An item that lost its head.
+                // The item above this note is gone.
                 About::Words if is_alone => Some((*at, 1, 1)),
                 About::Words | About::Field { .. } => None,
             }
@@ -86,7 +87,7 @@ impl<'a> Page<'a> {
             let speaking = |at: &usize| !self.is_blank(*at);
             let start = (room.start..at).rev().filter(speaking).take(above).last().unwrap_or(at);
             let end = (at + 1..room.end).filter(speaking).take(below).last().map_or(at + 1, |last| last + 1);
-            Node {
+            NotePassages {
                 at,
                 note,
                 above: self.trimmed(start..at),
@@ -97,7 +98,7 @@ impl<'a> Page<'a> {
         found.collect()
     }
 
-    /// Returns the item that a note is in.
+    /// Returns the line of the item that contains a note.
     pub(super) fn head(&self, at: usize, note: &Note<'_>) -> Option<usize> {
         let is_outside = |at: &usize| !self.is_blank(*at) && indentation(self.lines[*at]) < note.indent;
         (self.fields_end..at).rev().find(is_outside)
