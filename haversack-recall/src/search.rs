@@ -4,6 +4,7 @@
 //! ordered as BM25 does it: a rare word counts more than a common one, the tenth occurrence less than the first, and a long text has to say more.
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use haversack::document;
 
 /// The most words of a query that are looked at.
 const MAX_WORDS: usize = 32;
@@ -206,7 +207,7 @@ fn stem(word: &str) -> &str {
     word.strip_suffix('s').filter(|stem| stem.len() >= 3 && !stem.ends_with('s')).unwrap_or(word)
 }
 
-/// Returns where the frontmatter ends, or the first heading if there is none.
+/// Returns the end of the frontmatter, or of the first heading if there is no frontmatter.
 fn title_end(text: &str) -> usize {
     match body_start(text) {
         0 if text.starts_with('#') => text.find('\n').unwrap_or(text.len()),
@@ -214,10 +215,9 @@ fn title_end(text: &str) -> usize {
     }
 }
 
-/// Returns where the text below the frontmatter begins.
+/// Returns the offset of the text below the frontmatter.
 fn body_start(text: &str) -> usize {
-    let Some(rest) = text.strip_prefix("---\n") else { return 0 };
-    rest.find("\n---\n").map_or(0, |end| end + "---\n".len() + "\n---\n".len())
+    text.len() - document::body_of(text).len()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod value;
 use std::fmt;
 
 pub use self::frontmatter::{Entry, Field, Frontmatter};
+pub(crate) use self::frontmatter::{RuledText, begins_with_rule};
 pub use self::value::Value;
 pub(crate) use self::value::{ListItem, list_items};
 
@@ -44,27 +45,28 @@ pub struct Document<'a> {
 impl<'a> Document<'a> {
     /// Reads a text; one without a frontmatter that is understood is all body.
     pub fn read(text: &'a str) -> Document<'a> {
-        let (mark, rest) =
-            text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 });
+        let (mark, rest) = split_mark(text);
         match Frontmatter::read(rest) {
             Some((frontmatter, body)) => Document { mark, frontmatter: Some(frontmatter), body },
             None => Document { mark, frontmatter: None, body: rest },
         }
     }
 
-    /// Returns what a field says, be it at the top or below `metadata`.
-    pub fn value(&self, name: &str) -> Option<Value> {
-        let fields = &self.frontmatter.as_ref()?.entries;
-        let of = |entries: &[Entry<'_>]| {
-            entries.iter().filter_map(Entry::field).find(|field| field.name == name).map(Field::value)
+    /// Returns a field at the top level or below `metadata`.
+    pub fn field(&self, name: &str) -> Option<Field<'a>> {
+        let named = |entries: &[Entry<'a>], name: &str| {
+            entries.iter().filter_map(Entry::field).find(|field| field.name == name).cloned()
         };
-        of(fields).or_else(|| {
-            let metadata = fields.iter().filter_map(Entry::field).find(|field| field.name == METADATA)?;
-            of(&metadata.children()?)
-        })
+        let fields = &self.frontmatter.as_ref()?.entries;
+        named(fields, name).or_else(|| named(&named(fields, METADATA)?.children()?, name))
     }
 
-    /// Returns what a field says if it is one plain value.
+    /// Returns the value of a field at the top level or below `metadata`.
+    pub fn value(&self, name: &str) -> Option<Value> {
+        self.field(name).map(|field| field.value())
+    }
+
+    /// Returns the value of a field if it is one plain text.
     pub fn text(&self, name: &str) -> Option<String> {
         match self.value(name)? {
             Value::Text(text) => Some(text),
@@ -83,7 +85,17 @@ impl fmt::Display for Document<'_> {
     }
 }
 
-/// Returns a text in one line as a value of the frontmatter, quoted where YAML would take it for something else.
+/// Returns the part of a text below its frontmatter, even if we cannot read the fields; all of a text without frontmatter.
+pub fn body_of(text: &str) -> &str {
+    RuledText::split(split_mark(text).1).map_or(text, |ruled| ruled.body)
+}
+
+/// Splits the byte-order mark from a text.
+fn split_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
+}
+
+/// Returns a text of one line as a value of the frontmatter, quoted where YAML would misread it.
 pub fn scalar(text: &str) -> String {
     let is_word = ["true", "false", "null", "yes", "no", "on", "off"]
         .iter()
@@ -111,6 +123,21 @@ mod tests {
         assert_eq!(document.text("metadata"), None);
         assert_eq!(document.text("absent"), None);
         assert_eq!(document.body, "\nEvery 10 s.\n");
+    }
+
+    #[test]
+    fn body_is_below_the_rules_even_if_fields_cannot_be_read() {
+        for (text, body) in [
+            ("---\nname: a\n---\nText.\n", "Text.\n"),
+            ("\u{feff}---\r\nname: *a\r\n--- \r\nText.\r\n", "Text.\r\n"),
+            ("---\nname: a\n---", ""),
+            ("---\n---\n", ""),
+        ] {
+            assert_eq!(body_of(text), body, "{text:?}");
+        }
+        for text in ["", "Text.\n", "---\nname: a\n", "\n---\n---\n", "----\n---\n", "---"] {
+            assert_eq!(body_of(text), text);
+        }
     }
 
     #[test]

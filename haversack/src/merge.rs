@@ -242,7 +242,7 @@ fn by_rule(rule: Rule, base: Option<&str>, parts: [Part<'_>; 2]) -> Option<Outco
             if [base, Some(parts[0].text), Some(parts[1].text)]
                 .into_iter()
                 .flatten()
-                .any(document::begins_with_rule) =>
+                .any(crate::document::begins_with_rule) =>
         {
             in_document(&|base, [first, second]| Some(by_paragraphs(base.unwrap_or_default(), first, second)))
         }

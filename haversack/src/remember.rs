@@ -5,7 +5,7 @@
 
 use haversack_store::{Bytes, ErrorKind, Locator};
 
-use crate::document::scalar;
+use crate::document::{self, RuledText, scalar};
 use crate::error::{Error, Reason, Result};
 use crate::ids::ContentHash;
 use crate::kind::{Kind, Kinds, Pattern, stating};
@@ -112,16 +112,16 @@ pub fn draft(kinds: &Kinds, place: &Locator, wish: &Wish<'_>) -> std::result::Re
     Ok(Draft { locator, text, entry })
 }
 
-/// The frontmatter of a kind's template, and how its files are called.
+/// The frontmatter of a kind's template, and the pattern of its file names.
 struct Form<'a> {
     pattern: &'a Pattern,
     fields: &'a str,
 }
 
-/// Returns what facts of a kind look like; `None` if it has one file for all of them.
+/// Returns the form of a kind's facts; `None` if the kind keeps all facts in one file.
 fn form(kind: &Kind) -> Option<Form<'_>> {
     let template = kind.template.as_deref()?.trim_start_matches('\n');
-    let (fields, _) = template.strip_prefix("---\n")?.split_once("---\n")?;
+    let fields = RuledText::split(template)?.between;
     let pattern = kind.names.iter().find(|pattern| pattern.filled("x").is_some())?;
     Some(Form { pattern, fields })
 }
@@ -171,13 +171,9 @@ async fn read(memory: &Memory, locator: &Locator) -> Result<Option<Bytes>> {
     }
 }
 
-/// Returns what two texts have in common that say the same: their words below the frontmatter, whatever is between them and however large they
-/// are written.
+/// Returns a hash of the words below the frontmatter, without case and white space. Two texts with the same words have the same hash.
 pub fn fingerprint(text: &str) -> ContentHash {
-    let body = match text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---")) {
-        Some((_, body)) => body.split_once('\n').map_or("", |(_, body)| body),
-        None => text,
-    };
+    let body = document::body_of(text);
     let mut plain = String::with_capacity(body.len());
     for word in body.split_whitespace() {
         plain.extend(word.chars().flat_map(char::to_lowercase));

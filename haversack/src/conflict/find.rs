@@ -8,7 +8,7 @@ use haversack_store::Locator;
 use super::noted_text::{NotePassages, NotedText, indentation, unindented};
 use super::{Conflict, Lines, Passage, PassageLines, Place, id};
 use crate::display::one_line;
-use crate::document::{Document, Entry, Field, METADATA};
+use crate::document::Document;
 use crate::merge::note::{self, About, Note};
 use crate::merge::{reworded, words_of};
 
@@ -135,20 +135,11 @@ impl<'a> NotedText<'a> {
 
     /// Returns the lines of a field at the top level or below `metadata`.
     fn field_lines(&self, name: &str) -> Option<Range<usize>> {
-        let frontmatter = Document::read(self.text).frontmatter?;
-        let named = |entries: &[Entry<'a>]| -> Option<Field<'a>> {
-            entries.iter().filter_map(Entry::field).find(|field| field.name == name).cloned()
-        };
-        let below = || named(&named_metadata(&frontmatter.entries)?.children()?);
-        let raw = named(&frontmatter.entries).or_else(below)?.raw;
+        let raw = Document::read(self.text).field(name)?.raw;
         let start = raw.as_ptr() as usize - self.text.as_ptr() as usize;
         let first = self.text[..start].split_inclusive('\n').count();
         Some(first..first + raw.split_inclusive('\n').count())
     }
-}
-
-fn named_metadata<'a>(entries: &[Entry<'a>]) -> Option<Field<'a>> {
-    entries.iter().filter_map(Entry::field).find(|field| field.name == METADATA).cloned()
 }
 
 /// Gathers the passages and notes of a pile.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::document::Document;
+use crate::document::{Document, RuledText};
 use crate::merge::note::{self, About, Mark, Note};
 
 /// The lines of a text, and the notes that merges left in it.
@@ -40,10 +40,9 @@ impl<'a> NotedText<'a> {
             Some(_) => text[..text.len() - document.body.len()].split_inclusive('\n').count(),
             None => 0,
         };
-        let is_rule = |line: &&str| line.trim_start_matches('\u{feff}').trim_end() == "---";
-        let between_rules = match lines.split_first() {
-            Some((first, rest)) if is_rule(first) => 1..rest.iter().position(&is_rule).map_or(1, |at| at + 1),
-            _ => 0..0,
+        let between_rules = match RuledText::split(text.trim_start_matches('\u{feff}')) {
+            Some(ruled) => 1..1 + ruled.between.split_inclusive('\n').count(),
+            None => 0..0,
         };
         let notes = lines.iter().enumerate().filter_map(|(at, line)| Some((at, note::read(line)?)));
         let is_in_place = |(at, note): &(usize, Note<'_>)| match note.mark {

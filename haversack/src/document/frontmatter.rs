@@ -1,4 +1,4 @@
-//! The lines of a frontmatter: fields, and what is between them.
+//! Reads the frontmatter of a text: splits it at its two rules, then reads the fields between them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,10 +10,50 @@ use super::{MAX_DEPTH, MAX_FRONTMATTER_BYTES, Value};
 pub struct Frontmatter<'a> {
     /// The first rule, with its line ending.
     pub opening: &'a str,
-    /// What is between, in order.
+    /// The lines between the rules, in order.
     pub entries: Vec<Entry<'a>>,
     /// The second rule.
     pub closing: &'a str,
+}
+
+/// A text split at the two rules of its frontmatter. The lines between them may be anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RuledText<'a> {
+    /// The first rule, with its line ending.
+    pub(crate) opening: &'a str,
+    /// The lines between the rules.
+    pub(crate) between: &'a str,
+    /// The second rule, with its line ending if it has one.
+    pub(crate) closing: &'a str,
+    /// The text below the second rule.
+    pub(crate) body: &'a str,
+}
+
+impl<'a> RuledText<'a> {
+    /// Splits a text without byte-order mark; `None` if it does not begin with a rule, or has no second one.
+    pub(crate) fn split(text: &'a str) -> Option<RuledText<'a>> {
+        let mut lines = text.split_inclusive('\n');
+        let opening = lines.next().filter(|line| is_rule(line) && line.ends_with('\n'))?;
+        let mut end = opening.len();
+        for line in lines {
+            let start = end;
+            end += line.len();
+            if is_rule(line) {
+                let between = &text[opening.len()..start];
+                return Some(RuledText { opening, between, closing: line, body: &text[end..] });
+            }
+        }
+        None
+    }
+}
+
+/// Returns true if a text begins with the rule of a frontmatter.
+pub(crate) fn begins_with_rule(text: &str) -> bool {
+    text.lines().next().is_some_and(is_rule)
+}
+
+fn is_rule(line: &str) -> bool {
+    line.trim_end() == "---"
 }
 
 /// Some lines of a frontmatter.
@@ -46,19 +86,19 @@ impl<'a> Entry<'a> {
 /// A field: its name and its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// What is before the colon.
+    /// The text before the colon.
     pub name: &'a str,
     /// Its lines, the first with the name, all with their endings.
     pub raw: &'a str,
 }
 
 impl<'a> Field<'a> {
-    /// Returns what the field says.
+    /// Returns the value of the field.
     pub fn value(&self) -> Value {
         Value::read(self.after_colon())
     }
 
-    /// Returns the fields below this one; `None` if it holds something else.
+    /// Returns the fields below this one; `None` if its value is not a list of fields.
     pub fn children(&self) -> Option<Vec<Entry<'a>>> {
         let (head, below) = self.after_colon().split_once('\n')?;
         let is_empty = head.trim().is_empty() || head.trim_start().starts_with('#');
@@ -72,31 +112,13 @@ impl<'a> Field<'a> {
 }
 
 impl<'a> Frontmatter<'a> {
-    /// Reads the frontmatter at the start of a text; returns what follows it as well.
+    /// Reads the frontmatter at the start of a text; returns the text below it as well.
     pub(super) fn read(text: &'a str) -> Option<(Frontmatter<'a>, &'a str)> {
-        let mut end = 0;
-        let mut opening = None;
-        for line in text.split_inclusive('\n') {
-            let start = end;
-            end += line.len();
-            if end > MAX_FRONTMATTER_BYTES {
-                return None;
-            }
-            let is_rule = line.trim_end() == "---";
-            match opening {
-                None if is_rule && line.ends_with('\n') => opening = Some(line),
-                None => return None,
-                Some(opening) if is_rule => {
-                    let entries = entries(&text[opening.len()..start], 0)?;
-                    return Some((
-                        Frontmatter { opening, entries, closing: &text[start..end] },
-                        &text[end..],
-                    ));
-                }
-                Some(_) => {}
-            }
+        let RuledText { opening, between, closing, body } = RuledText::split(text)?;
+        if text.len() - body.len() > MAX_FRONTMATTER_BYTES {
+            return None;
         }
-        None
+        Some((Frontmatter { opening, entries: entries(between, 0)?, closing }, body))
     }
 }
 

@@ -6,7 +6,7 @@ use haversack_store::{Bytes, Locator};
 use serde::de::IgnoredAny;
 
 use super::{Kind, Kinds, MERGE, as_text};
-use crate::document::Document;
+use crate::document::{Document, begins_with_rule};
 use crate::merge::{Rule, note};
 
 /// How much of a text becomes its description.
@@ -137,10 +137,9 @@ pub fn flaws(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Vec<Flaw> {
     flaws
 }
 
-/// Tells whether a text begins like a frontmatter, and has none that is understood.
+/// Returns true if a text begins like a frontmatter that we cannot read.
 fn is_odd(document: &Document<'_>) -> bool {
-    document.frontmatter.is_none()
-        && document.body.lines().next().is_some_and(|line| line.trim_end() == "---")
+    document.frontmatter.is_none() && begins_with_rule(document.body)
 }
 
 fn merges_elsewhere(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Option<Flaw> {

@@ -2,7 +2,7 @@
 
 use super::note::{self, About, Mark};
 use super::{Outcome, Part, fields};
-use crate::document::{Document, Frontmatter};
+use crate::document::{Document, Frontmatter, begins_with_rule};
 
 /// How the texts below the fields merge; `None` if they cannot.
 pub(super) type Body<'b> = &'b dyn Fn(Option<&str>, [Part<'_>; 2]) -> Option<Outcome>;
@@ -69,9 +69,4 @@ pub(super) fn merge(base: Option<&str>, sides: [Part<'_>; 2], body: Body<'_>) ->
     }
     text.push_str(&below);
     Some(Outcome { text, both_kept })
-}
-
-/// Tells whether a text begins like a frontmatter.
-pub(super) fn begins_with_rule(text: &str) -> bool {
-    text.lines().next().is_some_and(|line| line.trim_end() == "---")
 }

@@ -43,7 +43,7 @@ pub(super) fn get(
     if document.text("argument-hint").is_some() && said.trim().is_empty() {
         return Err(ErrorData::invalid_params(format!("the prompt {name:?} needs {ARGUMENT:?}"), None));
     }
-    let body = text.splitn(3, "---\n").last().unwrap_or(text).trim_start();
+    let body = document.body.trim_start();
     let text = format!(
         "The memory directory is /memories/{place} of the haversack server, and its tools read and write it.\n\n{}",
         body.replace("$ARGUMENTS", said)
