@@ -23,7 +23,7 @@ use crate::agents::journal::Journal;
 use crate::agents::program;
 use crate::error::CommandError;
 use crate::home::contact::{Contact, Failure};
-use crate::home::{self, Home, Manner, Summary, Work};
+use crate::home::{self, Home, Manner, Summary, Work, local_history};
 use crate::projects::proof;
 use crate::records::private;
 use crate::remote::{self, Remote};
@@ -79,6 +79,7 @@ fn waited(settings: &Settings) -> PathBuf {
 /// Hands a wish over; returns at once.
 pub(crate) fn hand_over(settings: &Settings, wish: &Wish) -> Result<Answer, CommandError> {
     if !is_due(settings)? {
+        record_soon(settings, wish)?;
         return Ok(Answer::NotAsked);
     }
     Wishes::of(directory(settings)).add(wish)?;
@@ -90,6 +91,7 @@ pub(crate) fn hand_over(settings: &Settings, wish: &Wish) -> Result<Answer, Comm
 pub(crate) fn ask(settings: &Settings, wish: &Wish, wait: Duration) -> Result<Answer, CommandError> {
     let deadline = Instant::now() + wait;
     if !is_due(settings)? {
+        record_soon(settings, wish)?;
         return Ok(Answer::NotAsked);
     }
     let since =
@@ -119,6 +121,15 @@ pub(crate) fn ask(settings: &Settings, wish: &Wish, wait: Duration) -> Result<An
         Ok(()) => Answer::Done,
         Err(why) => Answer::Failed(why),
     })
+}
+
+/// Lets the process add the changes to the history of a home without a remote.
+fn record_soon(settings: &Settings, wish: &Wish) -> Result<(), CommandError> {
+    if local_history::is_used(settings)? && settings.memory().is_dir() {
+        Wishes::of(directory(settings)).add(wish)?;
+        start(settings)?;
+    }
+    Ok(())
 }
 
 /// Tells whether there is a remote and it may be asked now.
@@ -240,7 +251,15 @@ fn fulfil(
     let sessions: std::collections::BTreeSet<&str> =
         wanted.iter().filter_map(|(wish, _)| wish.session.as_deref()).collect();
     let mut is_mirror_late = false;
+    let is_local = local_history::is_used(settings).unwrap_or(false);
     let mut sync = |work: Work<'_>, session: Option<&str>| -> Result<(), String> {
+        if is_local {
+            return local_history::record(&signed(settings, session), work, "session").map_err(|error| {
+                let why = error.in_one_line();
+                journal.note("background", session, &format!("the history was not kept: {why}"));
+                why
+            });
+        }
         let summary = match sync(settings, work, session, is_asking) {
             Ok(Some(summary)) => summary,
             // An earlier request of this round has failed, so that the remote is left alone now.
@@ -324,12 +343,24 @@ fn look_when_due(settings: &Settings) {
 /// Tells whether something waits to be sent there: a file that we put there ourselves is no news to the remote.
 fn has_changed(settings: &Settings, wish: &Wish) -> bool {
     let Some(prefix) = &wish.prefix else { return true };
-    let Ok(home) = Home::open(settings) else { return true };
+    let home = match local_history::is_used(settings) {
+        Ok(true) => Home::open_for_local_history(settings),
+        _ => Home::open(settings),
+    };
+    let Ok(home) = home else { return true };
     let places = home.places().filter(|place| place.scope.contains(prefix));
     let mut looks = places.map(|place| place.look());
     looks.any(|look| {
         look.map_or(true, |look| look.waiting() > 0 || look.underway.publishing || look.underway.applying)
     })
+}
+
+/// Returns the settings with a session as the writer of the changes that no writer signed.
+fn signed(settings: &Settings, session: Option<&str>) -> Settings {
+    let mut settings = settings.clone();
+    settings.writer.agent = settings.writer.agent.or(session.map(|_| "claude-code".to_owned()));
+    settings.writer.session = session.map(str::to_owned);
+    settings
 }
 
 fn sync(
@@ -342,9 +373,7 @@ fn sync(
     if Contact::of(settings).next_try().is_some_and(|next| next > SystemClock.now()) {
         return Ok(None);
     }
-    let mut settings = settings.clone();
-    settings.writer.agent = settings.writer.agent.or(session.map(|_| "claude-code".to_owned()));
-    settings.writer.session = session.map(str::to_owned);
+    let settings = signed(settings, session);
     let manner = Manner { time: Some(LONGEST_LIFE), ..Manner::new(work, "session") };
     drop(private::write(&contacting(&settings), SystemClock.now().0.to_string().as_bytes()));
     is_asking.store(true, Ordering::SeqCst);

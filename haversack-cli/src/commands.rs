@@ -58,6 +58,7 @@ use serde_json::json;
 use crate::agents::mend;
 use crate::agents::program;
 use crate::error::CommandError;
+use crate::home::{Work, local_history};
 use crate::projects::border::{Face, Guard};
 use crate::settings::{Resolved, Settings};
 use crate::ui::Ui;
@@ -146,6 +147,29 @@ impl Command {
     }
 }
 
+impl Command {
+    /// Returns the cause under which this command's changes are in the history of a home without a remote; `None` if it changes no memory.
+    fn cause(&self) -> Option<&'static str> {
+        Some(match self {
+            Command::Create(_) => "create",
+            Command::StrReplace(_) => "str-replace",
+            Command::Insert(_) => "insert",
+            Command::Append(_) => "append",
+            Command::Delete(_) => "delete",
+            Command::Rename(_) => "rename",
+            Command::New(_) => "new",
+            Command::Event(_) => "event",
+            Command::Undo(_) => "undo",
+            Command::Restore(_) => "restore",
+            Command::Resolve(_) => "resolve",
+            Command::Migrate(_) => "migrate",
+            Command::MemoryTool(_) => "memory-tool",
+            Command::Mount(_) | Command::Project(_) => "bind",
+            _ => return None,
+        })
+    }
+}
+
 /// What a command does for the hooks of agents before it does its own work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Upkeep {
@@ -228,9 +252,20 @@ pub(crate) fn run(
     {
         return Err(refusal.for_user());
     }
+    let done = dispatch(ui, &resolved, command);
+    if let Some(cause) = command.cause()
+        && let Err(error) = local_history::record(settings, Work::Sync, cause)
+    {
+        ui.note(format!("This change is not in the history yet: {}", error.in_one_line()));
+    }
+    done
+}
+
+fn dispatch(ui: &mut Ui, resolved: &Resolved, command: &Command) -> Result<ExitCode, CommandError> {
+    let settings = &resolved.settings;
     match command {
         Command::Demo(args) => demo::cmd_demo(ui, args),
-        Command::Doctor(args) => doctor::cmd_doctor(ui, &resolved, args),
+        Command::Doctor(args) => doctor::cmd_doctor(ui, resolved, args),
         Command::Backends(args) => backends::cmd_backends(ui, args),
         Command::Ls(args) => ls::cmd_ls(ui, settings, args),
         Command::View(args) => view::cmd_view(ui, settings, args),
@@ -268,7 +303,7 @@ pub(crate) fn run(
         Command::Migrate(args) => migrate::cmd_migrate(ui, settings, args),
         Command::Conflicts(args) => conflicts::cmd_conflicts(ui, settings, args),
         Command::Resolve(args) => resolve::cmd_resolve(ui, settings, args),
-        Command::Config(args) => config::cmd_config(ui, &resolved, args),
+        Command::Config(args) => config::cmd_config(ui, resolved, args),
         Command::MemoryTool(args) => memory_tool::cmd_memory_tool(ui, settings, args),
         Command::Mcp(args) => mcp::cmd_mcp(settings, args),
         Command::Serve(args) => serve::cmd_serve(ui, settings, args),

@@ -9,6 +9,7 @@ pub(crate) mod gate;
 pub(crate) mod history;
 pub(crate) mod join_record;
 pub(crate) mod kinds;
+pub(crate) mod local_history;
 pub(crate) mod lost_and_found;
 pub(crate) mod mounts;
 pub(crate) mod rebuild;

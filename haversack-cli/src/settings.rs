@@ -92,6 +92,11 @@ impl Settings {
         self.home.join("state").join("default")
     }
 
+    /// Returns the directory of the history that a home keeps without a remote.
+    pub(crate) fn local_history(&self) -> PathBuf {
+        self.home.join("state").join("local")
+    }
+
     /// Returns the directory of what this machine keeps for a folder that a sync client replicates.
     pub(crate) fn vault(&self) -> PathBuf {
         self.home.join("state").join("vault")

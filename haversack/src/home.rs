@@ -120,6 +120,11 @@ impl Home {
         Home { verb_state, ..self }
     }
 
+    /// Returns the state in which the verbs note their writers and unfinished batches.
+    pub fn verb_state(&self) -> &dyn Backend {
+        &*self.verb_state
+    }
+
     /// Returns the directories that are there: the bound ones, then the memory directory.
     pub fn directories(&self) -> &[Directory] {
         &self.directories

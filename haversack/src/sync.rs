@@ -82,8 +82,8 @@ pub use self::relocate::{Moved, move_store};
 pub(crate) use self::remote::{MAX_TRIES, Remote, patiently};
 use self::scan::{Found, StatCache};
 pub use self::scope::Scope;
-pub use self::state::forget;
 use self::state::{Advance, BaseLine, State};
+pub use self::state::{forget, leave, return_to};
 use self::take_in::Taking;
 pub use self::trouble::Trouble;
 pub use self::upkeep::Intervals;
@@ -443,7 +443,7 @@ impl Replica {
         let (scope, recent) = (Scope::default(), Vec::new());
         let (remote, stale_objects, merged_copies) = (Remote::new(remote), BTreeSet::new(), BTreeMap::new());
         let (unseen, received) = (Vec::new(), Budget { files: 0, bytes: 0 });
-        let is_first_sync = state.known.head.is_none();
+        let is_first_sync = !state.has_begun().await.map_err(Trouble::Local)?;
         Ok(Replica {
             files,
             state,
@@ -527,6 +527,7 @@ impl Replica {
         self.cache = StatCache::default();
         self.check_store(context).await?;
         self.rounds(context, Sending::All, &mut report).await?;
+        self.state.begin().await.map_err(Trouble::Local)?;
         for why in [Elsewhere::Refused, Elsewhere::Missing] {
             self.materialise(context, &self.elsewhere(why), Purpose::Asked, &mut report).await?;
         }
@@ -567,6 +568,9 @@ impl Replica {
     async fn run(&mut self, context: Context<'_>, sending: Sending<'_>) -> Result<Report, Trouble> {
         let mut report = Report::default();
         self.rounds(context, sending, &mut report).await?;
+        if matches!(sending, Sending::All) && !report.out_of_time {
+            self.state.begin().await.map_err(Trouble::Local)?;
+        }
         if report.published > 0 {
             report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         }
@@ -597,7 +601,7 @@ impl Replica {
         report: &mut Report,
     ) -> Result<(), Trouble> {
         self.received = Budget { files: 0, bytes: 0 };
-        self.is_first_sync = self.state.known.head.is_none();
+        self.is_first_sync = !self.state.has_begun().await.map_err(Trouble::Local)?;
         self.finish_applying(context, report).await?;
         self.rescope().await?;
         self.let_held_go(context, report).await?;

@@ -34,7 +34,7 @@ pub(crate) fn devices(settings: &Settings) -> Result<Vec<Device>, CommandError> 
 /// Returns the machines of the store that this machine's own archive names; asks the remote nothing.
 pub(super) fn known_devices(settings: &Settings, home: &Home) -> Result<Vec<Device>, CommandError> {
     let patience = Timed::for_at_most(None);
-    devices_in(settings, &mut Past::local(settings, home, &patience)?)
+    devices_in(settings, &mut Past::at_hand(settings, home, &patience)?)
 }
 
 /// Takes a machine off the list. Its files and its history stay.

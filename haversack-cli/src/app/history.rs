@@ -1,15 +1,12 @@
 //! The changes of a store, newest first, and the difference that each made.
 
-use std::sync::Arc;
-
 use haversack::display::one_line;
 use haversack::log::{Commit, What};
 use haversack::store::{Bytes, Locator};
 use similar::TextDiff;
 
 use crate::error::CommandError;
-use crate::home::Home;
-use crate::home::history::{AtHand, Enough, Past, Waiting};
+use crate::home::history::{AtHand, ChangeNumber, Enough, NumberedChange, Past, Waiting, open_home};
 use crate::settings::Settings;
 use crate::system::Timed;
 use crate::ui::moments::local;
@@ -21,7 +18,7 @@ pub(crate) struct History {
     /// Files with changes that were not sent yet.
     pub(crate) waiting: Vec<Waiting>,
     /// The commits that changed it.
-    pub(crate) commits: Vec<Arc<Commit>>,
+    pub(crate) commits: Vec<NumberedChange>,
     /// True if no older commit is missing here because the remote cannot be reached.
     pub(crate) is_complete: bool,
 }
@@ -32,11 +29,11 @@ pub(crate) const INCOMPLETE: &str = "What happened before is in the remote, whic
 /// Returns the newest changes of a file or directory; refuses a place that never had a file.
 pub(crate) fn history(settings: &Settings, within: Locator, count: usize) -> Result<History, CommandError> {
     let patience = Timed::for_at_most(None);
-    let home = Home::open(settings)?;
+    let home = open_home(settings)?;
     let mut past = Past::open(settings, &home, &patience)?;
     let waiting = past.waiting(&home)?;
     let waiting: Vec<Waiting> = waiting.into_iter().filter(|file| file.locator.is_within(&within)).collect();
-    let mut commits: Vec<Arc<Commit>> = Vec::new();
+    let mut commits: Vec<NumberedChange> = Vec::new();
     let at_hand = past.each(|commit| {
         if commits.len() >= count {
             return Enough::Yes;
@@ -83,15 +80,15 @@ pub(crate) struct Difference {
 pub(crate) fn differences(
     settings: &Settings,
     within: &Locator,
-    number: Option<u64>,
+    number: Option<ChangeNumber>,
 ) -> Result<Vec<Difference>, CommandError> {
     let patience = Timed::for_at_most(None);
-    let home = Home::open(settings)?;
+    let home = open_home(settings)?;
     let mut past = Past::open(settings, &home, &patience)?;
     let mut differences = Vec::new();
     match number {
         Some(number) => {
-            let commit = past.commit(number)?;
+            let commit = past.change(number)?;
             for change in commit.changes.iter().filter(|change| change.locator.is_within(within)) {
                 let (before, after) = past.around(&change.locator, &commit)?;
                 differences.push(Difference { locator: change.locator.clone(), before, after });
@@ -119,11 +116,11 @@ impl Difference {
 }
 
 /// Returns the number, time, machine, agent and cause of a commit in one line.
-pub(crate) fn headline(commit: &Commit) -> String {
+pub(crate) fn headline(commit: &NumberedChange) -> String {
     let agent = commit.agent.as_ref().map(|agent| format!(" {agent}")).unwrap_or_default();
     let session = commit.session.as_ref().map(|session| format!(" session {session}")).unwrap_or_default();
-    let Commit { position, device, cause, .. } = commit;
-    format!("{:>4}  {}  {device}{agent}{session}: {cause}", position.number(), local(commit.time))
+    let Commit { device, cause, .. } = &**commit;
+    format!("{:>4}  {}  {device}{agent}{session}: {cause}", commit.number, local(commit.time))
 }
 
 /// Returns the kind of a change in one word.

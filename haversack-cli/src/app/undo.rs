@@ -8,12 +8,10 @@ pub(crate) mod join;
 mod last;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use haversack::clock::Clock;
 use haversack::history::{Undone, take_back};
 use haversack::ids::Timestamp;
-use haversack::log::Commit;
 use haversack::store::{Bytes, ErrorKind, Locator, block_on};
 use haversack::sync::IMPORT;
 use haversack::{Change, Memory};
@@ -21,7 +19,7 @@ use haversack::{Change, Memory};
 use super::history::{counts, headline};
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::home::history::{Enough, Past, Waiting};
+use crate::home::history::{ChangeNumber, Enough, NumberedChange, Past, Waiting, open_home};
 use crate::home::store::open;
 use crate::projects::proof;
 use crate::settings::Settings;
@@ -44,7 +42,7 @@ pub(crate) enum Wanted {
     /// The last change of this machine, or the last undo.
     Last,
     /// The change with this number, of any machine.
-    Change(u64),
+    Change(ChangeNumber),
     /// The last change of a file or directory, of any machine.
     File(Locator),
     /// All changes of a session of an agent: its id, the beginning of it, or "last" for the newest session.
@@ -86,7 +84,7 @@ pub(crate) struct Plan {
 /// Selects the changes and decides the fate of every file; changes nothing.
 pub(crate) fn plan(settings: &Settings, wanted: &Wanted) -> Result<Plan, CommandError> {
     let patience = Timed::for_at_most(None);
-    let home = Home::open(settings)?;
+    let home = open_home(settings)?;
     let held = match wanted {
         Wanted::Change(_) => held_deletions(&home)?,
         _ => BTreeSet::new(),
@@ -182,8 +180,7 @@ fn select(
         for Waiting { locator, before, now, is_import } in past.waiting(home)? {
             let is_theirs = match wanted {
                 Wanted::LastOfSession(session) => {
-                    let writer =
-                        block_on(haversack::writer_of(&*home.memory().state, &locator, now.as_deref()))?;
+                    let writer = block_on(haversack::writer_of(home.signatures(), &locator, now.as_deref()))?;
                     writer.and_then(|writer| writer.session).as_ref() == Some(session)
                 }
                 _ => true,
@@ -220,8 +217,8 @@ fn select(
 }
 
 /// Returns the commit of a number; an import is refused.
-fn numbered(past: &mut Past<'_>, number: u64) -> Result<Arc<Commit>, CommandError> {
-    let commit = past.commit(number)?;
+fn numbered(past: &mut Past<'_>, number: ChangeNumber) -> Result<NumberedChange, CommandError> {
+    let commit = past.change(number)?;
     if commit.cause == IMPORT {
         return Err(CommandError::user(
             format!(
@@ -259,7 +256,7 @@ fn selected(
     past: &mut Past<'_>,
     wanted: &Wanted,
     is_about: &dyn Fn(&Locator) -> bool,
-) -> Result<Vec<Arc<Commit>>, CommandError> {
+) -> Result<Vec<NumberedChange>, CommandError> {
     let now = SystemClock.now();
     let device = past.device.clone();
     // The session, once the newest one is found that "last" stands for.

@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::app::history::{Difference, differences};
 use crate::error::CommandError;
+use crate::home::history::ChangeNumber;
 use crate::home::store::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
@@ -19,7 +20,7 @@ pub(crate) struct DiffArgs {
 
     /// What this change did: its number in `haversack log`
     #[arg(long, value_name = "NUMBER")]
-    at: Option<u64>,
+    at: Option<ChangeNumber>,
 }
 
 pub(crate) fn cmd_diff(ui: &mut Ui, settings: &Settings, args: &DiffArgs) -> Result<ExitCode, CommandError> {

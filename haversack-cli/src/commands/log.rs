@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack::log::Commit;
 use serde_json::{Value, json};
 
 use crate::app::history::{INCOMPLETE, change_name, history};
 use crate::error::CommandError;
-use crate::home::history::Waiting;
+use crate::home::history::{ChangeNumber, Log, NumberedChange, Waiting};
 use crate::home::store::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
@@ -48,13 +47,16 @@ fn waiting_to_json(file: &Waiting) -> Value {
     json!({ "path": file.locator.as_str(), "what": file.change_name() })
 }
 
-fn to_json(commit: &Commit) -> Value {
+fn to_json(commit: &NumberedChange) -> Value {
     let changes = commit.changes.iter().map(|change| {
         let size = change.what.after().map(|content| content.size);
         json!({ "path": change.locator.as_str(), "what": change_name(&change.what), "size_bytes": size })
     });
     json!({
-        "number": commit.position.number(),
+        "number": match commit.number {
+            ChangeNumber { log: Log::Store, number } => json!(number),
+            local => json!(local.to_string()),
+        },
         "id": commit.id.to_string(),
         "time": commit.time.to_string(),
         "device": commit.device,

@@ -1,16 +1,15 @@
 //! `haversack restore`: brings a file back as it once was, or deleted files.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
 use haversack::Change;
-use haversack::log::Commit;
 use haversack::store::{Bytes, Locator, block_on};
 
 use crate::error::{CommandError, Fault};
-use crate::home::Home;
-use crate::home::history::{AtHand, Deletion, Enough, Past, Waiting};
+use crate::home::history::{
+    AtHand, ChangeNumber, Deletion, Enough, NumberedChange, Past, Waiting, open_home,
+};
 use crate::home::store::{locate, open};
 use crate::projects::proof;
 use crate::settings::Settings;
@@ -28,7 +27,7 @@ pub(crate) struct RestoreArgs {
 
     /// As it was after this change: its number in `haversack log`
     #[arg(long, value_name = "NUMBER", conflicts_with = "deleted")]
-    at: Option<u64>,
+    at: Option<ChangeNumber>,
 
     /// Bring back all files that were deleted last: those whose deletion was not sent yet, or that another machine deleted and we kept;
     /// if there are none, those of the newest deletion in `haversack log`. Once more for the deletion before
@@ -43,11 +42,11 @@ pub(crate) fn cmd_restore(
 ) -> Result<ExitCode, CommandError> {
     let locator = locate(&args.path)?;
     let patience = Timed::for_at_most(None);
-    let home = Home::open(settings)?;
+    let home = open_home(settings)?;
     let mut past = Past::open(settings, &home, &patience)?;
     if let Some(number) = args.at {
-        let position = past.commit(number)?.position;
-        let held = past.held(&locator, Some(position))?;
+        let change = past.change(number)?;
+        let held = past.held_after(&locator, &change)?;
         return put(ui, settings, held.map(|bytes| (locator, bytes)).into_iter().collect());
     }
     if !args.deleted && locator.is_root() {
@@ -99,7 +98,7 @@ fn look_up(past: &mut Past<'_>, waiting: &[Waiting], locator: &Locator) -> Resul
     {
         return Ok(Named::File(Some(before.clone())));
     }
-    let mut newest: Option<Arc<Commit>> = None;
+    let mut newest: Option<NumberedChange> = None;
     past.each(|commit| {
         let is_about = commit.changes.iter().any(|change| change.locator.is_within(locator));
         if is_about {
@@ -127,13 +126,13 @@ fn put_last_deletion(
     // The records of projects are ours: the user deletes and restores memories.
     let is_wanted = |file: &Locator| file.is_within(within) && !proof::is_record(file) && !is_there(file);
     let (deletion, at_hand) = past.last_deletion(is_wanted)?;
-    let Some(Deletion { commit, files }) = deletion else {
+    let Some(Deletion { change, files }) = deletion else {
         if at_hand == AtHand::Some {
             ui.note("Older changes are in the remote, which cannot be reached.");
         }
         return put(ui, settings, Vec::new());
     };
-    let (number, device) = (commit.position.number(), commit.device.clone());
+    let (number, device) = (change.number, change.device.clone());
     let done = put(ui, settings, files)?;
     ui.note(format!(
         "{device} deleted this (change {number}). To bring back what was deleted before, run the same command again."

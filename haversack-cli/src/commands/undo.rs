@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::app::undo::join::{self, JoinUndone};
 use crate::app::undo::{DONE, NOTHING, Outcome, Wanted, plan};
 use crate::error::CommandError;
+use crate::home::history::ChangeNumber;
 use crate::home::store::locate;
 use crate::settings::Settings;
 use crate::ui::moments::parse_span;
@@ -53,7 +54,7 @@ pub(crate) struct UndoArgs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Target {
     /// The number of a change.
-    Change(u64),
+    Change(ChangeNumber),
     /// A file, of which the last change is meant.
     Path(String),
 }
@@ -61,7 +62,7 @@ enum Target {
 impl FromStr for Target {
     type Err = Infallible;
 
-    /// Reads digits as a number; `/memories/12` names a file that is called 12.
+    /// Reads `12` and `local-12` as numbers; `/memories/12` names a file that is called 12.
     fn from_str(text: &str) -> Result<Target, Infallible> {
         Ok(text.parse().map_or_else(|_| Target::Path(text.to_owned()), Target::Change))
     }

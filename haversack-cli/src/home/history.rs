@@ -1,13 +1,21 @@
-//! The history of a home's store: what was sent and taken in, and what waits.
+//! The history of a home: the changes of its store, before them the changes that stayed on this machine, and the changes that wait.
+//!
+//! A home without a remote has a [history of its own](super::local_history). Its changes are numbered `local-1`, `local-2`, … If a remote is added
+//! later, they are the older part of the history.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use haversack::history::{Held, History};
+use haversack::home::Work;
 use haversack::ids::{ContentHash, Position};
 use haversack::log::{Commit, What, label};
 use haversack::store::{Backend, Bytes, ErrorKind, Locator, block_on};
 
+use super::local_history;
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::store::open_to_look;
@@ -22,21 +30,90 @@ const MAX_LOOKED_AT: usize = 100_000;
 /// one by one, and each may be a commit.
 const DELETED_TOGETHER_MILLISECONDS: i64 = 10 * 60 * 1000;
 
-/// The history of a store, from the newest commit that this home knows.
+/// The beginning of the numbers of changes that stayed on this machine.
+const LOCAL: &str = "local-";
+
+/// The history of a home, from the newest change that this machine knows.
 pub(crate) struct Past<'a> {
-    history: History<'a>,
-    /// The newest position that was taken in.
+    /// The changes of the log that the home syncs with now, then those of its own log from the time before.
+    parts: Vec<Part<'a>>,
+    /// The newest position of the store's log that was taken in.
     pub(crate) head: Option<Position>,
     /// This machine's name, as its commits have it.
     pub(crate) device: Option<String>,
 }
 
-/// A file that differs from what was last agreed on.
+/// The changes of one log.
+struct Part<'a> {
+    log: Log,
+    history: History<'a>,
+    head: Option<Position>,
+}
+
+/// A log that a home has changes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Log {
+    /// The log of the store, which all its machines have.
+    Store,
+    /// The log that stays on this machine.
+    Local,
+}
+
+/// The number of a change, as `haversack log` shows it: `12`, or `local-3` for a change that stayed on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChangeNumber {
+    pub(crate) log: Log,
+    pub(crate) number: u64,
+}
+
+impl fmt::Display for ChangeNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.log {
+            Log::Store => self.number.to_string(),
+            Log::Local => format!("{LOCAL}{}", self.number),
+        };
+        f.pad(&text)
+    }
+}
+
+impl FromStr for ChangeNumber {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ChangeNumber, String> {
+        let (log, digits) = match text.strip_prefix(LOCAL) {
+            Some(digits) => (Log::Local, digits),
+            None => (Log::Store, text),
+        };
+        match digits.parse() {
+            Ok(number) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Ok(ChangeNumber { log, number })
+            }
+            _ => Err("a change has a number like 12 or local-3: see haversack log".to_owned()),
+        }
+    }
+}
+
+/// A change: a commit, and its number.
+#[derive(Clone, Debug)]
+pub(crate) struct NumberedChange {
+    commit: Arc<Commit>,
+    pub(crate) number: ChangeNumber,
+}
+
+impl Deref for NumberedChange {
+    type Target = Commit;
+
+    fn deref(&self) -> &Commit {
+        &self.commit
+    }
+}
+
+/// A file that differs from its last agreed version.
 pub(crate) struct Waiting {
     pub(crate) locator: Locator,
-    /// What was agreed on; `None` for nothing.
+    /// The agreed version; `None` if there was no file.
     pub(crate) before: Option<Bytes>,
-    /// What is here; `None` for nothing.
+    /// The version here; `None` if there is no file.
     pub(crate) now: Option<Bytes>,
     /// True if the file was there before its replica first synced.
     pub(crate) is_import: bool,
@@ -44,14 +121,23 @@ pub(crate) struct Waiting {
 
 /// Files that one machine deleted at about the same time.
 pub(crate) struct Deletion {
-    /// The newest commit of it.
-    pub(crate) commit: Arc<Commit>,
+    /// The newest change that deleted some of them.
+    pub(crate) change: NumberedChange,
     /// The files, each with its content right before.
     pub(crate) files: Vec<(Locator, Bytes)>,
 }
 
+/// Opens the home for its history. Without a remote, the changes since the last time are recorded first.
+pub(crate) fn open_home(settings: &Settings) -> Result<Home, CommandError> {
+    if !local_history::is_used(settings)? {
+        return Home::open(settings);
+    }
+    local_history::record(settings, Work::Sync, "edit")?;
+    Home::open_for_local_history(settings)
+}
+
 impl<'a> Past<'a> {
-    /// Opens the history; a remote that cannot be reached only makes it shorter.
+    /// Opens the history of a home that [`open_home`] opened; a remote that cannot be reached only makes it shorter.
     pub(crate) fn open(
         settings: &Settings,
         home: &Home,
@@ -59,53 +145,109 @@ impl<'a> Past<'a> {
     ) -> Result<Past<'a>, CommandError> {
         let remote = Remote::for_looking(settings)?;
         let backend = remote.as_ref().and_then(|remote| remote::open(settings, remote).ok());
-        Past::of(home, remote, backend, patience)
+        Past::of(settings, home, remote, backend, patience)
     }
 
-    /// Opens as much of the history as is on this machine.
-    pub(crate) fn local(
+    /// Opens the part of the history that is on this machine.
+    pub(crate) fn at_hand(
         settings: &Settings,
         home: &Home,
         patience: &'a Timed,
     ) -> Result<Past<'a>, CommandError> {
-        Past::of(home, Remote::for_looking(settings)?, None, patience)
+        Past::of(settings, home, Remote::for_looking(settings)?, None, patience)
     }
 
     fn of(
+        settings: &Settings,
         home: &Home,
         remote: Option<Remote>,
         backend: Option<Arc<dyn Backend>>,
         patience: &'a Timed,
     ) -> Result<Past<'a>, CommandError> {
-        let looks = home.places().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
-        let store = looks.iter().find_map(|look| look.store);
-        let head = looks.iter().filter_map(|look| look.position).max();
-        let Some(store) = store else {
-            return Err(CommandError::user(
-                "there is no history yet: it begins with the first sync",
-                "Name a remote and sync: haversack remote add file:///a/directory, haversack sync",
-            ));
-        };
-        let state = home.memory().state.clone();
-        let history = block_on(History::open(state, backend, store, patience))?;
-        let device = remote.map(|remote| label(&remote.device));
-        Ok(Past { history, head, device })
+        let mut past = Past { parts: Vec::new(), head: None, device: None };
+        match &remote {
+            Some(remote) => {
+                past.add(Log::Store, home, backend, patience)?;
+                past.device = Some(label(&remote.device));
+            }
+            None => past.device = Some(label(&remote::device_name())),
+        }
+        if settings.local_history().is_dir() {
+            let own = Home::open_for_local_history(settings)?;
+            past.add(Log::Local, &own, Some(local_history::log(settings)?), patience)?;
+        }
+        if remote.is_none() && settings.state().is_dir() {
+            // The changes of a store that this home left.
+            past.add(Log::Store, &Home::open(settings)?, None, patience)?;
+        }
+        match past.parts.is_empty() {
+            true => Err(CommandError::user(
+                "there is no history yet: it begins with the first write",
+                "Write something: haversack create notes.md TEXT. Or connect an agent: haversack init",
+            )),
+            false => Ok(past),
+        }
     }
 
-    /// Calls `visit` with the commits from the newest on, until it has enough; tells whether all were at hand.
+    /// Adds the changes of one log, if the home has synced with it.
+    fn add(
+        &mut self,
+        log: Log,
+        home: &Home,
+        backend: Option<Arc<dyn Backend>>,
+        patience: &'a Timed,
+    ) -> Result<(), CommandError> {
+        let looks = home.places().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
+        let Some(store) = looks.iter().find_map(|look| look.store) else { return Ok(()) };
+        let head = looks.iter().filter_map(|look| look.position).max();
+        let history = block_on(History::open(home.memory().state.clone(), backend, store, patience))?;
+        if log == Log::Store {
+            self.head = head;
+        }
+        self.parts.push(Part { log, history, head });
+        Ok(())
+    }
+
+    /// Calls `visit` with the changes from the newest on, until it has enough; tells whether all were at hand.
     pub(crate) fn each(
         &mut self,
-        mut visit: impl FnMut(&Arc<Commit>) -> Enough,
+        mut visit: impl FnMut(&NumberedChange) -> Enough,
     ) -> Result<AtHand, CommandError> {
-        let newest = self.head.map_or(0, Position::number);
-        for number in (1..=newest).rev().take(MAX_LOOKED_AT) {
-            let Some(position) = Position::new(number) else { break };
-            let Some(commit) = block_on(self.history.commit(position))? else { return Ok(AtHand::Some) };
-            if visit(&commit) == Enough::Yes {
-                break;
+        let mut missing = None;
+        for number in self.numbers().take(MAX_LOOKED_AT) {
+            if missing == Some(number.log) {
+                continue;
+            }
+            match self.at_number(number)? {
+                Some(change) if visit(&change) == Enough::Yes => break,
+                Some(_) => {}
+                // The older changes of this log are not at hand either.
+                None => missing = Some(number.log),
             }
         }
-        Ok(AtHand::All)
+        Ok(if missing.is_some() { AtHand::Some } else { AtHand::All })
+    }
+
+    /// Returns the numbers of all changes, the newest first.
+    fn numbers(&self) -> impl Iterator<Item = ChangeNumber> + use<> {
+        let heads: Vec<(Log, u64)> =
+            self.parts.iter().map(|part| (part.log, part.head.map_or(0, Position::number))).collect();
+        heads
+            .into_iter()
+            .flat_map(|(log, head)| (1..=head).rev().map(move |number| ChangeNumber { log, number }))
+    }
+
+    /// Returns the change with a number; `None` if it is not at hand.
+    fn at_number(&mut self, number: ChangeNumber) -> Result<Option<NumberedChange>, CommandError> {
+        let (Some(part), Some(position)) = (self.part(number.log), Position::new(number.number)) else {
+            return Ok(None);
+        };
+        let commit = block_on(part.history.commit(position))?;
+        Ok(commit.map(|commit| NumberedChange { commit, number }))
+    }
+
+    fn part(&mut self, log: Log) -> Option<&mut Part<'a>> {
+        self.parts.iter_mut().find(|part| part.log == log)
     }
 
     /// Refuses a place that never had a file: neither the memory now nor any commit that can be read has one at or below it.
@@ -137,50 +279,67 @@ impl<'a> Past<'a> {
         ))
     }
 
-    /// Returns the commit of a number, as `haversack log` shows it.
-    pub(crate) fn commit(&mut self, number: u64) -> Result<Arc<Commit>, CommandError> {
-        let newest = self.head.map_or(0, Position::number);
-        let Some(position) = Position::new(number).filter(|_| number <= newest) else {
+    /// Returns the change with a number, as `haversack log` shows it.
+    pub(crate) fn change(&mut self, number: ChangeNumber) -> Result<NumberedChange, CommandError> {
+        let log = number.log;
+        let part = self.part(log);
+        let newest = part.as_ref().and_then(|part| part.head).map_or(0, Position::number);
+        let position = Position::new(number.number).filter(|_| number.number <= newest);
+        let (Some(part), Some(position)) = (part, position) else {
+            let newest = ChangeNumber { log, number: newest };
             return Err(CommandError::user(
                 format!("there is no change {number}: the newest that this machine knows is {newest}"),
                 "See the changes and their numbers: haversack log. Get newer ones: haversack sync",
             ));
         };
-        block_on(self.history.commit(position))?.ok_or_else(|| {
+        let commit = block_on(part.history.commit(position))?.ok_or_else(|| {
             CommandError::user(
                 format!("change {number} is not kept on this machine, and the remote cannot be reached"),
                 "Run the same command again when you are online. See which changes are here: haversack log",
             )
-        })
+        })?;
+        Ok(NumberedChange { commit, number })
     }
 
-    /// Returns what a file held after a position; before the first there was nothing.
-    pub(crate) fn held(
+    /// Returns the content of a file after a position of the newest log; before the first position there was nothing.
+    fn held(&mut self, locator: &Locator, position: Option<Position>) -> Result<Option<Bytes>, CommandError> {
+        match self.parts.first_mut() {
+            Some(part) => known(locator, block_on(part.history.held(locator, position))?),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the content of a file after a change.
+    pub(crate) fn held_after(
         &mut self,
         locator: &Locator,
-        position: Option<Position>,
+        change: &NumberedChange,
     ) -> Result<Option<Bytes>, CommandError> {
-        let held = block_on(self.history.held(locator, position))?;
-        known(locator, held)
+        match self.part(change.number.log) {
+            Some(part) => known(locator, block_on(part.history.held(locator, Some(change.position)))?),
+            None => Ok(None),
+        }
     }
 
-    /// Returns what a file held right before a commit changed it.
+    /// Returns the content of a file right before a change.
     pub(crate) fn held_before(
         &mut self,
         locator: &Locator,
-        commit: &Commit,
+        change: &NumberedChange,
     ) -> Result<Option<Bytes>, CommandError> {
-        let held = block_on(self.history.held_before(locator, commit))?;
-        known(locator, held)
+        match self.part(change.number.log) {
+            Some(part) => known(locator, block_on(part.history.held_before(locator, change))?),
+            None => Ok(None),
+        }
     }
 
-    /// Returns the content of a file before a commit and after it.
+    /// Returns the content of a file before a change and after it.
     pub(crate) fn around(
         &mut self,
         locator: &Locator,
-        commit: &Commit,
+        change: &NumberedChange,
     ) -> Result<(Option<Bytes>, Option<Bytes>), CommandError> {
-        Ok((self.held_before(locator, commit)?, self.held(locator, Some(commit.position))?))
+        Ok((self.held_before(locator, change)?, self.held_after(locator, change)?))
     }
 
     /// Returns the newest deletion of wanted files, by whatever machine; tells whether all commits that it looked for were at hand.
@@ -193,35 +352,28 @@ impl<'a> Past<'a> {
     ) -> Result<(Option<Deletion>, AtHand), CommandError> {
         let mut found: Option<Deletion> = None;
         let mut seen: BTreeSet<Locator> = BTreeSet::new();
-        let newest = self.head.map_or(0, Position::number);
-        for position in (1..=newest).rev().take(MAX_LOOKED_AT).filter_map(Position::new) {
-            let Some(commit) = block_on(self.history.commit(position))? else {
-                return Ok((found, AtHand::Some));
-            };
-            if let Some(Deletion { commit: newest, .. }) = &found
-                && (newest.device != commit.device
-                    || newest.time.0 - commit.time.0 > DELETED_TOGETHER_MILLISECONDS)
+        for number in self.numbers().take(MAX_LOOKED_AT) {
+            let Some(change) = self.at_number(number)? else { return Ok((found, AtHand::Some)) };
+            if let Some(Deletion { change: newest, .. }) = &found
+                && (newest.device != change.device
+                    || newest.time.0 - change.time.0 > DELETED_TOGETHER_MILLISECONDS)
             {
                 break;
             }
-            let moved_to: BTreeSet<ContentHash> = commit
-                .changes
-                .iter()
-                .filter_map(|change| change.what.after())
-                .map(|content| content.hash)
-                .collect();
-            for change in &commit.changes {
-                let is_deletion = matches!(change.what, What::Delete { .. });
-                if !seen.insert(change.locator.clone()) || !is_deletion || !is_wanted(&change.locator) {
+            let after = change.changes.iter().filter_map(|file| file.what.after());
+            let moved_to: BTreeSet<ContentHash> = after.map(|content| content.hash).collect();
+            for file in &change.changes {
+                let is_deletion = matches!(file.what, What::Delete { .. });
+                if !seen.insert(file.locator.clone()) || !is_deletion || !is_wanted(&file.locator) {
                     continue;
                 }
-                let before = self.held_before(&change.locator, &commit)?;
+                let before = self.held_before(&file.locator, &change)?;
                 let Some(before) = before.filter(|bytes| !moved_to.contains(&ContentHash::of(bytes))) else {
                     continue;
                 };
                 let deletion =
-                    found.get_or_insert_with(|| Deletion { commit: commit.clone(), files: Vec::new() });
-                deletion.files.push((change.locator.clone(), before));
+                    found.get_or_insert_with(|| Deletion { change: change.clone(), files: Vec::new() });
+                deletion.files.push((file.locator.clone(), before));
             }
         }
         Ok((found, AtHand::All))
@@ -232,7 +384,6 @@ impl<'a> Past<'a> {
         let mut waiting: BTreeMap<Locator, Waiting> = BTreeMap::new();
         for place in home.places() {
             let look = place.look()?;
-            let is_first_sync = look.position.is_none();
             let names = [look.created, look.changed, look.deleted, look.waiting_deletions].concat();
             for locator in names {
                 let before = self.held(&locator, look.position)?;
@@ -241,7 +392,7 @@ impl<'a> Past<'a> {
                     Err(error) if error.kind() == ErrorKind::NotFound => None,
                     Err(error) => return Err(error.into()),
                 };
-                let is_import = is_first_sync && before.is_none();
+                let is_import = look.is_first && before.is_none();
                 waiting.insert(locator.clone(), Waiting { locator, before, now, is_import });
             }
         }

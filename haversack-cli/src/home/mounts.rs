@@ -115,9 +115,14 @@ pub(crate) fn is_real(directory: &Path) -> bool {
 impl Mount {
     /// Returns the directory of what Haversack remembers about it.
     pub(crate) fn state(&self, settings: &Settings) -> PathBuf {
+        settings.home.join("state").join(self.state_name())
+    }
+
+    /// Returns the name of that directory.
+    pub(crate) fn state_name(&self) -> String {
         let name = format!("{}\n{}", self.directory.display(), self.prefix);
         let name = &ContentHash::of(name.as_bytes()).to_string()[..16];
-        settings.home.join("state").join(format!("mount-{name}"))
+        format!("mount-{name}")
     }
 
     /// Tells whether the directory is there, may be read, and is not reached through a link.

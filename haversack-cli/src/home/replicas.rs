@@ -25,14 +25,30 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Opens every directory of the home.
+    /// Opens every directory of the home, to sync with the remote.
     pub(crate) fn open(settings: &Settings) -> Result<Home, CommandError> {
+        Home::open_with(settings, settings.state(), |mount| mount.state(settings))
+    }
+
+    /// Opens every directory of the home, to add their changes to the history that stays on this machine.
+    pub(crate) fn open_for_local_history(settings: &Settings) -> Result<Home, CommandError> {
+        let root = settings.local_history();
+        let home = Home::open_with(settings, root.join("memory"), |mount| root.join(mount.state_name()))?;
+        let directories = home.directories.with_verb_state(open_state(settings, settings.state())?);
+        Ok(Home { directories, ..home })
+    }
+
+    fn open_with(
+        settings: &Settings,
+        memory_state: PathBuf,
+        state_of: impl Fn(&Mount) -> PathBuf,
+    ) -> Result<Home, CommandError> {
         let mounts = mounts::of(settings)?;
         let mut bound = Vec::new();
-        let mut states = vec![(shown(&settings.memory()), settings.state())];
+        let mut states = vec![(shown(&settings.memory()), memory_state.clone())];
         let mut vanished = Vec::new();
         for mount in mounts {
-            let directory = mount.state(settings);
+            let directory = state_of(&mount);
             let name = shown(&mount.directory);
             let is_there = mount.is_there();
             let files = match is_there {
@@ -50,7 +66,7 @@ impl Home {
             }
         }
         let memory = Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?);
-        let state = open_state(settings, settings.state())?;
+        let state = open_state(settings, memory_state)?;
         let directories = Directories::new(shown(&settings.memory()), memory, state, bound);
         Ok(Home { directories, states, gate: NothingPrivate::of(settings)?, vanished })
     }
@@ -58,6 +74,11 @@ impl Home {
     /// Returns the directories, for the engine.
     pub(crate) fn directories(&self) -> &Directories {
         &self.directories
+    }
+
+    /// Returns the state in which the verbs note who wrote a file.
+    pub(crate) fn signatures(&self) -> &dyn Backend {
+        self.directories.verb_state()
     }
 
     /// Returns the rule for what stays on this machine.
@@ -159,6 +180,6 @@ pub(crate) fn open_mount(settings: &Settings, mount: &Mount) -> Result<Arc<dyn B
     Ok(Arc::new(opened))
 }
 
-fn open_state(settings: &Settings, directory: PathBuf) -> Result<Arc<dyn Backend>, CommandError> {
+pub(super) fn open_state(settings: &Settings, directory: PathBuf) -> Result<Arc<dyn Backend>, CommandError> {
     Ok(Arc::new(DeviceLocal::open(directory, settings.locks())?))
 }

@@ -8,11 +8,13 @@ use haversack::store::{Backend, DeviceLocal, EntryKind, ErrorKind, InMemory, Loc
 
 use crate::error::CommandError;
 use crate::home::mounts;
-use crate::home::{Home, open_mount};
+use crate::home::{Home, local_history, open_mount};
 use crate::settings::{Settings, shown};
 
-/// Opens the memory of the home, making it if need be.
+/// Opens the memory of the home to write to it, making it if need be.
 pub(crate) fn open(settings: &Settings) -> Result<Memory, CommandError> {
+    // A history that cannot begin must not keep the user from writing. The next recording reports the cause.
+    drop(local_history::begin(settings));
     let files = files(settings)?;
     let state = Arc::new(DeviceLocal::open(settings.state(), settings.locks())?);
     Ok(Memory::new(files, state).with_lock_wait(settings.lock_wait).with_writer(settings.writer.clone()))

@@ -23,6 +23,8 @@ pub struct Outlook {
     pub store: Option<StoreId>,
     /// The last position that was taken in.
     pub position: Option<Position>,
+    /// True if the replica has never synced: its files are no edits.
+    pub is_first: bool,
     /// How many files are here.
     pub files: usize,
     /// New files that wait to be sent.
@@ -89,7 +91,7 @@ pub async fn look(
     now: Timestamp,
     signed: Option<&dyn Backend>,
 ) -> StoreResult<Outlook> {
-    let mut outlook = Outlook::default();
+    let mut outlook = Outlook { is_first: true, ..Outlook::default() };
     let mut cache = StatCache::default();
     let mut unmet = Known::default();
     let mut state = match State::look(state).await? {
@@ -99,6 +101,7 @@ pub async fn look(
     if let Some(state) = &state {
         cache = state.cache().await?;
         outlook.replica = Some(state.identity.replica);
+        outlook.is_first = !state.has_begun().await?;
         outlook.underway = Underway {
             publishing: state.publishing().await?.is_some(),
             applying: state.applying().await?.is_some(),

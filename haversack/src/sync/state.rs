@@ -13,6 +13,8 @@
 //! - `objects/<hash>`: the contents of the bases, one by one or many in one pack ([`objects`]).
 //! - `removals`: the number of recent deletions of other devices that we carried out. Without it, that guard starts counting at zero.
 //! - `deletions`: the files that disappeared here recently, and the deletions that wait for the user. Without it, that guard starts anew.
+//! - `begun`: an empty file. The replica has synced with a log that had no commit, and has sent none yet. So its first commit has edits,
+//!   not files that were there before.
 //! - `upkeep`: the part of the log that was folded when this replica last looked. Losing it costs a request.
 //! - `stat-cache`: the content of each file by its fingerprint. Losing it costs time.
 
@@ -35,7 +37,7 @@ pub(crate) use self::journal::JournalEnd;
 pub(crate) use self::known::{Advance, BaseLine, Head, Known};
 pub(crate) use self::records::{ApplyRecord, CopyRecord, Move, PublishRecord};
 use super::snapshot;
-use crate::ids::{ContentHash, Ids, ReplicaId};
+use crate::ids::{ContentHash, Ids, ReplicaId, StoreId};
 
 /// The identity of a replica.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +130,26 @@ impl State {
         self.identity.fresh
     }
 
+    /// Returns true if the replica has synced before, also if there was no commit in the log and nothing to send.
+    pub(crate) async fn has_begun(&self) -> StoreResult<bool> {
+        if self.known.head.is_some() {
+            return Ok(true);
+        }
+        match self.backend.info(&place("begun")).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes that the replica has synced, where no position says so.
+    pub(crate) async fn begin(&self) -> StoreResult<()> {
+        if !self.has_begun().await? {
+            let _ = self.backend.write(&place("begun"), Bytes::new(), Condition::Any).await?;
+        }
+        Ok(())
+    }
+
     /// Notes that the first sync has looked for such remains.
     pub(crate) async fn settle_in(&mut self) -> StoreResult<()> {
         if self.identity.fresh {
@@ -138,27 +160,80 @@ impl State {
     }
 }
 
+/// The files of a replica's state, by the beginnings of their names.
+///
+/// The order makes a crash harmless: if the first ones are gone, the files that remain are a whole, earlier state.
+const FILES: [&str; 12] = [
+    "publishing",
+    "applying",
+    "passing",
+    "journal-",
+    "snapshot",
+    "stat-cache",
+    "upkeep",
+    "removals",
+    "deletions",
+    "begun",
+    "objects/",
+    "identity",
+];
+
+/// The directory of the states of stores that this replica has left.
+const LEFT: &str = "left";
+
 /// Deletes the state of a replica. Its next sync is like its first: it merges without bases.
 pub async fn forget(state: &dyn Backend) -> StoreResult<()> {
-    let all = state.list_all(&Locator::root()).await?;
-    let is = |name: &'static str| move |locator: &&Locator| locator.as_str().starts_with(name);
-    // The order makes a crash harmless: the files that remain are a whole, earlier state.
-    for name in [
-        "publishing",
-        "applying",
-        "passing",
-        "journal-",
-        "snapshot",
-        "stat-cache",
-        "upkeep",
-        "removals",
-        "deletions",
-        "objects/",
-        "identity",
-    ] {
-        for locator in all.iter().filter(is(name)) {
-            state.delete(locator, Condition::Any).await?;
-        }
+    for locator in state_files(state, "").await? {
+        state.delete(&locator, Condition::Any).await?;
     }
     Ok(())
+}
+
+/// Puts the state of a replica aside, because the replica leaves its store for another one. [`return_to`] brings it back.
+///
+/// Returns the store that the replica left; `None` if it had none.
+pub async fn leave(state: &Arc<dyn Backend>) -> StoreResult<Option<StoreId>> {
+    let Some((State { known: Known { store, .. }, .. }, _)) = State::look(state.clone()).await? else {
+        return Ok(None);
+    };
+    let Some(store) = store else {
+        forget(&**state).await?;
+        return Ok(None);
+    };
+    let aside = format!("{LEFT}/{store}/");
+    // A state that was put aside before is older.
+    for old in state_files(&**state, &aside).await? {
+        state.delete(&old, Condition::Any).await?;
+    }
+    for locator in state_files(&**state, "").await? {
+        state.rename(&locator, &place(&format!("{aside}{locator}"))).await?;
+    }
+    Ok(Some(store))
+}
+
+/// Brings the state of a store back that this replica left earlier; tells whether there was one.
+///
+/// The replica has no other state now.
+pub async fn return_to(state: &dyn Backend, store: StoreId) -> StoreResult<bool> {
+    let aside = format!("{LEFT}/{store}/");
+    let files = state_files(state, &aside).await?;
+    // The last files first: a state that is brought back in part is an earlier one.
+    for locator in files.iter().rev() {
+        let Some(name) = locator.as_str().strip_prefix(&aside) else { continue };
+        match state.rename(locator, &place(name)).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            renamed => renamed?,
+        }
+    }
+    Ok(!files.is_empty())
+}
+
+/// Returns the files of a state below a prefix, in the order of [`FILES`].
+async fn state_files(state: &dyn Backend, prefix: &str) -> StoreResult<Vec<Locator>> {
+    let all = state.list_all(&Locator::root()).await?;
+    let below = |name: &str| {
+        let start = format!("{prefix}{name}");
+        all.iter().filter(move |locator| locator.as_str().starts_with(&start)).cloned().collect::<Vec<_>>()
+    };
+    Ok(FILES.iter().flat_map(|name| below(name)).collect())
 }

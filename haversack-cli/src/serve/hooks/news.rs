@@ -88,7 +88,7 @@ impl News {
         }
         let ours: BTreeSet<ReplicaId> = looks.iter().filter_map(|look| look.replica).collect();
         let patience = Timed::for_at_most(None);
-        let mut past = Past::local(settings, &home, &patience)?;
+        let mut past = Past::at_hand(settings, &home, &patience)?;
         let seen = told(settings).positions.get(prefix.as_str()).copied().unwrap_or(0);
         let mut news = News { head: past.head, ..News::default() };
         let mut left = MAX_LOOKED_AT;

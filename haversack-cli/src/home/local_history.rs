@@ -1,0 +1,71 @@
+//! The history of a home without a remote.
+//!
+//! A home without a remote syncs with a log of its own, in `state/local/log`. So `log`, `diff`, `undo` and `restore` work from the first write
+//! on. The log stays on this machine: a remote that is added later begins with the files as they are then.
+//!
+//! 1. [`begin`] runs before the first write. It adds the files that are there already, as an import: they are no edits.
+//! 2. [`record`] runs after each command that writes, in the background process, and before a command that shows history. It adds the changes
+//!    since the last time.
+//!
+//! The replicas have states of their own for this log, in `state/local/`. Their states for a remote do not change.
+
+use std::sync::Arc;
+
+use haversack::home::{Meeting, Round, Work, sync};
+use haversack::store::{Backend, DeviceLocal, block_on};
+use haversack::sync::{Author, Context, Mirror, Trouble};
+
+use super::replicas::Home;
+use crate::error::CommandError;
+use crate::remote::{self, Remote};
+use crate::settings::Settings;
+use crate::system::{RandomIds, SystemClock, Timed};
+
+/// Tells whether this home keeps its own history: it has no remote.
+pub(crate) fn is_used(settings: &Settings) -> Result<bool, CommandError> {
+    Ok(Remote::for_looking(settings)?.is_none())
+}
+
+/// Opens the log of this home's own history.
+pub(crate) fn log(settings: &Settings) -> Result<Arc<dyn Backend>, CommandError> {
+    Ok(Arc::new(DeviceLocal::open(settings.local_history().join("log"), settings.locks())?))
+}
+
+/// Begins the history with the files that are there, if the home has no remote and no history yet.
+pub(crate) fn begin(settings: &Settings) -> Result<(), CommandError> {
+    match settings.local_history().join("memory").is_dir() || !is_used(settings)? {
+        true => Ok(()),
+        false => round(settings, Work::Sync, "import"),
+    }
+}
+
+/// Adds the changes since the last time to the history, if the home has no remote.
+pub(crate) fn record(settings: &Settings, work: Work<'_>, cause: &str) -> Result<(), CommandError> {
+    match settings.memory().is_dir() && is_used(settings)? {
+        true => round(settings, work, cause),
+        // Recording makes no home.
+        false => Ok(()),
+    }
+}
+
+fn round(settings: &Settings, work: Work<'_>, cause: &str) -> Result<(), CommandError> {
+    let home = Home::open_for_local_history(settings)?;
+    let writer = &settings.writer;
+    let author = Author {
+        device: remote::device_name(),
+        agent: writer.agent.clone(),
+        session: writer.session.clone(),
+    };
+    let patience = Timed::for_at_most(None);
+    // The log never leaves this machine, so no file is held back from it.
+    let context = Context { cause, patience: &patience, ..Context::new(&SystemClock, &RandomIds, &author) };
+    let round = Round { mirror: Mirror::Off, lock_wait: settings.lock_wait, ..Round::new(work) };
+    match block_on(sync(home.directories(), &Meeting::log(log(settings)?), context, &round)) {
+        Ok(_) => Ok(()),
+        // Another process records. The changes that it does not see are recorded the next time.
+        Err(stopped) if matches!(stopped.error, Trouble::Busy) => Ok(()),
+        // A directory that was emptied is no change that the user made, until a command says so.
+        Err(stopped) if matches!(stopped.error, Trouble::Vanished) => Ok(()),
+        Err(stopped) => Err(home.explain(stopped)),
+    }
+}
