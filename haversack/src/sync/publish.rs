@@ -242,6 +242,7 @@ impl Replica {
             (found, pending) = self.look_for_changes(context).await?;
         }
         self.forget_absent_held(context, &pending, report).await?;
+        self.remember_waiting(&pending).await?;
         report.waiting_deletions.clone_from(&pending.waiting);
         let renames = renames::find(&*self.files, &self.state, &found.contents, &pending).await;
         pending.renames = renames.map_err(Trouble::Local)?;
@@ -258,6 +259,18 @@ impl Replica {
         let held = held::keep_here(&*self.files, &self.state, context.gate, &mut pending).await;
         report.held = held.map_err(Trouble::Local)?;
         Ok(if pending.is_empty() { ToSend::Nothing } else { ToSend::These(Box::new(pending)) })
+    }
+
+    /// Writes down the deletions that wait for the user's answer, also if there is nothing to send: other devices may add files, and then the same
+    /// deletions would not be very many any more.
+    async fn remember_waiting(&self, pending: &Pending) -> Result<(), Trouble> {
+        let Some(record) = pending.record.as_ref().filter(|_| !pending.waiting.is_empty()) else {
+            return Ok(());
+        };
+        if self.state.deletions().await.map_err(Trouble::Local)? != *record {
+            self.state.save_deletions(record).await.map_err(Trouble::Local)?;
+        }
+        Ok(())
     }
 
     /// Puts files together that are here and in the log, once all of the log was taken in: what it held in between would only be in the way.

@@ -224,6 +224,30 @@ fn very_many_deletions_wait_and_an_emptied_directory_deletes_nothing() {
     assert_eq!(world.keys("desktop"), Vec::<String>::new());
 }
 
+/// Seed 51 of `random_machines::real_use`: deletions that waited were sent without an answer, because other devices had added files since.
+#[test]
+fn waiting_deletions_wait_also_when_there_is_nothing_to_send() {
+    let world = World::new();
+    for number in 0..6 {
+        world.put("laptop", &format!("old{number}.md"), format!("begin {number}\n"));
+    }
+    world.sync("laptop");
+    world.sync("desktop");
+    for number in 0..4 {
+        world.delete("laptop", &format!("old{number}.md"));
+    }
+    assert_eq!(world.sync("laptop").waiting_deletions.len(), 4);
+    for number in 0..9 {
+        world.put("desktop", &format!("new{number}.md"), format!("more {number}\n"));
+    }
+    world.sync("desktop");
+    for _ in 0..2 {
+        assert_eq!(world.sync("laptop").waiting_deletions.len(), 4);
+    }
+    world.sync("desktop");
+    assert_eq!(world.text("desktop", "old0.md").as_deref(), Some("begin 0\n"));
+}
+
 #[test]
 fn a_remote_that_went_back_or_is_another_is_not_written_to() {
     let world = World::new();
