@@ -16,7 +16,7 @@ use super::folder::{There, without_gap};
 use super::heads::Heads;
 use super::kept::Kept;
 use super::layout::Range;
-use super::logs::{Logs, Numbered, taken_id};
+use super::logs::{Logs, Numbered, first_part_id, taken_id};
 use super::standing::{self, Name, Standing};
 use super::tail::Tail;
 use super::weave::{Made, WovenBefore, available};
@@ -275,6 +275,12 @@ impl Bridge {
             let next =
                 self.standing.position.map_or(Position::FIRST, |last| last.next().unwrap_or(Position::LAST));
             let Some(commit) = self.own_commit(next).await? else { return Ok(()) };
+            if self.read().await?.logs.is_first_part(commit.id) {
+                // The rest of its entry follows: the entry is not taken in yet.
+                self.unannounced.extend(contents_after(&commit));
+                self.standing.position = Some(next);
+                continue;
+            }
             let known = match has(Planted::MergesAreCommits) && commit.replica != self.replica {
                 true => None,
                 false => self.entry_of(commit.id).await?,
@@ -450,10 +456,14 @@ impl Bridge {
                 self.save().await?;
                 *is_unsaved = false;
             }
-            let theirs = Commit { id: taken_id(at), ..theirs };
-            let commit = self.next_commit(store, tail, changes, theirs)?;
-            if self.create(&commit, tail).await? == Added::Outrun {
-                return Ok(Added::Outrun);
+            let (changes, twins) = without_twins(changes);
+            let parts = [(twins, first_part_id(at)), (changes, taken_id(at))];
+            for (changes, id) in parts.into_iter().filter(|(changes, _)| !changes.is_empty()) {
+                let theirs = Commit { id, ..theirs.heading() };
+                let commit = self.next_commit(store, tail, changes, theirs)?;
+                if self.create(&commit, tail).await? == Added::Outrun {
+                    return Ok(Added::Outrun);
+                }
             }
         } else {
             *is_unsaved = true;
@@ -500,7 +510,8 @@ impl Bridge {
         let mut inline = 0;
         for (locator, copy) in copies {
             let Ok(name) = conflict_name(&locator, &copy) else { continue };
-            if changes.iter().any(|change| change.locator == name) {
+            // A second name that differs only by case has its place in the next round.
+            if changes.iter().any(|change| change.locator.folded() == name.folded()) {
                 continue;
             }
             if self.read().await?.logs.is_touched(&name) || tail.files.files().contains_key(&name) {
@@ -589,6 +600,16 @@ impl Bridge {
         }
         Ok(())
     }
+}
+
+/// Separates files whose names differ only by case from a file before them: one commit cannot hold both.
+///
+/// One device renames a file by case while another edits it. The edit stands against the deletion of the old name, so both names stay.
+fn without_twins(changes: Vec<FileChange>) -> (Vec<FileChange>, Vec<FileChange>) {
+    let mut names = BTreeSet::new();
+    changes
+        .into_iter()
+        .partition(|change| change.what.after().is_none() || names.insert(change.locator.folded()))
 }
 
 /// Returns what files hold after a commit.

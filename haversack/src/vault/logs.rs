@@ -1,6 +1,6 @@
 //! The entries of all logs, without their contents: who changed which file, having read what.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use haversack_store::Locator;
 
@@ -52,6 +52,8 @@ pub struct Logs {
     twins: Vec<Vec<Numbered>>,
     /// The entries by the ids that they have in other devices' orders.
     taken: HashMap<CommitId, Numbered>,
+    /// The ids that first parts of entries have in other devices' orders.
+    first_parts: HashSet<CommitId>,
     /// For every file the entries that changed it.
     touching: HashMap<Locator, BTreeMap<ReplicaId, Vec<u64>>>,
 }
@@ -80,6 +82,13 @@ impl Logs {
                 self.twins.push(twins.clone());
             }
             self.taken.insert(taken_id(at), at);
+            // Only an entry that names twins, as a rename by case does, is taken in as two commits.
+            let mut names = BTreeSet::new();
+            if commit.changes.iter().any(|change| change.what.after().is_none())
+                && !commit.changes.iter().all(|change| names.insert(change.locator.folded()))
+            {
+                self.first_parts.insert(first_part_id(at));
+            }
             for change in &commit.changes {
                 let (extends, stood) = match &change.what {
                     What::Append { base, .. } => (Some(*base), false),
@@ -121,6 +130,11 @@ impl Logs {
     pub fn of_commit(&self, id: CommitId, names: &[ReplicaId]) -> Option<Numbered> {
         let wrote = self.commits.get(&id).into_iter().flatten().find(|(replica, _)| names.contains(replica));
         self.taken.get(&id).or(wrote).copied()
+    }
+
+    /// Tells whether a commit of a device's own order is the first part of an entry that it took in as two commits.
+    pub fn is_first_part(&self, id: CommitId) -> bool {
+        self.first_parts.contains(&id)
     }
 
     /// Returns where an entry's commit is in its author's own order.
@@ -356,7 +370,16 @@ impl Logs {
 
 /// Returns the id that an entry's commit has in the order of whoever took it in.
 pub(super) fn taken_id((replica, number): Numbered) -> CommitId {
-    let hash = ContentHash::of(format!("{replica} {number}").as_bytes()).to_bytes();
+    commit_id(&format!("{replica} {number}"))
+}
+
+/// Returns the id that the first part of an entry has in the order of a device that took the entry in as two commits.
+pub(super) fn first_part_id((replica, number): Numbered) -> CommitId {
+    commit_id(&format!("{replica} {number} first part"))
+}
+
+fn commit_id(name: &str) -> CommitId {
+    let hash = ContentHash::of(name.as_bytes()).to_bytes();
     let mut id = [0; CommitId::BYTES];
     id.copy_from_slice(&hash[..CommitId::BYTES]);
     CommitId::from_bytes(id)

@@ -811,3 +811,76 @@ fn what_merges_come_to_is_announced() {
         assert!(shown, "killed: {is_killed}: {text}");
     }
 }
+
+/// Returns a laptop and a desk: the desk has renamed a file by case, and the laptop has edited it meanwhile. Neither knows of that yet.
+fn case_rename_against_an_edit() -> (Device, Device) {
+    let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
+    laptop.write("notes.md", "begin\n\nlast\n");
+    laptop.sync().expect("synced");
+    carry(&laptop, &desk);
+    desk.sync().expect("synced");
+    both_ways(&laptop, &desk);
+    laptop.sync().expect("synced");
+
+    laptop.write("notes.md", "begin\n\nlast\n\nby the laptop\n");
+    laptop.sync().expect("synced");
+    desk.write("notes.md", "begin\n\nlast\n\nby the desk\n");
+    desk.sync().expect("synced");
+    both_ways(&laptop, &desk);
+    desk.sync().expect("synced");
+    let merged = desk.text("notes.md").expect("merged");
+    desk.delete("notes.md");
+    desk.write("NOTES.md", &merged);
+    desk.sync().expect("synced");
+    laptop.write("notes.md", "begin\n");
+    laptop.sync().expect("synced");
+    both_ways(&laptop, &desk);
+    (laptop, desk)
+}
+
+/// Lets both devices sync until nothing is new; then both can still send, and each has the file under one of its names.
+fn both_names_stay(laptop: &Device, desk: &Device) {
+    for _ in 0..3 {
+        laptop.sync().expect("synced");
+        desk.sync().expect("synced");
+        both_ways(laptop, desk);
+    }
+    let said = |text: Option<String>| -> Vec<String> {
+        let text = text.expect("there");
+        text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    };
+    assert_eq!(said(laptop.text("notes.md")), ["begin", "by the desk"]);
+    assert_eq!(said(desk.text("NOTES.md")), ["begin", "last", "by the desk", "by the laptop"]);
+    for (from, to) in [(laptop, desk), (desk, laptop)] {
+        from.write("oil.md", from.name);
+        from.sync().expect("synced");
+        both_ways(laptop, desk);
+        to.sync().expect("synced");
+        assert_eq!(to.text("oil.md").as_deref(), Some(from.name));
+    }
+}
+
+/// Seed 51 of `random_machines::real_use`: no sync of the laptop ended any more.
+#[test]
+fn case_rename_against_an_edit_stops_no_sync() {
+    let (laptop, desk) = case_rename_against_an_edit();
+    both_names_stay(&laptop, &desk);
+}
+
+/// The laptop takes the rename in as two commits, and is killed between them.
+#[test]
+fn case_rename_against_an_edit_is_taken_in_whole_after_a_kill() {
+    let (laptop, desk) = case_rename_against_an_edit();
+    let commits = || -> Vec<Locator> {
+        let own_log = Locator::reserved(".haversack/log").expect("ours");
+        block_on(laptop.home.list_all(&own_log)).expect("listed")
+    };
+    let (standing, count) =
+        (block_on(laptop.home.read(&at("standing"))).expect("read").bytes, commits().len());
+    laptop.take_in(&Impatient);
+    let taken = commits();
+    assert_eq!(taken.len(), count + 2, "the rename is two commits");
+    block_on(laptop.home.delete(&taken[taken.len() - 1], Condition::Any)).expect("not written");
+    let _ = block_on(laptop.home.write(&at("standing"), standing, Condition::Any)).expect("as before");
+    both_names_stay(&laptop, &desk);
+}
