@@ -166,6 +166,13 @@ fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
     }))
 }
 
+/// Returns the first names of a list, for a sentence.
+fn first_names(files: &[Locator]) -> String {
+    let names: Vec<String> = files.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+    let more = if files.len() > MAX_SHOWN { ", …" } else { "" };
+    format!("{}{more}", names.join(", "))
+}
+
 fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut add = |what: String, short: &str, cure: String| {
@@ -184,19 +191,20 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
     if !look.waiting_deletions.is_empty() && !look.has_vanished {
         add(
             format!(
-                "{} disappeared from {name}. {KEPT_ELSEWHERE}",
-                counted(look.waiting_deletions.len(), "file")
+                "{} disappeared from {name} ({}). {KEPT_ELSEWHERE}",
+                counted(look.waiting_deletions.len(), "file"),
+                first_names(&look.waiting_deletions)
             ),
             "files disappeared",
             WAITING_CURE.to_owned(),
         );
     }
     if !look.held_deletions.is_empty() {
-        let first = look.held_deletions.first().map(ToString::to_string).unwrap_or_default();
         add(
             format!(
-                "{} in {name} were deleted on another machine, very many at once ({first} …). We kept them here",
-                counted(look.held_deletions.len(), "file")
+                "{} in {name} were deleted on another machine, very many at once ({}). We kept them here",
+                counted(look.held_deletions.len(), "file"),
+                first_names(&look.held_deletions)
             ),
             "deletions held",
             "to send them again: haversack restore --deleted; if they are meant to go: haversack sync --allow-deletes"

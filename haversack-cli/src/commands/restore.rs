@@ -157,10 +157,12 @@ fn put(ui: &mut Ui, settings: &Settings, found: Vec<(Locator, Bytes)>) -> Result
         ui.note("There is nothing to bring back. See what happened: haversack log");
         return Ok(ExitCode::from(1));
     }
-    let mut failed = Vec::new();
+    let (mut failed, count) = (Vec::new(), changes.len());
     // A file that has no place does not keep the others from coming back.
-    while let Err(error) = block_on(memory.batch(&changes)) {
-        match error.change().filter(|number| *number < changes.len() && changes.len() > 1) {
+    while !changes.is_empty()
+        && let Err(error) = block_on(memory.batch(&changes))
+    {
+        match error.change().filter(|number| *number < changes.len() && count > 1) {
             Some(number) => {
                 changes.remove(number);
                 failed.push(error);

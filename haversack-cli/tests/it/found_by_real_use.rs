@@ -181,3 +181,27 @@ fn restore_of_deleted_files_goes_on_after_one_that_has_no_place() {
     assert!(shown.contains("Restored lamp/oil.md") && shown.contains("Not restored"), "{shown}");
     assert!(directory.join("oil.md").exists() && directory.join("log.md").exists());
 }
+
+/// E9, seed 73: a user puts a file in the place of a directory, so its lost files cannot come back.
+#[test]
+fn files_that_disappeared_are_named() {
+    let texts = [("lamp/deep/oil.md", "a\n"), ("lamp/deep/wick.md", "b\n"), ("lamp/log.md", "c\n")];
+    let machines = Machines::laptop_and_desktop(&texts);
+    let directory = machines.env.path("lamp");
+    fs::create_dir_all(&directory).expect("made");
+    machines.done("laptop", &["mount", "add", &directory.display().to_string(), "lamp"]);
+    machines.done("laptop", &["sync"]);
+    fs::remove_dir_all(&directory).expect("lost");
+    fs::create_dir_all(&directory).expect("made");
+    fs::write(directory.join("deep"), "a file now\n").expect("written");
+    machines.shown("laptop", &["sync"]);
+    let status = machines.shown("laptop", &["status"]);
+    let names = "(lamp/deep/oil.md, lamp/deep/wick.md, lamp/log.md)";
+    assert!(status.contains("3 files disappeared from") && status.contains(names), "{status}");
+    fs::write(directory.join("log.md"), "c\n").expect("put back by the user");
+    let shown = machines.shown("laptop", &["restore", "--deleted"]);
+    for name in ["lamp/deep/oil.md", "lamp/deep/wick.md"] {
+        let line = shown.lines().find(|line| line.starts_with("Not restored") && line.contains(name));
+        assert!(line.is_some_and(|line| line.contains("lamp/deep is a file, not a directory")), "{shown}");
+    }
+}

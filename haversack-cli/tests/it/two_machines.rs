@@ -408,7 +408,7 @@ fn many_deletions_wait() {
     --- stdout
     1 thing needs you. All you wrote is safe on this machine.
 
-      1  20 files disappeared from laptop/memory. We did not delete them on your other machines
+      1  20 files disappeared from laptop/memory (note-00.md, note-01.md, note-02.md, note-03.md, note-04.md, …). We did not delete them on your other machines
          → to bring them back: haversack restore --deleted; if you meant to delete them: haversack sync --allow-deletes
 
       files      3

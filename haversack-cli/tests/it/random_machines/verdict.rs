@@ -46,6 +46,7 @@ impl End {
         let name = folded(locator.rsplit('/').next().unwrap_or(locator));
         said.contains(&folded(locator))
             || said.contains("more files are held back")
+            || said.lines().any(|line| line.contains(" disappeared from ") && line.contains(", …)"))
             || said.lines().any(|line| line.contains("is not carried") && line.contains(&name))
     }
 
