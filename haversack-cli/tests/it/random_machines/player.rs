@@ -27,9 +27,11 @@ pub(super) struct Token {
     pub(super) file: String,
     /// A user took its line out of a text.
     pub(super) is_removed: bool,
+    /// The home and the folded locator where its line was taken out, until that home has synced.
+    pub(super) unsent_removal: Option<(&'static str, String)>,
     /// It was in a text that a user deleted, overwrote or lost: it may be there or not.
     pub(super) may_be_gone: bool,
-    /// It was in a text that a user renamed or put back: a removal elsewhere may not have reached that text.
+    /// A removal may not have reached a text with it: the text was renamed or put back, or the file was lost before its removal was sent.
     pub(super) may_return: bool,
     /// The home whose user deleted the file with it.
     pub(super) deleted_by: Option<&'static str>,
@@ -326,6 +328,9 @@ impl<'s> Player<'s> {
                     sync.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started")
                 };
                 let codes = [start(), start()].map(|mut child| child.wait().expect("ended").code());
+                if codes.contains(&Some(0)) {
+                    self.note_sent(home);
+                }
                 format!("exit {codes:?}")
             }
         }
@@ -334,6 +339,9 @@ impl<'s> Player<'s> {
     /// Syncs, and does what the message says if the remote was lost.
     pub(super) fn sync(&mut self, home: &str, arguments: &[&str]) -> String {
         let shown = self.run(home, arguments);
+        if shown.starts_with("exit 0") {
+            self.note_sent(home);
+        }
         if !self.has_lost_the_remote || !shown.contains("haversack remote rebuild") {
             return shown;
         }
@@ -405,6 +413,21 @@ impl<'s> Player<'s> {
         self.tokens.insert(token.to_owned(), Token { file, ..Token::default() });
     }
 
+    /// Notes that a file is gone under its name: a removal in it that was not sent went with it, and edits of other homes bring the line back.
+    fn drop_unsent_removals(&mut self, home: &'static str, file: &File) {
+        let dropped = (home, folded(&file.locator()));
+        for token in self.tokens.values_mut() {
+            token.may_return |= token.unsent_removal.as_ref() == Some(&dropped);
+        }
+    }
+
+    /// Notes that a home has synced: its removals are sent.
+    fn note_sent(&mut self, home: &str) {
+        for token in self.tokens.values_mut() {
+            token.unsent_removal.take_if(|(by, _)| *by == home);
+        }
+    }
+
     fn token(&mut self, token: &str) -> &mut Token {
         self.tokens.get_mut(token).expect("it was written")
     }
@@ -460,6 +483,10 @@ impl<'s> Player<'s> {
         if old == new {
             self.recased.insert(old.clone());
         }
+        // Only a rename by case is followed if the text was changed too, and in a folder not even that.
+        if old != new || self.schedule.meeting == Meeting::Folder {
+            self.drop_unsent_removals(home, file);
+        }
         if self.secret.contains(&old) {
             self.secret.insert(new);
         }
@@ -504,7 +531,8 @@ impl<'s> Player<'s> {
             return "the disk refuses".to_owned();
         }
         self.touch(home, file);
-        self.token(token).is_removed = true;
+        let known = self.token(token);
+        (known.is_removed, known.unsent_removal) = (true, Some((home, folded(&file.locator()))));
         format!("removed {token}")
     }
 
@@ -578,6 +606,7 @@ impl<'s> Player<'s> {
         self.has_lost_a_directory = true;
         for (file, text) in &lost {
             self.touch(home, file);
+            self.drop_unsent_removals(home, file);
             let tokens = self.tokens_in(text);
             for token in &tokens {
                 let is_elsewhere = others.contains(token);

@@ -7,7 +7,8 @@
 //!    deleted stays deleted; all homes are equal; a further sync sends nothing.
 //!
 //! `HAVERSACK_SEED=17` plays one schedule. Beside it, `HAVERSACK_SEEDS=20` plays as many from there on, `HAVERSACK_SHRINK=1` makes a failing one
-//! as short as it can, and `HAVERSACK_WITHOUT=PutLink,PutPipe` leaves kinds of operations out, which makes other schedules.
+//! as short as it can, `HAVERSACK_ONLY=3,8,9` plays only the operations with these numbers, and `HAVERSACK_WITHOUT=PutLink,PutPipe` leaves kinds of
+//! operations out, which makes other schedules.
 
 use super::schedule::{Kind, SWITCHED_ON, Schedule};
 use super::verdict::{Failure, judge};
@@ -33,6 +34,16 @@ fn kinds() -> Vec<Kind> {
     let without = std::env::var("HAVERSACK_WITHOUT").unwrap_or_default();
     let is_in = |kind: &Kind| !without.split(',').any(|name| name == format!("{kind:?}"));
     SWITCHED_ON.into_iter().filter(is_in).collect()
+}
+
+/// Returns the schedule of a seed, or the part of it that was asked for.
+fn schedule(seed: u64) -> Schedule {
+    let mut schedule = Schedule::of(seed, STEPS, &kinds());
+    if let Ok(only) = std::env::var("HAVERSACK_ONLY") {
+        let numbers: Vec<usize> = only.split(',').filter_map(|number| number.parse().ok()).collect();
+        schedule.operations.retain(|operation| numbers.contains(&operation.number));
+    }
+    schedule
 }
 
 /// Leaves operations out, by halves, quarters and one by one, as long as the same promise breaks.
@@ -74,7 +85,7 @@ fn told(schedule: &Schedule, failure: &Failure) -> String {
 fn real_use_loses_nothing() {
     let mut failures = Vec::new();
     for seed in seeds() {
-        let schedule = Schedule::of(seed, STEPS, &kinds());
+        let schedule = schedule(seed);
         let Err(failure) = judge(&schedule) else { continue };
         let (schedule, failure) = match std::env::var_os("HAVERSACK_SHRINK") {
             Some(_) => shrunk(&schedule, failure),
