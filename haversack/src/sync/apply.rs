@@ -174,6 +174,47 @@ async fn prepared_merges(files: &dyn Backend, attempt: &str) -> StoreResult<BTre
     Ok(prepared)
 }
 
+/// Lets renamed files keep their old names if the new ones could not be written; returns the old names.
+///
+/// A file that was taken away under its old name is put back. If a program has put another file there since, the text stays beside it.
+pub(crate) async fn keep_old_names(
+    files: &dyn Backend,
+    applying: &Applying,
+    refused: &[Locator],
+) -> StoreResult<Vec<Locator>> {
+    let mut kept = Vec::new();
+    let is_refused = |moved: &&Move| refused.iter().any(|at| at.as_str() == moved.at);
+    for moved in applying.moves.iter().filter(is_refused) {
+        let Some(from) = moved.renamed_from.as_ref().and_then(|from| Locator::parse(from).ok()) else {
+            continue;
+        };
+        let taken = applying.moves.iter().position(|moved| moved.new.is_none() && moved.at == from.as_str());
+        let outgoing = taken.map(|number| names(&applying.attempt, number).outgoing);
+        if let Some(outgoing) = outgoing
+            && let Some(text) = read(files, &outgoing).await?
+        {
+            let beside = case_name(&from, &ContentHash::of(&text.bytes))
+                .map_err(|reason| StoreError::invalid(Operation::Rename, &from, reason))?;
+            match files.rename(&outgoing, &from).await {
+                Err(error) if error.kind() == ErrorKind::Conflict || concerns_one_file(&error) => {
+                    put_beside(files, &outgoing, &beside).await?;
+                }
+                done => done?,
+            }
+        }
+        kept.push(from);
+    }
+    Ok(kept)
+}
+
+/// Moves a text under a free name; the same text may have been put there before.
+async fn put_beside(files: &dyn Backend, outgoing: &Locator, beside: &Locator) -> StoreResult<()> {
+    match files.rename(outgoing, beside).await {
+        Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
+        done => done,
+    }
+}
+
 /// Removes the reserved names of an attempt; their contents are in the files, in the bases or merged.
 ///
 /// Of a file that was refused, a content that is known nowhere else is put aside.
@@ -463,11 +504,7 @@ impl Mover<'_> {
     async fn put_back_beside(&self, text: &Bytes) -> StoreResult<()> {
         let beside = case_name(&self.locator, &ContentHash::of(text))
             .map_err(|reason| StoreError::invalid(Operation::Rename, &self.locator, reason))?;
-        match self.files.rename(&self.names.outgoing, &beside).await {
-            // The same text was put there before.
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
-            done => done,
-        }
+        put_beside(self.files, &self.names.outgoing, &beside).await
     }
 
     /// Lets a prepared content change places with the file, and returns what came out if it is not what was expected.

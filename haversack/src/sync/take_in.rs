@@ -85,8 +85,21 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn add(&mut self, locator: &Locator, expected: Option<ContentHash>, new: Option<Bytes>) {
         let hash = new.as_ref().map(|bytes| ContentHash::of(bytes));
-        self.moves.push(Move { at: locator.to_string(), expected, new: hash, last: None });
+        self.moves.push(Move {
+            at: locator.to_string(),
+            expected,
+            new: hash,
+            last: None,
+            renamed_from: None,
+        });
         self.contents.push(new);
+    }
+
+    /// Says of the last move that it puts a renamed file under its new name.
+    fn name_renamed(&mut self, from: &Locator, to: &Locator) {
+        if let Some(moved) = self.moves.last_mut().filter(|moved| moved.at == to.as_str()) {
+            moved.renamed_from = Some(from.to_string());
+        }
     }
 
     /// Adds a move of a content whose hash was checked.
@@ -97,7 +110,13 @@ impl Work {
         hash: ContentHash,
         new: Bytes,
     ) {
-        self.moves.push(Move { at: locator.to_string(), expected, new: Some(hash), last: None });
+        self.moves.push(Move {
+            at: locator.to_string(),
+            expected,
+            new: Some(hash),
+            last: None,
+            renamed_from: None,
+        });
         self.contents.push(Some(new));
     }
 }
@@ -282,6 +301,10 @@ impl Replica {
                 step => match self.prepare(context, step, &incoming, &mut work, report).await {
                     Err(Trouble::Local(error)) if apply::concerns_one_file(&error) => {
                         self.refuse(step.locator(), &incoming, &mut work, report).await?;
+                        if let Step::FollowOurRename { from, .. } = step {
+                            // Their change is not in the renamed file: the old name comes back with it.
+                            work.elsewhere.insert(from.to_string(), Elsewhere::Unfetched);
+                        }
                     }
                     prepared => prepared?,
                 },
@@ -452,7 +475,16 @@ impl Replica {
             let met = apply::carry_out(&*self.files, &self.state, applying, progress).await?;
             let mut advance = applying.advance.clone();
             let mut refused_bases = Vec::new();
+            let kept_renames = apply::keep_old_names(&*self.files, applying, &met.refused).await?;
             for line in &mut advance.bases {
+                if kept_renames.iter().any(|from| from.as_str() == line.at) {
+                    match line.hash {
+                        // They changed a file that was renamed here. It comes back under its old name, with their change.
+                        Some(_) => line.elsewhere = Some(Elsewhere::Unfetched),
+                        // They renamed a file that was changed here. It stays under its old name, and is sent as a new file.
+                        None => line.before = self.state.known.ground(&line.at),
+                    }
+                }
                 if met.refused.iter().any(|refused| refused.as_str() == line.at) {
                     line.elsewhere = line.hash.map(|_| Elsewhere::Refused);
                     line.before = self.state.known.ground(&line.at);
@@ -538,9 +570,8 @@ impl Replica {
                 }
             }
             Step::Remove { locator, expected, last } => {
-                let moved =
-                    Move { at: locator.to_string(), expected: Some(*expected), new: None, last: *last };
-                work.moves.push(moved);
+                let (at, expected) = (locator.to_string(), Some(*expected));
+                work.moves.push(Move { at, expected, new: None, last: *last, renamed_from: None });
                 work.contents.push(None);
             }
             Step::MakeWay { from, to, expected } => {
@@ -561,6 +592,7 @@ impl Replica {
             Step::FollowOurRename { from, to, base, theirs } => {
                 if self.content(context, incoming, theirs).await?.is_some() {
                     self.mix(context, to, Some(*base), theirs, incoming, work, report).await?;
+                    work.name_renamed(from, to);
                 } else if incoming.state_after.files().contains_key(from) {
                     // Their change is not at hand: the old name is not here, which is no deletion.
                     self.put(from, None, theirs, incoming, work, report).await?;
@@ -601,6 +633,7 @@ impl Replica {
         self.state.keep(&merged).await.map_err(Trouble::Local)?;
         work.add(from, Some(expected), None);
         work.add(to, None, Some(merged));
+        work.name_renamed(from, to);
         Ok(())
     }
 

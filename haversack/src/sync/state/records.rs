@@ -56,6 +56,9 @@ pub(crate) struct Move {
     /// has the file under another spelling.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) last: Option<ContentHash>,
+    /// The old name of a file that one side renamed and the other changed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) renamed_from: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -124,3 +124,48 @@ fn immutable_file_stops_only_itself() {
     assert!(immutable(&world, "MEMORY.md", "-i"));
     assert_eq!(world.sync("desktop").published, 0, "the file is not sent as a new one");
 }
+
+/// The laptop renames a file that the desktop has edited, and the desktop cannot write the new name.
+#[test]
+fn edit_stays_where_the_new_name_of_its_file_cannot_be_written() {
+    let world = shared();
+    world.put("laptop", "deep/other.md", "x\n");
+    world.delete("laptop", "other.md");
+    world.sync("laptop");
+    world.put("desktop", "other.md", "x\nby the desktop\n");
+    symlink("/dev/null", world.path("desktop", "deep")).expect("linked");
+    for _ in 0..2 {
+        let report = world.sync("desktop");
+        assert!(report.refused.iter().any(|at| at.as_str() == "deep/other.md"), "{report:?}");
+        assert_eq!(world.text("desktop", "other.md").as_deref(), Some("x\nby the desktop\n"));
+    }
+    std::fs::remove_file(world.path("desktop", "deep")).expect("removed");
+    world.sync("desktop");
+    world.sync("laptop");
+    for device in ["laptop", "desktop"] {
+        assert_eq!(world.text(device, "other.md").as_deref(), Some("x\nby the desktop\n"), "{device}");
+        assert_eq!(world.text(device, "deep/other.md").as_deref(), Some("x\n"), "{device}");
+    }
+}
+
+/// The desktop renames a file that the laptop has edited, and the edit cannot be written under the new name.
+#[test]
+fn edit_of_a_renamed_file_is_not_lost_if_it_cannot_be_written() {
+    let world = shared();
+    world.rename("desktop", "other.md", "renamed.md");
+    if !immutable(&world, "renamed.md", "+i") {
+        return;
+    }
+    world.put("laptop", "other.md", "x\nby the laptop\n");
+    world.sync("laptop");
+    world.sync("desktop");
+    assert!(immutable(&world, "renamed.md", "-i"));
+    for device in ["desktop", "laptop", "desktop"] {
+        world.sync(device);
+    }
+    for device in ["laptop", "desktop"] {
+        let files = ["other.md", "renamed.md"].map(|key| world.text(device, key).unwrap_or_default());
+        assert!(files.iter().any(|text| text.contains("by the laptop")), "{device}: {files:?}");
+        assert!(files[1].starts_with("x\n"), "{device}: {files:?}");
+    }
+}
