@@ -185,7 +185,12 @@ fn restore_of_deleted_files_goes_on_after_one_that_has_no_place() {
 /// E9, seed 73: a user puts a file in the place of a directory, so its lost files cannot come back.
 #[test]
 fn files_that_disappeared_are_named() {
-    let texts = [("lamp/deep/oil.md", "a\n"), ("lamp/deep/wick.md", "b\n"), ("lamp/log.md", "c\n"), ("notes.md", "d\n")];
+    let texts = [
+        ("lamp/deep/oil.md", "a\n"),
+        ("lamp/deep/wick.md", "b\n"),
+        ("lamp/log.md", "c\n"),
+        ("notes.md", "d\n"),
+    ];
     let machines = Machines::laptop_and_desktop(&texts);
     let directory = machines.env.path("lamp");
     fs::create_dir_all(&directory).expect("made");

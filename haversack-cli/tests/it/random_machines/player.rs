@@ -395,21 +395,26 @@ impl<'s> Player<'s> {
         self.touched.entry(folded(&file.locator())).or_default().insert(home);
     }
 
-    /// Notes a word that was written to a file.
-    fn wrote(&mut self, home: &'static str, file: &File, token: &str) {
-        self.touch(home, file);
-        let file = folded(&file.locator());
-        // A file that the user lost and writes anew has none of its old lines: that is an edit.
+    /// Notes that a file has the place of one that the user lost, spelled alike or otherwise: it is a new version of the lost file, which has
+    /// none of its old lines. They count as overwritten.
+    fn replace_lost(&mut self, home: &'static str, file: &str) {
         let is_in_the_way = |lost: &str| {
             lost == file || lost.starts_with(&format!("{file}/")) || file.starts_with(&format!("{lost}/"))
         };
-        let rewritten: Vec<_> =
+        let replaced: Vec<_> =
             self.lost.keys().filter(|(by, lost)| *by == home && is_in_the_way(lost)).cloned().collect();
-        for key in rewritten {
+        for key in replaced {
             for token in self.lost.remove(&key).unwrap_or_default() {
                 self.token(&token).may_be_gone = true;
             }
         }
+    }
+
+    /// Notes a word that was written to a file.
+    fn wrote(&mut self, home: &'static str, file: &File, token: &str) {
+        self.touch(home, file);
+        let file = folded(&file.locator());
+        self.replace_lost(home, &file);
         self.tokens.insert(token.to_owned(), Token { file, ..Token::default() });
     }
 
@@ -479,6 +484,7 @@ impl<'s> Player<'s> {
     fn renames(&mut self, home: &'static str, file: &File, to: &File, text: &str) {
         let (old, new) = (folded(&file.locator()), folded(&to.locator()));
         self.count(to, old != new);
+        self.replace_lost(home, &new);
         self.renamed.insert((old.clone(), new.clone()));
         if old == new {
             self.recased.insert(old.clone());
@@ -613,7 +619,14 @@ impl<'s> Player<'s> {
                 let token = self.token(token);
                 token.may_be_gone |= !(is_guarded && is_elsewhere);
             }
-            self.lost.insert((home, folded(&file.locator())), tokens);
+            for token in tokens {
+                // A rename that was not sent is unknown to the log: there the file still has the name that the word was written to.
+                let written_to = self.token(&token).file.clone();
+                let names = BTreeSet::from([folded(&file.locator()), written_to]);
+                for name in names {
+                    self.lost.entry((home, name)).or_default().push(token.clone());
+                }
+            }
         }
         let name = if lot % 2 == 0 { format!("session-{number}.md") } else { file.name.clone() };
         let made = self.add(home, &File { area, name }, token);
