@@ -179,7 +179,7 @@ async fn prepared_merges(files: &dyn Backend, attempt: &str) -> StoreResult<BTre
 /// A file that was taken away under its old name is put back. If a program has put another file there since, the text stays beside it.
 pub(crate) async fn keep_old_names(
     files: &dyn Backend,
-    applying: &Applying,
+    applying: &ApplyRecord,
     refused: &[Locator],
 ) -> StoreResult<Vec<Locator>> {
     let mut kept = Vec::new();
