@@ -15,12 +15,16 @@ pub mod document;
 mod error;
 pub mod event;
 pub mod file_storage;
+// Tests forge files with it.
+#[doc(hidden)]
 pub mod frame;
 pub mod history;
 pub mod home;
 pub mod ids;
 pub mod kind;
 pub mod log;
+// Tests read the manifest of a remote with it.
+#[doc(hidden)]
 pub mod manifest;
 mod memory;
 pub mod memory_tool;

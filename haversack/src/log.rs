@@ -39,6 +39,8 @@ mod checkpoint;
 mod commit;
 pub(crate) mod files;
 mod folded;
+// The command `debug`, the simulator and tests look for files of the log with it.
+#[doc(hidden)]
 pub mod layout;
 mod mark;
 mod notice;
@@ -48,17 +50,26 @@ mod segment;
 mod state;
 mod store_file;
 
-pub use self::change::{Carried, FileChange, MAX_INLINE_BYTES, OddChange, What};
-pub use self::checkpoint::{
-    Checkpoint, FileState, MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_FILES, OddFile, Place,
-};
-pub use self::commit::{Commit, MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, Misplaced, label};
+pub use self::change::{Carried, FileChange, OddChange, What};
+pub use self::commit::{Commit, Misplaced};
 pub use self::files::Files;
-pub use self::folded::{Folded, MAX_FOLDED_BYTES};
 pub use self::mark::StateMark;
-pub use self::notice::{MAX_ADDRESS_BYTES, Notice};
+pub use self::notice::Notice;
 pub use self::odd::Oddity;
-pub use self::pack::{MAX_PACK_BYTES, Pack, pack, unpack};
-pub use self::segment::{MAX_SEGMENT_BYTES, MAX_SEGMENT_COMMITS, Segment};
-pub use self::state::{Content, Mismatch, State};
-pub use self::store_file::{MAX_STORE_FILE_BYTES, Predecessor, StoreFile};
+pub use self::state::Content;
+pub use self::store_file::{Predecessor, StoreFile};
+pub use crate::frame::BadFrame;
+
+// The parts of the format that only the command `debug`, the simulator and tests need.
+pub(crate) use self::pack::unpack;
+#[doc(hidden)]
+pub use self::{
+    change::MAX_INLINE_BYTES,
+    checkpoint::{Checkpoint, FileState, MAX_CHECKPOINT_FILES, OddFile, Place},
+    commit::{MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, label},
+    folded::Folded,
+    pack::{MAX_PACK_BYTES, Pack, pack},
+    segment::{MAX_SEGMENT_BYTES, Segment},
+    state::{Mismatch, State},
+    store_file::MAX_STORE_FILE_BYTES,
+};

@@ -38,7 +38,12 @@ mod outlook;
 mod patience;
 mod places;
 mod plan;
+// The simulator switches planted mistakes on. Without the feature they are not part of the library.
+#[cfg(feature = "planted")]
+#[doc(hidden)]
 pub mod planted;
+#[cfg(not(feature = "planted"))]
+pub(crate) mod planted;
 mod progress;
 mod publish;
 mod put_back;
@@ -70,13 +75,14 @@ use self::join::Purpose;
 pub use self::mirror::Mirrored;
 pub use self::origin::{OneLog, Origin, Origins};
 use self::outgoing::Judgement;
-pub use self::outlook::{Outlook, Underway, look, replica_of};
+pub(crate) use self::outlook::replica_of;
+pub use self::outlook::{Outlook, Underway, look};
 pub use self::patience::{Impatient, Patience};
 use self::plan::{Elsewhere, Pending};
 use self::planted::{Planted, has};
 pub use self::progress::{Progress, Quiet, Stage};
 use self::publish::{Left, Published, Settled};
-pub use self::read_once::ReadOnce;
+pub(crate) use self::read_once::ReadOnce;
 pub use self::rebuild_store::{Rebuilt, rebuild};
 pub use self::relocate::{Moved, move_store};
 pub(crate) use self::remote::{MAX_TRIES, Remote, patiently};

@@ -20,27 +20,39 @@
 //! 6. What was read once is kept at home: a folder that loses it, or goes back, changes nothing (`vault::a_folder_that_loses_logs_changes_nothing`), and
 //!    gets it back from whoever has it (`vault::what_the_folder_lost_of_a_machine_that_is_gone_is_put_back`).
 
+// Hidden: the command line reports copies, lost uploads and stray files of a folder with these modules.
+
 mod bridge;
 mod contents;
+#[doc(hidden)]
 pub mod copies;
 mod entries;
 mod entry;
 mod folder;
 mod heads;
 mod kept;
+#[doc(hidden)]
 pub mod layout;
 mod logs;
+#[doc(hidden)]
 pub mod lost;
 mod mend;
 mod origins;
 mod standing;
+#[doc(hidden)]
 pub mod strays;
 mod tail;
 mod weave;
 
 pub use self::bridge::{Bridge, Carriage};
-pub use self::entry::{Entry, MAX_ENTRY_BYTES, MAX_REPLICAS, MAX_SHOWN};
-pub use self::heads::Heads;
-pub use self::logs::{Logs, Numbered};
-pub use self::origins::{ALONE_PATIENCE, FolderOrigins, Mine, PATIENCE};
-pub use self::weave::{Made, available, ingredients, weave};
+pub use self::origins::{FolderOrigins, Mine};
+
+// The simulator plays the merge of logs alone, tests read entries, and the command `doctor` compares heads.
+#[doc(hidden)]
+pub use self::{
+    entry::Entry,
+    heads::Heads,
+    logs::Logs,
+    origins::{ALONE_PATIENCE, PATIENCE},
+    weave::{Made, available, weave},
+};

@@ -16,7 +16,7 @@ use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
 use crate::ids::{ContentHash, Position, StoreId};
 
 /// The largest checkpoint.
-pub const MAX_CHECKPOINT_BYTES: usize = 128 * 1024 * 1024;
+pub(super) const MAX_CHECKPOINT_BYTES: usize = 128 * 1024 * 1024;
 
 /// The most files of one checkpoint: twice what the engine promises to carry.
 pub const MAX_CHECKPOINT_FILES: usize = 200_000;

@@ -10,7 +10,7 @@ use crate::frame::{self, BadFrame, Framed, Unfit};
 use crate::ids::{Position, StoreId};
 
 /// The most bytes that stand at a folded position.
-pub const MAX_FOLDED_BYTES: usize = 1024;
+pub(super) const MAX_FOLDED_BYTES: usize = 1024;
 
 const KIND: &str = "folded";
 const VERSION: u32 = 1;

@@ -3,7 +3,7 @@
 use crate::ids::Position;
 
 /// The longest address in a notice, in bytes.
-pub const MAX_ADDRESS_BYTES: usize = 4_096;
+pub(super) const MAX_ADDRESS_BYTES: usize = 4_096;
 
 /// Something that a commit says about its store.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -60,7 +60,7 @@ fn close(open: &mut Vec<u8>, waiting: &mut Vec<(usize, u64)>, packs: &mut Vec<Pa
 }
 
 /// Returns one content of a pack, if it is there.
-pub fn unpack(pack: &Bytes, offset: u64, content: &Content) -> Option<Bytes> {
+pub(crate) fn unpack(pack: &Bytes, offset: u64, content: &Content) -> Option<Bytes> {
     let start = usize::try_from(offset).ok()?;
     let end = start.checked_add(usize::try_from(content.size).ok()?)?;
     if end > pack.len() {

@@ -12,7 +12,7 @@ use crate::ids::{ContentHash, Position, StoreId};
 pub const MAX_SEGMENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// The most commits of one segment.
-pub const MAX_SEGMENT_COMMITS: usize = 10_000;
+pub(super) const MAX_SEGMENT_COMMITS: usize = 10_000;
 
 const KIND: &str = "segment";
 const VERSION: u32 = 1;

@@ -76,7 +76,7 @@ impl Outlook {
 }
 
 /// Returns the id of the replica that a state belongs to; `None` before its first sync.
-pub async fn replica_of(state: Arc<dyn Backend>) -> StoreResult<Option<ReplicaId>> {
+pub(crate) async fn replica_of(state: Arc<dyn Backend>) -> StoreResult<Option<ReplicaId>> {
     State::replica(&*state).await
 }
 

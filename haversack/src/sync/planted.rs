@@ -4,6 +4,7 @@
 
 /// A mistake that somebody could make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "planted"), expect(unreachable_pub, reason = "only the feature makes it public"))]
 pub enum Planted {
     /// A new commit for every attempt at a position.
     NewBytesForEveryAttempt,
@@ -83,6 +84,7 @@ pub enum Planted {
     StrangeIsAnEdit,
 }
 
+#[cfg(feature = "planted")]
 impl Planted {
     /// Every mistake that schedules are to find.
     pub const ALL: [Planted; 27] = [

@@ -1,9 +1,9 @@
-//! A remote of which nobody asks twice for what never changes.
+//! A remote that remembers objects which never change.
 //!
-//! What joins a store looks at its log before it takes it in, and every bound directory of a home follows the same log. What was created once
-//! stays as it is, so whoever reads it a second time in the same run can have what the first one got. What is not there is asked for every
-//! time: somebody may create it in the next moment. Which checkpoints there are is asked for once too: who starts from one that is not the newest
-//! any more reads more of the log, and comes to the same.
+//! A join looks at the log before it applies it, and every bound directory of a home follows the same log. Commits, segments, checkpoints and
+//! contents are created once and never change, so we read each of them once per run. We ask for a missing object every time, because another
+//! device may create it at any moment. We list the checkpoints once: a replica that starts from an older checkpoint reads more of the log, and
+//! reaches the same state.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ const MAX_REMEMBERED_BYTES: usize = 32 * 1024 * 1024;
 
 /// A remote whose commits, segments, checkpoints and contents are read once.
 #[derive(Debug)]
-pub struct ReadOnce {
+pub(crate) struct ReadOnce {
     inner: Arc<dyn Backend>,
     remembered: Mutex<Remembered>,
 }
@@ -59,7 +59,7 @@ impl Remembered {
 
 impl ReadOnce {
     /// Returns `inner`, with a memory for as long as this value is there.
-    pub fn new(inner: Arc<dyn Backend>) -> ReadOnce {
+    pub(crate) fn new(inner: Arc<dyn Backend>) -> ReadOnce {
         ReadOnce { inner, remembered: Mutex::default() }
     }
 

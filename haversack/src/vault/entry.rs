@@ -9,13 +9,13 @@ use crate::ids::{ContentHash, ReplicaId};
 use crate::log::{Commit, MAX_COMMIT_BYTES};
 
 /// The largest entry: a commit, and what it says about it.
-pub const MAX_ENTRY_BYTES: usize = MAX_COMMIT_BYTES + 4 * 1024 * 1024;
+pub(super) const MAX_ENTRY_BYTES: usize = MAX_COMMIT_BYTES + 4 * 1024 * 1024;
 
 /// The most logs that an entry can name.
-pub const MAX_REPLICAS: usize = 10_000;
+pub(super) const MAX_REPLICAS: usize = 10_000;
 
 /// The most contents that one entry announces.
-pub const MAX_SHOWN: usize = 10_000;
+pub(super) const MAX_SHOWN: usize = 10_000;
 
 const KIND: &str = "entry";
 const VERSION: u32 = 1;

@@ -11,7 +11,7 @@ use crate::log::{Content, What};
 use crate::sync::planted::{Planted, has};
 
 /// An entry's place: whose log, and which of its entries, the first being 1.
-pub type Numbered = (ReplicaId, u64);
+pub(super) type Numbered = (ReplicaId, u64);
 
 /// What is known about an entry without its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,7 +46,7 @@ pub fn available(logs: &Logs) -> Heads {
 }
 
 /// Returns the entries whose content for a file must be at hand to [`weave()`] it; none if nothing has to be merged.
-pub fn ingredients(logs: &Logs, locator: &Locator, heads: &Heads) -> BTreeSet<Numbered> {
+pub(super) fn ingredients(logs: &Logs, locator: &Locator, heads: &Heads) -> BTreeSet<Numbered> {
     let mut found = BTreeSet::new();
     let mut met = BTreeSet::new();
     let mut left = vec![logs.tips(locator, heads)];
