@@ -50,9 +50,11 @@ const ENTRY_BYTES: usize = 256;
 
 /// A backend that serves an object from memory as long as it is certain that it has not changed.
 ///
-/// A read of something remembered costs one [`Backend::info`] of the backend behind. That something is not
-/// there is never remembered, and listings and scans are always asked for. Writes of other handles, processes
-/// and programs are seen at once, as far as the versions and fingerprints of the backend show them.
+/// A read of a remembered object costs one [`Backend::info`] of the inner backend. We do not remember that an object is
+/// absent, and always ask for listings and scans. Writes of other handles, processes and programs are seen at once, as
+/// far as the versions and fingerprints of the backend show them.
+///
+/// The graph, which is still to come, is its first user: it reads the same few objects again and again.
 pub struct Cached {
     inner: Arc<dyn Backend>,
     max_object_bytes: usize,

@@ -33,14 +33,6 @@ impl Tier {
             Tier::LocalIndex => false,
         }
     }
-
-    /// Tells whether this tier can be rebuilt from the source.
-    pub fn is_derived(self) -> bool {
-        match self {
-            Tier::Source => false,
-            Tier::SharedAbstracts | Tier::LocalIndex => true,
-        }
-    }
 }
 
 impl fmt::Display for Tier {
@@ -130,9 +122,9 @@ pub trait DerivedMaintenance: Send + Sync {
     /// Rebuilds a derived tier from the source alone.
     async fn reindex(&self, tier: Tier) -> Result<()>;
 
-    /// Returns what changed in the source since `known` was taken.
+    /// Returns the changes in the source since `known` was taken.
     ///
-    /// Modification times are a hint, content decides: see [`look_again`].
+    /// Modification times are a hint, content decides: see [`look_again`]. The index of recall, which is still to come, is its first user.
     async fn changed_since(&self, known: &Sightings) -> Result<Changes>;
 }
 
@@ -182,7 +174,9 @@ pub struct Changes {
     pub read: usize,
 }
 
-/// Looks at everything below `prefix` again and tells what changed since `known`.
+/// Scans everything below `prefix` and returns the changes since `known`.
+///
+/// The index of recall, which is still to come, is its first user.
 ///
 /// An object is read unless its fingerprint is the one of last time and had settled then: a file
 /// restored with an old time is seen, and one that was only touched is not reported.
@@ -252,7 +246,6 @@ mod tests {
         let layout = TierLayout::new(at("memory"), at("abstracts"), at("index")).expect("distinct");
         for tier in [Tier::Source, Tier::SharedAbstracts, Tier::LocalIndex] {
             assert_eq!(tier.syncs(), layout.root_for(tier) != layout.never_sync_root(), "{tier}");
-            assert_eq!(tier.is_derived(), tier != Tier::Source, "{tier}");
         }
     }
 }

@@ -176,26 +176,9 @@ impl AgentIdentity {
         }
     }
 
-    /// Drops the token, so that the next request signs in anew: for a storage that refused it.
-    ///
-    /// Where several requests share one identity, [`AgentIdentity::forget_issue`] spares those that were late to notice.
+    /// Drops the token, so that the next request signs in anew. For a storage that refused the token.
     pub fn forget(&self) {
         self.held().token = None;
-    }
-
-    /// Returns which token is held: a number that grows with each, 0 if there is none.
-    pub fn issue(&self) -> u64 {
-        self.held().token.as_ref().map_or(0, |token| token.attempt)
-    }
-
-    /// Drops the token if it is still the one of that number.
-    ///
-    /// Ten requests that were refused together then lead to one new token, not to ten.
-    pub fn forget_issue(&self, issue: u64) {
-        let mut held = self.held();
-        if held.token.as_ref().is_some_and(|token| token.attempt == issue) {
-            held.token = None;
-        }
     }
 
     /// Returns the token that could not be refreshed because Entra is away, as long as it is good.
