@@ -91,7 +91,7 @@ pub use self::scope::Scope;
 use self::state::{Advance, BaseLine, State};
 pub use self::state::{forget, leave, return_to};
 use self::take_in::Taking;
-pub use self::trouble::Trouble;
+pub use self::trouble::{SyncErrorKind, Trouble};
 pub use self::upkeep::Intervals;
 use crate::clock::Clock;
 use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use haversack::ids::Timestamp;
-use haversack::store::{ErrorKind, Locator};
-use haversack::sync::Trouble;
+use haversack::store::Locator;
+use haversack::sync::{SyncErrorKind, Trouble};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
@@ -39,25 +39,11 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Returns which sort of failure stopped a sync.
+    /// Returns the failure behind an error of the remote.
     pub(crate) fn of(trouble: &Trouble) -> Failure {
-        match trouble {
-            Trouble::Remote(error) => match error.kind() {
-                ErrorKind::Busy | ErrorKind::Unavailable | ErrorKind::Conflict => Failure::Offline,
-                _ => Failure::Refused,
-            },
-            Trouble::OtherStore { .. }
-            | Trouble::Wiped { .. }
-            | Trouble::Rebuilt { .. }
-            | Trouble::Moved { .. }
-            | Trouble::WentBack { .. }
-            | Trouble::Gap { .. }
-            | Trouble::Damaged { .. }
-            | Trouble::Unfit { .. }
-            | Trouble::Unclear(_)
-            | Trouble::Emptied
-            | Trouble::TooMuch { .. } => Failure::Refused,
-            _ => Failure::Offline,
+        match trouble.kind() {
+            SyncErrorKind::RetryLater => Failure::Offline,
+            _ => Failure::Refused,
         }
     }
 }
@@ -157,7 +143,7 @@ impl Contact {
 
 #[cfg(test)]
 mod tests {
-    use haversack::store::{Error as StoreError, Operation};
+    use haversack::store::{Error as StoreError, ErrorKind, Operation};
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Why a sync stopped.
+//! The error of a sync, and the action that a caller can take.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,6 +9,27 @@ use super::Budget;
 use crate::frame::BadFrame;
 use crate::ids::{Position, StoreId, Timestamp};
 
+/// The action that a caller can take after a sync stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SyncErrorKind {
+    /// Run the same sync again later: the remote, another process or another device is busy.
+    RetryLater,
+    /// Change what the sync was given: the directory, the address of the remote, free space, or a limit or confirmation in the
+    /// [`Context`](super::Context).
+    FixInput,
+    /// Sign in, or change the permissions.
+    SignIn,
+    /// Put the store back from this device, or follow the device that did: [`rebuild`](super::rebuild).
+    RebuildRemote,
+    /// Update this program: a newer one wrote the remote.
+    Update,
+    /// Put the object that the error names back from a backup of the remote.
+    RestoreObject,
+    /// Report it: the storage or this program did something that it must not do.
+    Report,
+}
+
 /// Why a sync stopped; everything that was written is safe on this device.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -17,13 +38,13 @@ pub enum Trouble {
     Busy,
     /// The remote does not answer or refuses.
     Remote(StoreError),
-    /// This device's storage does.
+    /// The storage of this device failed.
     Local(StoreError),
     /// The remote belongs to another store.
     OtherStore {
-        /// The one that this replica belongs to.
+        /// The store that this replica belongs to.
         expected: StoreId,
-        /// The one that is there.
+        /// The store in the remote.
         found: StoreId,
     },
     /// Nothing of a store is in the remote any more.
@@ -35,21 +56,21 @@ pub enum Trouble {
     Rebuilt {
         /// The store that this replica belongs to.
         expected: StoreId,
-        /// The one that continues it.
+        /// The store that continues it.
         found: StoreId,
         /// The device that began to rebuild it.
         device: String,
     },
     /// The log ends here: the store was moved.
     Moved {
-        /// Where it is now, as the log says. Nobody has asked that place for anything yet.
+        /// The new address, as the log says. No request has gone to it yet.
         url: String,
         /// The device that moved it.
         device: String,
-        /// When.
+        /// The time of the move.
         time: Timestamp,
     },
-    /// What was read of the log before is not there any more, or is something else.
+    /// A position of the log that this device has read is missing or different now.
     WentBack {
         /// The position that differs.
         position: Position,
@@ -63,16 +84,16 @@ pub enum Trouble {
     },
     /// Something in the remote cannot be read.
     Damaged {
-        /// What.
+        /// The object.
         what: String,
-        /// Why.
+        /// The fault in it.
         why: BadFrame,
     },
     /// A commit does not fit what came before it.
     Unfit {
-        /// Where it is.
+        /// The position of the commit.
         position: Position,
-        /// Why.
+        /// The contradiction.
         why: String,
     },
     /// The remote does not return what it said it had stored.
@@ -85,11 +106,46 @@ pub enum Trouble {
     Outrun,
     /// Others sent more than this device receives in one sync.
     TooMuch {
-        /// What this sync would have received.
+        /// The files and bytes that this sync would have received.
         received: Budget,
-        /// What it may receive.
+        /// The files and bytes that it may receive.
         budget: Budget,
     },
+}
+
+impl Trouble {
+    /// Returns the action that a caller can take.
+    pub fn kind(&self) -> SyncErrorKind {
+        match self {
+            Trouble::Busy | Trouble::Outrun => SyncErrorKind::RetryLater,
+            Trouble::Remote(error) | Trouble::Local(error) => kind_of(error),
+            Trouble::OtherStore { .. }
+            | Trouble::Moved { .. }
+            | Trouble::Vanished
+            | Trouble::Emptied
+            | Trouble::TooMuch { .. } => SyncErrorKind::FixInput,
+            Trouble::Wiped { .. }
+            | Trouble::Rebuilt { .. }
+            | Trouble::WentBack { .. }
+            | Trouble::Gap { .. } => SyncErrorKind::RebuildRemote,
+            Trouble::Damaged { why, .. } if why.is_newer() => SyncErrorKind::Update,
+            Trouble::Damaged { .. } | Trouble::Unfit { .. } => SyncErrorKind::RestoreObject,
+            Trouble::Unclear(_) => SyncErrorKind::Report,
+        }
+    }
+}
+
+/// Returns the action that a caller can take about a storage.
+fn kind_of(error: &StoreError) -> SyncErrorKind {
+    match error.kind() {
+        ErrorKind::Busy | ErrorKind::Unavailable | ErrorKind::Conflict => SyncErrorKind::RetryLater,
+        ErrorKind::Denied => SyncErrorKind::SignIn,
+        ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Full | ErrorKind::Unsupported => {
+            SyncErrorKind::FixInput
+        }
+        // `ErrorKind` is open: what this code does not know is not the caller's fault.
+        _ => SyncErrorKind::Report,
+    }
 }
 
 impl fmt::Display for Trouble {
@@ -157,6 +213,35 @@ impl StdError for Trouble {
             | Trouble::Emptied
             | Trouble::Outrun
             | Trouble::TooMuch { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haversack_store::Operation;
+
+    use super::*;
+
+    #[test]
+    fn kind_is_the_caller_action() {
+        let store = |kind| StoreError::at(kind, Operation::Read, "ports.md", "no");
+        let id = StoreId::from_bytes([1; 16]);
+        let damaged = |why| Trouble::Damaged { what: "manifest.json".to_owned(), why };
+        for (error, kind) in [
+            (Trouble::Busy, SyncErrorKind::RetryLater),
+            (Trouble::Remote(store(ErrorKind::Unavailable)), SyncErrorKind::RetryLater),
+            (Trouble::Remote(store(ErrorKind::Denied)), SyncErrorKind::SignIn),
+            (Trouble::Remote(store(ErrorKind::Full)), SyncErrorKind::FixInput),
+            (Trouble::Local(store(ErrorKind::Internal)), SyncErrorKind::Report),
+            (Trouble::OtherStore { expected: id, found: id }, SyncErrorKind::FixInput),
+            (Trouble::Wiped { expected: id }, SyncErrorKind::RebuildRemote),
+            (Trouble::Vanished, SyncErrorKind::FixInput),
+            (Trouble::Unclear("a commit"), SyncErrorKind::Report),
+            (damaged(BadFrame::Truncated), SyncErrorKind::RestoreObject),
+            (damaged(BadFrame::Newer { version: 2 }), SyncErrorKind::Update),
+        ] {
+            assert_eq!(error.kind(), kind, "{error}");
         }
     }
 }
