@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use haversack::store::cloud::Refusal;
 use haversack::store::{Error as StoreError, ErrorKind};
-use haversack::sync::Trouble;
+use haversack::sync::SyncError;
 use haversack::{Error, Reason};
 
 /// A command that failed: what happened, why, and what to do.
@@ -180,47 +180,49 @@ impl From<std::io::Error> for CommandError {
     }
 }
 
-impl From<Trouble> for CommandError {
-    fn from(trouble: Trouble) -> CommandError {
+impl From<SyncError> for CommandError {
+    fn from(trouble: SyncError) -> CommandError {
         let cure = Refusal::of(&trouble).map(|refusal| refusal.cure().to_owned());
         let hint = match &trouble {
-            Trouble::Busy => "Wait for it, then run the same command again",
-            Trouble::Remote(error) if error.kind() == ErrorKind::Full => {
+            SyncError::Busy => "Wait for it, then run the same command again",
+            SyncError::Remote(error) if error.kind() == ErrorKind::Full => {
                 "All you wrote is safe on this machine. Make space where the remote is, then: haversack sync"
             }
-            Trouble::Remote(_) => "All you wrote is safe on this machine. Try again later: haversack sync",
-            Trouble::Local(error) if error.kind() == ErrorKind::Full => {
+            SyncError::Remote(_) => "All you wrote is safe on this machine. Try again later: haversack sync",
+            SyncError::Local(error) if error.kind() == ErrorKind::Full => {
                 "All you wrote is where it was. Make space on this machine's disk, then: haversack sync"
             }
-            Trouble::Local(_) => "All you wrote is where it was. Check the home: haversack doctor",
-            Trouble::OtherStore { .. } => {
+            SyncError::Local(_) => "All you wrote is where it was. Check the home: haversack doctor",
+            SyncError::OtherStore { .. } => {
                 "Nothing was written there. To rebuild this memory's store at another place: haversack remote rebuild URL. To join the other store with another home: haversack --home DIRECTORY join URL"
             }
-            Trouble::WentBack { .. } | Trouble::Gap { .. } => {
+            SyncError::WentBack { .. } | SyncError::Gap { .. } => {
                 "Nothing was written there. Put back what it lost, from this machine: haversack remote rebuild"
             }
-            Trouble::Wiped { .. } => {
+            SyncError::Wiped { .. } => {
                 "Nothing was written there, and everything is on this machine. Put it back: haversack remote rebuild"
             }
-            Trouble::Rebuilt { .. } => "Follow it, and merge what is here with it: haversack remote rebuild",
-            Trouble::Moved { .. } => {
+            SyncError::Rebuilt { .. } => {
+                "Follow it, and merge what is here with it: haversack remote rebuild"
+            }
+            SyncError::Moved { .. } => {
                 "Nothing was asked of the new place. If you or somebody you trust moved it: haversack remote move --follow"
             }
-            Trouble::Damaged { why, .. } if why.is_newer() => "Update Haversack on this machine",
-            Trouble::Damaged { .. } | Trouble::Unfit { .. } => {
+            SyncError::Damaged { why, .. } if why.is_newer() => "Update Haversack on this machine",
+            SyncError::Damaged { .. } | SyncError::Unfit { .. } => {
                 "Nothing was lost here, and nothing was written there. Put that file back from a backup of the remote, then: haversack sync"
             }
-            Trouble::Unclear(_) => {
+            SyncError::Unclear(_) => {
                 "Nothing was lost here, and nothing was written there. Look at it: haversack debug log"
             }
-            Trouble::Vanished => {
+            SyncError::Vanished => {
                 "Put the files back; if all of them were meant to go: haversack sync --allow-deletes"
             }
-            Trouble::Emptied => {
+            SyncError::Emptied => {
                 "Nothing was deleted anywhere. Mount the folder, or let its client bring it back; if it is gone for good, put it back from this machine: haversack remote rebuild"
             }
-            Trouble::Outrun => "Other machines write at this moment. Run the same command again",
-            Trouble::TooMuch { .. } => {
+            SyncError::Outrun => "Other machines write at this moment. Run the same command again",
+            SyncError::TooMuch { .. } => {
                 "See who wrote them: haversack debug log. If they are meant: haversack sync --config receive.files=NUMBER --config receive.megabytes=NUMBER"
             }
             _ => "Nothing was lost here. Run the same command again",
@@ -239,8 +241,8 @@ mod tests {
     fn a_full_disk_is_told_by_where_it_is() {
         let full = || StoreError::at(ErrorKind::Full, Operation::Write, "a.md", "the disk is full");
         for (trouble, cure) in [
-            (Trouble::Local(full()), "Make space on this machine's disk"),
-            (Trouble::Remote(full()), "Make space where the remote is"),
+            (SyncError::Local(full()), "Make space on this machine's disk"),
+            (SyncError::Remote(full()), "Make space where the remote is"),
         ] {
             let told = CommandError::from(trouble);
             assert!(told.hint.as_deref().is_some_and(|hint| hint.contains(cure)), "{told:?}");

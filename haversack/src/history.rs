@@ -14,7 +14,7 @@ use haversack_store::{Backend, Bytes, Locator};
 pub use self::undo::{Undone, take_back};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::{Carried, Commit, What};
-use crate::sync::{Patience, Remote, Trouble};
+use crate::sync::{Patience, Remote, SyncError};
 
 /// The commits of a store as far as they are at hand.
 pub struct History<'a> {
@@ -43,18 +43,18 @@ impl<'a> History<'a> {
         remote: Option<Arc<dyn Backend>>,
         store: StoreId,
         patience: &'a dyn Patience,
-    ) -> Result<History<'a>, Trouble> {
-        let archive = archive::Reader::open(state, store).await.map_err(Trouble::Local)?;
+    ) -> Result<History<'a>, SyncError> {
+        let archive = archive::Reader::open(state, store).await.map_err(SyncError::Local)?;
         let remote = remote.map(Remote::new);
         Ok(History { archive, remote, patience, store, commits: BTreeMap::new() })
     }
 
     /// Returns the commit at a position; `None` if it is not at hand.
-    pub async fn commit(&mut self, position: Position) -> Result<Option<Arc<Commit>>, Trouble> {
+    pub async fn commit(&mut self, position: Position) -> Result<Option<Arc<Commit>>, SyncError> {
         if let Some(commit) = self.commits.get(&position) {
             return Ok(Some(commit.clone()));
         }
-        let commit = match self.archive.bytes(position).await.map_err(Trouble::Local)? {
+        let commit = match self.archive.bytes(position).await.map_err(SyncError::Local)? {
             Some(bytes) => Some(bytes),
             None => self.in_remote(position).await?,
         };
@@ -73,17 +73,17 @@ impl<'a> History<'a> {
         self.commits.clear();
     }
 
-    async fn in_remote(&self, position: Position) -> Result<Option<Bytes>, Trouble> {
+    async fn in_remote(&self, position: Position) -> Result<Option<Bytes>, SyncError> {
         let Some(remote) = &self.remote else { return Ok(None) };
         match remote.at(self.patience, position).await {
             Ok(at) => Ok(at.map(|at| at.bytes)),
-            Err(Trouble::Remote(_) | Trouble::Damaged { .. }) => Ok(None),
+            Err(SyncError::Remote(_) | SyncError::Damaged { .. }) => Ok(None),
             Err(trouble) => Err(trouble),
         }
     }
 
     /// Returns what a file held right after a position; before the first there was nothing.
-    pub async fn held(&mut self, locator: &Locator, position: Option<Position>) -> Result<Held, Trouble> {
+    pub async fn held(&mut self, locator: &Locator, position: Option<Position>) -> Result<Held, SyncError> {
         // What was added at the end since the last whole content, the latest first.
         let mut added: Vec<Bytes> = Vec::new();
         let mut number = position.map_or(0, Position::number);
@@ -111,7 +111,7 @@ impl<'a> History<'a> {
     ///
     /// In a synced folder a file can be deleted together with an edit that was in no commit before. The deletion names the edited content
     /// then.
-    pub async fn held_before(&mut self, locator: &Locator, commit: &Commit) -> Result<Held, Trouble> {
+    pub async fn held_before(&mut self, locator: &Locator, commit: &Commit) -> Result<Held, SyncError> {
         let change = commit.changes.iter().find(|change| change.locator == *locator);
         if let Some(What::Delete { before: Some(hash) }) = change.map(|change| &change.what)
             && let Some(bytes) = self.object(hash).await?
@@ -122,17 +122,17 @@ impl<'a> History<'a> {
         self.held(locator, before).await
     }
 
-    async fn carried(&self, carried: &Carried) -> Result<Option<Bytes>, Trouble> {
+    async fn carried(&self, carried: &Carried) -> Result<Option<Bytes>, SyncError> {
         match carried {
             Carried::Inline(bytes) => Ok(Some(bytes.clone())),
             Carried::Object(hash) => self.object(hash).await,
         }
     }
 
-    async fn object(&self, hash: &ContentHash) -> Result<Option<Bytes>, Trouble> {
+    async fn object(&self, hash: &ContentHash) -> Result<Option<Bytes>, SyncError> {
         let Some(remote) = &self.remote else { return Ok(None) };
         match remote.object(self.patience, hash).await {
-            Err(Trouble::Remote(_)) => Ok(None),
+            Err(SyncError::Remote(_)) => Ok(None),
             found => found,
         }
     }

@@ -38,8 +38,8 @@ pub use self::report::{HomeReport, Stopped};
 use crate::Memory;
 use crate::ids::{ReplicaId, Timestamp};
 use crate::sync::{
-    Asking, Context, Gate, Mirror, OneLog, Origins, Outlook, ReadOnce, Replica, Report, Scope, Trouble, look,
-    replica_of,
+    Asking, Context, Gate, Mirror, OneLog, Origins, Outlook, ReadOnce, Replica, Report, Scope, SyncError,
+    look, replica_of,
 };
 use crate::vault::lost::Named;
 use crate::vault::{Bridge, FolderOrigins, Mine};
@@ -156,11 +156,11 @@ impl Home {
         directory: &Directory,
         gate: &dyn Gate,
         now: Timestamp,
-    ) -> Result<Outlook, Trouble> {
+    ) -> Result<Outlook, SyncError> {
         let signed = Some(&*self.verb_state);
         look(&*directory.files, directory.state.clone(), &directory.scope, gate, now, signed)
             .await
-            .map_err(Trouble::Local)
+            .map_err(SyncError::Local)
     }
 
     /// Returns the ids of all replicas of the home that have synced before, also of bound directories that are not there now.
@@ -169,7 +169,7 @@ impl Home {
         let bound = self.bound.iter().filter_map(|bound| Some((&bound.name, bound.state.clone()?)));
         let mut ids = BTreeSet::new();
         for (name, state) in bound.chain([(&memory.name, memory.state.clone())]) {
-            let found = replica_of(state).await.map_err(Trouble::Local);
+            let found = replica_of(state).await.map_err(SyncError::Local);
             ids.extend(found.map_err(|error| Stopped { directory: Some(name.clone()), error })?);
         }
         Ok(ids)
@@ -198,7 +198,7 @@ impl Home {
     }
 
     /// Finishes a batch that a killed process left, and moves files to the directories where they belong.
-    pub async fn tidy(&self, lock_wait: Duration) -> Result<(), Trouble> {
+    pub async fn tidy(&self, lock_wait: Duration) -> Result<(), SyncError> {
         let memory = Memory::new(self.files(), self.verb_state.clone()).with_lock_wait(lock_wait);
         memory.complete().await.map_err(local)?;
         self.move_to_bound_directories(lock_wait).await
@@ -208,8 +208,8 @@ impl Home {
     ///
     /// They were there before the directory was bound, or were written while it was not there. A name that is never written into a bound
     /// directory stays.
-    pub async fn move_to_bound_directories(&self, lock_wait: Duration) -> Result<(), Trouble> {
-        hand_over::move_to_bound_directories(self, lock_wait).await.map_err(Trouble::Local)
+    pub async fn move_to_bound_directories(&self, lock_wait: Duration) -> Result<(), SyncError> {
+        hand_over::move_to_bound_directories(self, lock_wait).await.map_err(SyncError::Local)
     }
 }
 
@@ -228,8 +228,8 @@ impl Directory {
     }
 }
 
-fn local(error: crate::Error) -> Trouble {
-    Trouble::Local(error.into_store_error())
+fn local(error: crate::Error) -> SyncError {
+    SyncError::Local(error.into_store_error())
 }
 
 /// The place where the devices of a store meet.
@@ -275,7 +275,7 @@ impl Meeting {
     }
 
     /// Opens the bridge to a folder, waiting for a process that uses it already.
-    async fn bridge(&self, context: Context<'_>, lock_wait: Duration) -> Result<Option<Bridge>, Trouble> {
+    async fn bridge(&self, context: Context<'_>, lock_wait: Duration) -> Result<Option<Bridge>, SyncError> {
         let Some(Folder { folder, home }) = &self.folder else { return Ok(None) };
         Bridge::open_within(folder.clone(), home.clone(), context.ids, lock_wait).await.map(Some)
     }
@@ -421,8 +421,8 @@ impl Running<'_> {
             (round.lost_and_found, round.work, round.mirror)
         {
             let named = Named::of(bridge.contents().await?);
-            let edits = lost_and_found.edits(&named).map_err(Trouble::Local)?;
-            let rescued = lost_and_found::put_copies(&**folder, edits).await.map_err(Trouble::Remote)?;
+            let edits = lost_and_found.edits(&named).map_err(SyncError::Local)?;
+            let rescued = lost_and_found::put_copies(&**folder, edits).await.map_err(SyncError::Remote)?;
             mine = mine.and(rescued);
         }
         let is_looking = round.mirror == Mirror::On && (is_more || self.report.sync.published > 0);
@@ -466,11 +466,11 @@ impl Running<'_> {
             let is_memory = std::ptr::eq(directory, self.home.memory());
             match run(&mut replica, context, round, work).await {
                 Ok(report) => self.report.sync.add(report),
-                Err(Trouble::Vanished) if !is_memory => {
+                Err(SyncError::Vanished) if !is_memory => {
                     self.report.vanished.push(directory.name.clone());
                     continue;
                 }
-                Err(error @ Trouble::Local(_)) if !is_memory => {
+                Err(error @ SyncError::Local(_)) if !is_memory => {
                     self.report.failed.push(Stopped::at(directory, error));
                     continue;
                 }
@@ -502,7 +502,7 @@ async fn run(
     context: Context<'_>,
     round: &Round<'_>,
     work: Work<'_>,
-) -> Result<Report, Trouble> {
+) -> Result<Report, SyncError> {
     match work {
         Work::Sync | Work::Near(_) => replica.sync(context).await,
         Work::Pull => replica.pull(context).await,
@@ -531,7 +531,7 @@ async fn mirror(replicas: &mut [Replica], context: Context<'_>, round: &Round<'_
             Ok(mirrored) => not_mirrored.extend(mirrored.foreign),
             // The mirror is derived: the next device that publishes writes it. A remote that does not answer one replica does not answer
             // the next one.
-            Err(Trouble::Remote(_)) => break,
+            Err(SyncError::Remote(_)) => break,
             Err(_) => {}
         }
     }

@@ -252,40 +252,40 @@ impl Work<'_> {
             How::Compare => self.compare(step).await,
         };
         match &outcome {
-            Err(Trouble::Storage(error)) if is_about_the_storage(error) => {
+            Err(SyncError::Storage(error)) if is_about_the_storage(error) => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
             }
             Ok(_) | Err(_) => self.failures.store(0, Ordering::Relaxed),
         }
         outcome.map_err(|trouble| match trouble {
-            Trouble::Storage(error) => Why::Failed(explain(&error)),
-            Trouble::Known(why) => why,
+            SyncError::Storage(error) => Why::Failed(explain(&error)),
+            SyncError::Known(why) => why,
         })
     }
 
-    async fn read(&self, step: &Step) -> Result<Bytes, Trouble> {
+    async fn read(&self, step: &Step) -> Result<Bytes, SyncError> {
         let Some(source) = self.sources.get(step.source) else {
-            return Err(Trouble::Known(Why::Failed("there is no such source".to_owned())));
+            return Err(SyncError::Known(Why::Failed("there is no such source".to_owned())));
         };
         let read = || source.backend.read(&step.from);
-        Ok(patiently(self.context.patience, read).await.map_err(Trouble::Storage)?.bytes)
+        Ok(patiently(self.context.patience, read).await.map_err(SyncError::Storage)?.bytes)
     }
 
     /// Returns the hash of what the target holds; `None` if it holds nothing.
-    async fn there(&self, step: &Step) -> Result<Option<ContentHash>, Trouble> {
+    async fn there(&self, step: &Step) -> Result<Option<ContentHash>, SyncError> {
         match patiently(self.context.patience, || self.target.read(&step.to)).await {
             Ok(object) => Ok(Some(ContentHash::of(&object.bytes))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Trouble::Storage(error)),
+            Err(error) => Err(SyncError::Storage(error)),
         }
     }
 
-    async fn copy(&self, step: &Step) -> Result<Outcome, Trouble> {
+    async fn copy(&self, step: &Step) -> Result<Outcome, SyncError> {
         let bytes = self.read(step).await?;
         if let Some(why) =
             self.context.gate.and_then(|gate| gate.holds(&step.to, &bytes)).map(|hold| hold.why)
         {
-            return Err(Trouble::Known(Why::Held(why)));
+            return Err(SyncError::Known(Why::Held(why)));
         }
         let hash = ContentHash::of(&bytes);
         let copied = Outcome::Copied(bytes.len() as u64);
@@ -303,7 +303,7 @@ impl Work<'_> {
                     };
                 }
                 Err(error) if says_nothing(&error) => error,
-                Err(error) => return Err(Trouble::Storage(error)),
+                Err(error) => return Err(SyncError::Storage(error)),
             };
             repetition += 1;
             tries += trouble.tries();
@@ -311,33 +311,33 @@ impl Work<'_> {
             match self.there(step).await? {
                 Some(found) if found == hash && may_be_ours => return Ok(copied),
                 Some(found) if found == hash => return Ok(Outcome::Same),
-                Some(_) => return Err(Trouble::Known(Why::Different)),
+                Some(_) => return Err(SyncError::Known(Why::Different)),
                 None if tries >= MAX_TRIES || !self.context.patience.wait(repetition).await => {
-                    return Err(Trouble::Storage(trouble));
+                    return Err(SyncError::Storage(trouble));
                 }
                 None => {}
             }
         }
     }
 
-    async fn compare(&self, step: &Step) -> Result<Outcome, Trouble> {
+    async fn compare(&self, step: &Step) -> Result<Outcome, SyncError> {
         let bytes = self.read(step).await?;
         match self.there(step).await? {
             Some(found) if found == ContentHash::of(&bytes) => Ok(Outcome::Same),
-            Some(_) => Err(Trouble::Known(Why::Different)),
+            Some(_) => Err(SyncError::Known(Why::Different)),
             None => Err(lost("it was there before, and is not any more")),
         }
     }
 }
 
 /// Why a step did not work.
-enum Trouble {
+enum SyncError {
     Storage(StoreError),
     Known(Why),
 }
 
-fn lost(what: &str) -> Trouble {
-    Trouble::Known(Why::Failed(what.to_owned()))
+fn lost(what: &str) -> SyncError {
+    SyncError::Known(Why::Failed(what.to_owned()))
 }
 
 /// Tells whether what became of a write can only be seen by looking.

@@ -58,8 +58,8 @@ mod scan;
 mod scope;
 mod snapshot;
 mod state;
+mod sync_error;
 mod take_in;
-mod trouble;
 mod twins;
 mod upkeep;
 
@@ -90,8 +90,8 @@ use self::scan::{Found, StatCache};
 pub use self::scope::Scope;
 use self::state::{Advance, BaseLine, State};
 pub use self::state::{forget, leave, return_to};
+pub use self::sync_error::{SyncError, SyncErrorKind};
 use self::take_in::Taking;
-pub use self::trouble::{SyncErrorKind, Trouble};
 pub use self::upkeep::Intervals;
 use crate::clock::Clock;
 use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
@@ -102,18 +102,18 @@ use crate::names;
 pub async fn store_at(
     remote: Arc<dyn Backend>,
     patience: &dyn Patience,
-) -> Result<Option<StoreFile>, Trouble> {
+) -> Result<Option<StoreFile>, SyncError> {
     Remote::new(remote).store_file(patience).await
 }
 
 /// Returns why a remote that holds another store cannot be synced with.
-fn other_store(expected: StoreId, file: &StoreFile) -> Trouble {
+fn other_store(expected: StoreId, file: &StoreFile) -> SyncError {
     let found = file.store;
     match &file.predecessor {
         Some(predecessor) if predecessor.store == expected => {
-            Trouble::Rebuilt { expected, found, device: file.name.clone() }
+            SyncError::Rebuilt { expected, found, device: file.name.clone() }
         }
-        _ => Trouble::OtherStore { expected, found },
+        _ => SyncError::OtherStore { expected, found },
     }
 }
 
@@ -426,7 +426,7 @@ impl Replica {
         state: Arc<dyn Backend>,
         remote: Arc<dyn Backend>,
         ids: &dyn Ids,
-    ) -> Result<Replica, Trouble> {
+    ) -> Result<Replica, SyncError> {
         Replica::open_within(files, state, remote, ids, Duration::ZERO).await
     }
 
@@ -437,19 +437,19 @@ impl Replica {
         remote: Arc<dyn Backend>,
         ids: &dyn Ids,
         lock_wait: Duration,
-    ) -> Result<Replica, Trouble> {
+    ) -> Result<Replica, SyncError> {
         let lock = match state.lock(SYNC_LOCK, lock_wait).await {
             Ok(lock) => lock,
             Err(_) if has(Planted::NoSyncLock) => Guard::new(()),
-            Err(error) if error.kind() == ErrorKind::Busy => return Err(Trouble::Busy),
-            Err(error) => return Err(Trouble::Local(error)),
+            Err(error) if error.kind() == ErrorKind::Busy => return Err(SyncError::Busy),
+            Err(error) => return Err(SyncError::Local(error)),
         };
-        let state = State::load(state, ids).await.map_err(Trouble::Local)?;
-        let cache = state.cache().await.map_err(Trouble::Local)?;
+        let state = State::load(state, ids).await.map_err(SyncError::Local)?;
+        let cache = state.cache().await.map_err(SyncError::Local)?;
         let (scope, recent) = (Scope::default(), Vec::new());
         let (remote, stale_objects, merged_copies) = (Remote::new(remote), BTreeSet::new(), BTreeMap::new());
         let (unseen, received) = (Vec::new(), Budget { files: 0, bytes: 0 });
-        let is_first_sync = !state.has_begun().await.map_err(Trouble::Local)?;
+        let is_first_sync = !state.has_begun().await.map_err(SyncError::Local)?;
         Ok(Replica {
             files,
             state,
@@ -513,27 +513,27 @@ impl Replica {
     }
 
     /// Takes in what is new, and publishes what still differs.
-    pub async fn sync(&mut self, context: Context<'_>) -> Result<Report, Trouble> {
+    pub async fn sync(&mut self, context: Context<'_>) -> Result<Report, SyncError> {
         self.run(context, Sending::All).await
     }
 
     /// Takes in what is new, and publishes nothing.
-    pub async fn pull(&mut self, context: Context<'_>) -> Result<Report, Trouble> {
+    pub async fn pull(&mut self, context: Context<'_>) -> Result<Report, SyncError> {
         self.run(context, Sending::Nothing).await
     }
 
     /// Publishes one file, having taken in what is new if there is anything.
-    pub async fn push_one(&mut self, context: Context<'_>, locator: &Locator) -> Result<Report, Trouble> {
+    pub async fn push_one(&mut self, context: Context<'_>, locator: &Locator) -> Result<Report, SyncError> {
         self.run(context, Sending::One(locator)).await
     }
 
     /// Looks at everything again: every file here, every object of the mirror, what could not be had before, and what nobody needs.
-    pub async fn reconcile(&mut self, context: Context<'_>, mirror: Mirror) -> Result<Report, Trouble> {
+    pub async fn reconcile(&mut self, context: Context<'_>, mirror: Mirror) -> Result<Report, SyncError> {
         let mut report = Report::default();
         self.cache = StatCache::default();
         self.check_store(context).await?;
         self.rounds(context, Sending::All, &mut report).await?;
-        self.state.begin().await.map_err(Trouble::Local)?;
+        self.state.begin().await.map_err(SyncError::Local)?;
         for why in [Elsewhere::Refused, Elsewhere::Missing] {
             self.materialise(context, &self.elsewhere(why), Purpose::Asked, &mut report).await?;
         }
@@ -548,14 +548,14 @@ impl Replica {
         }
         report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         self.compact(context).await?;
-        self.state.collect().await.map_err(Trouble::Local)?;
-        self.state.save_cache(&mut self.cache).await.map_err(Trouble::Local)?;
+        self.state.collect().await.map_err(SyncError::Local)?;
+        self.state.save_cache(&mut self.cache).await.map_err(SyncError::Local)?;
         self.name_what_stays(&mut report);
         Ok(report)
     }
 
     /// Makes sure that the remote is still the one it was, and whole as far as it can be seen.
-    async fn check_store(&self, context: Context<'_>) -> Result<(), Trouble> {
+    async fn check_store(&self, context: Context<'_>) -> Result<(), SyncError> {
         let Some(expected) = self.state.known.store else { return Ok(()) };
         match self.remote.store_file(context.patience).await? {
             Some(file) if file.store != expected => Err(other_store(expected, &file)),
@@ -564,24 +564,24 @@ impl Replica {
     }
 
     /// Fetches files that were not fetched when the log was taken in.
-    pub async fn fetch(&mut self, context: Context<'_>, locators: &[Locator]) -> Result<Report, Trouble> {
+    pub async fn fetch(&mut self, context: Context<'_>, locators: &[Locator]) -> Result<Report, SyncError> {
         let mut report = Report::default();
         self.finish_applying(context, &mut report).await?;
         self.materialise(context, locators, Purpose::Asked, &mut report).await?;
         Ok(report)
     }
 
-    async fn run(&mut self, context: Context<'_>, sending: Sending<'_>) -> Result<Report, Trouble> {
+    async fn run(&mut self, context: Context<'_>, sending: Sending<'_>) -> Result<Report, SyncError> {
         let mut report = Report::default();
         self.rounds(context, sending, &mut report).await?;
         if matches!(sending, Sending::All) && !report.out_of_time {
-            self.state.begin().await.map_err(Trouble::Local)?;
+            self.state.begin().await.map_err(SyncError::Local)?;
         }
         if report.published > 0 {
             report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         }
         if self.cache.is_worth_writing() {
-            self.state.save_cache(&mut self.cache).await.map_err(Trouble::Local)?;
+            self.state.save_cache(&mut self.cache).await.map_err(SyncError::Local)?;
         }
         report.unseen = std::mem::take(&mut self.unseen);
         self.name_what_stays(&mut report);
@@ -605,9 +605,9 @@ impl Replica {
         context: Context<'_>,
         sending: Sending<'_>,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         self.received = Budget { files: 0, bytes: 0 };
-        self.is_first_sync = !self.state.has_begun().await.map_err(Trouble::Local)?;
+        self.is_first_sync = !self.state.has_begun().await.map_err(SyncError::Local)?;
         self.finish_applying(context, report).await?;
         self.rescope().await?;
         self.let_held_go(context, report).await?;
@@ -660,11 +660,11 @@ impl Replica {
                 return Ok(());
             }
         }
-        Err(Trouble::Outrun)
+        Err(SyncError::Outrun)
     }
 
     /// Returns which store the remote holds; once that is known, every commit says it.
-    async fn meet(&self, context: Context<'_>) -> Result<StoreId, Trouble> {
+    async fn meet(&self, context: Context<'_>) -> Result<StoreId, SyncError> {
         match self.state.known.store {
             Some(store) => Ok(store),
             None => {
@@ -674,8 +674,8 @@ impl Replica {
         }
     }
 
-    async fn look(&mut self) -> Result<Found, Trouble> {
-        let mut found = scan::scan(&*self.files, &mut self.cache).await.map_err(Trouble::Local)?;
+    async fn look(&mut self) -> Result<Found, SyncError> {
+        let mut found = scan::scan(&*self.files, &mut self.cache).await.map_err(SyncError::Local)?;
         found.contents.retain(|locator| self.scope.contains(locator));
         found.keep_unseen(self.state.known.bases());
         self.unseen.clone_from(&found.unseen);
@@ -685,20 +685,20 @@ impl Replica {
     /// Looks for what differs from the bases; a directory that vanished is no deletion.
     ///
     /// Deletions that wait for the user's answer are in [`Pending::waiting`].
-    async fn look_for_changes(&mut self, context: Context<'_>) -> Result<(Found, Pending), Trouble> {
+    async fn look_for_changes(&mut self, context: Context<'_>) -> Result<(Found, Pending), SyncError> {
         let before = self.cache.len();
         let found = self.look().await?;
         let mut pending = plan::pending(self.state.known.bases(), &found.contents);
         if context.deletions == Deletions::Cautious && !has(Planted::AbsenceIsMassDeletion) {
             let now = context.clock.now();
             let judged = outgoing::look(&self.state, now, context.signed, &found.contents, &pending).await;
-            match judged.map_err(Trouble::Local)? {
-                Judgement::Vanished => return Err(Trouble::Vanished),
+            match judged.map_err(SyncError::Local)? {
+                Judgement::Vanished => return Err(SyncError::Vanished),
                 // Files that the log does not know yet do not disappear all at once by themselves either.
                 Judgement::Waiting(..)
                     if before > 1 && found.contents.is_empty() && pending.deleted.is_empty() =>
                 {
-                    return Err(Trouble::Vanished);
+                    return Err(SyncError::Vanished);
                 }
                 Judgement::Waiting(waiting, record) => pending.wait(waiting, record),
             }
@@ -707,7 +707,7 @@ impl Replica {
     }
 
     /// Lets go of files that are not in the replica's scope any more, and asks for those that are now.
-    async fn rescope(&mut self) -> Result<(), Trouble> {
+    async fn rescope(&mut self) -> Result<(), SyncError> {
         let known = &self.state.known;
         let (Some(store), Some(head)) = (known.store, known.head.clone()) else { return Ok(()) };
         if self.scope.is_everything() && known.elsewhere.values().all(|why| *why != Elsewhere::Unbound) {
@@ -731,16 +731,16 @@ impl Replica {
             return Ok(());
         }
         let advance = Advance { store, head, mark: known.log.mark(), attempt: None, joined: None, bases };
-        self.state.advance(&advance).await.map_err(Trouble::Local)
+        self.state.advance(&advance).await.map_err(SyncError::Local)
     }
 
     /// Counts what is about to be received; stops before it is more than the budget.
-    fn receive(&mut self, context: Context<'_>, files: u64, bytes: u64) -> Result<(), Trouble> {
+    fn receive(&mut self, context: Context<'_>, files: u64, bytes: u64) -> Result<(), SyncError> {
         self.received.files = self.received.files.saturating_add(files);
         self.received.bytes = self.received.bytes.saturating_add(bytes);
         let Budget { files, bytes } = context.budget;
         match self.received.files > files || self.received.bytes > bytes {
-            true => Err(Trouble::TooMuch { received: self.received, budget: context.budget }),
+            true => Err(SyncError::TooMuch { received: self.received, budget: context.budget }),
             false => Ok(()),
         }
     }
@@ -750,12 +750,12 @@ impl Replica {
         elsewhere.filter(|(_, found)| **found == why).map(|(locator, _)| locator.clone()).collect()
     }
 
-    async fn local(&self, locator: &Locator) -> Result<Option<Bytes>, Trouble> {
+    async fn local(&self, locator: &Locator) -> Result<Option<Bytes>, SyncError> {
         match self.files.read(locator).await {
             Ok(object) => Ok(Some(object.bytes)),
             // A directory is no file.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => Ok(None),
-            Err(error) => Err(Trouble::Local(error)),
+            Err(error) => Err(SyncError::Local(error)),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haversack::store::{Backend, ErrorKind, Locator, block_on};
-use haversack::sync::{Author, Context, Replica, Trouble};
+use haversack::sync::{Author, Context, Replica, SyncError};
 
 use crate::agents::program;
 use crate::error::CommandError;
@@ -91,7 +91,7 @@ fn write_part(
         let opened =
             block_on(Replica::open(place.files.clone(), place.state.clone(), backend.clone(), &RandomIds));
         let mut replica = match opened {
-            Err(Trouble::Busy) => {
+            Err(SyncError::Busy) => {
                 std::thread::sleep(PAUSE);
                 continue;
             }

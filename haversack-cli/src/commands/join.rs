@@ -280,7 +280,7 @@ fn store_there(
         let mut replica = replica.with_scope(Scope::within(proof::records()));
         replica.pull(context).await?;
         let read = replica.take_recent().into_iter().filter_map(Recent::read).collect();
-        Ok::<_, haversack::sync::Trouble>((replica.log_files().clone(), replica.position(), read))
+        Ok::<_, haversack::sync::SyncError>((replica.log_files().clone(), replica.position(), read))
     })?;
     let records = block_on(join_record::all(&*working))?;
     // What was read need not be asked for once more, commit by commit.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haversack::ids::Timestamp;
 use haversack::store::Locator;
-use haversack::sync::{SyncErrorKind, Trouble};
+use haversack::sync::{SyncError, SyncErrorKind};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
@@ -40,7 +40,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// Returns the failure behind an error of the remote.
-    pub(crate) fn of(trouble: &Trouble) -> Failure {
+    pub(crate) fn of(trouble: &SyncError) -> Failure {
         match trouble.kind() {
             SyncErrorKind::RetryLater => Failure::Offline,
             _ => Failure::Refused,
@@ -164,15 +164,15 @@ mod tests {
 
     #[test]
     fn failure_is_refused_unless_it_passes_by_itself() {
-        let remote = |kind| Trouble::Remote(StoreError::at(kind, Operation::Read, "a.md", "no"));
+        let remote = |kind| SyncError::Remote(StoreError::at(kind, Operation::Read, "a.md", "no"));
         for kind in [ErrorKind::Unavailable, ErrorKind::Busy] {
             assert_eq!(Failure::of(&remote(kind)), Failure::Offline, "{kind:?}");
         }
         for kind in [ErrorKind::Denied, ErrorKind::Invalid, ErrorKind::NotFound, ErrorKind::Full] {
             assert_eq!(Failure::of(&remote(kind)), Failure::Refused, "{kind:?}");
         }
-        assert_eq!(Failure::of(&Trouble::Emptied), Failure::Refused);
-        assert_eq!(Failure::of(&Trouble::Outrun), Failure::Offline);
+        assert_eq!(Failure::of(&SyncError::Emptied), Failure::Refused);
+        assert_eq!(Failure::of(&SyncError::Outrun), Failure::Offline);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use haversack::home::{Meeting, Round, Work, sync};
 use haversack::store::{Backend, DeviceLocal, block_on};
-use haversack::sync::{Author, Context, Mirror, Trouble};
+use haversack::sync::{Author, Context, Mirror, SyncError};
 
 use super::replicas::Home;
 use crate::error::CommandError;
@@ -63,9 +63,9 @@ fn round(settings: &Settings, work: Work<'_>, cause: &str) -> Result<(), Command
     match block_on(sync(home.directories(), &Meeting::log(log(settings)?), context, &round)) {
         Ok(_) => Ok(()),
         // Another process records. The changes that it does not see are recorded the next time.
-        Err(stopped) if matches!(stopped.error, Trouble::Busy) => Ok(()),
+        Err(stopped) if matches!(stopped.error, SyncError::Busy) => Ok(()),
         // A directory that was emptied is no change that the user made, until a command says so.
-        Err(stopped) if matches!(stopped.error, Trouble::Vanished) => Ok(()),
+        Err(stopped) if matches!(stopped.error, SyncError::Vanished) => Ok(()),
         Err(stopped) => Err(home.explain(stopped)),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haversack::ids::Timestamp;
 use haversack::store::{Backend, block_on};
-use haversack::sync::{Context, Moved, Progress, Trouble, move_store};
+use haversack::sync::{Context, Moved, Progress, SyncError, move_store};
 
 use super::replicas::Home;
 use super::round::author;
@@ -36,7 +36,7 @@ pub(crate) fn where_to(settings: &Settings, remote: &Remote) -> Result<Option<Mo
     for _ in 0..2 {
         match block_on(replica.pull(context)) {
             Ok(_) => {}
-            Err(Trouble::Moved { url, device, time }) => return Ok(Some(MovedTo { url, device, time })),
+            Err(SyncError::Moved { url, device, time }) => return Ok(Some(MovedTo { url, device, time })),
             Err(trouble) => return Err(trouble.into()),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haversack::clock::Clock;
 use haversack::home::{BoundDirectory, Directory, Home as Directories, Meeting, Stopped};
 use haversack::store::{Backend, DeviceLocal, ErrorKind, Locator, block_on};
-use haversack::sync::{Author, Context, Gate, Outlook, Replica, Trouble};
+use haversack::sync::{Author, Context, Gate, Outlook, Replica, SyncError};
 
 use super::gate::NothingPrivate;
 use super::mounts::{self, Mount};
@@ -136,7 +136,7 @@ impl Home {
     /// Returns the error of a stopped sync for the user. A damaged state has one cure.
     pub(crate) fn explain(&self, Stopped { directory, error }: Stopped) -> CommandError {
         match &error {
-            Trouble::Local(cause) if cause.kind() == ErrorKind::Internal => {
+            SyncError::Local(cause) if cause.kind() == ErrorKind::Internal => {
                 let state = directory.and_then(|name| self.states.iter().find(|(other, _)| *other == name));
                 let state = state.map_or_else(|| "its state".to_owned(), |(_, state)| shown(state));
                 let hint = format!(

@@ -9,7 +9,7 @@ pub(crate) use haversack::home::Work;
 use haversack::home::{HomeReport, Meeting, Round, Stopped};
 use haversack::ids::Position;
 use haversack::store::{Locator, block_on};
-use haversack::sync::{Author, Context, Deletions, Mirror, Progress, Report, Trouble};
+use haversack::sync::{Author, Context, Deletions, Mirror, Progress, Report, SyncError};
 use haversack::vault::{Carriage, Mine};
 
 use super::contact::{Contact, Failure};
@@ -193,7 +193,9 @@ impl From<CommandError> for Failed {
 impl Failed {
     fn of(home: &Home, stopped: Stopped) -> Failed {
         match &stopped.error {
-            Trouble::Busy | Trouble::Local(_) | Trouble::Vanished => Failed::Here(home.explain(stopped)),
+            SyncError::Busy | SyncError::Local(_) | SyncError::Vanished => {
+                Failed::Here(home.explain(stopped))
+            }
             trouble => Failed::There(Failure::of(trouble), home.explain(stopped)),
         }
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use futures_lite::StreamExt;
 use haversack::log::StoreFile;
 use haversack::store::{Backend, BackendExt, ErrorKind, Locator, block_on};
-use haversack::sync::{Trouble, store_at};
+use haversack::sync::{SyncError, store_at};
 
 use super::open::{directory_of, is_vault, plain};
 use super::record::Remote;
@@ -92,8 +92,8 @@ pub(crate) fn look(settings: &Settings, remote: &Remote) -> Result<Site, Command
         Ok(Some(store)) => return Ok(Site::Store(store)),
         Ok(None) => {}
         // In a replicated folder a file arrives in parts, or its name arrives before its content.
-        Err(Trouble::Damaged { why, .. }) if is_replicated && !why.is_newer() => return Ok(Site::Arriving),
-        Err(Trouble::Remote(error)) if is_replicated && error.kind() == ErrorKind::Unavailable => {
+        Err(SyncError::Damaged { why, .. }) if is_replicated && !why.is_newer() => return Ok(Site::Arriving),
+        Err(SyncError::Remote(error)) if is_replicated && error.kind() == ErrorKind::Unavailable => {
             return Ok(Site::Arriving);
         }
         Err(trouble) => return Err(trouble.into()),

@@ -13,7 +13,7 @@ use haversack::history::archive::{self, Bounds};
 use haversack::ids::{ContentHash, Ids, Timestamp};
 use haversack::sync::{
     Asking, Author, Context, Deletions, ForeignFiles, Intervals, Mirror, Patience, Recent, Replica, Report,
-    Trouble, rebuild,
+    SyncError, rebuild,
 };
 use haversack::vault::{self, Bridge, Mine};
 use haversack_store::{Apart, Backend, Bytes, Locator};
@@ -44,7 +44,7 @@ const HOUR: u64 = 60 * 60 * 1_000;
 const PATIENCE: u64 = vault::ALONE_PATIENCE.as_secs() * 1_000;
 
 /// A sync under way.
-pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Report, Trouble>> + Send>>;
+pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Report, SyncError>> + Send>>;
 
 /// A device.
 pub(crate) struct Device {
@@ -375,7 +375,7 @@ impl Device {
         let (keep_positions, rebuilt_files) = (Duration::ZERO, 1);
         let intervals = Intervals { checkpoint_commits, segment_commits, keep_positions, rebuilt_files };
         let running = async move {
-            let (files, state) = (opened.0.map_err(Trouble::Local)?, opened.1.map_err(Trouble::Local)?);
+            let (files, state) = (opened.0.map_err(SyncError::Local)?, opened.1.map_err(SyncError::Local)?);
             let author = Author { device: format!("device {number}"), agent: None, session: None };
             let context = Context {
                 deletions,
@@ -391,7 +391,7 @@ impl Device {
                     Meeting::Log | Meeting::Vault => sync(&mut replica, context, task).await,
                 };
             };
-            let (home, folder) = (home.map_err(Trouble::Local)?, folder.map_err(Trouble::Remote)?);
+            let (home, folder) = (home.map_err(SyncError::Local)?, folder.map_err(SyncError::Remote)?);
             let mut bridge = Bridge::open(folder.clone(), home.clone(), &ids).await?;
             bridge.prepare(context).await?;
             let mut replica = Replica::open(files, state, Arc::new(Apart::new(home, folder)), &ids).await?;
@@ -436,7 +436,7 @@ async fn sync_or_rebuild(
     task: Task,
     state: Arc<dyn Backend>,
     lost_base: &AtomicBool,
-) -> Result<Report, Trouble> {
+) -> Result<Report, SyncError> {
     let context = Context { asking: Asking::FromLast, ..context };
     if task == Task::Rebuild {
         let rebuilt = rebuild(context, std::slice::from_mut(replica), state.clone()).await;
@@ -448,14 +448,14 @@ async fn sync_or_rebuild(
     synced
 }
 
-async fn keep(replica: &mut Replica, state: &dyn Backend) -> Result<(), Trouble> {
+async fn keep(replica: &mut Replica, state: &dyn Backend) -> Result<(), SyncError> {
     let Some(store) = replica.store() else { return Ok(()) };
     let recent = replica.take_recent().into_iter().filter_map(Recent::read).collect();
     let bounds = Bounds { bytes: u64::MAX, oldest: Timestamp(i64::MIN) };
-    archive::keep(state, store, recent, bounds).await.map_err(Trouble::Local)
+    archive::keep(state, store, recent, bounds).await.map_err(SyncError::Local)
 }
 
-async fn sync(replica: &mut Replica, context: Context<'_>, task: Task) -> Result<Report, Trouble> {
+async fn sync(replica: &mut Replica, context: Context<'_>, task: Task) -> Result<Report, SyncError> {
     match task {
         Task::Sync | Task::Rebuild => replica.sync(context).await,
         Task::Compact => {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use haversack::sync::{Deletions, Mirror, Report, Trouble};
+use haversack::sync::{Deletions, Mirror, Report, SyncError};
 use haversack_store::{Bytes, ErrorKind, Locator};
 
 use self::lose::Swapped;
@@ -258,7 +258,12 @@ impl<'a> World<'a> {
     }
 
     /// Takes notice of how a sync ended.
-    fn end(&mut self, number: usize, process: usize, result: Result<Report, Trouble>) -> Result<(), Failure> {
+    fn end(
+        &mut self,
+        number: usize,
+        process: usize,
+        result: Result<Report, SyncError>,
+    ) -> Result<(), Failure> {
         let told = match &result {
             Ok(report) => format!("took {}, published {}", report.taken, report.published),
             Err(trouble) => trouble.to_string(),
@@ -279,20 +284,20 @@ impl<'a> World<'a> {
                 }
                 Ok(())
             }
-            Err(Trouble::Remote(_) | Trouble::Unclear(_) | Trouble::Outrun) => Ok(()),
+            Err(SyncError::Remote(_) | SyncError::Unclear(_) | SyncError::Outrun) => Ok(()),
             Err(
-                Trouble::Wiped { .. }
-                | Trouble::WentBack { .. }
-                | Trouble::Gap { .. }
-                | Trouble::Rebuilt { .. }
-                | Trouble::OtherStore { .. },
+                SyncError::Wiped { .. }
+                | SyncError::WentBack { .. }
+                | SyncError::Gap { .. }
+                | SyncError::Rebuilt { .. }
+                | SyncError::OtherStore { .. },
             ) if self.schedule.meeting == Meeting::Lost && self.deletions == Deletions::Cautious => Ok(()),
-            Err(Trouble::Busy) if others > 0 => Ok(()),
+            Err(SyncError::Busy) if others > 0 => Ok(()),
             // One file was deleted here and the others there: it waits for somebody who says so.
-            Err(Trouble::Vanished) if self.deletions == Deletions::Cautious => Ok(()),
+            Err(SyncError::Vanished) if self.deletions == Deletions::Cautious => Ok(()),
             // A user who deletes and makes a file again and again in the very moment: the next sync goes on.
-            Err(Trouble::Local(error)) if error.kind() == ErrorKind::Busy => Ok(()),
-            Err(Trouble::Local(error)) if error.kind() == ErrorKind::Full && ended.met_full => Ok(()),
+            Err(SyncError::Local(error)) if error.kind() == ErrorKind::Busy => Ok(()),
+            Err(SyncError::Local(error)) if error.kind() == ErrorKind::Full && ended.met_full => Ok(()),
             Err(trouble) => Err(Broken::Stuck.because(format!("device {number} has trouble: {trouble:?}"))),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use haversack::store::{Apart, Backend, BackendExt, Condition, DeviceLocal, InMemory, Locator, block_on};
-use haversack::sync::{Author, Context, Mirror, Replica, Trouble};
+use haversack::sync::{Author, Context, Mirror, Replica, SyncError};
 use haversack::vault::{Bridge, Mine};
 use haversack_sim::{Crash, SimDisk};
 
@@ -45,9 +45,9 @@ impl Scene {
         scene
     }
 
-    fn run(&self, task: Task) -> Result<(), Trouble> {
-        let open = |disk: &SimDisk| -> Result<Arc<dyn Backend>, Trouble> {
-            Ok(Arc::new(DeviceLocal::on(disk.clone()).map_err(Trouble::Local)?))
+    fn run(&self, task: Task) -> Result<(), SyncError> {
+        let open = |disk: &SimDisk| -> Result<Arc<dyn Backend>, SyncError> {
+            Ok(Arc::new(DeviceLocal::on(disk.clone()).map_err(SyncError::Local)?))
         };
         let (files, state, home) = (open(&self.files)?, open(&self.state)?, open(&self.home)?);
         let author = Author { device: "laptop".to_owned(), ..Author::default() };

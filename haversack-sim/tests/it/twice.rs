@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haversack::store::{Backend, Condition, DeviceLocal, InMemory, Locator, block_on};
 use haversack::sync::planted::{self, Planted};
-use haversack::sync::{Author, Context, Replica, Report, Trouble};
+use haversack::sync::{Author, Context, Replica, Report, SyncError};
 use haversack_sim::{Crash, SimDisk};
 
 use crate::counting::Counting;
@@ -40,7 +40,7 @@ impl Scene {
         scene
     }
 
-    fn sync(&self, files: Arc<dyn Backend>, state: Arc<dyn Backend>) -> Result<Report, Trouble> {
+    fn sync(&self, files: Arc<dyn Backend>, state: Arc<dyn Backend>) -> Result<Report, SyncError> {
         let author = Author { device: "desktop".to_owned(), ..Author::default() };
         block_on(async {
             let mut replica = Replica::open(files, state, self.remote.clone(), &self.counting).await?;
@@ -48,8 +48,8 @@ impl Scene {
         })
     }
 
-    fn sync_desktop(&self) -> Result<Report, Trouble> {
-        let open = |disk: &SimDisk| DeviceLocal::on(disk.clone()).map_err(Trouble::Local);
+    fn sync_desktop(&self) -> Result<Report, SyncError> {
+        let open = |disk: &SimDisk| DeviceLocal::on(disk.clone()).map_err(SyncError::Local);
         self.sync(Arc::new(open(&self.files)?), Arc::new(open(&self.state)?))
     }
 

@@ -9,7 +9,7 @@ use haversack_store::Locator;
 use super::{Directory, Home};
 use crate::history::archive::{self, Bounds};
 use crate::ids::{Position, ReplicaId, Timestamp};
-use crate::sync::{Context, Recent, Replica, Report, Trouble};
+use crate::sync::{Context, Recent, Replica, Report, SyncError};
 use crate::vault::Carriage;
 
 /// The most bytes of commits that a device keeps beside those in the remote.
@@ -80,7 +80,7 @@ impl HomeReport {
         home: &Home,
         context: Context<'_>,
         replicas: &mut [Replica],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let syncing: BTreeSet<ReplicaId> = replicas.iter().map(Replica::id).collect();
         let recent = replicas.iter_mut().flat_map(Replica::take_recent);
         let recent: BTreeMap<Position, Recent> = recent.map(|recent| (recent.position, recent)).collect();
@@ -101,7 +101,7 @@ impl HomeReport {
         let Some(store) = replicas.iter().find_map(Replica::store) else { return Ok(()) };
         let oldest = Timestamp(context.clock.now().0.saturating_sub(MAX_HISTORY_AGE));
         let bounds = Bounds { bytes: MAX_HISTORY_BYTES, oldest };
-        archive::keep(&*home.memory().state, store, commits, bounds).await.map_err(Trouble::Local)
+        archive::keep(&*home.memory().state, store, commits, bounds).await.map_err(SyncError::Local)
     }
 }
 
@@ -111,17 +111,17 @@ pub struct Stopped {
     /// The directory it happened in, by its name; `None` if it concerns the whole home.
     pub directory: Option<String>,
     /// The error.
-    pub error: Trouble,
+    pub error: SyncError,
 }
 
 impl Stopped {
-    pub(super) fn at(directory: &Directory, error: Trouble) -> Stopped {
+    pub(super) fn at(directory: &Directory, error: SyncError) -> Stopped {
         Stopped { directory: Some(directory.name.clone()), error }
     }
 }
 
-impl From<Trouble> for Stopped {
-    fn from(error: Trouble) -> Stopped {
+impl From<SyncError> for Stopped {
+    fn from(error: SyncError) -> Stopped {
         Stopped { directory: None, error }
     }
 }

@@ -7,7 +7,7 @@ use super::plan::Reach;
 use super::progress::Stage;
 use super::remote::At;
 use super::state::Head;
-use super::{Asking, Context, Replica, Trouble, other_store};
+use super::{Asking, Context, Replica, SyncError, other_store};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Carried, Commit, Misplaced, Notice, What};
@@ -39,7 +39,7 @@ struct Chain {
     largest: usize,
     taken: Vec<Taken>,
     /// Where the store was moved, if the log ends with the commit that says so.
-    moved: Option<Trouble>,
+    moved: Option<SyncError>,
 }
 
 impl Chain {
@@ -55,21 +55,21 @@ impl Chain {
     }
 
     /// Takes the next commit, if it is the next.
-    fn add(&mut self, at: At) -> Result<(), Trouble> {
+    fn add(&mut self, at: At) -> Result<(), SyncError> {
         let Some(position) = self.next else { return Ok(()) };
-        let commit = Commit::decode(&at.bytes).map_err(|why| Trouble::Damaged {
+        let commit = Commit::decode(&at.bytes).map_err(|why| SyncError::Damaged {
             what: format!("the commit at position {} ({})", position.number(), layout::commit(position)),
             why,
         })?;
         commit.belongs(self.store, position, self.previous).map_err(|why| match why {
             // What we built on is not what they built on.
-            Misplaced::Past { .. } => Trouble::WentBack { position },
-            Misplaced::Store { found } => Trouble::OtherStore { expected: self.store, found },
-            Misplaced::Position { .. } => Trouble::Unfit { position, why: why.to_string() },
+            Misplaced::Past { .. } => SyncError::WentBack { position },
+            Misplaced::Store { found } => SyncError::OtherStore { expected: self.store, found },
+            Misplaced::Position { .. } => SyncError::Unfit { position, why: why.to_string() },
         })?;
         if let Some(Notice::Moved { url }) = commit.notice {
             // Nobody takes it in: the log goes on elsewhere, at the same position.
-            self.moved = Some(Trouble::Moved { url, device: commit.device, time: commit.time });
+            self.moved = Some(SyncError::Moved { url, device: commit.device, time: commit.time });
             self.next = None;
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl Replica {
         &self,
         context: Context<'_>,
         store: StoreId,
-    ) -> Result<(Vec<Taken>, Reach), Trouble> {
+    ) -> Result<(Vec<Taken>, Reach), SyncError> {
         let (first, previous) = self.next();
         let last = match context.asking {
             Asking::FromLast if self.state.known.head.is_some() => match self.last_listed(context).await? {
@@ -119,10 +119,11 @@ impl Replica {
             Asking::FromLast | Asking::ForNext => None,
         };
         match self.read_until(context, store, first, previous, last).await {
-            Err(Trouble::OtherStore { expected, found }) => {
+            Err(SyncError::OtherStore { expected, found }) => {
                 let file = self.remote.store_file(context.patience).await?;
                 let file = file.filter(|file| file.store == found);
-                Err(file.map_or(Trouble::OtherStore { expected, found }, |file| other_store(expected, &file)))
+                Err(file
+                    .map_or(SyncError::OtherStore { expected, found }, |file| other_store(expected, &file)))
             }
             read => read,
         }
@@ -136,7 +137,7 @@ impl Replica {
         first: Position,
         previous: ContentHash,
         last: Option<Position>,
-    ) -> Result<(Vec<Taken>, Reach), Trouble> {
+    ) -> Result<(Vec<Taken>, Reach), SyncError> {
         let mut chain = Chain {
             store,
             next: Some(first),
@@ -183,7 +184,7 @@ impl Replica {
     }
 
     /// Returns the last position of the log if it is after the last one that was taken in, which must still be there.
-    async fn last_listed(&self, context: Context<'_>) -> Result<Option<Position>, Trouble> {
+    async fn last_listed(&self, context: Context<'_>) -> Result<Option<Position>, SyncError> {
         let Some(head) = &self.state.known.head else { return Ok(None) };
         let after = Position::new(head.position.number() - 1).map(layout::commit);
         let items = self.remote.items(context.patience, &layout::commits(), after.as_ref()).await?;
@@ -198,7 +199,7 @@ impl Replica {
             let next = self.next().0;
             // Positions are created in order: if a later one is there, the next one was, before it was listed.
             if found != next && self.remote.at(context.patience, next).await?.is_none() {
-                return Err(Trouble::Gap { missing: next, found });
+                return Err(SyncError::Gap { missing: next, found });
             }
             // That they were built on what we have is told by the next one itself.
             return Ok(Some(later.next_back().unwrap_or(found)));
@@ -219,17 +220,17 @@ impl Replica {
         context: Context<'_>,
         position: Position,
         other: Option<StoreId>,
-    ) -> Result<Trouble, Trouble> {
-        let Some(expected) = self.state.known.store else { return Ok(Trouble::WentBack { position }) };
+    ) -> Result<SyncError, SyncError> {
+        let Some(expected) = self.state.known.store else { return Ok(SyncError::WentBack { position }) };
         let file = self.remote.store_file(context.patience).await?;
         let is_empty = file.is_none()
             && other.is_none()
             && self.remote.items(context.patience, &layout::commits(), None).await?.is_empty();
         Ok(match (file, other) {
             (Some(file), _) if file.store != expected => other_store(expected, &file),
-            (_, Some(found)) if found != expected => Trouble::OtherStore { expected, found },
-            _ if is_empty => Trouble::Wiped { expected },
-            _ => Trouble::WentBack { position },
+            (_, Some(found)) if found != expected => SyncError::OtherStore { expected, found },
+            _ if is_empty => SyncError::Wiped { expected },
+            _ => SyncError::WentBack { position },
         })
     }
 
@@ -238,8 +239,8 @@ impl Replica {
         &self,
         context: Context<'_>,
         positions: Vec<Position>,
-    ) -> Result<Vec<Option<At>>, Trouble> {
-        let mut reads: Vec<Work<'_, Option<At>, Trouble>> = Vec::with_capacity(positions.len());
+    ) -> Result<Vec<Option<At>>, SyncError> {
+        let mut reads: Vec<Work<'_, Option<At>, SyncError>> = Vec::with_capacity(positions.len());
         for position in positions {
             reads.push(Box::pin(self.remote.at(context.patience, position)));
         }
@@ -247,7 +248,10 @@ impl Replica {
     }
 
     /// Returns which ranges of the log are in segments.
-    pub(super) async fn segments(&self, context: Context<'_>) -> Result<Vec<(Position, Position)>, Trouble> {
+    pub(super) async fn segments(
+        &self,
+        context: Context<'_>,
+    ) -> Result<Vec<(Position, Position)>, SyncError> {
         let items = self.remote.items(context.patience, &layout::segments(), None).await?;
         let ranges = items.into_iter().filter_map(|(item, _)| match item {
             Item::Segment { first, last } => Some((first, last)),
@@ -265,13 +269,13 @@ impl Replica {
         segments: &mut Vec<(Position, Position)>,
         next: Position,
         chain: &mut Chain,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, SyncError> {
         let covers = |(first, last): &(Position, Position)| (*first..=*last).contains(&next);
         let Some(index) = segments.iter().position(covers) else { return Ok(false) };
         let (first, last) = segments[index];
         let segment = match self.remote.segment(context.patience, first, last).await {
             Ok(Some(segment)) if segment.store == chain.store => segment,
-            Err(Trouble::Remote(error)) => return Err(Trouble::Remote(error)),
+            Err(SyncError::Remote(error)) => return Err(SyncError::Remote(error)),
             Ok(_) | Err(_) => {
                 segments.swap_remove(index);
                 return Ok(false);

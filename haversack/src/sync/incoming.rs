@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::{self, Pending, Step};
 use super::state::{Advance, BaseLine};
 use super::take_in::{IncomingChanges, Work};
-use super::{Context, Deletions, Replica, Report, Trouble};
+use super::{Context, Deletions, Replica, Report, SyncError};
 use crate::ids::{ContentHash, Timestamp};
 use crate::kind::Kinds;
 
@@ -50,7 +50,7 @@ impl Replica {
         context: Context<'_>,
         incoming: &IncomingChanges,
         steps: &[Step],
-    ) -> Result<Judged, Trouble> {
+    ) -> Result<Judged, SyncError> {
         let nothing = Judged { held: BTreeSet::new(), removals: None };
         let removed: Vec<(&Locator, ContentHash)> = steps
             .iter()
@@ -80,7 +80,7 @@ impl Replica {
         if groups.is_empty() {
             return Ok(nothing);
         }
-        let stored = self.state.removals().await.map_err(Trouble::Local)?;
+        let stored = self.state.removals().await.map_err(SyncError::Local)?;
         let is_recent = |stored: &Removals| (0..COUNTED_MILLISECONDS).contains(&(now.0 - stored.since.0));
         let mut removals =
             stored.filter(is_recent).unwrap_or(Removals { since: now, counts: BTreeMap::new() });
@@ -109,11 +109,11 @@ impl Replica {
         &mut self,
         context: Context<'_>,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         if context.deletions == Deletions::Cautious {
             return Ok(());
         }
-        self.state.forget_deletions().await.map_err(Trouble::Local)?;
+        self.state.forget_deletions().await.map_err(SyncError::Local)?;
         let (mut work, held) = (Work::default(), self.held_deletions());
         for (locator, hash) in held.clone() {
             if self.local(&locator).await?.is_some_and(|bytes| ContentHash::of(&bytes) == hash) {
@@ -129,7 +129,7 @@ impl Replica {
         context: Context<'_>,
         pending: &Pending,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let is_here = |locator: &Locator| {
             pending.held_deletions.binary_search(locator).is_ok()
                 || pending.changed.binary_search(locator).is_ok()
@@ -144,11 +144,11 @@ impl Replica {
         &mut self,
         context: Context<'_>,
         is_wanted: impl Fn(&Locator) -> bool,
-    ) -> Result<Vec<Locator>, Trouble> {
+    ) -> Result<Vec<Locator>, SyncError> {
         let mut held = self.held_deletions();
         held.retain(|(locator, _)| is_wanted(locator));
         let kept: Vec<Locator> = held.iter().map(|(locator, _)| locator.clone()).collect();
-        self.state.forget_deletions().await.map_err(Trouble::Local)?;
+        self.state.forget_deletions().await.map_err(SyncError::Local)?;
         self.unmark(context, held, Work::default(), &mut Report::default(), Some).await?;
         Ok(kept)
     }
@@ -161,7 +161,7 @@ impl Replica {
         work: Work,
         report: &mut Report,
         before: impl Fn(ContentHash) -> Option<ContentHash>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let known = &self.state.known;
         let (Some(store), Some(head)) = (known.store, known.head.clone()) else { return Ok(()) };
         if held.is_empty() {

@@ -14,7 +14,7 @@ use super::progress::Stage;
 use super::scan::Found;
 use super::state::{Advance, BaseLine};
 use super::take_in::{IncomingChanges, Work};
-use super::{Context, Replica, Report, Trouble};
+use super::{Context, Replica, Report, SyncError};
 use crate::ids::{ContentHash, StoreId};
 use crate::log::{self, Checkpoint, Content, Place, unpack};
 
@@ -45,7 +45,7 @@ impl Replica {
         context: Context<'_>,
         store: StoreId,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let Some((checkpoint, head)) = self.remote.newest_checkpoint(context.patience, store).await? else {
             return Ok(());
         };
@@ -78,7 +78,7 @@ impl Replica {
     }
 
     /// Returns the checkpoint that this replica started from: it knows where contents are that were not fetched.
-    async fn joined(&self, context: Context<'_>) -> Result<Option<Checkpoint>, Trouble> {
+    async fn joined(&self, context: Context<'_>) -> Result<Option<Checkpoint>, SyncError> {
         let (Some(store), Some(position)) = (self.state.known.store, self.state.known.joined) else {
             return Ok(None);
         };
@@ -94,7 +94,7 @@ impl Replica {
         locators: &[Locator],
         purpose: Purpose,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let files = self.state.known.log.files();
         let is_elsewhere = |locator: &&Locator| self.state.known.elsewhere.contains_key(*locator);
         let wanted = locators.iter().filter(is_elsewhere);
@@ -157,7 +157,7 @@ impl Replica {
         free: &BTreeSet<Locator>,
         purpose: Purpose,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let Some(head) = self.state.known.head.clone() else { return Ok(()) };
         let wanted: Vec<Content> = portion.iter().map(|(_, content)| *content).collect();
         let mut contents = self.contents(context, &wanted, checkpoint).await?;
@@ -167,7 +167,7 @@ impl Replica {
             contents.extend(self.found_in_log(context, &lost, head.position).await?);
         }
         let packed = contents.iter().map(|(hash, bytes)| (*hash, bytes.clone())).collect::<Vec<_>>();
-        let packed = self.state.keep_all(&packed).await.map_err(Trouble::Local)?;
+        let packed = self.state.keep_all(&packed).await.map_err(SyncError::Local)?;
         let incoming = IncomingChanges::of_contents(head.clone(), contents);
         let mut work = Work::default();
         let mut bases = Vec::new();
@@ -176,7 +176,7 @@ impl Replica {
             let placed =
                 self.place(context, (locator, *content), is_free, &incoming, purpose, &mut work, report);
             match placed.await {
-                Err(Trouble::Local(error)) if apply::concerns_one_file(&error) => {
+                Err(SyncError::Local(error)) if apply::concerns_one_file(&error) => {
                     report.refused.push(locator.clone());
                     work.elsewhere.insert(locator.to_string(), Elsewhere::Refused);
                 }
@@ -207,7 +207,7 @@ impl Replica {
         purpose: Purpose,
         work: &mut Work,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let mine = match is_free {
             true => None,
             false => self.local(locator).await?,
@@ -266,8 +266,8 @@ impl Replica {
         &self,
         context: Context<'_>,
         hash: &ContentHash,
-    ) -> Result<Option<Bytes>, Trouble> {
-        if let Some(kept) = self.state.kept(hash).await.map_err(Trouble::Local)? {
+    ) -> Result<Option<Bytes>, SyncError> {
+        if let Some(kept) = self.state.kept(hash).await.map_err(SyncError::Local)? {
             return Ok(Some(kept));
         }
         let known = &self.state.known;
@@ -283,9 +283,9 @@ impl Replica {
         context: Context<'_>,
         wanted: &[Content],
         checkpoint: Option<&Checkpoint>,
-    ) -> Result<BTreeMap<ContentHash, Bytes>, Trouble> {
+    ) -> Result<BTreeMap<ContentHash, Bytes>, SyncError> {
         let kept = self.state.kept_of(wanted.iter().map(|content| content.hash)).await;
-        let mut contents = kept.map_err(Trouble::Local)?;
+        let mut contents = kept.map_err(SyncError::Local)?;
         let mut objects = BTreeSet::new();
         let mut packs: BTreeMap<ContentHash, Vec<(u64, Content)>> = BTreeMap::new();
         let places: BTreeMap<ContentHash, &Place> = checkpoint
@@ -305,7 +305,7 @@ impl Replica {
             }
         }
         let names: Vec<ContentHash> = objects.into_iter().chain(packs.keys().copied()).collect();
-        let mut reads: Vec<many::Work<'_, Option<Bytes>, Trouble>> = Vec::with_capacity(names.len());
+        let mut reads: Vec<many::Work<'_, Option<Bytes>, SyncError>> = Vec::with_capacity(names.len());
         for name in &names {
             reads.push(Box::pin(self.remote.object(context.patience, name)));
         }

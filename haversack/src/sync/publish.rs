@@ -13,7 +13,7 @@ use super::remote::{Attempt, MAX_TRIES};
 use super::renames::{self, Rename};
 use super::scan::Found;
 use super::state::{Advance, BaseLine, Head, PublishRecord};
-use super::{Author, Context, IMPORT, Recent, Replica, Report, Sending, Trouble};
+use super::{Author, Context, IMPORT, Recent, Replica, Report, Sending, SyncError};
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Carried, Commit, Content, FileChange, MAX_CHANGES, MAX_INLINE_BYTES, What};
@@ -132,15 +132,17 @@ impl Replica {
         &mut self,
         context: Context<'_>,
         store: StoreId,
-    ) -> Result<(), Trouble> {
-        let Some(publishing) = self.state.publishing().await.map_err(Trouble::Local)? else { return Ok(()) };
+    ) -> Result<(), SyncError> {
+        let Some(publishing) = self.state.publishing().await.map_err(SyncError::Local)? else {
+            return Ok(());
+        };
         let (next, previous) = self.next();
         let commit = Commit::decode(&publishing.bytes).ok();
         if commit.is_some_and(|commit| commit.belongs(store, next, previous).is_ok()) {
             return self.settle(context, &publishing, FirstStep::Read).await.map(drop);
         }
         // It was settled, or the state went back behind it: then the log tells what became of it, and the files what is pending.
-        self.state.end_publishing().await.map_err(Trouble::Local)
+        self.state.end_publishing().await.map_err(SyncError::Local)
     }
 
     /// Publishes what differs; what was seen of the files is left in `seen` as long as nothing was done to them.
@@ -151,7 +153,7 @@ impl Replica {
         sending: Sending<'_>,
         seen: &mut Option<Found>,
         report: &mut Report,
-    ) -> Result<Published, Trouble> {
+    ) -> Result<Published, SyncError> {
         let mut pending = match self.pending(context, sending, seen, report).await? {
             ToSend::Nothing => return Ok(Published::Nothing),
             ToSend::AfterTakingIn => return Ok(Published::Behind),
@@ -160,7 +162,7 @@ impl Replica {
         if let Some(record) =
             pending.record.take_if(|_| !pending.deleted.is_empty() || !pending.waiting.is_empty())
         {
-            self.state.save_deletions(&record).await.map_err(Trouble::Local)?;
+            self.state.save_deletions(&record).await.map_err(SyncError::Local)?;
         }
         let Changes { turn, changes, bases, left } = self.changes(context, &pending, report).await?;
         let Some(turn) = turn else {
@@ -177,7 +179,7 @@ impl Replica {
         let deleted = changes.iter().filter(|change| change.what.after().is_none());
         let deleted: Vec<Locator> = deleted.map(|change| change.locator.clone()).collect();
         let mark = self.state.known.log.mark_after(&changes);
-        let mark = mark.map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        let mark = mark.map_err(|why| SyncError::Unfit { position, why: why.to_string() })?;
         let commit = Commit {
             store,
             position,
@@ -194,17 +196,17 @@ impl Replica {
             odd: Vec::new(),
             notice: None,
         };
-        let bytes = commit.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        let bytes = commit.encode().map_err(|why| SyncError::Unfit { position, why: why.to_string() })?;
         let publishing = PublishRecord { position, bytes, bases };
         if !has(Planted::TriedBeforeFixed) {
-            self.state.begin_publishing(&publishing).await.map_err(Trouble::Local)?;
+            self.state.begin_publishing(&publishing).await.map_err(SyncError::Local)?;
         }
         let settled = self.settle(context, &publishing, FirstStep::Try).await?;
         if settled == Settled::Theirs {
             return Ok(Published::Behind);
         }
         if let Some(signed) = context.signed {
-            signed::note_sent(signed, &deleted).await.map_err(Trouble::Local)?;
+            signed::note_sent(signed, &deleted).await.map_err(SyncError::Local)?;
         }
         Ok(Published::Ours { settled, left })
     }
@@ -216,7 +218,7 @@ impl Replica {
         sending: Sending<'_>,
         seen: &mut Option<Found>,
         report: &mut Report,
-    ) -> Result<ToSend, Trouble> {
+    ) -> Result<ToSend, SyncError> {
         if let Sending::Nothing = sending {
             if !self.state.known.elsewhere.is_empty() {
                 let found = self.look().await?;
@@ -245,7 +247,7 @@ impl Replica {
         self.remember_waiting(&pending).await?;
         report.waiting_deletions.clone_from(&pending.waiting);
         let renames = renames::find(&*self.files, &self.state, &found.contents, &pending).await;
-        pending.renames = renames.map_err(Trouble::Local)?;
+        pending.renames = renames.map_err(SyncError::Local)?;
         *seen = Some(found);
         if let Sending::One(locator) = sending {
             let rename = pending.renames.iter().find(|rename| [&rename.from, &rename.to].contains(&locator));
@@ -257,18 +259,18 @@ impl Replica {
             pending.deleted.retain(is_sent);
         }
         let held = held::keep_here(&*self.files, &self.state, context.gate, &mut pending).await;
-        report.held = held.map_err(Trouble::Local)?;
+        report.held = held.map_err(SyncError::Local)?;
         Ok(if pending.is_empty() { ToSend::Nothing } else { ToSend::These(Box::new(pending)) })
     }
 
     /// Writes down the deletions that wait for the user's answer, also if there is nothing to send: other devices may add files, and then the same
     /// deletions would not be very many any more.
-    async fn remember_waiting(&self, pending: &Pending) -> Result<(), Trouble> {
+    async fn remember_waiting(&self, pending: &Pending) -> Result<(), SyncError> {
         let Some(record) = pending.record.as_ref().filter(|_| !pending.waiting.is_empty()) else {
             return Ok(());
         };
-        if self.state.deletions().await.map_err(Trouble::Local)? != *record {
-            self.state.save_deletions(record).await.map_err(Trouble::Local)?;
+        if self.state.deletions().await.map_err(SyncError::Local)? != *record {
+            self.state.save_deletions(record).await.map_err(SyncError::Local)?;
         }
         Ok(())
     }
@@ -279,7 +281,7 @@ impl Replica {
         context: Context<'_>,
         met: &[Locator],
         report: &mut Report,
-    ) -> Result<Standing, Trouble> {
+    ) -> Result<Standing, SyncError> {
         if met.is_empty() {
             return Ok(Standing::AtTheEnd);
         }
@@ -291,7 +293,7 @@ impl Replica {
     }
 
     /// Makes sure that what the next commit is built on is still what it was, and that nothing is known to come after it.
-    pub(super) async fn standing(&self, context: Context<'_>) -> Result<Standing, Trouble> {
+    pub(super) async fn standing(&self, context: Context<'_>) -> Result<Standing, SyncError> {
         let head = self.state.known.head.as_ref();
         let after = head.and_then(|head| Position::new(head.position.number() - 1)).map(layout::commit);
         let items = self.remote.items(context.patience, &layout::commits(), after.as_ref()).await?;
@@ -304,7 +306,7 @@ impl Replica {
             // Positions are created in order: if a later one is there, the next one was, before it was listed.
             return match later == next || self.remote.at(context.patience, next).await?.is_some() {
                 true => Ok(Standing::Behind),
-                false => Err(Trouble::Gap { missing: next, found: later }),
+                false => Err(SyncError::Gap { missing: next, found: later }),
             };
         }
         let Some(head) = head else { return Ok(Standing::AtTheEnd) };
@@ -325,9 +327,9 @@ impl Replica {
         context: Context<'_>,
         pending: &Pending,
         report: &mut Report,
-    ) -> Result<Changes, Trouble> {
+    ) -> Result<Changes, SyncError> {
         let signatures = match context.signed {
-            Some(state) => Signatures::read(state).await.map_err(Trouble::Local)?,
+            Some(state) => Signatures::read(state).await.map_err(SyncError::Local)?,
             None => Signatures::default(),
         };
         let is_first_sync = self.is_first_sync;
@@ -358,7 +360,7 @@ impl Replica {
             let rename = old_names.get(locator);
             let sent = base.map(|base| base.hash).or(rename.map(|rename| rename.before));
             let hold = held::hold(&self.state, context.gate, locator, &bytes, sent).await;
-            if let Some(hold) = hold.map_err(Trouble::Local)? {
+            if let Some(hold) = hold.map_err(SyncError::Local)? {
                 report.held.push((locator.clone(), hold));
                 continue;
             }
@@ -409,7 +411,7 @@ impl Replica {
                 left = Left::Something;
             }
         }
-        let packed = self.state.keep_all(&contents).await.map_err(Trouble::Local)?;
+        let packed = self.state.keep_all(&contents).await.map_err(SyncError::Local)?;
         let base = |change: &FileChange| {
             let after = change.what.after();
             let pack = after.and_then(|content| packed.get(&content.hash).copied());
@@ -425,7 +427,7 @@ impl Replica {
         context: Context<'_>,
         publishing: &PublishRecord,
         first: FirstStep,
-    ) -> Result<Settled, Trouble> {
+    ) -> Result<Settled, SyncError> {
         let PublishRecord { position, bytes, .. } = publishing;
         let mut last = None;
         let mut tries = 0;
@@ -434,7 +436,7 @@ impl Replica {
             if step == FirstStep::Try {
                 let tried = self.remote.attempt(*position, bytes.clone()).await;
                 if has(Planted::TriedBeforeFixed) {
-                    self.state.begin_publishing(publishing).await.map_err(Trouble::Local)?;
+                    self.state.begin_publishing(publishing).await.map_err(SyncError::Local)?;
                 }
                 match tried {
                     Attempt::Created(version) => {
@@ -447,8 +449,8 @@ impl Replica {
                         return self.settled(publishing, Settled::Theirs, None).await;
                     }
                     Attempt::NotKnown(error) if has(Planted::NewBytesForEveryAttempt) => {
-                        self.state.end_publishing().await.map_err(Trouble::Local)?;
-                        return Err(Trouble::Remote(error));
+                        self.state.end_publishing().await.map_err(SyncError::Local)?;
+                        return Err(SyncError::Remote(error));
                     }
                     Attempt::NotKnown(error) => {
                         tries += error.tries();
@@ -472,11 +474,11 @@ impl Replica {
                 break;
             }
         }
-        Err(last.map_or(Trouble::Unclear("a position"), Trouble::Remote))
+        Err(last.map_or(SyncError::Unclear("a position"), SyncError::Remote))
     }
 
     /// Makes sure that the last position that was taken in is still what it was.
-    pub(super) async fn check_head(&self, context: Context<'_>) -> Result<(), Trouble> {
+    pub(super) async fn check_head(&self, context: Context<'_>) -> Result<(), SyncError> {
         let Some(head) = &self.state.known.head else { return Ok(()) };
         let there = self.remote.at(context.patience, head.position).await?;
         if there.as_ref().is_some_and(|at| ContentHash::of(&at.bytes) == head.hash) {
@@ -492,10 +494,10 @@ impl Replica {
         publishing: &PublishRecord,
         settled: Settled,
         version: Option<Version>,
-    ) -> Result<Settled, Trouble> {
+    ) -> Result<Settled, SyncError> {
         if settled != Settled::Theirs {
             let commit = Commit::decode(&publishing.bytes)
-                .map_err(|why| Trouble::Damaged { what: "our own commit".to_owned(), why })?;
+                .map_err(|why| SyncError::Damaged { what: "our own commit".to_owned(), why })?;
             let is_done = self.position().is_some_and(|position| position >= commit.position);
             if !is_done {
                 let head = Head {
@@ -511,11 +513,11 @@ impl Replica {
                     joined: None,
                     bases: publishing.bases.clone(),
                 };
-                self.state.advance(&advance).await.map_err(Trouble::Local)?;
+                self.state.advance(&advance).await.map_err(SyncError::Local)?;
                 self.note_recent([Recent::new(&commit, publishing.bytes.clone())]);
             }
         }
-        self.state.end_publishing().await.map_err(Trouble::Local)?;
+        self.state.end_publishing().await.map_err(SyncError::Local)?;
         Ok(settled)
     }
 }

@@ -11,7 +11,7 @@
 use haversack_store::{Bytes, ErrorKind};
 
 use super::remote::{Attempt, patiently};
-use super::{Context, Replica, Trouble};
+use super::{Context, Replica, SyncError};
 use crate::history::archive;
 use crate::ids::{ContentHash, Position};
 use crate::log::layout;
@@ -43,7 +43,7 @@ pub(super) async fn put_back(
     context: Context<'_>,
     replicas: &[Replica],
     archive: &mut archive::Reader,
-) -> Result<PutBack, Trouble> {
+) -> Result<PutBack, SyncError> {
     let newest = replicas.iter().filter_map(|replica| Some((replica, replica.position()?)));
     let Some((leader, last)) = newest.max_by_key(|(_, position)| *position) else {
         return Ok(PutBack { common: None, positions: 0 });
@@ -71,7 +71,7 @@ pub(super) async fn put_back(
             return Ok(PutBack { common, positions });
         }
     }
-    Err(Trouble::Outrun)
+    Err(SyncError::Outrun)
 }
 
 impl Replica {
@@ -82,7 +82,7 @@ impl Replica {
         replicas: &[Replica],
         archive: &mut archive::Reader,
         last: Position,
-    ) -> Result<Option<Position>, Trouble> {
+    ) -> Result<Option<Position>, SyncError> {
         // The highest position that is known to be equal, and the lowest that is known not to be.
         let (mut equal, mut other) = (0, last.number() + 1);
         let mut step = 1;
@@ -109,7 +109,7 @@ impl Replica {
         replicas: &[Replica],
         archive: &mut archive::Reader,
         position: Position,
-    ) -> Result<Fate, Trouble> {
+    ) -> Result<Fate, SyncError> {
         if let Some(there) = self.remote.at(context.patience, position).await? {
             let ours = known_hash(replicas, archive, position).await?;
             return Ok(match ours == Some(ContentHash::of(&there.bytes)) {
@@ -117,7 +117,7 @@ impl Replica {
                 false => Fate::Taken,
             });
         }
-        let Some(bytes) = archive.bytes(position).await.map_err(Trouble::Local)? else {
+        let Some(bytes) = archive.bytes(position).await.map_err(SyncError::Local)? else {
             return Ok(Fate::NotHere);
         };
         let Ok(commit) = Commit::decode(&bytes) else { return Ok(Fate::NotHere) };
@@ -134,7 +134,7 @@ impl Replica {
         match self.remote.at(context.patience, position).await? {
             Some(there) if there.bytes == bytes => Ok(Fate::PutBack),
             Some(_) => Ok(Fate::Taken),
-            None => Err(Trouble::Remote(error)),
+            None => Err(SyncError::Remote(error)),
         }
     }
 
@@ -144,7 +144,7 @@ impl Replica {
         context: Context<'_>,
         replicas: &[Replica],
         what: &What,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, SyncError> {
         let (object, whole, start) = match what {
             What::Put { content: Carried::Object(object), hash, .. } => (*object, *hash, 0),
             What::Append { added: Carried::Object(object), hash, base_size, .. } => {
@@ -157,7 +157,7 @@ impl Replica {
         match patiently(context.patience, || self.remote.backend().info(&place)).await {
             Ok(_) => return Ok(true),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(Trouble::Remote(error)),
+            Err(error) => return Err(SyncError::Remote(error)),
         }
         let Some(bytes) = kept_anywhere(replicas, &whole).await? else { return Ok(false) };
         let part = usize::try_from(start)
@@ -175,8 +175,8 @@ pub(super) async fn known_hash(
     replicas: &[Replica],
     archive: &mut archive::Reader,
     position: Position,
-) -> Result<Option<ContentHash>, Trouble> {
-    if let Some(bytes) = archive.bytes(position).await.map_err(Trouble::Local)? {
+) -> Result<Option<ContentHash>, SyncError> {
+    if let Some(bytes) = archive.bytes(position).await.map_err(SyncError::Local)? {
         return Ok(Some(ContentHash::of(&bytes)));
     }
     let heads = replicas.iter().filter_map(|replica| replica.state.known.head.as_ref());
@@ -184,7 +184,7 @@ pub(super) async fn known_hash(
         return Ok(Some(head.hash));
     }
     let Some(next) = position.next() else { return Ok(None) };
-    let after = archive.bytes(next).await.map_err(Trouble::Local)?;
+    let after = archive.bytes(next).await.map_err(SyncError::Local)?;
     Ok(after.and_then(|bytes| Commit::decode(&bytes).ok()).map(|commit| commit.previous))
 }
 
@@ -192,9 +192,9 @@ pub(super) async fn known_hash(
 pub(super) async fn kept_anywhere(
     replicas: &[Replica],
     hash: &ContentHash,
-) -> Result<Option<Bytes>, Trouble> {
+) -> Result<Option<Bytes>, SyncError> {
     for replica in replicas {
-        if let Some(bytes) = replica.state.kept(hash).await.map_err(Trouble::Local)? {
+        if let Some(bytes) = replica.state.kept(hash).await.map_err(SyncError::Local)? {
             return Ok(Some(bytes));
         }
     }

@@ -16,7 +16,7 @@ use super::plan::Elsewhere;
 use super::rebuild::Trail;
 use super::state::{Advance, BaseLine, Head};
 use super::upkeep::Upkeep;
-use super::{Context, Replica, Trouble};
+use super::{Context, Replica, SyncError};
 use crate::history::archive;
 use crate::ids::{ContentHash, Position};
 use crate::log::{Commit, Content, What};
@@ -39,7 +39,7 @@ impl Replica {
         context: Context<'_>,
         archive: &mut archive::Reader,
         to: Option<Position>,
-    ) -> Result<Rebased, Trouble> {
+    ) -> Result<Rebased, SyncError> {
         let Some(head) = self.state.known.head.clone() else { return Ok(Rebased::Done) };
         if to.is_some_and(|to| head.position <= to) {
             return Ok(Rebased::Done);
@@ -48,14 +48,14 @@ impl Replica {
             Some(to) => self.way_back(context, archive, &head, to).await?,
             None => None,
         };
-        self.state.save_upkeep(&Upkeep::default()).await.map_err(Trouble::Local)?;
+        self.state.save_upkeep(&Upkeep::default()).await.map_err(SyncError::Local)?;
         match advance {
             Some(advance) => {
-                self.state.advance(&advance).await.map_err(Trouble::Local)?;
+                self.state.advance(&advance).await.map_err(SyncError::Local)?;
                 Ok(Rebased::Done)
             }
             None => {
-                self.state.forget_log().await.map_err(Trouble::Local)?;
+                self.state.forget_log().await.map_err(SyncError::Local)?;
                 Ok(Rebased::WithoutBase)
             }
         }
@@ -68,10 +68,10 @@ impl Replica {
         archive: &mut archive::Reader,
         head: &Head,
         to: Position,
-    ) -> Result<Option<Advance>, Trouble> {
+    ) -> Result<Option<Advance>, SyncError> {
         let Some(store) = self.state.known.store else { return Ok(None) };
         let Some(mut held) = changed_after(archive, head, to).await? else { return Ok(None) };
-        let Some(there) = archive.bytes(to).await.map_err(Trouble::Local)? else { return Ok(None) };
+        let Some(there) = archive.bytes(to).await.map_err(SyncError::Local)? else { return Ok(None) };
         let Ok(commit) = Commit::decode(&there) else { return Ok(None) };
         let trails = trails(archive, &held, to).await?;
         let mut state = self.state.known.log.clone();
@@ -85,14 +85,14 @@ impl Replica {
         let mut contents: BTreeMap<ContentHash, Bytes> = BTreeMap::new();
         for (key, content) in &held {
             let Some(content) = content.filter(|_| self.scope.contains_name(key)) else { continue };
-            if self.state.kept(&content.hash).await.map_err(Trouble::Local)?.is_some() {
+            if self.state.kept(&content.hash).await.map_err(SyncError::Local)?.is_some() {
                 continue;
             }
             // A content that is not to be had costs a merge its base, and nothing else.
             contents.extend(self.content_of(context, key, content, trails.get(key)).await?);
         }
         let contents: Vec<(ContentHash, Bytes)> = contents.into_iter().collect();
-        let packed = self.state.keep_all(&contents).await.map_err(Trouble::Local)?;
+        let packed = self.state.keep_all(&contents).await.map_err(SyncError::Local)?;
         let bases = held.iter().map(|(key, content)| BaseLine {
             elsewhere: content.and_then(|_| match self.state.known.elsewhere.get(key.as_str()) {
                 Some(why) => Some(*why),
@@ -120,7 +120,7 @@ impl Replica {
         key: &str,
         content: Content,
         followed: Option<&Followed>,
-    ) -> Result<Option<(ContentHash, Bytes)>, Trouble> {
+    ) -> Result<Option<(ContentHash, Bytes)>, SyncError> {
         if let Some(Followed { trail, .. }) = followed
             && let Some(bytes) = self.put_together_from(context, trail).await?
             && content.is_of(&bytes)
@@ -148,11 +148,11 @@ async fn changed_after(
     archive: &mut archive::Reader,
     head: &Head,
     to: Position,
-) -> Result<Option<BTreeMap<String, Option<Content>>>, Trouble> {
+) -> Result<Option<BTreeMap<String, Option<Content>>>, SyncError> {
     let mut held: BTreeMap<String, Option<Content>> = BTreeMap::new();
     for number in to.number() + 1..=head.position.number() {
         let Some(position) = Position::new(number) else { return Ok(None) };
-        let Some(bytes) = archive.bytes(position).await.map_err(Trouble::Local)? else { return Ok(None) };
+        let Some(bytes) = archive.bytes(position).await.map_err(SyncError::Local)? else { return Ok(None) };
         let Ok(commit) = Commit::decode(&bytes) else { return Ok(None) };
         // Another branch of the log may have been archived at these positions.
         if position == head.position && ContentHash::of(&bytes) != head.hash {
@@ -175,11 +175,11 @@ async fn trails(
     archive: &mut archive::Reader,
     files: &BTreeMap<String, Option<Content>>,
     to: Position,
-) -> Result<BTreeMap<String, Followed>, Trouble> {
+) -> Result<BTreeMap<String, Followed>, SyncError> {
     let mut trails: BTreeMap<String, Followed> = BTreeMap::new();
     for number in archive.first_before(to).number()..=to.number() {
         let Some(position) = Position::new(number) else { continue };
-        let Some(bytes) = archive.bytes(position).await.map_err(Trouble::Local)? else { continue };
+        let Some(bytes) = archive.bytes(position).await.map_err(SyncError::Local)? else { continue };
         let Ok(commit) = Commit::decode(&bytes) else { continue };
         let changes = commit.changes.iter().map(|change| (change.locator.as_str(), &change.what));
         for (key, what) in changes.chain(commit.odd.iter().map(|odd| (odd.key.as_str(), &odd.what))) {

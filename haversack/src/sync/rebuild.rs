@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use haversack_store::{Bytes, Locator};
 
 use super::mirror::SEARCHED_AT_ONCE;
-use super::{Context, Replica, Trouble};
+use super::{Context, Replica, SyncError};
 use crate::ids::{ContentHash, Position};
 use crate::log::{Carried, Commit, Content, FileChange, What};
 
@@ -42,7 +42,7 @@ impl Replica {
         context: Context<'_>,
         locator: &Locator,
         base: Content,
-    ) -> Result<Option<Bytes>, Trouble> {
+    ) -> Result<Option<Bytes>, SyncError> {
         if let Some(kept) = self.base_content(context, &base.hash).await? {
             return Ok(Some(kept));
         }
@@ -59,7 +59,7 @@ impl Replica {
         context: Context<'_>,
         wanted: &[(Locator, Content)],
         last: Position,
-    ) -> Result<BTreeMap<ContentHash, Bytes>, Trouble> {
+    ) -> Result<BTreeMap<ContentHash, Bytes>, SyncError> {
         let mut found = BTreeMap::new();
         let mut trails: BTreeMap<&Locator, Trail> =
             wanted.iter().map(|(at, _)| (at, Trail::default())).collect();
@@ -71,7 +71,7 @@ impl Replica {
             let read = match self.read_positions(context, positions).await {
                 Ok(read) => read,
                 // A part of it that cannot be read is for those to tell who need it.
-                Err(Trouble::Damaged { .. }) => return Ok(found),
+                Err(SyncError::Damaged { .. }) => return Ok(found),
                 Err(trouble) => return Err(trouble),
             };
             for at in read.into_iter().flatten() {
@@ -99,7 +99,7 @@ impl Replica {
         context: Context<'_>,
         locator: &Locator,
         content: &Bytes,
-    ) -> Result<Option<Bytes>, Trouble> {
+    ) -> Result<Option<Bytes>, SyncError> {
         let Some(last) = self.position() else { return Ok(None) };
         let mut trail = Trail::default();
         let mut nearest = (apart(b"", content), None);
@@ -132,7 +132,7 @@ impl Replica {
         &self,
         context: Context<'_>,
         trail: &Trail,
-    ) -> Result<Option<Bytes>, Trouble> {
+    ) -> Result<Option<Bytes>, SyncError> {
         let mut whole = Vec::new();
         for part in &trail.parts {
             let Some(bytes) = self.carried(context, part).await? else { return Ok(None) };

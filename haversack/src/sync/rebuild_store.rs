@@ -33,7 +33,7 @@ use super::remote::{At, Attempt};
 use super::state::Head;
 use super::take_in::IncomingChanges;
 use super::upkeep::Upkeep;
-use super::{Context, Hold, MAX_RECENT_BYTES, Recent, Replica, Report, Trouble, other_store};
+use super::{Context, Hold, MAX_RECENT_BYTES, Recent, Replica, Report, SyncError, other_store};
 use crate::history::archive;
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::{
@@ -82,7 +82,7 @@ pub async fn rebuild(
     context: Context<'_>,
     replicas: &mut [Replica],
     history: Arc<dyn Backend>,
-) -> Result<Rebuilt, Trouble> {
+) -> Result<Rebuilt, SyncError> {
     let mut rebuilt = Rebuilt::default();
     for replica in replicas.iter_mut() {
         replica.finish_applying(context, &mut rebuilt.report).await?;
@@ -90,7 +90,7 @@ pub async fn rebuild(
     let Some(leader) = newest(replicas) else { return Ok(rebuilt) };
     let (remote, known) = (&replicas[leader].remote, &replicas[leader].state.known);
     let (Some(store), Some(head)) = (known.store, known.head.as_ref()) else { return Ok(rebuilt) };
-    let mut archive = archive::Reader::open(history, store).await.map_err(Trouble::Local)?;
+    let mut archive = archive::Reader::open(history, store).await.map_err(SyncError::Local)?;
     let file = match remote.store_file(context.patience).await? {
         Some(file) => file,
         None => {
@@ -114,8 +114,8 @@ pub async fn rebuild(
                     rebuilt.has_begun = found == file && file.predecessor.is_some();
                     found
                 }
-                (None, Err(error)) => return Err(Trouble::Remote(error)),
-                (None, Ok(_)) => return Err(Trouble::Unclear("the file that names the store")),
+                (None, Err(error)) => return Err(SyncError::Remote(error)),
+                (None, Ok(_)) => return Err(SyncError::Unclear("the file that names the store")),
             }
         }
     };
@@ -156,13 +156,13 @@ async fn come_back(
     replicas: &mut [Replica],
     archive: &mut archive::Reader,
     mut rebuilt: Rebuilt,
-) -> Result<Rebuilt, Trouble> {
+) -> Result<Rebuilt, SyncError> {
     let put_back = put_back::put_back(context, replicas, archive).await?;
     rebuilt.positions = put_back.positions;
     for replica in replicas.iter_mut() {
         let is_there = match replica.check_head(context).await {
             Ok(()) => true,
-            Err(Trouble::WentBack { .. }) => false,
+            Err(SyncError::WentBack { .. }) => false,
             Err(trouble) => return Err(trouble),
         };
         if !is_there {
@@ -188,7 +188,7 @@ async fn go_back(
     replicas: &mut [Replica],
     archive: &mut archive::Reader,
     predecessor: &Predecessor,
-) -> Result<usize, Trouble> {
+) -> Result<usize, SyncError> {
     let mut without_base = 0;
     for index in 0..replicas.len() {
         replicas[index].end_lost_publishing(predecessor).await?;
@@ -209,7 +209,7 @@ async fn common(
     archive: &mut archive::Reader,
     predecessor: &Predecessor,
     own: Position,
-) -> Result<Option<Position>, Trouble> {
+) -> Result<Option<Position>, SyncError> {
     let mut last = own.min(predecessor.position);
     for (position, hash) in &predecessor.commits {
         if *position > last {
@@ -252,11 +252,11 @@ impl Successor {
     }
 
     /// Adds the next commit.
-    fn add(&mut self, store: StoreId, at: &At) -> Result<Commit, Trouble> {
+    fn add(&mut self, store: StoreId, at: &At) -> Result<Commit, SyncError> {
         let (position, previous) = self.next();
-        let damaged = |why| Trouble::Damaged { what: format!("the commit at position {position}"), why };
+        let damaged = |why| SyncError::Damaged { what: format!("the commit at position {position}"), why };
         let commit = Commit::decode(&at.bytes).map_err(damaged)?;
-        let unfit = |why: String| Trouble::Unfit { position, why };
+        let unfit = |why: String| SyncError::Unfit { position, why };
         commit.belongs(store, position, previous).map_err(|why| unfit(why.to_string()))?;
         self.state.apply(&commit).map_err(|why| unfit(why.to_string()))?;
         if let Some(Notice::Rebuild { position, is_complete }) = commit.notice {
@@ -271,8 +271,10 @@ impl Successor {
 
 impl Replica {
     /// Ends the publishing of a commit that a lost remote had, as the store that continues it says.
-    async fn end_lost_publishing(&mut self, predecessor: &Predecessor) -> Result<(), Trouble> {
-        let Some(publishing) = self.state.publishing().await.map_err(Trouble::Local)? else { return Ok(()) };
+    async fn end_lost_publishing(&mut self, predecessor: &Predecessor) -> Result<(), SyncError> {
+        let Some(publishing) = self.state.publishing().await.map_err(SyncError::Local)? else {
+            return Ok(());
+        };
         let named = (publishing.position, ContentHash::of(&publishing.bytes));
         if self.next().0 == publishing.position && predecessor.commits.contains(&named) {
             self.settled(&publishing, Settled::Ours, None).await?;
@@ -283,7 +285,7 @@ impl Replica {
     /// Reads the log of a store that continues another one, up to the commit that completes it.
     ///
     /// Contents that are the same as the bases are not held: a store can be larger than the memory of a device.
-    async fn read_successor(&self, context: Context<'_>, store: StoreId) -> Result<Successor, Trouble> {
+    async fn read_successor(&self, context: Context<'_>, store: StoreId) -> Result<Successor, SyncError> {
         let mut found = Successor {
             state: log::State::empty(),
             head: None,
@@ -330,7 +332,7 @@ impl Replica {
         file: &StoreFile,
         archive: &mut archive::Reader,
         report: &mut Report,
-    ) -> Result<usize, Trouble> {
+    ) -> Result<usize, SyncError> {
         let known = &self.state.known;
         let is_ours = |store: StoreId| file.predecessor.as_ref().is_some_and(|before| before.store == store);
         if !known.store.is_some_and(is_ours) || known.head.is_none() {
@@ -346,7 +348,7 @@ impl Replica {
         let mut successor = self.read_successor(context, file.store).await?;
         let is_complete = successor.is_complete || has(Planted::AbsentBeforeComplete);
         let Some(head) = successor.head.take().filter(|_| is_complete) else {
-            return Err(Trouble::Unclear("the commit that completes the store"));
+            return Err(SyncError::Unclear("the commit that completes the store"));
         };
         self.add_named(context, &mut successor).await?;
         let known = &self.state.known.log;
@@ -370,15 +372,15 @@ impl Replica {
             joined: None,
         };
         self.take_in_some(context, file.store, incoming, &mut None, report).await?;
-        self.state.save_upkeep(&Upkeep::default()).await.map_err(Trouble::Local)?;
+        self.state.save_upkeep(&Upkeep::default()).await.map_err(SyncError::Local)?;
         self.note_recent(successor.recent);
         Ok(0)
     }
 
     /// Fetches the contents that the new store only names and that differ here, and adds those that it lacks and this device has.
-    async fn add_named(&self, context: Context<'_>, successor: &mut Successor) -> Result<(), Trouble> {
+    async fn add_named(&self, context: Context<'_>, successor: &mut Successor) -> Result<(), SyncError> {
         for (locator, content) in std::mem::take(&mut successor.named) {
-            let kept = self.state.kept(&content.hash).await.map_err(Trouble::Local)?;
+            let kept = self.state.kept(&content.hash).await.map_err(SyncError::Local)?;
             let here = match kept {
                 Some(kept) => Some(kept),
                 None => self.local(&locator).await?.filter(|bytes| content.is_of(bytes)),
@@ -404,7 +406,7 @@ async fn contribute(
     leader: usize,
     file: &StoreFile,
     rebuilt: &mut Rebuilt,
-) -> Result<(), Trouble> {
+) -> Result<(), SyncError> {
     let leader = &replicas[leader];
     let Some(position) = leader.position() else { return Ok(()) };
     if leader.state.known.store == Some(file.store) {
@@ -439,7 +441,7 @@ async fn contribute(
         }
         let (added, is_complete) = (changes.len(), changes.len() == missing.len());
         let (at, previous) = successor.next();
-        let unfit = |why: String| Trouble::Unfit { position: at, why };
+        let unfit = |why: String| SyncError::Unfit { position: at, why };
         let commit = Commit {
             store: file.store,
             position: at,
@@ -466,12 +468,12 @@ async fn contribute(
                 successor = leader.read_successor(context, file.store).await?;
                 // If nothing new is there, the request may still arrive: running the command again finds it.
                 if successor.next().0 == at {
-                    return Err(Trouble::Remote(error));
+                    return Err(SyncError::Remote(error));
                 }
             }
         }
     }
-    Err(Trouble::Outrun)
+    Err(SyncError::Outrun)
 }
 
 /// Returns a file's content as a commit carries it. A content that is not on this device, or that must stay here, is only named: a device
@@ -483,7 +485,7 @@ async fn put_in(
     locator: &Locator,
     content: Content,
     rebuilt: &mut Rebuilt,
-) -> Result<Carried, Trouble> {
+) -> Result<Carried, SyncError> {
     let mut bytes = kept_anywhere(replicas, &content.hash).await?;
     for replica in replicas {
         if bytes.is_none() && replica.scope.contains(locator) {

@@ -17,7 +17,7 @@ use haversack_store::{Backend, Locator};
 use super::many::{MAX_AT_ONCE, Work, many};
 use super::progress::Stage;
 use super::remote::{Attempt, Remote};
-use super::{Context, Replica, Trouble, other_store};
+use super::{Context, Replica, SyncError, other_store};
 use crate::ids::{CommitId, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Commit, Folded, Notice, StoreFile};
@@ -41,8 +41,8 @@ pub async fn move_store(
     replica: &mut Replica,
     to: Arc<dyn Backend>,
     url: &str,
-) -> Result<Moved, Trouble> {
-    let Some(store) = replica.store() else { return Err(Trouble::Unclear("which store this is")) };
+) -> Result<Moved, SyncError> {
+    let Some(store) = replica.store() else { return Err(SyncError::Unclear("which store this is")) };
     let target = Remote::new(to);
     match target.store_file(context.patience).await? {
         Some(file) if file.store != store => return Err(other_store(store, &file)),
@@ -55,24 +55,24 @@ pub async fn move_store(
             Ok(report) if report.taken > 0 => continue,
             Ok(_) => {}
             // A move to this place that was cut short after its last step.
-            Err(Trouble::Moved { url: there, .. }) if there == url => return Ok(moved),
+            Err(SyncError::Moved { url: there, .. }) if there == url => return Ok(moved),
             Err(trouble) => return Err(trouble),
         }
         if replica.end_log(context, store, url).await? {
             return Ok(moved);
         }
     }
-    Err(Trouble::Outrun)
+    Err(SyncError::Outrun)
 }
 
 impl Replica {
     /// Makes sure that the remote holds this replica's store, with the last position that it has taken in.
-    pub async fn check_remote(&self, context: Context<'_>) -> Result<(), Trouble> {
+    pub async fn check_remote(&self, context: Context<'_>) -> Result<(), SyncError> {
         let Some(expected) = self.state.known.store else { return Ok(()) };
         match self.remote.store_file(context.patience).await? {
             Some(file) if file.store != expected => Err(other_store(expected, &file)),
             Some(_) => self.check_head(context).await,
-            None => Err(Trouble::Wiped { expected }),
+            None => Err(SyncError::Wiped { expected }),
         }
     }
 
@@ -83,7 +83,7 @@ impl Replica {
         store: StoreId,
         target: &Remote,
         moved: &mut Moved,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         *moved = Moved::default();
         // Contents first: whoever reads a commit there finds what it names.
         for directory in [layout::objects(), layout::checkpoints(), layout::segments(), layout::commits()] {
@@ -91,7 +91,7 @@ impl Replica {
             let places: Vec<Locator> = here.into_iter().map(|(item, _)| item.locator()).collect();
             for (number, some) in places.chunks(MAX_AT_ONCE).enumerate() {
                 context.progress.at(Stage::Sending, number * MAX_AT_ONCE, Some(places.len()));
-                let mut copies: Vec<Work<'_, Copied, Trouble>> = Vec::with_capacity(some.len());
+                let mut copies: Vec<Work<'_, Copied, SyncError>> = Vec::with_capacity(some.len());
                 for place in some {
                     copies.push(Box::pin(self.copy_one(context, target, place)));
                 }
@@ -112,7 +112,7 @@ impl Replica {
         match target.store_file(context.patience).await? {
             Some(found) if found.store == store => Ok(()),
             Some(found) => Err(other_store(store, &found)),
-            None => Err(Trouble::Unclear("the file that names the store")),
+            None => Err(SyncError::Unclear("the file that names the store")),
         }
     }
 
@@ -121,7 +121,7 @@ impl Replica {
         context: Context<'_>,
         target: &Remote,
         place: &Locator,
-    ) -> Result<Copied, Trouble> {
+    ) -> Result<Copied, SyncError> {
         // It was listed: who has removed it since has put something else in its place.
         let Some(at) = self.remote.read(context.patience, place).await? else { return Ok(Copied::Not) };
         if let Some(Item::Commit(_)) = Item::at(place)
@@ -141,12 +141,12 @@ impl Replica {
         match target.read(context.patience, place).await? {
             Some(there) if there.bytes == at.bytes => Ok(Copied::Now),
             Some(_) => Err(in_the_way(place)),
-            None => Err(Trouble::Unclear("a copy of the store")),
+            None => Err(SyncError::Unclear("a copy of the store")),
         }
     }
 
     /// Creates the position that ends the log; returns false if another device committed there.
-    async fn end_log(&self, context: Context<'_>, store: StoreId, url: &str) -> Result<bool, Trouble> {
+    async fn end_log(&self, context: Context<'_>, store: StoreId, url: &str) -> Result<bool, SyncError> {
         let (position, previous) = self.next();
         let commit = Commit {
             store,
@@ -164,7 +164,7 @@ impl Replica {
             odd: Vec::new(),
             notice: Some(Notice::Moved { url: url.to_owned() }),
         };
-        let bytes = commit.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        let bytes = commit.encode().map_err(|why| SyncError::Unfit { position, why: why.to_string() })?;
         let error = match self.remote.attempt(position, bytes).await {
             Attempt::Created(_) => return Ok(true),
             Attempt::NotKnown(error) => error,
@@ -174,7 +174,7 @@ impl Replica {
                 Ok(Commit { notice: Some(Notice::Moved { url: there }), .. }) if there == url => Ok(true),
                 _ => Ok(false),
             },
-            None => Err(Trouble::Remote(error)),
+            None => Err(SyncError::Remote(error)),
         }
     }
 }
@@ -187,7 +187,7 @@ enum Copied {
     Not,
 }
 
-fn in_the_way(place: &Locator) -> Trouble {
+fn in_the_way(place: &Locator) -> SyncError {
     let why = crate::frame::BadFrame::damaged("another object is in its place");
-    Trouble::Damaged { what: format!("the copy of {place}"), why }
+    SyncError::Damaged { what: format!("the copy of {place}"), why }
 }

@@ -12,7 +12,7 @@ use haversack_store::{
     Backend, Bytes, Condition, Error as StoreError, ErrorKind, Info, Locator, Result as StoreResult, Version,
 };
 
-use super::Trouble;
+use super::SyncError;
 use super::patience::Patience;
 use super::planted::{Planted, has};
 use super::state::Head;
@@ -69,7 +69,7 @@ impl Remote {
         clock: &dyn Clock,
         ids: &dyn Ids,
         name: &str,
-    ) -> Result<StoreId, Trouble> {
+    ) -> Result<StoreId, SyncError> {
         if let Some(store) = self.store(patience).await? {
             return Ok(store);
         }
@@ -82,13 +82,13 @@ impl Remote {
         let made = self.backend.write(&layout::store_file(), file.encode(), Condition::Absent).await;
         match (self.store(patience).await?, made) {
             (Some(store), _) => Ok(store),
-            (None, Err(error)) => Err(Trouble::Remote(error)),
-            (None, Ok(_)) => Err(Trouble::Unclear("the file that names the store")),
+            (None, Err(error)) => Err(SyncError::Remote(error)),
+            (None, Ok(_)) => Err(SyncError::Unclear("the file that names the store")),
         }
     }
 
     /// Returns the store whose log is here, though the file that names it is not.
-    pub(crate) async fn store_of_log(&self, patience: &dyn Patience) -> Result<Option<StoreId>, Trouble> {
+    pub(crate) async fn store_of_log(&self, patience: &dyn Patience) -> Result<Option<StoreId>, SyncError> {
         let items = self.items(patience, &layout::commits(), None).await?;
         let first = items.iter().find_map(|(item, _)| match item {
             Item::Commit(position) => Some(*position),
@@ -99,22 +99,22 @@ impl Remote {
         match Commit::decode(&at.bytes) {
             Ok(commit) => Ok(Some(commit.store)),
             Err(why) => {
-                Err(Trouble::Damaged { what: format!("the commit at position {}", position.number()), why })
+                Err(SyncError::Damaged { what: format!("the commit at position {}", position.number()), why })
             }
         }
     }
 
-    pub(crate) async fn store(&self, patience: &dyn Patience) -> Result<Option<StoreId>, Trouble> {
+    pub(crate) async fn store(&self, patience: &dyn Patience) -> Result<Option<StoreId>, SyncError> {
         Ok(self.store_file(patience).await?.map(|file| file.store))
     }
 
     /// Returns what the file says that names the store.
-    pub(crate) async fn store_file(&self, patience: &dyn Patience) -> Result<Option<StoreFile>, Trouble> {
+    pub(crate) async fn store_file(&self, patience: &dyn Patience) -> Result<Option<StoreFile>, SyncError> {
         match self.read(patience, &layout::store_file()).await? {
             None => Ok(None),
             Some(at) => match StoreFile::decode(&at.bytes) {
                 Ok(file) => Ok(Some(file)),
-                Err(why) => Err(Trouble::Damaged { what: "the file that names the store".to_owned(), why }),
+                Err(why) => Err(SyncError::Damaged { what: "the file that names the store".to_owned(), why }),
             },
         }
     }
@@ -124,7 +124,7 @@ impl Remote {
         &self,
         patience: &dyn Patience,
         position: Position,
-    ) -> Result<Option<At>, Trouble> {
+    ) -> Result<Option<At>, SyncError> {
         let Some(at) = self.read(patience, &layout::commit(position)).await? else { return Ok(None) };
         if !Folded::is_at(&at.bytes) {
             return Ok(Some(at));
@@ -133,7 +133,7 @@ impl Remote {
             return Ok(None);
         }
         let damaged =
-            |why| Trouble::Damaged { what: format!("what stands at position {}", position.number()), why };
+            |why| SyncError::Damaged { what: format!("what stands at position {}", position.number()), why };
         let folded = Folded::decode(&at.bytes).map_err(damaged)?;
         let segment = self.segment(patience, folded.first, folded.last).await?;
         let bytes = segment.filter(|segment| segment.store == folded.store);
@@ -148,13 +148,13 @@ impl Remote {
         patience: &dyn Patience,
         first: Position,
         last: Position,
-    ) -> Result<Option<Arc<Segment>>, Trouble> {
+    ) -> Result<Option<Arc<Segment>>, SyncError> {
         let known = self.segment.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(known) = known.filter(|known| (known.first, known.last) == (first, last)) {
             return Ok(Some(known));
         }
         let Some(at) = self.read(patience, &layout::segment(first, last)).await? else { return Ok(None) };
-        let damaged = |why| Trouble::Damaged { what: format!("the segment {first}-{last}"), why };
+        let damaged = |why| SyncError::Damaged { what: format!("the segment {first}-{last}"), why };
         let segment = Segment::decode(&at.bytes).map_err(damaged)?;
         if (segment.first, segment.last) != (first, last) {
             return Err(damaged(BadFrame::damaged("it is of another range")));
@@ -169,7 +169,7 @@ impl Remote {
         &self,
         patience: &dyn Patience,
         store: StoreId,
-    ) -> Result<Option<(Checkpoint, Head)>, Trouble> {
+    ) -> Result<Option<(Checkpoint, Head)>, SyncError> {
         let items = self.items(patience, &layout::checkpoints(), None).await?;
         let positions = items.into_iter().rev().filter_map(|(item, _)| match item {
             Item::Checkpoint(position) => Some(position),
@@ -191,13 +191,13 @@ impl Remote {
         patience: &dyn Patience,
         store: StoreId,
         position: Position,
-    ) -> Result<Option<(Checkpoint, Head)>, Trouble> {
+    ) -> Result<Option<(Checkpoint, Head)>, SyncError> {
         let at = self.read(patience, &layout::checkpoint(position)).await?;
         let Some(checkpoint) = at.and_then(|at| Checkpoint::decode(&at.bytes).ok()) else { return Ok(None) };
         let at = match self.at(patience, position).await {
             Ok(Some(at)) => at,
             // Nothing confirms it.
-            Ok(None) | Err(Trouble::Damaged { .. }) => return Ok(None),
+            Ok(None) | Err(SyncError::Damaged { .. }) => return Ok(None),
             Err(trouble) => return Err(trouble),
         };
         let Ok(commit) = Commit::decode(&at.bytes) else { return Ok(None) };
@@ -225,7 +225,7 @@ impl Remote {
         &self,
         patience: &dyn Patience,
         bytes: &Bytes,
-    ) -> Result<ContentHash, Trouble> {
+    ) -> Result<ContentHash, SyncError> {
         let hash = ContentHash::of(bytes);
         let locator = layout::object(&hash);
         let write = || self.backend.write(&locator, bytes.clone(), Condition::Absent);
@@ -236,14 +236,14 @@ impl Remote {
             Err(error) => {
                 return match self.object(patience, &hash).await {
                     Ok(Some(_)) => Ok(hash),
-                    Ok(None) | Err(_) => Err(Trouble::Remote(error)),
+                    Ok(None) | Err(_) => Err(SyncError::Remote(error)),
                 };
             }
         }
         // A commit will name it: that something is there is not enough.
         if self.object(patience, &hash).await?.is_none() {
             let mend = || self.backend.write(&locator, bytes.clone(), Condition::Any);
-            let _ = patiently(patience, mend).await.map_err(Trouble::Remote)?;
+            let _ = patiently(patience, mend).await.map_err(SyncError::Remote)?;
         }
         Ok(hash)
     }
@@ -254,10 +254,10 @@ impl Remote {
         patience: &dyn Patience,
         locator: &Locator,
         bytes: &Bytes,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let write = || self.backend.write(locator, bytes.clone(), Condition::Absent);
         match patiently(patience, write).await {
-            Err(error) if error.kind() != ErrorKind::Conflict => Err(Trouble::Remote(error)),
+            Err(error) if error.kind() != ErrorKind::Conflict => Err(SyncError::Remote(error)),
             _ => Ok(()),
         }
     }
@@ -267,7 +267,7 @@ impl Remote {
         &self,
         patience: &dyn Patience,
         hash: &ContentHash,
-    ) -> Result<Option<Bytes>, Trouble> {
+    ) -> Result<Option<Bytes>, SyncError> {
         let found = self.read(patience, &layout::object(hash)).await?;
         Ok(found.map(|at| at.bytes).filter(|bytes| ContentHash::of(bytes) == *hash))
     }
@@ -278,7 +278,7 @@ impl Remote {
         patience: &dyn Patience,
         directory: &Locator,
         after: Option<&Locator>,
-    ) -> Result<Vec<(Item, Info)>, Trouble> {
+    ) -> Result<Vec<(Item, Info)>, SyncError> {
         let list = || async {
             let mut items = Vec::new();
             let mut pages = self.backend.scan(directory, after);
@@ -288,7 +288,7 @@ impl Remote {
             }
             Ok(items)
         };
-        patiently(patience, list).await.map_err(Trouble::Remote)
+        patiently(patience, list).await.map_err(SyncError::Remote)
     }
 
     /// Returns what is at a place.
@@ -296,11 +296,11 @@ impl Remote {
         &self,
         patience: &dyn Patience,
         locator: &Locator,
-    ) -> Result<Option<At>, Trouble> {
+    ) -> Result<Option<At>, SyncError> {
         match patiently(patience, || self.backend.read(locator)).await {
             Ok(object) => Ok(Some(At { bytes: object.bytes, version: Some(object.version) })),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Trouble::Remote(error)),
+            Err(error) => Err(SyncError::Remote(error)),
         }
     }
 }

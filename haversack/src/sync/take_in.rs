@@ -15,7 +15,7 @@ use super::planted::{Planted, has};
 use super::progress::Progress;
 use super::scan::Found;
 use super::state::{Advance, ApplyRecord, BaseLine, Head, Move};
-use super::{Context, Deletions, Recent, Replica, Report, Trouble};
+use super::{Context, Deletions, Recent, Replica, Report, SyncError};
 use crate::frame::shown;
 use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId};
 use crate::log::{self, Carried, Content, FileChange, What};
@@ -140,7 +140,7 @@ impl Replica {
         store: StoreId,
         mut seen: Option<Found>,
         report: &mut Report,
-    ) -> Result<Taking, Trouble> {
+    ) -> Result<Taking, SyncError> {
         let mut any = Taking::Nothing;
         while context.patience.has_time() {
             let (taken, reach) = self.read_log(context, store).await?;
@@ -170,7 +170,7 @@ impl Replica {
         context: Context<'_>,
         taken: &[Taken],
         reach: Reach,
-    ) -> Result<IncomingChanges, Trouble> {
+    ) -> Result<IncomingChanges, SyncError> {
         let last = taken.last().expect("something was taken in");
         let mut incoming = IncomingChanges {
             state_after: self.state.known.log.clone(),
@@ -235,7 +235,7 @@ impl Replica {
             incoming
                 .state_after
                 .apply(commit)
-                .map_err(|why| Trouble::Unfit { position: commit.position, why: why.to_string() })?;
+                .map_err(|why| SyncError::Unfit { position: commit.position, why: why.to_string() })?;
         }
         Ok(incoming)
     }
@@ -244,7 +244,7 @@ impl Replica {
         &self,
         context: Context<'_>,
         carried: &Carried,
-    ) -> Result<Option<Bytes>, Trouble> {
+    ) -> Result<Option<Bytes>, SyncError> {
         match carried {
             Carried::Inline(bytes) => Ok(Some(bytes.clone())),
             Carried::Object(hash) => self.remote.object(context.patience, hash).await,
@@ -262,7 +262,7 @@ impl Replica {
         incoming: IncomingChanges,
         seen: &mut Option<Found>,
         report: &mut Report,
-    ) -> Result<Taking, Trouble> {
+    ) -> Result<Taking, SyncError> {
         let mut found = match seen.take() {
             // Whoever changes a file meanwhile is met when it is replaced.
             Some(seen) => seen,
@@ -299,7 +299,7 @@ impl Replica {
                     work.held.insert(locator.to_string());
                 }
                 step => match self.prepare(context, step, &incoming, &mut work, report).await {
-                    Err(Trouble::Local(error)) if apply::concerns_one_file(&error) => {
+                    Err(SyncError::Local(error)) if apply::concerns_one_file(&error) => {
                         self.refuse(step.locator(), &incoming, &mut work, report).await?;
                         if let Step::FollowOurRename { from, .. } = step {
                             // Their change is not in the renamed file: the old name comes back with it.
@@ -354,7 +354,7 @@ impl Replica {
             *seen = Some(found);
         }
         if let Some(removals) = judged.removals {
-            self.state.save_removals(&removals).await.map_err(Trouble::Local)?;
+            self.state.save_removals(&removals).await.map_err(SyncError::Local)?;
         }
         report.odd.extend(incoming.odd.into_iter().map(|(key, why)| (shown(&key), why)));
         // Somebody changed a file that was to go.
@@ -368,7 +368,7 @@ impl Replica {
     async fn keep_incoming(
         &self,
         incoming: &IncomingChanges,
-    ) -> Result<BTreeMap<ContentHash, (ContentHash, u64)>, Trouble> {
+    ) -> Result<BTreeMap<ContentHash, (ContentHash, u64)>, SyncError> {
         if has(Planted::BasesAreNotKept) {
             return Ok(BTreeMap::new());
         }
@@ -381,13 +381,13 @@ impl Replica {
                 }
                 (None, Some(last)) => {
                     if let Some(bytes) = incoming.contents.get(last) {
-                        self.state.keep(bytes).await.map_err(Trouble::Local)?;
+                        self.state.keep(bytes).await.map_err(SyncError::Local)?;
                     }
                 }
                 (None, None) => {}
             }
         }
-        self.state.keep_all(&contents).await.map_err(Trouble::Local)
+        self.state.keep_all(&contents).await.map_err(SyncError::Local)
     }
 
     /// Does what is to be done to working files, under a record, and moves the bases with them.
@@ -397,20 +397,20 @@ impl Replica {
         work: Work,
         mut advance: Advance,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         if work.moves.is_empty() {
-            return self.state.advance(&advance).await.map_err(Trouble::Local);
+            return self.state.advance(&advance).await.map_err(SyncError::Local);
         }
         let attempt = CommitId::from_bytes(context.ids.next()).to_string();
         advance.attempt = Some(attempt.clone());
         let prepared =
             apply::prepare(&*self.files, &attempt, &work.moves, &work.contents, context.progress).await;
-        prepared.map_err(Trouble::Local)?;
+        prepared.map_err(SyncError::Local)?;
         let applying = ApplyRecord { attempt, in_order: work.in_order, moves: work.moves, advance };
         if !has(Planted::FileWithoutRecord) {
-            self.state.begin_applying(&applying).await.map_err(Trouble::Local)?;
+            self.state.begin_applying(&applying).await.map_err(SyncError::Local)?;
         }
-        self.apply(&applying, context.progress, report).await.map_err(Trouble::Local)
+        self.apply(&applying, context.progress, report).await.map_err(SyncError::Local)
     }
 
     /// Completes what a process that died was doing to working files.
@@ -418,12 +418,12 @@ impl Replica {
         &mut self,
         context: Context<'_>,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
-        let applying = self.state.applying().await.map_err(Trouble::Local)?;
+    ) -> Result<(), SyncError> {
+        let applying = self.state.applying().await.map_err(SyncError::Local)?;
         if applying.is_some() && !has(Planted::SeenIsDurable) {
             // The record, and what it has come to so far, can be seen: whoever died may not have made it durable.
-            self.state.make_durable().await.map_err(Trouble::Local)?;
-            self.files.barrier().await.map_err(Trouble::Local)?;
+            self.state.make_durable().await.map_err(SyncError::Local)?;
+            self.files.barrier().await.map_err(SyncError::Local)?;
         }
         let leftovers = match applying {
             None if has(Planted::LeftoversStay) => return Ok(()),
@@ -435,27 +435,27 @@ impl Replica {
             {
                 if has(Planted::IncomingSwept) {
                     let swept = apply::sweep(&*self.files, &self.state, Leftovers::Prepared).await;
-                    swept.map_err(Trouble::Local)?;
+                    swept.map_err(SyncError::Local)?;
                 }
                 // Where there is nothing at all, nothing was done: the directory was emptied or is not there.
                 if !self.state.has_ended(&applying.attempt)
                     && context.deletions == Deletions::Cautious
                     && !has(Planted::VanishedIsDone)
-                    && apply::is_nothing_there(&*self.files).await.map_err(Trouble::Local)?
+                    && apply::is_nothing_there(&*self.files).await.map_err(SyncError::Local)?
                 {
-                    return Err(Trouble::Vanished);
+                    return Err(SyncError::Vanished);
                 }
-                return self.apply(&applying, context.progress, report).await.map_err(Trouble::Local);
+                return self.apply(&applying, context.progress, report).await.map_err(SyncError::Local);
             }
             // The state went back behind it: the log will say the same again.
             Some(_) => {
                 let swept = apply::sweep(&*self.files, &self.state, Leftovers::Unknown).await;
-                swept.map_err(Trouble::Local)?;
-                return self.state.end_applying().await.map_err(Trouble::Local);
+                swept.map_err(SyncError::Local)?;
+                return self.state.end_applying().await.map_err(SyncError::Local);
             }
         };
-        apply::sweep(&*self.files, &self.state, leftovers).await.map_err(Trouble::Local)?;
-        self.state.settle_in().await.map_err(Trouble::Local)
+        apply::sweep(&*self.files, &self.state, leftovers).await.map_err(SyncError::Local)?;
+        self.state.settle_in().await.map_err(SyncError::Local)
     }
 
     /// Carries out moves that were recorded, and moves the bases with them.
@@ -525,7 +525,7 @@ impl Replica {
         context: Context<'_>,
         incoming: &IncomingChanges,
         hash: &ContentHash,
-    ) -> Result<Option<Bytes>, Trouble> {
+    ) -> Result<Option<Bytes>, SyncError> {
         match incoming.contents.get(hash) {
             Some(bytes) => Ok(Some(bytes.clone())),
             None => self.base_content(context, hash).await,
@@ -540,7 +540,7 @@ impl Replica {
         incoming: &IncomingChanges,
         work: &mut Work,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         match step {
             Step::Agree { locator } => self.keep_agreed(locator, incoming, work).await?,
             Step::Wait { locator } => {
@@ -577,7 +577,7 @@ impl Replica {
             Step::MakeWay { from, to, expected } => {
                 let Some(ours) = self.local(from).await? else { return Ok(()) };
                 if ContentHash::of(&ours) == *expected {
-                    self.state.keep(&ours).await.map_err(Trouble::Local)?;
+                    self.state.keep(&ours).await.map_err(SyncError::Local)?;
                     work.add(to, None, Some(ours));
                     work.add(from, Some(*expected), None);
                     work.in_order = work.moves.len();
@@ -613,7 +613,7 @@ impl Replica {
         incoming: &IncomingChanges,
         work: &mut Work,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let their_content = self.content(context, incoming, theirs).await?;
         let (Some(their_content), Some(ours)) = (their_content, self.local(from).await?) else {
             // Theirs is not at hand, or ours has just gone. Each file is taken by itself; ours stays where it is.
@@ -629,8 +629,8 @@ impl Replica {
         if has(Planted::RenameDropsEdit) {
             merged = their_content;
         }
-        let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
-        self.state.keep(&merged).await.map_err(Trouble::Local)?;
+        let expected = self.state.keep(&ours).await.map_err(SyncError::Local)?;
+        self.state.keep(&merged).await.map_err(SyncError::Local)?;
         work.add(from, Some(expected), None);
         work.add(to, None, Some(merged));
         work.name_renamed(from, to);
@@ -648,7 +648,7 @@ impl Replica {
         theirs: &Bytes,
         incoming: &IncomingChanges,
         report: &mut Report,
-    ) -> Result<Bytes, Trouble> {
+    ) -> Result<Bytes, SyncError> {
         let all = base.iter().chain([ours, theirs]).map(|bytes| &bytes[..]);
         let rule = Rule::of(locator, all);
         let device = incoming.devices.get(locator).map_or("another device", String::as_str);
@@ -665,7 +665,7 @@ impl Replica {
             report.both_kept.push(locator.clone());
         }
         if let Some(copy) = merged.copy {
-            apply::put_copy(&*self.files, locator, copy).await.map_err(Trouble::Local)?;
+            apply::put_copy(&*self.files, locator, copy).await.map_err(SyncError::Local)?;
         }
         Ok(merged.bytes)
     }
@@ -677,13 +677,13 @@ impl Replica {
         incoming: &IncomingChanges,
         work: &mut Work,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         report.refused.push(locator.clone());
         let before = self.state.known.ground(locator.as_str());
         if let Some(before) = before
-            && let Some(bytes) = self.state.kept(&before).await.map_err(Trouble::Local)?
+            && let Some(bytes) = self.state.kept(&before).await.map_err(SyncError::Local)?
         {
-            self.state.keep(&bytes).await.map_err(Trouble::Local)?;
+            self.state.keep(&bytes).await.map_err(SyncError::Local)?;
             work.before.insert(locator.to_string(), before);
         }
         match incoming.state_after.files().contains_key(locator) {
@@ -699,15 +699,15 @@ impl Replica {
         locator: &Locator,
         incoming: &IncomingChanges,
         work: &mut Work,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let Some(Content { hash, .. }) = incoming.state_after.files().get(locator) else { return Ok(()) };
         let is_here = incoming.contents.contains_key(&hash)
-            || self.state.kept(&hash).await.map_err(Trouble::Local)?.is_some();
+            || self.state.kept(&hash).await.map_err(SyncError::Local)?.is_some();
         if is_here || has(Planted::BasesAreNotKept) {
             return Ok(());
         }
         match self.local(locator).await?.filter(|bytes| ContentHash::of(bytes) == hash) {
-            Some(bytes) => drop(self.state.keep(&bytes).await.map_err(Trouble::Local)?),
+            Some(bytes) => drop(self.state.keep(&bytes).await.map_err(SyncError::Local)?),
             // Somebody has just changed it.
             None => drop(work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched)),
         }
@@ -725,7 +725,7 @@ impl Replica {
         incoming: &IncomingChanges,
         work: &mut Work,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let Some(theirs) = self.content(context, incoming, theirs).await? else {
             // Both stay as they are until the other one can be had.
             report.missing.push(locator.clone());
@@ -734,7 +734,7 @@ impl Replica {
         };
         // Read now: it may have changed since the look.
         let Some(ours) = self.local(locator).await? else {
-            self.state.keep(&theirs).await.map_err(Trouble::Local)?;
+            self.state.keep(&theirs).await.map_err(SyncError::Local)?;
             work.add(locator, None, Some(theirs));
             // It may have another spelling since.
             if let Some(moved) = work.moves.last_mut() {
@@ -749,8 +749,8 @@ impl Replica {
         let merged = self.merged(context, locator, base, &ours, &theirs, incoming, report).await?;
         if merged != ours {
             // Keep both: another program may change the file once more while we replace it.
-            let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
-            self.state.keep(&merged).await.map_err(Trouble::Local)?;
+            let expected = self.state.keep(&ours).await.map_err(SyncError::Local)?;
+            self.state.keep(&merged).await.map_err(SyncError::Local)?;
             work.add(locator, Some(expected), Some(merged));
         }
         Ok(())
@@ -764,12 +764,12 @@ impl Replica {
         incoming: &IncomingChanges,
         work: &mut Work,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let content = match incoming.contents.get(theirs) {
             Some(content) => Some(content.clone()),
             // Whoever fetches it afterwards looks here first.
             None if incoming.without_content == Elsewhere::Unfetched => None,
-            None => self.state.kept(theirs).await.map_err(Trouble::Local)?,
+            None => self.state.kept(theirs).await.map_err(SyncError::Local)?,
         };
         match content {
             Some(content) => work.put(locator, expected, *theirs, content),

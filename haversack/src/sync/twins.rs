@@ -19,7 +19,7 @@ use super::plan::{Elsewhere, case_name};
 use super::scan::Found;
 use super::state::{Advance, BaseLine};
 use super::take_in::{IncomingChanges, Work};
-use super::{Context, Replica, Report, Trouble};
+use super::{Context, Replica, Report, SyncError};
 use crate::ids::ContentHash;
 
 impl Replica {
@@ -29,7 +29,7 @@ impl Replica {
         context: Context<'_>,
         found: &Found,
         report: &mut Report,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, SyncError> {
         let refused = self.elsewhere(Elsewhere::Refused);
         let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
             return Ok(false);
@@ -57,20 +57,20 @@ impl Replica {
             let (Some(theirs), Some(ours)) = (theirs, self.local(twin).await?) else { continue };
             let Some(base) = base else {
                 let Ok(to) = case_name(twin, &ContentHash::of(&ours)) else { continue };
-                let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
-                self.state.keep(&theirs).await.map_err(Trouble::Local)?;
+                let expected = self.state.keep(&ours).await.map_err(SyncError::Local)?;
+                self.state.keep(&theirs).await.map_err(SyncError::Local)?;
                 making_way.add(&to, None, Some(ours));
                 making_way.add(twin, Some(expected), None);
                 work.add(&name, None, Some(theirs));
                 bases.push(BaseLine::new(name.as_str(), Some(content)));
                 continue;
             };
-            let base = self.state.kept(&base).await.map_err(Trouble::Local)?;
+            let base = self.state.kept(&base).await.map_err(SyncError::Local)?;
             let to = if their_rename.is_some() { &name } else { twin };
             let incoming = IncomingChanges::of_contents(head.clone(), [].into());
             let merged = self.merged(context, to, base, &ours, &theirs, &incoming, report).await?;
-            let expected = self.state.keep(&ours).await.map_err(Trouble::Local)?;
-            self.state.keep(&merged).await.map_err(Trouble::Local)?;
+            let expected = self.state.keep(&ours).await.map_err(SyncError::Local)?;
+            self.state.keep(&merged).await.map_err(SyncError::Local)?;
             if their_rename.is_some() {
                 work.add(twin, Some(expected), None);
                 work.add(&name, None, Some(merged));

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::remote::{At, patiently};
 use super::state::Head;
-use super::{Context, Replica, Trouble};
+use super::{Context, Replica, SyncError};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Checkpoint, FileState, Folded, MAX_CHANGES, MAX_SEGMENT_BYTES, Place, Segment, pack};
@@ -59,12 +59,12 @@ fn number(position: Option<Position>) -> u64 {
 
 impl Replica {
     /// Writes a checkpoint and a segment if it is time.
-    pub(super) async fn upkeep(&mut self, context: Context<'_>) -> Result<(), Trouble> {
+    pub(super) async fn upkeep(&mut self, context: Context<'_>) -> Result<(), SyncError> {
         let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
             return Ok(());
         };
         let Intervals { checkpoint_commits, segment_commits, .. } = context.intervals;
-        let before = self.state.upkeep().await.map_err(Trouble::Local)?;
+        let before = self.state.upkeep().await.map_err(SyncError::Local)?;
         let mut upkeep = before;
         let now = head.position.number();
         if now >= number(upkeep.checkpoint) + checkpoint_commits {
@@ -86,7 +86,7 @@ impl Replica {
             }
         }
         if upkeep != before {
-            self.state.save_upkeep(&upkeep).await.map_err(Trouble::Local)?;
+            self.state.save_upkeep(&upkeep).await.map_err(SyncError::Local)?;
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Replica {
         store: StoreId,
         head: &Head,
         older: Option<Checkpoint>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, SyncError> {
         let state = &self.state.known.log;
         if !state.odd().is_empty() {
             return Ok(false);
@@ -112,7 +112,7 @@ impl Replica {
             .collect();
         let mut new = Vec::new();
         for content in state.files().values().filter(|content| !places.contains_key(&content.hash)) {
-            let Some(bytes) = self.state.kept(&content.hash).await.map_err(Trouble::Local)? else {
+            let Some(bytes) = self.state.kept(&content.hash).await.map_err(SyncError::Local)? else {
                 return Ok(false);
             };
             new.push(bytes);
@@ -140,13 +140,13 @@ impl Replica {
             odd: Vec::new(),
         };
         let position = head.position;
-        let bytes = checkpoint.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        let bytes = checkpoint.encode().map_err(|why| SyncError::Unfit { position, why: why.to_string() })?;
         self.remote.create(context.patience, &layout::checkpoint(position), &bytes).await?;
         Ok(true)
     }
 
     /// Returns the last position that is in a segment.
-    async fn last_folded(&self, context: Context<'_>) -> Result<Option<Position>, Trouble> {
+    async fn last_folded(&self, context: Context<'_>) -> Result<Option<Position>, SyncError> {
         let mut segments = self.segments(context).await?;
         // What claims to be beyond the log's end is not what it says.
         segments.retain(|(_, last)| Some(*last) <= self.position());
@@ -167,7 +167,7 @@ impl Replica {
         context: Context<'_>,
         store: StoreId,
         after: Option<Position>,
-    ) -> Result<Option<Position>, Trouble> {
+    ) -> Result<Option<Position>, SyncError> {
         let count = context.intervals.segment_commits;
         let start = number(after) + 1;
         let positions = (start..start + count).filter_map(Position::new);
@@ -184,7 +184,7 @@ impl Replica {
         };
         let segment = Segment { store, first, last, commits };
         let bytes =
-            segment.encode().map_err(|why| Trouble::Unfit { position: first, why: why.to_string() })?;
+            segment.encode().map_err(|why| SyncError::Unfit { position: first, why: why.to_string() })?;
         self.remote.create(context.patience, &layout::segment(first, last), &bytes).await?;
         Ok(Some(last))
     }
@@ -192,7 +192,7 @@ impl Replica {
     /// Lets positions that have been in a segment for long enough say so instead of holding their commit.
     ///
     /// Returns how many were changed.
-    pub async fn compact(&mut self, context: Context<'_>) -> Result<usize, Trouble> {
+    pub async fn compact(&mut self, context: Context<'_>) -> Result<usize, SyncError> {
         let Some(store) = self.state.known.store else { return Ok(0) };
         let newest = self.newest_change(context).await?;
         let segments = self.remote.items(context.patience, &layout::segments(), None).await?;
@@ -209,13 +209,13 @@ impl Replica {
     }
 
     /// Returns when the log last grew, by the remote's clock.
-    async fn newest_change(&self, context: Context<'_>) -> Result<Option<std::time::SystemTime>, Trouble> {
+    async fn newest_change(&self, context: Context<'_>) -> Result<Option<std::time::SystemTime>, SyncError> {
         let Some(head) = &self.state.known.head else { return Ok(None) };
         let locator = layout::commit(head.position);
         match patiently(context.patience, || self.remote.backend().info(&locator)).await {
             Ok(info) => Ok(info.modified),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Trouble::Remote(error)),
+            Err(error) => Err(SyncError::Remote(error)),
         }
     }
 
@@ -225,7 +225,7 @@ impl Replica {
         store: StoreId,
         first: Position,
         last: Position,
-    ) -> Result<usize, Trouble> {
+    ) -> Result<usize, SyncError> {
         // They are changed in order: if the last one was, all were.
         let at_last = self.remote.read(context.patience, &layout::commit(last)).await?;
         if at_last.is_none_or(|at| Folded::is_at(&at.bytes)) {
@@ -233,12 +233,12 @@ impl Replica {
         }
         let segment = match self.remote.segment(context.patience, first, last).await {
             Ok(Some(segment)) if segment.store == store => segment,
-            Ok(_) | Err(Trouble::Damaged { .. }) => return Ok(0),
+            Ok(_) | Err(SyncError::Damaged { .. }) => return Ok(0),
             Err(trouble) => return Err(trouble),
         };
         let folded = Folded { store, first, last };
         let folded =
-            folded.encode().map_err(|why| Trouble::Unfit { position: first, why: why.to_string() })?;
+            folded.encode().map_err(|why| SyncError::Unfit { position: first, why: why.to_string() })?;
         let mut changed = 0;
         for number in first.number()..=last.number() {
             let Some(position) = Position::new(number) else { continue };
@@ -256,7 +256,7 @@ impl Replica {
             match self.remote.backend().write(&locator, folded.clone(), matches).await {
                 Ok(_) => changed += 1,
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
-                Err(error) => return Err(Trouble::Remote(error)),
+                Err(error) => return Err(SyncError::Remote(error)),
             }
         }
         Ok(changed)

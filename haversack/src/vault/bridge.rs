@@ -25,7 +25,7 @@ use crate::log::{Commit, FileChange, StoreFile};
 use crate::merge::conflict_name;
 use crate::names;
 use crate::sync::planted::{Planted, has};
-use crate::sync::{Context, Impatient, Remote, Trouble};
+use crate::sync::{Context, Impatient, Remote, SyncError};
 
 /// The lock that a run holds; never waited for.
 const LOCK: &str = "vault";
@@ -78,7 +78,7 @@ impl Bridge {
         folder: Arc<dyn Backend>,
         home: Arc<dyn Backend>,
         ids: &dyn Ids,
-    ) -> Result<Bridge, Trouble> {
+    ) -> Result<Bridge, SyncError> {
         Bridge::open_within(folder, home, ids, Duration::ZERO).await
     }
 
@@ -88,14 +88,14 @@ impl Bridge {
         home: Arc<dyn Backend>,
         ids: &dyn Ids,
         lock_wait: Duration,
-    ) -> Result<Bridge, Trouble> {
+    ) -> Result<Bridge, SyncError> {
         let lock = match home.lock(LOCK, lock_wait).await {
             Ok(lock) => lock,
-            Err(error) if error.kind() == ErrorKind::Busy => return Err(Trouble::Busy),
-            Err(error) => return Err(Trouble::Local(error)),
+            Err(error) if error.kind() == ErrorKind::Busy => return Err(SyncError::Busy),
+            Err(error) => return Err(SyncError::Local(error)),
         };
         // What a process left here that was killed can be read, and may not be on the disk yet.
-        home.barrier().await.map_err(Trouble::Local)?;
+        home.barrier().await.map_err(SyncError::Local)?;
         let standing = Standing::load(&*home).await?;
         let name = standing::name(&*home, &standing).await?;
         let (replica, old) = match name {
@@ -116,7 +116,7 @@ impl Bridge {
     }
 
     /// Takes a name that nobody has.
-    async fn begin_anew(&mut self, old: Option<ReplicaId>, ids: &dyn Ids) -> Result<(), Trouble> {
+    async fn begin_anew(&mut self, old: Option<ReplicaId>, ids: &dyn Ids) -> Result<(), SyncError> {
         let old = match self.standing.moving {
             None => old,
             // A copy of a home that is giving its entries another name cannot be told from that home: every copy completes it alike, and none
@@ -152,13 +152,13 @@ impl Bridge {
     }
 
     /// Returns the contents that the logs name, as far as this device has taken them in.
-    pub async fn contents(&mut self) -> Result<Vec<(Locator, ContentHash)>, Trouble> {
+    pub async fn contents(&mut self) -> Result<Vec<(Locator, ContentHash)>, SyncError> {
         let heads = self.standing.heads.clone();
         Ok(self.read().await?.logs.contents(&heads).into_iter().collect())
     }
 
     /// Returns the entries that are kept.
-    pub async fn logs(&mut self) -> Result<&Logs, Trouble> {
+    pub async fn logs(&mut self) -> Result<&Logs, SyncError> {
         Ok(&self.read().await?.logs)
     }
 
@@ -166,7 +166,7 @@ impl Bridge {
     ///
     /// Whoever has something new here tells its own order first, and carries then: what was changed here was changed in what was here, and
     /// not in what has arrived meanwhile. Only who has read nothing yet reads first.
-    pub async fn prepare(&mut self, context: Context<'_>) -> Result<Carriage, Trouble> {
+    pub async fn prepare(&mut self, context: Context<'_>) -> Result<Carriage, SyncError> {
         let there = self.look().await?;
         self.meet(context, &there).await?;
         match self.standing.heads == Heads::default() {
@@ -176,7 +176,7 @@ impl Bridge {
     }
 
     /// Takes in what is there, and writes nothing to the folder.
-    pub async fn take_in_only(&mut self, context: Context<'_>) -> Result<Carriage, Trouble> {
+    pub async fn take_in_only(&mut self, context: Context<'_>) -> Result<Carriage, SyncError> {
         let mut carriage = Carriage::default();
         let there = self.look().await?;
         let store = self.meet(context, &there).await?;
@@ -187,7 +187,7 @@ impl Bridge {
     }
 
     /// Carries what is new both ways.
-    pub async fn carry(&mut self, context: Context<'_>) -> Result<Carriage, Trouble> {
+    pub async fn carry(&mut self, context: Context<'_>) -> Result<Carriage, SyncError> {
         let mut carriage = Carriage::default();
         let there = self.look().await?;
         let store = self.meet(context, &there).await?;
@@ -208,17 +208,17 @@ impl Bridge {
     }
 
     /// Makes sure that the folder is the one it was, and that it and this device's own order know which store they are.
-    async fn meet(&mut self, context: Context<'_>, there: &There) -> Result<StoreId, Trouble> {
+    async fn meet(&mut self, context: Context<'_>, there: &There) -> Result<StoreId, SyncError> {
         let place = crate::log::layout::store_file();
         let file = match self.folder.read(&place).await {
             Ok(object) => match StoreFile::decode(&object.bytes) {
                 Err(why) if why.is_newer() => {
-                    return Err(Trouble::Damaged { what: "the file that names the store".to_owned(), why });
+                    return Err(SyncError::Damaged { what: "the file that names the store".to_owned(), why });
                 }
                 file => Some(file.ok()),
             },
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(Trouble::Remote(error)),
+            Err(error) => return Err(SyncError::Remote(error)),
         };
         let here = self.log.store_file(&Impatient).await.map_err(local)?;
         let known = self.standing.store.or_else(|| here.as_ref().map(|file| file.store));
@@ -234,30 +234,30 @@ impl Bridge {
         };
         let file = match (file, known) {
             (Some(Some(file)), Some(known)) if file.store != known && !has_known && !is_new => {
-                return Err(Trouble::OtherStore { expected: known, found: file.store });
+                return Err(SyncError::OtherStore { expected: known, found: file.store });
             }
             // An empty place is one that is not mounted, or that its client emptied: nothing is deleted, and nothing begins there anew.
-            (None, Some(_)) if !has_known && !is_new => return Err(Trouble::Emptied),
+            (None, Some(_)) if !has_known && !is_new => return Err(SyncError::Emptied),
             (_, Some(known)) => named(known),
             (Some(Some(file)), None) => file,
-            (Some(None), None) => return Err(Trouble::Remote(not_yet(&place))),
-            (None, None) if !there.logs.is_empty() => return Err(Trouble::Remote(not_yet(&place))),
+            (Some(None), None) => return Err(SyncError::Remote(not_yet(&place))),
+            (None, None) if !there.logs.is_empty() => return Err(SyncError::Remote(not_yet(&place))),
             (None, None) => {
                 let file = named(StoreId::from_bytes(context.ids.next()));
                 let written = self.folder.write(&place, file.encode(), Condition::Absent).await;
-                let _ = written.map_err(Trouble::Remote)?;
+                let _ = written.map_err(SyncError::Remote)?;
                 file
             }
         };
         if here.is_none() {
             let written = self.home.write(&place, file.encode(), Condition::Absent).await;
-            let _ = written.map_err(Trouble::Local)?;
+            let _ = written.map_err(SyncError::Local)?;
         }
         self.standing.store = Some(file.store);
         Ok(file.store)
     }
 
-    pub(super) async fn read(&mut self) -> Result<&mut Read, Trouble> {
+    pub(super) async fn read(&mut self) -> Result<&mut Read, SyncError> {
         if self.read.is_none() {
             let (kept, logs) = Kept::load(self.home.clone()).await?;
             self.standing.kept = logs
@@ -270,7 +270,7 @@ impl Bridge {
     }
 
     /// Makes entries of the commits that are new in this device's own order.
-    async fn follow(&mut self) -> Result<(), Trouble> {
+    async fn follow(&mut self) -> Result<(), SyncError> {
         loop {
             let next =
                 self.standing.position.map_or(Position::FIRST, |last| last.next().unwrap_or(Position::LAST));
@@ -300,9 +300,9 @@ impl Bridge {
     }
 
     /// Returns the commit at a position of this device's own order.
-    async fn own_commit(&self, position: Position) -> Result<Option<Commit>, Trouble> {
+    async fn own_commit(&self, position: Position) -> Result<Option<Commit>, SyncError> {
         let Some(at) = self.log.at(&Impatient, position).await.map_err(local)? else { return Ok(None) };
-        let commit = Commit::decode(&at.bytes).map_err(|why| Trouble::Damaged {
+        let commit = Commit::decode(&at.bytes).map_err(|why| SyncError::Damaged {
             what: format!("the commit at position {}", position.number()),
             why,
         })?;
@@ -310,7 +310,7 @@ impl Bridge {
     }
 
     /// Finds what was added to this device's own order by somebody who was killed before it was announced.
-    async fn find_unannounced(&mut self) -> Result<(), Trouble> {
+    async fn find_unannounced(&mut self) -> Result<(), SyncError> {
         let mut last = self.standing.announced;
         while last < self.standing.position {
             let next = last.map_or(Position::FIRST, |last| last.next().unwrap_or(Position::LAST));
@@ -322,7 +322,7 @@ impl Bridge {
     }
 
     /// Returns the entry that a commit of this device's own order is.
-    async fn entry_of(&mut self, id: CommitId) -> Result<Option<Numbered>, Trouble> {
+    async fn entry_of(&mut self, id: CommitId) -> Result<Option<Numbered>, SyncError> {
         let names: Vec<ReplicaId> = self.standing.former.iter().copied().chain([self.replica]).collect();
         Ok(self.read().await?.logs.of_commit(id, &names))
     }
@@ -332,7 +332,7 @@ impl Bridge {
         &mut self,
         commit: Option<Commit>,
         shown: Vec<(Locator, ContentHash)>,
-    ) -> Result<Numbered, Trouble> {
+    ) -> Result<Numbered, SyncError> {
         let seen = match has(Planted::SeenIsEverything) {
             true => available(&self.read().await?.logs),
             false => self.standing.heads.clone(),
@@ -346,7 +346,7 @@ impl Bridge {
         let read = self.read().await?;
         let number = read.logs.last(replica) + 1;
         let entry = Entry { replica, number, seen, commit, shown };
-        let bytes = entry.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        let bytes = entry.encode().map_err(|why| SyncError::Unfit { position, why: why.to_string() })?;
         read.kept.add(replica, Range::one(number), bytes).await?;
         read.logs.add(&entry);
         self.standing.kept = std::mem::take(&mut self.standing.kept).with(replica, number);
@@ -364,7 +364,7 @@ impl Bridge {
         context: Context<'_>,
         store: StoreId,
         carriage: &mut Carriage,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let is_all_taken = || self.standing.heads.covers(&self.standing.kept) || has(Planted::KeptIsTakenIn);
         if self.read.is_none() && is_all_taken() {
             // Nothing arrived, nothing is new here, and nothing is left that somebody had no time for.
@@ -421,7 +421,7 @@ impl Bridge {
         at: Numbered,
         tail: &mut Tail,
         is_unsaved: &mut bool,
-    ) -> Result<Added, Trouble> {
+    ) -> Result<Added, SyncError> {
         let logs = &self.read().await?.logs;
         let (knows, files): (Heads, Vec<Locator>) = (logs.knows(at), logs.files(at).cloned().collect());
         let with = self.standing.heads.clone().join(&knows);
@@ -481,7 +481,7 @@ impl Bridge {
         fresh: &[Numbered],
         heads: &Heads,
         tail: &mut Tail,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, SyncError> {
         let mut with = self.standing.heads.clone();
         let logs = &self.read().await?.logs;
         let mut stages: Vec<Heads> = Vec::with_capacity(fresh.len());
@@ -550,22 +550,22 @@ impl Bridge {
         tail: &Tail,
         changes: Vec<FileChange>,
         theirs: Commit,
-    ) -> Result<Commit, Trouble> {
+    ) -> Result<Commit, SyncError> {
         let position = tail.next();
         let state = tail.files.mark_after(&changes);
-        let state = state.map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        let state = state.map_err(|why| SyncError::Unfit { position, why: why.to_string() })?;
         Ok(Commit { store, position, previous: tail.hash, state, changes, odd: Vec::new(), ..theirs })
     }
 
     /// Creates the next position of this device's own order.
-    async fn create(&mut self, commit: &Commit, tail: &mut Tail) -> Result<Added, Trouble> {
+    async fn create(&mut self, commit: &Commit, tail: &mut Tail) -> Result<Added, SyncError> {
         let position = commit.position;
-        let bytes = commit.encode().map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        let bytes = commit.encode().map_err(|why| SyncError::Unfit { position, why: why.to_string() })?;
         let place = crate::log::layout::commit(position);
         match self.home.write(&place, bytes.clone(), Condition::Absent).await {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(Added::Outrun),
-            Err(error) => return Err(Trouble::Local(error)),
+            Err(error) => return Err(SyncError::Local(error)),
         }
         tail.add(commit, &bytes).map_err(local)?;
         // A commit of our own is looked at again: it becomes an entry.
@@ -576,7 +576,7 @@ impl Bridge {
     }
 
     /// Says which contents that merges came to are put into the folder as plain files.
-    async fn announce(&mut self) -> Result<(), Trouble> {
+    async fn announce(&mut self) -> Result<(), SyncError> {
         let mut shown: Vec<(Locator, ContentHash)> = Vec::new();
         if !self.unannounced.is_empty() && !has(Planted::MergesAreNotAnnounced) {
             let heads = self.standing.heads.clone();
@@ -593,7 +593,7 @@ impl Bridge {
         Ok(())
     }
 
-    pub(super) async fn save(&mut self) -> Result<(), Trouble> {
+    pub(super) async fn save(&mut self) -> Result<(), SyncError> {
         if self.saved != self.standing {
             self.standing.save(&*self.home).await?;
             self.saved = self.standing.clone();
@@ -636,9 +636,9 @@ fn not_yet(locator: &Locator) -> StoreError {
 }
 
 /// The device's own order is no remote: what fails there fails here.
-pub(super) fn local(trouble: Trouble) -> Trouble {
+pub(super) fn local(trouble: SyncError) -> SyncError {
     match trouble {
-        Trouble::Remote(error) => Trouble::Local(error),
+        SyncError::Remote(error) => SyncError::Local(error),
         other => other,
     }
 }

@@ -9,7 +9,7 @@ use super::weave::{Made, ingredients, weave_again};
 use crate::frame::BadFrame;
 use crate::ids::ContentHash;
 use crate::log::{Carried, Commit, Content, MAX_INLINE_BYTES, What};
-use crate::sync::{Impatient, Trouble};
+use crate::sync::{Impatient, SyncError};
 
 /// After so many appends a file is carried whole again.
 const MAX_APPENDS: usize = 64;
@@ -23,7 +23,7 @@ impl Bridge {
         &mut self,
         mut commit: Commit,
         seen: &Heads,
-    ) -> Result<Commit, Trouble> {
+    ) -> Result<Commit, SyncError> {
         let mut inline = 0;
         for change in &mut commit.changes {
             let What::Append { base, hash, size, added, .. } = &change.what else { continue };
@@ -39,7 +39,7 @@ impl Bridge {
             if !content.is_of(&whole) {
                 let why =
                     format!("what an append to {} extends is not what the logs come to", change.locator);
-                return Err(Trouble::Unfit { position: commit.position, why });
+                return Err(SyncError::Unfit { position: commit.position, why });
             }
             change.what = self.put(whole, &mut inline).await?;
         }
@@ -47,7 +47,7 @@ impl Bridge {
     }
 
     /// Returns a change that puts a content into a file, beside the commit if it is large.
-    pub(super) async fn put(&self, bytes: Bytes, inline: &mut usize) -> Result<What, Trouble> {
+    pub(super) async fn put(&self, bytes: Bytes, inline: &mut usize) -> Result<What, SyncError> {
         let (hash, size) = (ContentHash::of(&bytes), bytes.len() as u64);
         let fits = bytes.len() <= MAX_INLINE_BYTES && *inline + bytes.len() <= MAX_INLINE_TOTAL;
         let content = match fits {
@@ -61,7 +61,7 @@ impl Bridge {
     }
 
     /// Returns a change that takes a file away, which holds something now; what it held when it was deleted need not be that.
-    pub(super) async fn gone(&self, now: Content, before: Option<Bytes>) -> Result<What, Trouble> {
+    pub(super) async fn gone(&self, now: Content, before: Option<Bytes>) -> Result<What, SyncError> {
         let before = before.filter(|before| !now.is_of(before));
         let before = match before {
             Some(before) => Some(self.log.put_object(&Impatient, &before).await.map_err(local)?),
@@ -70,7 +70,7 @@ impl Bridge {
         Ok(What::Delete { before })
     }
 
-    async fn carried(&self, carried: &Carried) -> Result<Option<Bytes>, Trouble> {
+    async fn carried(&self, carried: &Carried) -> Result<Option<Bytes>, SyncError> {
         match carried {
             Carried::Inline(bytes) => Ok(Some(bytes.clone())),
             Carried::Object(hash) => self.log.object(&Impatient, hash).await.map_err(local),
@@ -78,7 +78,7 @@ impl Bridge {
     }
 
     /// Returns what a file comes to.
-    pub(super) async fn made(&mut self, locator: &Locator, heads: &Heads) -> Result<Made, Trouble> {
+    pub(super) async fn made(&mut self, locator: &Locator, heads: &Heads) -> Result<Made, SyncError> {
         let needed = ingredients(&self.read().await?.logs, locator, heads);
         for at in needed {
             // It is among the contents then.
@@ -90,7 +90,7 @@ impl Bridge {
     }
 
     /// Returns the content that a file comes to.
-    async fn content(&mut self, locator: &Locator, heads: &Heads) -> Result<Option<Bytes>, Trouble> {
+    async fn content(&mut self, locator: &Locator, heads: &Heads) -> Result<Option<Bytes>, SyncError> {
         match self.made(locator, heads).await? {
             Made::Nothing { .. } => Ok(None),
             Made::Whole { by, .. } => self.written(by, locator).await,
@@ -99,7 +99,7 @@ impl Bridge {
     }
 
     /// Returns what an entry wrote, put together from what it extends.
-    async fn written(&mut self, by: Numbered, locator: &Locator) -> Result<Option<Bytes>, Trouble> {
+    async fn written(&mut self, by: Numbered, locator: &Locator) -> Result<Option<Bytes>, SyncError> {
         let mut parts: Vec<Bytes> = Vec::new();
         let mut at = by;
         let mut wanted = None;
@@ -127,7 +127,7 @@ impl Bridge {
             let whole = Bytes::from(whole);
             if ContentHash::of(&whole) != hash {
                 let why = BadFrame::damaged("a content is not the one that is named");
-                return Err(Trouble::Damaged { what: "an entry that is kept here".to_owned(), why });
+                return Err(SyncError::Damaged { what: "an entry that is kept here".to_owned(), why });
             }
             self.contents.insert(hash, whole.clone());
             return Ok(Some(whole));
@@ -135,7 +135,7 @@ impl Bridge {
     }
 
     /// Returns what an entry does to a file.
-    async fn change(&mut self, at: Numbered, locator: &Locator) -> Result<Option<What>, Trouble> {
+    async fn change(&mut self, at: Numbered, locator: &Locator) -> Result<Option<What>, SyncError> {
         let entry = self.read().await?.kept.entry(at).await?;
         let changes =
             entry.as_deref().and_then(|entry| entry.commit.as_ref()).map(|commit| &commit.changes[..]);
@@ -155,7 +155,7 @@ impl Bridge {
         locator: &Locator,
         now: Option<Content>,
         inline: &mut usize,
-    ) -> Result<Option<What>, Trouble> {
+    ) -> Result<Option<What>, SyncError> {
         let what = self.change(by, locator).await?;
         let extends = match &what {
             Some(What::Append { base, base_size, .. }) => Some(Content { hash: *base, size: *base_size }),

@@ -16,7 +16,7 @@ use crate::frame::BadFrame;
 use crate::ids::{ContentHash, Position, ReplicaId};
 use crate::log::{Carried, What};
 use crate::sync::planted::{Planted, has};
-use crate::sync::{Context, Impatient, Trouble};
+use crate::sync::{Context, Impatient, SyncError};
 
 /// What is in the folder.
 pub(super) struct There {
@@ -48,19 +48,19 @@ pub(super) enum Whose {
 
 impl Bridge {
     /// Returns which files of logs are in the folder.
-    pub(super) async fn look(&self) -> Result<There, Trouble> {
+    pub(super) async fn look(&self) -> Result<There, SyncError> {
         let mut logs = BTreeMap::new();
-        let listing = self.folder.list(&layout::logs()).await.map_err(Trouble::Remote)?;
+        let listing = self.folder.list(&layout::logs()).await.map_err(SyncError::Remote)?;
         for entry in listing.entries.iter().filter(|entry| entry.kind == EntryKind::Directory) {
             let Some(replica) = layout::replica_at(&entry.locator) else { continue };
-            let files = self.folder.list(&entry.locator).await.map_err(Trouble::Remote)?.entries;
+            let files = self.folder.list(&entry.locator).await.map_err(SyncError::Remote)?.entries;
             logs.insert(replica, files.iter().filter_map(|file| layout::range_at(&file.locator)).collect());
         }
         Ok(There { logs })
     }
 
     /// Takes another name if somebody else writes as this device: a copy of this home, or this home as it was before a backup was put back.
-    pub(super) async fn notice_twin(&mut self, context: Context<'_>, there: &There) -> Result<(), Trouble> {
+    pub(super) async fn notice_twin(&mut self, context: Context<'_>, there: &There) -> Result<(), SyncError> {
         let ranges = there.logs.get(&self.replica).map(Vec::as_slice).unwrap_or_default();
         let last = ranges.iter().map(|range| range.last).max().unwrap_or(0);
         if last > self.own_last() {
@@ -85,12 +85,12 @@ impl Bridge {
     }
 
     /// Returns what the files of this device's own log look like from outside.
-    async fn own_mark(&self) -> Result<Option<ContentHash>, Trouble> {
+    async fn own_mark(&self) -> Result<Option<ContentHash>, SyncError> {
         let mut seen = String::new();
         let directory = layout::log(self.replica);
         let mut pages = self.folder.scan(&directory, None);
         while let Some(page) = pages.next().await {
-            for info in page.map_err(Trouble::Remote)?.infos {
+            for info in page.map_err(SyncError::Remote)?.infos {
                 seen.push_str(&format!("{} {}\n", info.locator, info.fingerprint));
             }
         }
@@ -98,7 +98,7 @@ impl Bridge {
     }
 
     /// Tells whose entry is in the folder under this device's name; what cannot be read is written again.
-    async fn whose(&mut self, number: u64) -> Result<Whose, Trouble> {
+    async fn whose(&mut self, number: u64) -> Result<Whose, SyncError> {
         let locator = layout::entries(self.replica, Range::one(number));
         let Ok(there) = self.folder.read(&locator).await else { return Ok(Whose::Ours) };
         let at = (self.replica, number);
@@ -112,13 +112,13 @@ impl Bridge {
             Ok(_) => Ok(Whose::Theirs),
             Err(_) => {
                 let written = self.folder.write(&locator, ours, Condition::Matches(there.version)).await;
-                written.map(|_| Whose::Ours).map_err(Trouble::Remote)
+                written.map(|_| Whose::Ours).map_err(SyncError::Remote)
             }
         }
     }
 
     /// Goes on under another name, with the entries from a number on, which nobody has read.
-    async fn step_aside(&mut self, context: Context<'_>, first: u64) -> Result<(), Trouble> {
+    async fn step_aside(&mut self, context: Context<'_>, first: u64) -> Result<(), SyncError> {
         let (old, new) = (self.replica, ReplicaId::from_bytes(context.ids.next()));
         self.standing.moving = Some(Moving { from: old, first, to: new });
         self.replica = standing::rename(&*self.home, &mut self.standing, Some(old), new).await?;
@@ -126,7 +126,7 @@ impl Bridge {
     }
 
     /// Gives entries their new name, if that was begun.
-    pub(super) async fn finish_moving(&mut self) -> Result<(), Trouble> {
+    pub(super) async fn finish_moving(&mut self) -> Result<(), SyncError> {
         let Some(Moving { from, first, to }) = self.standing.moving else { return Ok(()) };
         let seen = |heads: &Heads| {
             let before = heads.of(from).min(first - 1);
@@ -142,7 +142,7 @@ impl Bridge {
             let entry = Entry { replica: to, number, seen: seen(&entry.seen), ..Entry::clone(&entry) };
             let bytes = entry
                 .encode()
-                .map_err(|why| Trouble::Unfit { position: Position::FIRST, why: why.to_string() })?;
+                .map_err(|why| SyncError::Unfit { position: Position::FIRST, why: why.to_string() })?;
             self.read().await?.kept.add(to, Range::one(number), bytes).await?;
         }
         self.read().await?.kept.forget(from, first).await?;
@@ -154,7 +154,7 @@ impl Bridge {
     }
 
     /// Keeps what has arrived.
-    pub(super) async fn fetch(&mut self, there: &There, carriage: &mut Carriage) -> Result<(), Trouble> {
+    pub(super) async fn fetch(&mut self, there: &There, carriage: &mut Carriage) -> Result<(), SyncError> {
         let own = self.replica;
         for (replica, ranges) in there.logs.iter().filter(|(replica, _)| **replica != own) {
             for range in ranges {
@@ -189,7 +189,7 @@ impl Bridge {
         replica: ReplicaId,
         range: Range,
         locator: &Locator,
-    ) -> Result<Option<(Bytes, Vec<Entry>)>, Trouble> {
+    ) -> Result<Option<(Bytes, Vec<Entry>)>, SyncError> {
         let too_large = |size: u64| size > MAX_ENTRIES_BYTES as u64;
         if self.folder.info(locator).await.is_ok_and(|info| too_large(info.size_bytes)) {
             return Ok(None);
@@ -199,7 +199,7 @@ impl Bridge {
         let entries = match Entries::decode(replica, range, &object.bytes) {
             Ok(entries) => entries,
             Err(why @ (BadFrame::Newer { .. } | BadFrame::NewerPart { .. })) => {
-                return Err(Trouble::Damaged { what: format!("{locator} in the folder"), why });
+                return Err(SyncError::Damaged { what: format!("{locator} in the folder"), why });
             }
             Err(_) if has(Planted::HalfIsRead) => {
                 let seen = Heads::default().with(replica, range.first - 1);
@@ -230,7 +230,7 @@ impl Bridge {
         context: Context<'_>,
         there: &There,
         carriage: &mut Carriage,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         for former in self.standing.former.clone() {
             for number in there.missing(former, self.standing.kept.of(former)) {
                 self.send_one((former, number), carriage).await?;
@@ -249,17 +249,21 @@ impl Bridge {
     }
 
     /// Writes one entry to the folder, after what it needs; something else may be there.
-    pub(super) async fn send_one(&mut self, at: Numbered, carriage: &mut Carriage) -> Result<Whose, Trouble> {
+    pub(super) async fn send_one(
+        &mut self,
+        at: Numbered,
+        carriage: &mut Carriage,
+    ) -> Result<Whose, SyncError> {
         let (replica, number) = at;
         let Some(bytes) = self.read().await?.kept.bytes(at).await? else { return Ok(Whose::Ours) };
         let entry = Entry::decode(&bytes)
-            .map_err(|why| Trouble::Damaged { what: "an entry that is kept here".to_owned(), why })?;
+            .map_err(|why| SyncError::Damaged { what: "an entry that is kept here".to_owned(), why })?;
         let changes = entry.commit.iter().flat_map(|commit| &commit.changes);
         for hash in changes.filter_map(|change| object_of(&change.what)) {
             if let Some(object) = self.log.object(&Impatient, &hash).await.map_err(local)? {
                 // Whatever is there under its hash is it, or damaged.
                 let place = layout::object(replica, &hash);
-                let _ = self.folder.write(&place, object, Condition::Any).await.map_err(Trouble::Remote)?;
+                let _ = self.folder.write(&place, object, Condition::Any).await.map_err(SyncError::Remote)?;
             }
         }
         let place = layout::entries(replica, Range::one(number));
@@ -269,12 +273,12 @@ impl Bridge {
                 Ok(Whose::Ours)
             }
             Err(error) if error.kind() == ErrorKind::Conflict => Ok(Whose::Theirs),
-            Err(error) => Err(Trouble::Remote(error)),
+            Err(error) => Err(SyncError::Remote(error)),
         }
     }
 
     /// Puts many small files of logs into few: here those of every device, in the folder our own.
-    pub(super) async fn fold(&mut self, there: &There) -> Result<(), Trouble> {
+    pub(super) async fn fold(&mut self, there: &There) -> Result<(), SyncError> {
         let Some(read) = &mut self.read else { return Ok(()) };
         for replica in read.kept.replicas() {
             // What the folder does not have cannot be folded there.
@@ -287,10 +291,10 @@ impl Bridge {
                 }
                 let whole = layout::entries(replica, range);
                 let written = self.folder.write(&whole, bytes, Condition::Any).await;
-                let _ = written.map_err(Trouble::Remote)?;
+                let _ = written.map_err(SyncError::Remote)?;
                 for number in range.first..=range.last {
                     let single = layout::entries(replica, Range::one(number));
-                    self.folder.delete(&single, Condition::Any).await.map_err(Trouble::Remote)?;
+                    self.folder.delete(&single, Condition::Any).await.map_err(SyncError::Remote)?;
                 }
             }
         }

@@ -11,7 +11,7 @@ use super::entry::Entry;
 use super::layout::Range;
 use super::logs::{Logs, Numbered};
 use crate::ids::ReplicaId;
-use crate::sync::Trouble;
+use crate::sync::SyncError;
 
 /// After so many files of single entries a log is folded.
 pub(super) const FOLDED_ENTRIES: usize = 128;
@@ -43,11 +43,11 @@ fn at(locator: &Locator) -> Option<(ReplicaId, Range)> {
 
 impl Kept {
     /// Reads what is kept; what is damaged counts as not read yet.
-    pub(super) async fn load(home: Arc<dyn Backend>) -> Result<(Kept, Logs), Trouble> {
+    pub(super) async fn load(home: Arc<dyn Backend>) -> Result<(Kept, Logs), SyncError> {
         let mut found = Vec::new();
         let mut pages = home.scan(&directory(), None);
         while let Some(page) = pages.next().await {
-            found.extend(page.map_err(Trouble::Local)?.infos.iter().filter_map(|info| at(&info.locator)));
+            found.extend(page.map_err(SyncError::Local)?.infos.iter().filter_map(|info| at(&info.locator)));
         }
         drop(pages);
         let mut kept = Kept { home, files: BTreeMap::new(), last: None, entry: None };
@@ -69,16 +69,16 @@ impl Kept {
         replica: ReplicaId,
         range: Range,
         bytes: Bytes,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         // Something damaged may be there.
         let written = self.home.write(&place(replica, range), bytes, Condition::Any).await;
-        let _ = written.map_err(Trouble::Local)?;
+        let _ = written.map_err(SyncError::Local)?;
         self.files.entry(replica).or_default().insert(range);
         Ok(())
     }
 
     /// Returns the bytes of an entry.
-    pub(super) async fn bytes(&mut self, (replica, number): Numbered) -> Result<Option<Bytes>, Trouble> {
+    pub(super) async fn bytes(&mut self, (replica, number): Numbered) -> Result<Option<Bytes>, SyncError> {
         let covers = |range: &Range| (range.first..=range.last).contains(&number);
         let Some(range) = self.files.get(&replica).and_then(|files| files.iter().copied().find(covers))
         else {
@@ -95,27 +95,27 @@ impl Kept {
             return Ok(Some(bytes));
         }
         let parts = Entries::parts(replica, range, &bytes)
-            .map_err(|why| Trouble::Damaged { what: "a log that is kept here".to_owned(), why })?;
+            .map_err(|why| SyncError::Damaged { what: "a log that is kept here".to_owned(), why })?;
         let found = parts.get(index).cloned();
         self.last = Some((replica, range, parts));
         Ok(found)
     }
 
     /// Returns an entry.
-    pub(super) async fn entry(&mut self, at: Numbered) -> Result<Option<Arc<Entry>>, Trouble> {
+    pub(super) async fn entry(&mut self, at: Numbered) -> Result<Option<Arc<Entry>>, SyncError> {
         if let Some((_, entry)) = self.entry.as_ref().filter(|(known, _)| *known == at) {
             return Ok(Some(entry.clone()));
         }
         let Some(bytes) = self.bytes(at).await? else { return Ok(None) };
         let entry = Entry::decode(&bytes)
-            .map_err(|why| Trouble::Damaged { what: "an entry that is kept here".to_owned(), why })?;
+            .map_err(|why| SyncError::Damaged { what: "an entry that is kept here".to_owned(), why })?;
         let entry = Arc::new(entry);
         self.entry = Some((at, entry.clone()));
         Ok(Some(entry))
     }
 
     /// Puts the oldest single entries of a log into one file, if they are many; returns that file, and which entries are in it.
-    pub(super) async fn fold(&mut self, replica: ReplicaId) -> Result<Option<(Range, Bytes)>, Trouble> {
+    pub(super) async fn fold(&mut self, replica: ReplicaId) -> Result<Option<(Range, Bytes)>, SyncError> {
         let single: Vec<u64> = self
             .files
             .get(&replica)
@@ -151,18 +151,18 @@ impl Kept {
             self.home
                 .delete(&place(replica, Range::one(number)), Condition::Any)
                 .await
-                .map_err(Trouble::Local)?;
+                .map_err(SyncError::Local)?;
             self.files.entry(replica).or_default().remove(&Range::one(number));
         }
         Ok(Some((range, bytes)))
     }
 
     /// Forgets the single entries of a log from a number on, which are kept under another name.
-    pub(super) async fn forget(&mut self, replica: ReplicaId, first: u64) -> Result<(), Trouble> {
+    pub(super) async fn forget(&mut self, replica: ReplicaId, first: u64) -> Result<(), SyncError> {
         let files = self.files.entry(replica).or_default();
         let gone: Vec<Range> = files.iter().copied().filter(|range| range.first >= first).collect();
         for range in gone {
-            self.home.delete(&place(replica, range), Condition::Any).await.map_err(Trouble::Local)?;
+            self.home.delete(&place(replica, range), Condition::Any).await.map_err(SyncError::Local)?;
             files.remove(&range);
         }
         self.entry = None;
@@ -174,11 +174,11 @@ impl Kept {
         self.files.keys().copied().collect()
     }
 
-    async fn read(&self, replica: ReplicaId, range: Range) -> Result<Option<Bytes>, Trouble> {
+    async fn read(&self, replica: ReplicaId, range: Range) -> Result<Option<Bytes>, SyncError> {
         match self.home.read(&place(replica, range)).await {
             Ok(object) => Ok(Some(object.bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Trouble::Local(error)),
+            Err(error) => Err(SyncError::Local(error)),
         }
     }
 }

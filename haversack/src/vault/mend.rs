@@ -16,32 +16,32 @@ use crate::ids::{ContentHash, ReplicaId};
 use crate::log::StoreFile;
 use crate::log::layout::store_file;
 use crate::names;
-use crate::sync::{Context, Impatient, Trouble};
+use crate::sync::{Context, Impatient, SyncError};
 
 impl Bridge {
     /// Puts all logs that this device keeps into a folder that was emptied, byte for byte; returns how many files that are.
     ///
     /// A folder that holds another store is left alone.
-    pub async fn put_back(&mut self, context: Context<'_>) -> Result<usize, Trouble> {
+    pub async fn put_back(&mut self, context: Context<'_>) -> Result<usize, SyncError> {
         let Some(store) = self.standing.store else { return Ok(0) };
         let place = store_file();
         match self.folder.read(&place).await {
             Ok(object) => match StoreFile::decode(&object.bytes) {
                 Ok(file) if file.store != store => {
-                    return Err(Trouble::OtherStore { expected: store, found: file.store });
+                    return Err(SyncError::OtherStore { expected: store, found: file.store });
                 }
                 Ok(_) => {}
                 Err(why) => {
-                    return Err(Trouble::Damaged { what: "the file that names the store".to_owned(), why });
+                    return Err(SyncError::Damaged { what: "the file that names the store".to_owned(), why });
                 }
             },
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let name = names::harmless(&context.author.device);
                 let file = StoreFile { store, created: context.clock.now(), name, predecessor: None };
                 let written = self.folder.write(&place, file.encode(), Condition::Absent).await;
-                let _ = written.map_err(Trouble::Remote)?;
+                let _ = written.map_err(SyncError::Remote)?;
             }
-            Err(error) => return Err(Trouble::Remote(error)),
+            Err(error) => return Err(SyncError::Remote(error)),
         }
         self.mend().await
     }
@@ -49,7 +49,7 @@ impl Bridge {
     /// Puts back what the folder has lost of any log and is kept here; returns how many files that are.
     ///
     /// A file that says something else than what is kept here is left as it is: it is whole, so somebody wrote it.
-    pub async fn mend(&mut self) -> Result<usize, Trouble> {
+    pub async fn mend(&mut self) -> Result<usize, SyncError> {
         let there = self.look().await?;
         let mut mended = 0;
         for replica in self.read().await?.kept.replicas() {
@@ -59,7 +59,7 @@ impl Bridge {
         Ok(mended)
     }
 
-    async fn mend_log(&mut self, replica: ReplicaId, there: &There) -> Result<usize, Trouble> {
+    async fn mend_log(&mut self, replica: ReplicaId, there: &There) -> Result<usize, SyncError> {
         let last = self.standing.kept.of(replica);
         let mut mended = 0;
         for range in there.logs.get(&replica).into_iter().flatten().filter(|range| range.last <= last) {
@@ -71,7 +71,7 @@ impl Bridge {
                     Ok(_) => mended += 1,
                     // The client has brought something else meanwhile.
                     Err(error) if error.kind() == ErrorKind::Conflict => {}
-                    Err(error) => return Err(Trouble::Remote(error)),
+                    Err(error) => return Err(SyncError::Remote(error)),
                 }
             }
         }
@@ -83,7 +83,7 @@ impl Bridge {
     }
 
     /// Returns a file of a log if it is there and is not what its name says; one whose content is elsewhere, or newer than we are, is not damaged.
-    async fn damaged(&self, replica: ReplicaId, range: Range) -> Result<Option<Object>, Trouble> {
+    async fn damaged(&self, replica: ReplicaId, range: Range) -> Result<Option<Object>, SyncError> {
         let Ok(object) = self.folder.read(&layout::entries(replica, range)).await else { return Ok(None) };
         match Entries::decode(replica, range, &object.bytes) {
             Ok(_) | Err(BadFrame::Newer { .. } | BadFrame::NewerPart { .. }) => Ok(None),
@@ -92,7 +92,7 @@ impl Bridge {
     }
 
     /// Returns what a file of a log held, if all of it is kept here.
-    async fn kept_file(&mut self, replica: ReplicaId, range: Range) -> Result<Option<Bytes>, Trouble> {
+    async fn kept_file(&mut self, replica: ReplicaId, range: Range) -> Result<Option<Bytes>, SyncError> {
         let mut entries = Vec::new();
         for number in range.first..=range.last {
             let Some(bytes) = self.read().await?.kept.bytes((replica, number)).await? else {
@@ -107,7 +107,7 @@ impl Bridge {
     }
 
     /// Puts back the large contents that entries of a log need.
-    async fn mend_objects(&mut self, replica: ReplicaId, last: u64) -> Result<usize, Trouble> {
+    async fn mend_objects(&mut self, replica: ReplicaId, last: u64) -> Result<usize, SyncError> {
         let mut named: BTreeSet<ContentHash> = BTreeSet::new();
         for number in 1..=last {
             let Some(entry) = self.read().await?.kept.entry((replica, number)).await? else { continue };
@@ -122,7 +122,7 @@ impl Bridge {
                 _ => continue,
             }
             if let Some(object) = self.log.object(&Impatient, &hash).await.map_err(local)? {
-                let _ = self.folder.write(&place, object, Condition::Any).await.map_err(Trouble::Remote)?;
+                let _ = self.folder.write(&place, object, Condition::Any).await.map_err(SyncError::Remote)?;
                 mended += 1;
             }
         }
@@ -130,7 +130,7 @@ impl Bridge {
     }
 
     /// Removes single entries of this device's own log that are in a range too: somebody put them back before the range had arrived there.
-    async fn tidy(&mut self, there: &There) -> Result<(), Trouble> {
+    async fn tidy(&mut self, there: &There) -> Result<(), SyncError> {
         let ranges = there.logs.get(&self.replica).map(Vec::as_slice).unwrap_or_default();
         for whole in ranges.iter().filter(|range| range.first < range.last) {
             if self.damaged(self.replica, *whole).await?.is_some() {
@@ -141,7 +141,7 @@ impl Bridge {
             };
             for single in ranges.iter().filter(is_within) {
                 let place = layout::entries(self.replica, *single);
-                self.folder.delete(&place, Condition::Any).await.map_err(Trouble::Remote)?;
+                self.folder.delete(&place, Condition::Any).await.map_err(SyncError::Remote)?;
             }
         }
         Ok(())

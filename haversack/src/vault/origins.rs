@@ -19,7 +19,7 @@ use super::weave::available;
 use crate::frame;
 use crate::ids::{ContentHash, Position, Timestamp};
 use crate::sync::planted::{Planted, has};
-use crate::sync::{Context, Origin, Origins, Trouble};
+use crate::sync::{Context, Origin, Origins, SyncError};
 
 /// How long a file that no log names is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(15 * 60);
@@ -113,7 +113,7 @@ impl Origins for FolderOrigins {
 
 impl Bridge {
     /// Returns what is known about the plain files of the folder, once everything was carried there.
-    pub async fn origins(&mut self, context: Context<'_>, mine: Mine) -> Result<FolderOrigins, Trouble> {
+    pub async fn origins(&mut self, context: Context<'_>, mine: Mine) -> Result<FolderOrigins, SyncError> {
         let told = self.standing.announced;
         let heads = self.standing.heads.clone();
         let own: BTreeSet<_> = self.standing.former.iter().copied().chain([self.replica]).collect();
@@ -138,7 +138,7 @@ impl Bridge {
         &mut self,
         context: Context<'_>,
         awaited: &[(Locator, ContentHash)],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let before = load(&*self.home).await?;
         let now = context.clock.now();
         let since = |file: &(Locator, ContentHash)| *before.get(file).unwrap_or(&now);
@@ -149,8 +149,8 @@ impl Bridge {
         let lines = after.into_iter().map(|((at, hash), since)| Line { at: at.to_string(), hash, since });
         let list = List { awaited: lines.collect() };
         let bytes = frame::encode(KIND, VERSION, &list, &[], MAX_BYTES)
-            .map_err(|why| Trouble::Unfit { position: Position::FIRST, why: why.to_string() })?;
-        self.home.write(&place(), bytes, Condition::Any).await.map(drop).map_err(Trouble::Local)
+            .map_err(|why| SyncError::Unfit { position: Position::FIRST, why: why.to_string() })?;
+        self.home.write(&place(), bytes, Condition::Any).await.map(drop).map_err(SyncError::Local)
     }
 }
 
@@ -171,11 +171,11 @@ fn place() -> Locator {
 }
 
 /// Returns what is waited for; where that was lost, the wait begins anew.
-async fn load(home: &dyn Backend) -> Result<BTreeMap<(Locator, ContentHash), Timestamp>, Trouble> {
+async fn load(home: &dyn Backend) -> Result<BTreeMap<(Locator, ContentHash), Timestamp>, SyncError> {
     let bytes = match home.read(&place()).await {
         Ok(object) => object.bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(Trouble::Local(error)),
+        Err(error) => return Err(SyncError::Local(error)),
     };
     let list = frame::decode::<List>(KIND, VERSION, &bytes, MAX_BYTES).map(|framed| framed.heading);
     let lines = list.unwrap_or_default().awaited.into_iter();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::heads::Heads;
 use crate::frame;
 use crate::ids::{ContentHash, Position, ReplicaId, StoreId};
-use crate::sync::Trouble;
+use crate::sync::SyncError;
 
 const KIND: &str = "standing";
 const VERSION: u32 = 1;
@@ -66,22 +66,22 @@ fn name_place() -> Locator {
 
 impl Standing {
     /// Returns how far the device is; where that was lost or damaged it starts anew, which costs time only.
-    pub(super) async fn load(home: &dyn Backend) -> Result<Standing, Trouble> {
+    pub(super) async fn load(home: &dyn Backend) -> Result<Standing, SyncError> {
         let bytes = match home.read(&place()).await {
             Ok(object) => object.bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Standing::default()),
-            Err(error) => return Err(Trouble::Local(error)),
+            Err(error) => return Err(SyncError::Local(error)),
         };
         let framed = frame::decode::<Standing>(KIND, VERSION, &bytes, MAX_BYTES);
         Ok(framed.map(|framed| framed.heading).unwrap_or_default())
     }
 
-    pub(super) async fn save(&self, home: &dyn Backend) -> Result<(), Trouble> {
-        let bytes = frame::encode(KIND, VERSION, self, &[], MAX_BYTES).map_err(|why| Trouble::Unfit {
+    pub(super) async fn save(&self, home: &dyn Backend) -> Result<(), SyncError> {
+        let bytes = frame::encode(KIND, VERSION, self, &[], MAX_BYTES).map_err(|why| SyncError::Unfit {
             position: self.position.unwrap_or(Position::FIRST),
             why: why.to_string(),
         })?;
-        home.write(&place(), bytes, Condition::Any).await.map(drop).map_err(Trouble::Local)
+        home.write(&place(), bytes, Condition::Any).await.map(drop).map_err(SyncError::Local)
     }
 }
 
@@ -99,11 +99,11 @@ pub(super) enum Name {
 /// Returns the name of the device's log.
 ///
 /// Whether the home is a copy is told by the outside of the file that has the name, which a copy does not share.
-pub(super) async fn name(home: &dyn Backend, standing: &Standing) -> Result<Name, Trouble> {
+pub(super) async fn name(home: &dyn Backend, standing: &Standing) -> Result<Name, SyncError> {
     let name = match home.read(&name_place()).await {
         Ok(object) => str::from_utf8(&object.bytes).ok().and_then(|name| name.trim().parse().ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(Trouble::Local(error)),
+        Err(error) => return Err(SyncError::Local(error)),
     };
     let Some(name) = name else { return Ok(Name::None) };
     let is_kept = standing.name_mark.is_some() && standing.name_mark == mark(home).await?;
@@ -116,7 +116,7 @@ pub(super) async fn rename(
     standing: &mut Standing,
     old: Option<ReplicaId>,
     new: ReplicaId,
-) -> Result<ReplicaId, Trouble> {
+) -> Result<ReplicaId, SyncError> {
     write_name(home, standing, old, new).await?;
     standing.name_mark = mark(home).await?;
     standing.save(home).await?;
@@ -129,20 +129,20 @@ pub(super) async fn write_name(
     standing: &mut Standing,
     old: Option<ReplicaId>,
     new: ReplicaId,
-) -> Result<(), Trouble> {
+) -> Result<(), SyncError> {
     // The old one is written down before it is gone.
     standing.former.extend(old.filter(|old| *old != new && !standing.former.contains(old)));
     standing.name_mark = None;
     standing.save(home).await?;
     let written = home.write(&name_place(), format!("{new}\n").into(), Condition::Any).await;
-    written.map(drop).map_err(Trouble::Local)
+    written.map(drop).map_err(SyncError::Local)
 }
 
 /// Returns what the file that has the name looks like from outside.
-async fn mark(home: &dyn Backend) -> Result<Option<String>, Trouble> {
+async fn mark(home: &dyn Backend) -> Result<Option<String>, SyncError> {
     match home.info(&name_place()).await {
         Ok(info) => Ok(Some(info.fingerprint.to_string())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Trouble::Local(error)),
+        Err(error) => Err(SyncError::Local(error)),
     }
 }

@@ -4,7 +4,7 @@ use haversack_store::Bytes;
 
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::{self, Commit};
-use crate::sync::{Impatient, Remote, Trouble};
+use crate::sync::{Impatient, Remote, SyncError};
 
 /// The end of a log that only this device writes.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Tail {
 
 impl Tail {
     /// Reads a log to its end, from its newest checkpoint on.
-    pub(super) async fn load(log: &Remote, store: StoreId) -> Result<Tail, Trouble> {
+    pub(super) async fn load(log: &Remote, store: StoreId) -> Result<Tail, SyncError> {
         let mut tail = match log.newest_checkpoint(&Impatient, store).await? {
             None => Tail { files: log::State::empty(), position: None, hash: ContentHash::of(b"") },
             Some((checkpoint, head)) => {
@@ -28,9 +28,9 @@ impl Tail {
     }
 
     /// Reads on to the end of the log.
-    pub(super) async fn follow(&mut self, log: &Remote) -> Result<(), Trouble> {
+    pub(super) async fn follow(&mut self, log: &Remote) -> Result<(), SyncError> {
         while let Some(at) = log.at(&Impatient, self.next()).await? {
-            let commit = Commit::decode(&at.bytes).map_err(|why| Trouble::Damaged {
+            let commit = Commit::decode(&at.bytes).map_err(|why| SyncError::Damaged {
                 what: format!("the commit at position {}", self.next().number()),
                 why,
             })?;
@@ -40,10 +40,10 @@ impl Tail {
     }
 
     /// Adds the commit that comes next.
-    pub(super) fn add(&mut self, commit: &Commit, bytes: &Bytes) -> Result<(), Trouble> {
+    pub(super) fn add(&mut self, commit: &Commit, bytes: &Bytes) -> Result<(), SyncError> {
         let position = self.next();
         let added = self.files.apply(commit);
-        added.map_err(|why| Trouble::Unfit { position, why: why.to_string() })?;
+        added.map_err(|why| SyncError::Unfit { position, why: why.to_string() })?;
         (self.position, self.hash) = (Some(position), ContentHash::of(bytes));
         Ok(())
     }

@@ -10,7 +10,7 @@ use haversack::history::archive;
 use haversack::home::{BoundDirectory, Home, HomeReport, Meeting, Round, Stopped, Work, sync};
 use haversack::ids::{Ids, Timestamp};
 use haversack::store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Fault, Faulty, InMemory, Locator};
-use haversack::sync::{Author, Context, Trouble};
+use haversack::sync::{Author, Context, SyncError};
 use proptest::prelude::*;
 
 use crate::subjects::at;
@@ -204,7 +204,7 @@ fn failed_round_keeps_its_commits_in_the_archive() {
         let failed = laptop.try_sync(&laptop.home(), Work::Sync);
         laptop.memory.plan([]);
         match failed {
-            Err(Stopped { error: Trouble::Local(_), .. }) if ranges().len() > newest => return,
+            Err(Stopped { error: SyncError::Local(_), .. }) if ranges().len() > newest => return,
             Err(_) => {}
             Ok(_) => break,
         }

@@ -9,7 +9,7 @@ use haversack::ids::{Ids, Timestamp};
 use haversack::log::Commit;
 use haversack::names::harmless;
 use haversack::store::{Backend, BackendExt, Bytes, Condition, DeviceLocal, Locator};
-use haversack::sync::{Author, Context, Deletions, Gate, Hold, Open, Recent, Replica, Report, Trouble};
+use haversack::sync::{Author, Context, Deletions, Gate, Hold, Open, Recent, Replica, Report, SyncError};
 use tempfile::TempDir;
 
 use crate::subjects::at;
@@ -99,8 +99,8 @@ impl World {
     fn with<T>(
         &self,
         device: &str,
-        work: impl AsyncFnOnce(&mut Replica, Context<'_>) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        work: impl AsyncFnOnce(&mut Replica, Context<'_>) -> Result<T, SyncError>,
+    ) -> Result<T, SyncError> {
         let author = Author { device: device.to_owned(), agent: None, session: None };
         let state = self.open(&format!("{device}/state"));
         block_on(async {
@@ -110,7 +110,7 @@ impl World {
         })
     }
 
-    fn try_sync(&self, device: &str, gate: &dyn Gate, deletions: Deletions) -> Result<Report, Trouble> {
+    fn try_sync(&self, device: &str, gate: &dyn Gate, deletions: Deletions) -> Result<Report, SyncError> {
         self.with(device, async |replica, context| replica.sync(Context { gate, deletions, ..context }).await)
     }
 
@@ -216,7 +216,7 @@ fn very_many_deletions_wait_and_an_emptied_directory_deletes_nothing() {
         world.delete("laptop", &format!("{number}.md"));
     }
     let vanished = world.try_sync("laptop", &Open, Deletions::Cautious);
-    assert!(matches!(vanished, Err(Trouble::Vanished)), "{vanished:?}");
+    assert!(matches!(vanished, Err(SyncError::Vanished)), "{vanished:?}");
     world.try_sync("laptop", &Open, Deletions::Allowed).expect("meant");
     // The other machine holds them too, until its user says the same.
     assert_eq!(world.sync("desktop").held_deletions.len(), 20);
@@ -259,7 +259,7 @@ fn a_remote_that_went_back_or_is_another_is_not_written_to() {
     block_on(remote.delete(&first, Condition::Any)).expect("deleted");
     world.put("laptop", "a.md", "two\n");
     let trouble = world.try_sync("laptop", &Open, Deletions::Cautious);
-    assert!(matches!(trouble, Err(Trouble::WentBack { .. })), "{trouble:?}");
+    assert!(matches!(trouble, Err(SyncError::WentBack { .. })), "{trouble:?}");
     let _ = block_on(remote.write(&first, bytes, Condition::Absent)).expect("put back");
     assert_eq!(world.sync("laptop").published, 1);
     for locator in block_on(remote.list_all(&Locator::reserved(".haversack").expect("ours"))).expect("listed")
@@ -270,7 +270,7 @@ fn a_remote_that_went_back_or_is_another_is_not_written_to() {
     world.sync("tablet");
     world.put("laptop", "a.md", "three\n");
     let trouble = world.try_sync("laptop", &Open, Deletions::Cautious);
-    assert!(matches!(trouble, Err(Trouble::OtherStore { .. })), "{trouble:?}");
+    assert!(matches!(trouble, Err(SyncError::OtherStore { .. })), "{trouble:?}");
     assert_eq!(world.keys("laptop"), ["a.md"]);
 }
 
@@ -281,7 +281,7 @@ fn only_one_process_syncs_a_replica() {
     let _first =
         block_on(Replica::open(world.files("laptop"), state.clone(), world.open("remote"), &world.ids));
     let second = block_on(Replica::open(world.files("laptop"), state, world.open("remote"), &world.ids));
-    assert!(matches!(second, Err(Trouble::Busy)), "{second:?}");
+    assert!(matches!(second, Err(SyncError::Busy)), "{second:?}");
 }
 
 #[test]

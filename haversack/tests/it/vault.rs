@@ -8,7 +8,7 @@ use futures_lite::future::block_on;
 use haversack::clock::Clock;
 use haversack::ids::{ContentHash, Ids, Timestamp};
 use haversack::store::{Apart, Backend, BackendExt, Bytes, Condition, InMemory, Locator};
-use haversack::sync::{Author, Context, Impatient, Mirror, Patience, Replica, Report, Trouble};
+use haversack::sync::{Author, Context, Impatient, Mirror, Patience, Replica, Report, SyncError};
 use haversack::vault::{Bridge, Carriage, Entry, Mine};
 
 /// Ids that nobody gets twice.
@@ -90,7 +90,7 @@ impl Device {
     }
 
     /// Syncs; returns what was carried.
-    fn sync(&self) -> Result<Carriage, Trouble> {
+    fn sync(&self) -> Result<Carriage, SyncError> {
         let author = Author { device: self.name.to_owned(), agent: None, session: None };
         let context = Context::new(&Stopped(0), &self.ids, &author);
         block_on(async {
@@ -167,7 +167,7 @@ impl Device {
             let origins = bridge.origins(context, mine).await?;
             replica.mirror(Context { origins: &origins, ..context }).await?;
             bridge.await_files(context, &report.awaited).await?;
-            Ok::<Report, Trouble>(report)
+            Ok::<Report, SyncError>(report)
         });
         looked.expect("looked at")
     }
@@ -306,7 +306,7 @@ fn an_empty_folder_is_left_alone() {
     laptop.sync().expect("synced");
     laptop.sync().expect("synced");
     let emptied = Device { folder: Arc::new(InMemory::new()), ..laptop };
-    assert!(matches!(emptied.sync(), Err(Trouble::Emptied)));
+    assert!(matches!(emptied.sync(), Err(SyncError::Emptied)));
     assert_eq!(emptied.in_folder(), []);
     assert_eq!(emptied.text("notes/lighthouse.md").as_deref(), Some("- the lamp is lit\n"));
 }
@@ -322,7 +322,7 @@ fn another_store_is_not_written_to() {
     }
     let swapped = Device { folder: stranger.folder.clone(), ..laptop };
     let before = stranger.in_folder();
-    assert!(matches!(swapped.sync(), Err(Trouble::OtherStore { .. })));
+    assert!(matches!(swapped.sync(), Err(SyncError::OtherStore { .. })));
     assert_eq!(stranger.in_folder(), before);
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use haversack::Change;
 use haversack::history::{Held, History, Undone, take_back};
 use haversack::store::{Backend, Bytes, Condition, ErrorKind, InMemory, Locator, block_on};
-use haversack::sync::{Author, Context, Deletions, Replica, Trouble};
+use haversack::sync::{Author, Context, Deletions, Replica, SyncError};
 
 use super::{Outcome, last, text};
 use crate::error::CommandError;
@@ -154,11 +154,11 @@ fn there(settings: &Settings, joined: &Joined) -> Result<usize, CommandError> {
                     Some(bytes) => files.write(&change.locator, bytes, Condition::Any).await.map(drop),
                     None => files.delete(&change.locator, Condition::Any).await,
                 };
-                written.map_err(Trouble::Local)?;
+                written.map_err(SyncError::Local)?;
             }
         }
         replica.sync(context).await?;
-        Ok::<usize, Trouble>(count)
+        Ok::<usize, SyncError>(count)
     })
     .map_err(CommandError::from)
 }
@@ -170,11 +170,11 @@ fn content(held: Held) -> Option<Bytes> {
     }
 }
 
-async fn read(files: &dyn Backend, locator: &Locator) -> Result<Option<Bytes>, Trouble> {
+async fn read(files: &dyn Backend, locator: &Locator) -> Result<Option<Bytes>, SyncError> {
     match files.read(locator).await {
         Ok(object) => Ok(Some(object.bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Trouble::Local(error)),
+        Err(error) => Err(SyncError::Local(error)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haversack::ids::ContentHash;
 use haversack::store::{BackendExt, InMemory, Locator, block_on};
-use haversack::sync::{Author, Context, Fetching, Replica, Trouble};
+use haversack::sync::{Author, Context, Fetching, Replica, SyncError};
 
 use crate::error::CommandError;
 use crate::home::Home;
@@ -35,7 +35,7 @@ pub(crate) fn read_back(settings: &Settings) -> Result<ReadBack, CommandError> {
         let (files, state) = (Arc::new(InMemory::new()), Arc::new(InMemory::new()));
         let mut replica = Replica::open(files, state, backend, &RandomIds).await?;
         replica.pull(context).await?;
-        Ok::<_, Trouble>(replica.log_files().clone())
+        Ok::<_, SyncError>(replica.log_files().clone())
     })?;
     let mut back = ReadBack { files: 0, missing: Vec::new() };
     for place in Home::open(settings)?.places() {

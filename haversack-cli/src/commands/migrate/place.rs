@@ -20,7 +20,7 @@ use haversack::store::{
     Backend, Capabilities, DeviceLocal, Error, ErrorKind, InMemory, Locator, Operation, Prefixed, Registry,
     block_on, directory_of, recognise,
 };
-use haversack::sync::{Author, Context, Fetching, Progress, Replica, Trouble, store_at};
+use haversack::sync::{Author, Context, Fetching, Progress, Replica, SyncError, store_at};
 
 use crate::error::CommandError;
 use crate::home::{mounts, store};
@@ -361,9 +361,9 @@ pub(super) fn failed(error: Error) -> CommandError {
 }
 
 /// Returns why a storage could not be asked which store it holds, or for that store's files.
-fn asked(trouble: Trouble) -> CommandError {
+fn asked(trouble: SyncError) -> CommandError {
     match trouble {
-        Trouble::Remote(error) => failed(error),
+        SyncError::Remote(error) => failed(error),
         trouble => trouble.into(),
     }
 }
@@ -431,7 +431,7 @@ fn store_above(
     let backend = open_remote(settings, cloud.backend(), remote)?;
     match block_on(store_at(backend, &Timed::for_at_most(None))) {
         // Who may see only this part is not told what is around it.
-        Err(Trouble::Remote(error)) if error.kind() == ErrorKind::Denied => Ok(None),
+        Err(SyncError::Remote(error)) if error.kind() == ErrorKind::Denied => Ok(None),
         found => found.map_err(asked),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haversack::log::{Commit, layout};
 use haversack::store::{Backend, BackendExt, Bytes, Condition, InMemory, Locator, block_on};
-use haversack::sync::{Author, Context, Replica, Report, Trouble};
+use haversack::sync::{Author, Context, Replica, Report, SyncError};
 use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::Place;
@@ -51,7 +51,7 @@ impl Device {
         self.write(path, before + text);
     }
 
-    pub(super) fn sync(&self) -> Result<Report, Trouble> {
+    pub(super) fn sync(&self) -> Result<Report, SyncError> {
         let author = Author { device: self.name.clone(), ..Author::default() };
         block_on(async {
             let mut replica =
@@ -68,7 +68,7 @@ impl Device {
         while troubles.len() < 20 {
             match self.sync() {
                 Ok(report) => return report,
-                Err(trouble @ (Trouble::Remote(_) | Trouble::Outrun)) => {
+                Err(trouble @ (SyncError::Remote(_) | SyncError::Outrun)) => {
                     troubles.push(format!("{trouble:?}"))
                 }
                 Err(trouble) => panic!("{}: {trouble:?}", self.name),

@@ -31,17 +31,17 @@ fn added(place: &Place) -> String {
 }
 
 /// A laptop whose remote fails from now on in some way, with something that waits to be sent.
-struct Trouble<'a> {
+struct SyncError<'a> {
     place: &'a Place,
     machines: Machines,
 }
 
-impl<'a> Trouble<'a> {
-    fn with(place: &'a Place) -> Trouble<'a> {
+impl<'a> SyncError<'a> {
+    fn with(place: &'a Place) -> SyncError<'a> {
         let machines = place.laptop_and_desktop(&[("ports.md", PORTS)]);
         machines.write("laptop", "lamp.md", "white\n");
         machines.write("desktop", "own.md", "mine\n");
-        Trouble { place, machines }
+        SyncError { place, machines }
     }
 
     /// Syncs in vain; returns what is shown.
@@ -132,7 +132,7 @@ fn a_wrong_credential() {
 #[test]
 fn a_credential_that_stops_working() {
     let place = Place::gcs();
-    let trouble = Trouble::with(&place);
+    let trouble = SyncError::with(&place);
     let gcs = place.gcs.as_ref().expect("started");
     let before = gcs.token();
     gcs.expect_token("another");
@@ -246,7 +246,7 @@ fn an_expired_signature() {
 #[test]
 fn a_clock_that_is_wrong() {
     let place = Place::gcs();
-    let trouble = Trouble::with(&place);
+    let trouble = SyncError::with(&place);
     place.front.script(|_| Act::Answer(xml(403, "RequestTimeTooSkewed")));
     assert_snapshot!(trouble.fails(), @r#"
     exit 1
@@ -307,7 +307,7 @@ fn a_certificate_of_a_stranger() {
 #[test]
 fn a_proxy_that_hangs() {
     let place = Place::gcs();
-    let trouble = Trouble::with(&place);
+    let trouble = SyncError::with(&place);
     std::fs::write(trouble.machines.env.path("laptop/config.toml"), "cloud-wait-seconds = 1\n")
         .expect("written");
     place.front.script(|_| Act::Hang);
@@ -326,7 +326,7 @@ fn a_proxy_that_hangs() {
 #[test]
 fn a_storage_that_asks_for_patience() {
     let place = Place::gcs();
-    let trouble = Trouble::with(&place);
+    let trouble = SyncError::with(&place);
     place.front.script(|_| Act::Answer(Answer::throttled(3600)));
     assert_snapshot!(trouble.fails(), @r#"
     exit 1
@@ -352,7 +352,7 @@ fn a_storage_that_asks_for_patience() {
 #[test]
 fn a_server_that_fails() {
     let place = Place::gcs();
-    let trouble = Trouble::with(&place);
+    let trouble = SyncError::with(&place);
     place.front.script(|_| Act::answer(500, "<html>oops</html>"));
     assert_snapshot!(trouble.fails(), @r#"
     exit 1
@@ -365,7 +365,7 @@ fn a_server_that_fails() {
     "#);
     trouble.mended();
     let place = Place::gcs();
-    let trouble = Trouble::with(&place);
+    let trouble = SyncError::with(&place);
     place.front.script(|_| Act::answer(200, "<html>Welcome to the hotel</html>"));
     assert_snapshot!(trouble.fails(), @r#"
     exit 1
@@ -392,7 +392,7 @@ fn a_list_that_lies() {
     ];
     for (number, lie) in lies.into_iter().enumerate() {
         let place = Place::gcs();
-        let trouble = Trouble::with(&place);
+        let trouble = SyncError::with(&place);
         place.front.script(move |seen| match seen.path.contains("list-type") {
             true => Act::change(move |answer| {
                 answer.body = lie(&String::from_utf8_lossy(&answer.body)).into_bytes();
@@ -424,7 +424,7 @@ fn a_list_that_lies() {
     }
     // One that leaves everything out: what it is silent about is looked for where it must be.
     let place = Place::gcs();
-    let trouble = Trouble::with(&place);
+    let trouble = SyncError::with(&place);
     place.front.script(|seen| match seen.path.contains("list-type") {
         true => Act::change(|answer| {
             let body = String::from_utf8_lossy(&answer.body).into_owned();
@@ -471,7 +471,7 @@ fn endless(size: u64) -> (String, Arc<AtomicU64>) {
 #[test]
 fn an_object_larger_than_anything_of_ours() {
     let place = Place::gcs();
-    let trouble = Trouble::with(&place);
+    let trouble = SyncError::with(&place);
     let (url, taken) = endless(1100 * 1024 * 1024);
     let record = trouble.machines.env.path("laptop/remote.toml");
     let before = std::fs::read_to_string(&record).expect("there");
@@ -504,7 +504,7 @@ fn an_object_larger_than_anything_of_ours() {
 #[test]
 fn nobody_is_there() {
     let place = Place::gcs();
-    let trouble = Trouble::with(&place);
+    let trouble = SyncError::with(&place);
     let record = trouble.machines.env.path("laptop/remote.toml");
     let before = std::fs::read_to_string(&record).expect("there");
     let nobody = Responder::start(|_| Answer::new(200)).url().to_owned();

@@ -15,7 +15,7 @@ use crate::sync::places::OurPlaces;
 use crate::sync::remote::At;
 use crate::sync::state::CopyRecord;
 use crate::sync::take_in::Work;
-use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, Sending, Trouble};
+use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, Sending, SyncError};
 
 /// The result of merging a copy.
 enum CopyOutcome {
@@ -33,7 +33,7 @@ impl Replica {
         context: Context<'_>,
         listing: &MirrorListing,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         self.finish_copy(context, report).await?;
         let ours = OurPlaces::of(self.state.known.log.files());
         for (copy, original) in context.origins.copies(&listing.locators()) {
@@ -76,7 +76,7 @@ impl Replica {
     }
 
     /// Removes merged copies, once other devices can read their content in a log.
-    pub(super) async fn remove_merged_copies(&mut self, context: Context<'_>) -> Result<(), Trouble> {
+    pub(super) async fn remove_merged_copies(&mut self, context: Context<'_>) -> Result<(), SyncError> {
         if !self.is_told(context) {
             return Ok(());
         }
@@ -85,7 +85,7 @@ impl Replica {
                 Ok(()) => {}
                 // The copy has changed since, or the remote gave no answer: the next reconcile looks again.
                 Err(error) if is_unclear(&error) || error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(Trouble::Remote(error)),
+                Err(error) => return Err(SyncError::Remote(error)),
             }
         }
         Ok(())
@@ -97,7 +97,7 @@ impl Replica {
     }
 
     /// Returns true if a log has the content of an object, or if the object is missing.
-    async fn is_told_of(&self, context: Context<'_>, locator: &Locator) -> Result<bool, Trouble> {
+    async fn is_told_of(&self, context: Context<'_>, locator: &Locator) -> Result<bool, SyncError> {
         let Some(At { bytes, .. }) = self.remote.read(context.patience, locator).await? else {
             return Ok(true);
         };
@@ -120,7 +120,7 @@ impl Replica {
         original: &Locator,
         bytes: Bytes,
         report: &mut Report,
-    ) -> Result<CopyOutcome, Trouble> {
+    ) -> Result<CopyOutcome, SyncError> {
         if self.local(copy).await?.is_some() {
             // A working file with the copy's name exists that stays on this machine.
             return Ok(CopyOutcome::Postponed);
@@ -132,22 +132,22 @@ impl Replica {
                 Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => {
                     Ok(CopyOutcome::Postponed)
                 }
-                Err(error) => Err(Trouble::Local(error)),
+                Err(error) => Err(SyncError::Local(error)),
             };
         };
         // The sync client does not say which version the copy is based on.
         let base = EditBase::Guessed(self.most_like(context, original, &bytes).await?);
         let mut work = Work::default();
-        let hash = self.state.keep(&bytes).await.map_err(Trouble::Local)?;
+        let hash = self.state.keep(&bytes).await.map_err(SyncError::Local)?;
         work.add(copy, None, Some(bytes.clone()));
         let passing = CopyRecord { at: copy.to_string(), hash };
-        self.state.begin_passing(&passing).await.map_err(Trouble::Local)?;
+        self.state.begin_passing(&passing).await.map_err(SyncError::Local)?;
         let edit = Edit { locator: original.clone(), bytes, base, place: EditPlace::Beside };
         self.merge_edits(context, store, head, vec![edit], work, report).await?;
         self.rounds(context, Sending::All, report).await?;
         if report.refused.contains(original) {
             // The working directory cannot hold the original, so the copy keeps its own name.
-            self.state.end_passing().await.map_err(Trouble::Local)?;
+            self.state.end_passing().await.map_err(SyncError::Local)?;
             return Ok(CopyOutcome::Merged);
         }
         self.finish_copy(context, report).await?;
@@ -155,24 +155,24 @@ impl Replica {
     }
 
     /// Removes the working file of a merged copy, unless it has changed since.
-    async fn finish_copy(&mut self, context: Context<'_>, report: &mut Report) -> Result<(), Trouble> {
-        let Some(passing) = self.state.passing().await.map_err(Trouble::Local)? else { return Ok(()) };
+    async fn finish_copy(&mut self, context: Context<'_>, report: &mut Report) -> Result<(), SyncError> {
+        let Some(passing) = self.state.passing().await.map_err(SyncError::Local)? else { return Ok(()) };
         if let Ok(copy) = Locator::parse(&passing.at) {
             let there = match self.files.read(&copy).await {
                 Ok(there) => Some(there),
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
-                Err(error) => return Err(Trouble::Local(error)),
+                Err(error) => return Err(SyncError::Local(error)),
             };
             if let Some(there) = there.filter(|there| ContentHash::of(&there.bytes) == passing.hash) {
                 match self.files.delete(&copy, Condition::Matches(there.version)).await {
                     Ok(()) => {}
                     Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound) => {}
-                    Err(error) => return Err(Trouble::Local(error)),
+                    Err(error) => return Err(SyncError::Local(error)),
                 }
                 self.rounds(context, Sending::All, report).await?;
             }
         }
-        self.state.end_passing().await.map_err(Trouble::Local)
+        self.state.end_passing().await.map_err(SyncError::Local)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::sync::places::OurPlaces;
 use crate::sync::plan::{Elsewhere, Reach};
 use crate::sync::state::{Advance, BaseLine, Head};
 use crate::sync::take_in::{IncomingChanges, Work};
-use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, Trouble};
+use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, SyncError};
 
 /// The largest object of another program that we import: we hold it in memory.
 const MAX_FOREIGN_BYTES: u64 = 256 * 1024 * 1024;
@@ -61,7 +61,7 @@ impl Replica {
         manifest: &Manifest,
         listing: &MirrorListing,
         report: &mut Report,
-    ) -> Result<BTreeSet<Locator>, Trouble> {
+    ) -> Result<BTreeSet<Locator>, SyncError> {
         let mut stale_objects = BTreeSet::new();
         let (changed, copied) =
             self.changed_objects(context, manifest, listing, &mut stale_objects, report).await?;
@@ -80,7 +80,7 @@ impl Replica {
                 match self.files.write(&locator, bytes, Condition::Absent).await {
                     Ok(_) => report.foreign.push(locator),
                     Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => {}
-                    Err(error) => return Err(Trouble::Local(error)),
+                    Err(error) => return Err(SyncError::Local(error)),
                 }
             }
             return Ok(stale_objects);
@@ -123,7 +123,7 @@ impl Replica {
         edits: Vec<Edit>,
         mut work: Work,
         report: &mut Report,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SyncError> {
         let mut bases = Vec::new();
         for Edit { locator, bytes, base, place } in edits {
             // Only an edit in the file's own object counts as imported there; a conflict copy leaves that note alone.
@@ -133,7 +133,7 @@ impl Replica {
                 EditBase::Guessed(None) => (None, bytes),
                 EditBase::Guessed(Some(base)) => match with_all_of(&locator, &base, &bytes) {
                     Some(all) if self.local(&locator).await?.is_some() => {
-                        (Some(self.state.keep(&base).await.map_err(Trouble::Local)?), all)
+                        (Some(self.state.keep(&base).await.map_err(SyncError::Local)?), all)
                     }
                     Some(_) | None => (None, bytes),
                 },
@@ -180,7 +180,7 @@ impl Replica {
         listing: &MirrorListing,
         stale_objects: &mut BTreeSet<Locator>,
         report: &mut Report,
-    ) -> Result<(Vec<(Locator, Bytes)>, BTreeSet<Locator>), Trouble> {
+    ) -> Result<(Vec<(Locator, Bytes)>, BTreeSet<Locator>), SyncError> {
         report.odd.extend(listing.odd.iter().map(|odd| (odd.shown.clone(), odd.why.clone())));
         let there: BTreeSet<&Locator> = listing.objects.iter().map(|info| &info.locator).collect();
         let (copies, copied): (BTreeSet<Locator>, BTreeSet<Locator>) =
@@ -217,7 +217,7 @@ impl Replica {
             }
             let at = match self.remote.read(context.patience, &info.locator).await {
                 // The sync client has not downloaded the file yet. The other files go on.
-                Err(Trouble::Remote(error)) if error.is_content_awaited() => {
+                Err(SyncError::Remote(error)) if error.is_content_awaited() => {
                     report.odd.push((shown(info.locator.as_str()), error.message().to_owned()));
                     continue;
                 }

@@ -5,7 +5,7 @@ use haversack_store::{Info, Locator, Odd};
 
 use crate::manifest::Manifest;
 use crate::sync::remote::patiently;
-use crate::sync::{Context, Replica, Trouble};
+use crate::sync::{Context, Replica, SyncError};
 
 /// All objects beside the log, as one listing showed them.
 pub(in crate::sync) struct MirrorListing {
@@ -23,12 +23,15 @@ impl MirrorListing {
 
 impl Replica {
     /// Returns the manifest. Without one of ours it is empty: then only the log tells which contents are ours.
-    pub(in crate::sync) async fn mirror_manifest(&self, context: Context<'_>) -> Result<Manifest, Trouble> {
+    pub(in crate::sync) async fn mirror_manifest(&self, context: Context<'_>) -> Result<Manifest, SyncError> {
         Ok(self.read_manifest(context).await?.map(|read| read.manifest).unwrap_or_default())
     }
 
     /// Lists all objects beside the log.
-    pub(in crate::sync) async fn list_mirror(&self, context: Context<'_>) -> Result<MirrorListing, Trouble> {
+    pub(in crate::sync) async fn list_mirror(
+        &self,
+        context: Context<'_>,
+    ) -> Result<MirrorListing, SyncError> {
         let list = || async {
             let mut listing = MirrorListing { objects: Vec::new(), odd: Vec::new() };
             let mut pages = self.remote.backend().scan(&Locator::root(), None);
@@ -39,6 +42,6 @@ impl Replica {
             }
             Ok(listing)
         };
-        patiently(context.patience, list).await.map_err(Trouble::Remote)
+        patiently(context.patience, list).await.map_err(SyncError::Remote)
     }
 }

@@ -6,7 +6,7 @@ use haversack_store::{Info, Locator};
 
 use crate::ids::{ContentHash, Position};
 use crate::log::Commit;
-use crate::sync::{Context, Replica, Trouble};
+use crate::sync::{Context, Replica, SyncError};
 
 /// The number of positions that a search reads at a time.
 pub(in crate::sync) const SEARCHED_AT_ONCE: u64 = 64;
@@ -18,7 +18,7 @@ impl Replica {
         context: Context<'_>,
         suspects: BTreeSet<(Locator, ContentHash)>,
         from: Position,
-    ) -> Result<BTreeSet<(Locator, ContentHash)>, Trouble> {
+    ) -> Result<BTreeSet<(Locator, ContentHash)>, SyncError> {
         let mut known = BTreeSet::new();
         let Some(head) = &self.state.known.head else { return Ok(known) };
         let mut next = from.number();
@@ -43,7 +43,7 @@ impl Replica {
         &self,
         context: Context<'_>,
         objects: Vec<&'i Info>,
-    ) -> Result<(Vec<&'i Info>, Vec<&'i Info>), Trouble> {
+    ) -> Result<(Vec<&'i Info>, Vec<&'i Info>), SyncError> {
         let Some(head) = self.state.known.head.as_ref().filter(|_| !objects.is_empty()) else {
             return Ok((Vec::new(), objects));
         };
@@ -54,7 +54,7 @@ impl Replica {
             let positions = (next..=end).filter_map(Position::new).collect();
             let read = match self.read_positions(context, positions).await {
                 // The log is damaged. Objects that we cannot judge count as unrelated and stay.
-                Err(Trouble::Damaged { .. }) => break,
+                Err(SyncError::Damaged { .. }) => break,
                 read => read?,
             };
             let commits = read.into_iter().flatten().filter_map(|at| Commit::decode(&at.bytes).ok());

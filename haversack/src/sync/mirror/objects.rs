@@ -12,7 +12,7 @@ use crate::sync::many::{self, MAX_AT_ONCE, many};
 use crate::sync::planted::{Planted, has};
 use crate::sync::progress::Stage;
 use crate::sync::remote::{At, MAX_TRIES};
-use crate::sync::{Context, Origin, Replica, Trouble};
+use crate::sync::{Context, Origin, Replica, SyncError};
 
 /// A file to write to the mirror.
 struct PlainFile<'a> {
@@ -31,7 +31,7 @@ pub(super) struct Unanswered {
 
 impl Unanswered {
     /// Notes a failed write. Returns the error if the remote refused the write for good.
-    pub(super) fn note(&mut self, error: StoreError) -> Result<(), Trouble> {
+    pub(super) fn note(&mut self, error: StoreError) -> Result<(), SyncError> {
         match error.kind() {
             // Another device was faster. The next write names another version, so it is a new request.
             ErrorKind::Conflict => {
@@ -43,14 +43,14 @@ impl Unanswered {
                 self.last = Some(error);
                 Ok(())
             }
-            _ => Err(Trouble::Remote(error)),
+            _ => Err(SyncError::Remote(error)),
         }
     }
 
     /// Returns the last error once the request had [`MAX_TRIES`] attempts.
-    pub(super) fn give_up(&mut self) -> Result<(), Trouble> {
+    pub(super) fn give_up(&mut self) -> Result<(), SyncError> {
         match self.last.take() {
-            Some(error) if self.tries >= MAX_TRIES => Err(Trouble::Remote(error)),
+            Some(error) if self.tries >= MAX_TRIES => Err(SyncError::Remote(error)),
             _ => Ok(()),
         }
     }
@@ -74,9 +74,9 @@ impl Replica {
         locators: &[&Locator],
         manifest: &Manifest,
         times: &BTreeMap<Locator, Timestamp>,
-    ) -> Result<Vec<Option<Outcome>>, Trouble> {
+    ) -> Result<Vec<Option<Outcome>>, SyncError> {
         let done = &AtomicUsize::new(0);
-        let mut work: Vec<many::Work<'_, Option<Outcome>, Trouble>> = Vec::with_capacity(locators.len());
+        let mut work: Vec<many::Work<'_, Option<Outcome>, SyncError>> = Vec::with_capacity(locators.len());
         for locator in locators {
             work.push(Box::pin(async move {
                 let outcome = self.write_object(context, locator, manifest, times).await;
@@ -95,11 +95,11 @@ impl Replica {
         locator: &Locator,
         manifest: &Manifest,
         times: &BTreeMap<Locator, Timestamp>,
-    ) -> Result<Option<Outcome>, Trouble> {
+    ) -> Result<Option<Outcome>, SyncError> {
         let (entry, since) = (manifest.entries.get(locator), manifest.position);
         let outcome = match self.state.known.log.files().get(locator) {
             Some(content) => {
-                let Some(bytes) = self.state.kept(&content.hash).await.map_err(Trouble::Local)? else {
+                let Some(bytes) = self.state.kept(&content.hash).await.map_err(SyncError::Local)? else {
                     return Ok(None);
                 };
                 let file = PlainFile { locator, bytes, mtime: times.get(locator).copied() };
@@ -108,7 +108,7 @@ impl Replica {
             None => self.remove_object(context, locator, entry, since).await,
         };
         match outcome {
-            Err(Trouble::Remote(error)) if error.kind() == ErrorKind::Invalid => Ok(Some(Outcome::Refused)),
+            Err(SyncError::Remote(error)) if error.kind() == ErrorKind::Invalid => Ok(Some(Outcome::Refused)),
             outcome => outcome.map(Some),
         }
     }
@@ -120,7 +120,7 @@ impl Replica {
         file: &PlainFile<'_>,
         entry: Option<&Entry>,
         since: Option<Position>,
-    ) -> Result<Outcome, Trouble> {
+    ) -> Result<Outcome, SyncError> {
         let PlainFile { locator, bytes, mtime } = file;
         let hash = ContentHash::of(bytes);
         let entry_of = |version: &Version| Entry {
@@ -164,7 +164,7 @@ impl Replica {
         locator: &Locator,
         entry: Option<&Entry>,
         since: Option<Position>,
-    ) -> Result<Outcome, Trouble> {
+    ) -> Result<Outcome, SyncError> {
         let mut unanswered = Unanswered::default();
         for _ in 0..MAX_ROUNDS {
             let Some(At { bytes, version: Some(version) }) =
@@ -192,7 +192,7 @@ impl Replica {
         hash: ContentHash,
         entry: Option<&Entry>,
         since: Option<Position>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, SyncError> {
         // We may replace an imported edit once the log has it.
         let was_taken_in =
             self.state.known.foreign.get(locator) == Some(&hash) && self.is_in_log(locator).await?;
@@ -212,7 +212,7 @@ impl Replica {
                 Ok(known) if known.is_empty() => {}
                 Ok(_) => return Ok(true),
                 // The log is damaged, so we cannot tell. The object stays.
-                Err(Trouble::Damaged { .. }) => return Ok(false),
+                Err(SyncError::Damaged { .. }) => return Ok(false),
                 Err(trouble) => return Err(trouble),
             }
         }
@@ -220,7 +220,7 @@ impl Replica {
     }
 
     /// Returns true if the log has the present content of a working file.
-    async fn is_in_log(&self, locator: &Locator) -> Result<bool, Trouble> {
+    async fn is_in_log(&self, locator: &Locator) -> Result<bool, SyncError> {
         let here = self.local(locator).await?.map(|bytes| ContentHash::of(&bytes));
         Ok(here == self.state.known.log.files().get(locator).map(|content| content.hash))
     }

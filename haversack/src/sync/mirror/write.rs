@@ -12,7 +12,7 @@ use crate::log::{Commit, layout};
 use crate::manifest::Manifest;
 use crate::sync::remote::At;
 use crate::sync::state::{Advance, BaseLine};
-use crate::sync::{Context, Replica, Trouble};
+use crate::sync::{Context, Replica, SyncError};
 
 /// The manifest as we read it, with its version.
 pub(super) struct ReadManifest {
@@ -35,7 +35,7 @@ impl Replica {
     /// reconcile found to differ from the manifest, too.
     ///
     /// Does nothing until other devices can read that position in a log ([`is_told`](crate::sync::Origins::is_told)); a later call writes then.
-    pub async fn mirror(&mut self, context: Context<'_>) -> Result<Mirrored, Trouble> {
+    pub async fn mirror(&mut self, context: Context<'_>) -> Result<Mirrored, SyncError> {
         let mut mirrored = Mirrored::default();
         if !self.is_told(context) {
             return Ok(mirrored);
@@ -67,7 +67,7 @@ impl Replica {
     }
 
     /// Forgets imported edits that the mirror does not hold any more: a user may make the same edit again.
-    async fn forget_replaced_edits(&mut self, mirrored: &Mirrored) -> Result<(), Trouble> {
+    async fn forget_replaced_edits(&mut self, mirrored: &Mirrored) -> Result<(), SyncError> {
         let known = &self.state.known;
         let (Some(store), Some(head)) = (known.store, known.head.clone()) else { return Ok(()) };
         let ended = known.foreign.iter().filter_map(|(locator, hash)| {
@@ -88,11 +88,14 @@ impl Replica {
         }
         let mark = known.log.mark();
         let advance = Advance { store, head, mark, attempt: None, joined: None, bases };
-        self.state.advance(&advance).await.map_err(Trouble::Local)
+        self.state.advance(&advance).await.map_err(SyncError::Local)
     }
 
     /// Reads the manifest; `None` if `manifest.json` is the file of another program.
-    pub(super) async fn read_manifest(&self, context: Context<'_>) -> Result<Option<ReadManifest>, Trouble> {
+    pub(super) async fn read_manifest(
+        &self,
+        context: Context<'_>,
+    ) -> Result<Option<ReadManifest>, SyncError> {
         let Some(At { bytes, version }) = self.remote.read(context.patience, &manifest_locator()).await?
         else {
             return Ok(Some(ReadManifest { manifest: Manifest::default(), version: None }));
@@ -101,7 +104,7 @@ impl Replica {
             Ok(manifest) if manifest.store.is_none_or(|store| Some(store) == self.state.known.store) => {
                 Ok(Some(ReadManifest { manifest, version }))
             }
-            Err(why) if why.is_newer() => Err(Trouble::Damaged { what: "manifest.json".to_owned(), why }),
+            Err(why) if why.is_newer() => Err(SyncError::Damaged { what: "manifest.json".to_owned(), why }),
             Err(_) if !Manifest::is_remnant(&bytes, self.state.known.store) => Ok(None),
             // The manifest is of another store or damaged. We compare all objects and write a new one.
             Ok(_) | Err(_) => Ok(Some(ReadManifest { manifest: Manifest::default(), version })),
@@ -115,7 +118,7 @@ impl Replica {
         index: ReadManifest,
         stale_objects: &BTreeSet<Locator>,
         mirrored: &mut Mirrored,
-    ) -> Result<Publication, Trouble> {
+    ) -> Result<Publication, SyncError> {
         let Some(head) = &self.state.known.head else { return Ok(Publication::Done) };
         let ReadManifest { manifest, version } = index;
         if let Some(ahead) = manifest.position.filter(|position| *position > head.position)
@@ -190,7 +193,7 @@ impl Replica {
         context: Context<'_>,
         locators: &[&Locator],
         manifest: &Manifest,
-    ) -> Result<BTreeMap<Locator, Timestamp>, Trouble> {
+    ) -> Result<BTreeMap<Locator, Timestamp>, SyncError> {
         let mut times = BTreeMap::new();
         let mut wanted = BTreeMap::new();
         for locator in locators {
@@ -208,7 +211,7 @@ impl Replica {
             }
         }
         if let (Some(state), Some(store)) = (context.archive, self.state.known.store) {
-            times.extend(archive::times(state, store, wanted).await.map_err(Trouble::Local)?);
+            times.extend(archive::times(state, store, wanted).await.map_err(SyncError::Local)?);
         }
         Ok(times)
     }

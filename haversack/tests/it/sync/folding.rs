@@ -6,7 +6,7 @@ use futures_lite::future::block_on;
 use haversack::ids::{ContentHash, Position};
 use haversack::log::{Checkpoint, Commit, Folded, StateMark, layout};
 use haversack::store::{BackendExt, Condition, Locator};
-use haversack::sync::{Context, Fetching, Intervals, Report, Trouble};
+use haversack::sync::{Context, Fetching, Intervals, Report, SyncError};
 
 use super::World;
 use crate::subjects::at;
@@ -160,7 +160,7 @@ fn without_its_segment_a_folded_position_is_trouble_and_not_nothing() {
         block_on(remote.delete(&locator, Condition::Any)).expect("deleted");
     }
     let trouble = world.with("desktop", async |replica, context| replica.sync(context).await);
-    assert!(matches!(trouble, Err(Trouble::Damaged { .. })), "{trouble:?}");
+    assert!(matches!(trouble, Err(SyncError::Damaged { .. })), "{trouble:?}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_gap_in_the_log_is_not_written_into() {
     block_on(remote.delete(&second, Condition::Any)).expect("deleted");
     world.put("desktop", "mine.md", "mine\n");
     let trouble = world.with("desktop", async |replica, context| replica.sync(context).await);
-    assert!(matches!(trouble, Err(Trouble::Gap { .. })), "{trouble:?}");
+    assert!(matches!(trouble, Err(SyncError::Gap { .. })), "{trouble:?}");
     assert!(block_on(remote.info(&second)).is_err(), "nothing was written there");
     assert_eq!(world.text("desktop", "mine.md").as_deref(), Some("mine\n"));
 }

@@ -10,7 +10,7 @@ use futures_lite::future::block_on;
 use haversack::ids::{ContentHash, Position};
 use haversack::log::{Commit, StateMark, layout};
 use haversack::store::{Backend, BackendExt, Bytes, Condition, ErrorKind, InMemory, Locator};
-use haversack::sync::{Author, Context, Intervals, Mirror, Mirrored, Replica, Report, Trouble};
+use haversack::sync::{Author, Context, Intervals, Mirror, Mirrored, Replica, Report, SyncError};
 use serde_json::{Value, json};
 
 use super::{Counting, Midnight};
@@ -171,7 +171,7 @@ impl Lab {
     pub(super) fn with<T>(
         &self,
         device: &str,
-        work: impl AsyncFnOnce(&mut Replica, Context<'_>) -> Result<T, Trouble>,
+        work: impl AsyncFnOnce(&mut Replica, Context<'_>) -> Result<T, SyncError>,
     ) -> Result<T, String> {
         self.with_backends(device, self.device(device).files.clone(), self.remote.clone(), work)
     }
@@ -182,7 +182,7 @@ impl Lab {
         device: &str,
         files: Arc<dyn Backend>,
         remote: Arc<dyn Backend>,
-        work: impl AsyncFnOnce(&mut Replica, Context<'_>) -> Result<T, Trouble>,
+        work: impl AsyncFnOnce(&mut Replica, Context<'_>) -> Result<T, SyncError>,
     ) -> Result<T, String> {
         let author = Author { device: device.to_owned(), agent: None, session: None };
         let done = block_on(async {
@@ -315,7 +315,7 @@ pub(super) fn frame(kind: &str, heading: &Value, contents: &[u8]) -> Bytes {
 }
 
 /// Returns what a trouble says, with its causes.
-fn told(trouble: &Trouble) -> String {
+fn told(trouble: &SyncError) -> String {
     let mut told = trouble.to_string();
     let mut cause = trouble.source();
     while let Some(error) = cause {

@@ -7,7 +7,7 @@ use haversack::history::archive::{self, Bounds};
 use haversack::ids::Timestamp;
 use haversack::log::{Commit, Notice, layout};
 use haversack::store::{Backend, Bytes, Condition, ErrorKind, Fault, Faulty, InMemory};
-use haversack::sync::{Asking, Author, Context, Mirror, Rebuilt, Replica, Trouble, move_store, rebuild};
+use haversack::sync::{Asking, Author, Context, Mirror, Rebuilt, Replica, SyncError, move_store, rebuild};
 
 use super::Midnight;
 use super::lab::{Lab, Objects, objects, place};
@@ -391,6 +391,6 @@ fn end_of_a_log_is_not_read_by_older_versions() {
     let last = layout::commit(lab.last_position()).to_string();
     let bytes = &objects(&*lab.remote)[&last];
     assert!(bytes.starts_with(b"haversack-commit 2\n"));
-    let trouble = Trouble::Moved { url: String::new(), device: String::new(), time: Timestamp(0) };
+    let trouble = SyncError::Moved { url: String::new(), device: String::new(), time: Timestamp(0) };
     assert!(trouble.to_string().contains("moved the store"));
 }

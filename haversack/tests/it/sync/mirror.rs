@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_lite::future::block_on;
 use haversack::manifest::Manifest;
 use haversack::store::{Backend, BackendExt, Condition, Locator, Pages, forward_backend};
-use haversack::sync::{Deletions, Mirror, Mirrored, Open, Report, Trouble};
+use haversack::sync::{Deletions, Mirror, Mirrored, Open, Report, SyncError};
 
 use super::World;
 use super::lab::Lab;
@@ -99,7 +99,7 @@ fn a_manifest_that_cannot_be_read_is_written_anew() {
     let newer = "{\"schema_version\": 2, \"entries\": {}}";
     let _ = block_on(remote.write_text(&manifest_place(), newer)).expect("written");
     let trouble = world.with("laptop", async |replica, context| replica.mirror(context).await);
-    assert!(matches!(trouble, Err(Trouble::Damaged { .. })), "{trouble:?}");
+    assert!(matches!(trouble, Err(SyncError::Damaged { .. })), "{trouble:?}");
 }
 
 #[test]

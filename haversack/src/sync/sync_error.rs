@@ -33,7 +33,7 @@ pub enum SyncErrorKind {
 /// Why a sync stopped; everything that was written is safe on this device.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum SyncError {
     /// Another process syncs.
     Busy,
     /// The remote does not answer or refuses.
@@ -113,24 +113,24 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl SyncError {
     /// Returns the action that a caller can take.
     pub fn kind(&self) -> SyncErrorKind {
         match self {
-            Trouble::Busy | Trouble::Outrun => SyncErrorKind::RetryLater,
-            Trouble::Remote(error) | Trouble::Local(error) => kind_of(error),
-            Trouble::OtherStore { .. }
-            | Trouble::Moved { .. }
-            | Trouble::Vanished
-            | Trouble::Emptied
-            | Trouble::TooMuch { .. } => SyncErrorKind::FixInput,
-            Trouble::Wiped { .. }
-            | Trouble::Rebuilt { .. }
-            | Trouble::WentBack { .. }
-            | Trouble::Gap { .. } => SyncErrorKind::RebuildRemote,
-            Trouble::Damaged { why, .. } if why.is_newer() => SyncErrorKind::Update,
-            Trouble::Damaged { .. } | Trouble::Unfit { .. } => SyncErrorKind::RestoreObject,
-            Trouble::Unclear(_) => SyncErrorKind::Report,
+            SyncError::Busy | SyncError::Outrun => SyncErrorKind::RetryLater,
+            SyncError::Remote(error) | SyncError::Local(error) => kind_of(error),
+            SyncError::OtherStore { .. }
+            | SyncError::Moved { .. }
+            | SyncError::Vanished
+            | SyncError::Emptied
+            | SyncError::TooMuch { .. } => SyncErrorKind::FixInput,
+            SyncError::Wiped { .. }
+            | SyncError::Rebuilt { .. }
+            | SyncError::WentBack { .. }
+            | SyncError::Gap { .. } => SyncErrorKind::RebuildRemote,
+            SyncError::Damaged { why, .. } if why.is_newer() => SyncErrorKind::Update,
+            SyncError::Damaged { .. } | SyncError::Unfit { .. } => SyncErrorKind::RestoreObject,
+            SyncError::Unclear(_) => SyncErrorKind::Report,
         }
     }
 }
@@ -148,45 +148,45 @@ fn kind_of(error: &StoreError) -> SyncErrorKind {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for SyncError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Busy => f.write_str("another process is syncing"),
-            Trouble::Remote(error) => f.write_str(match error.kind() {
+            SyncError::Busy => f.write_str("another process is syncing"),
+            SyncError::Remote(error) => f.write_str(match error.kind() {
                 ErrorKind::Busy | ErrorKind::Unavailable => "the remote could not be reached",
                 _ => "the remote could not be used",
             }),
-            Trouble::Local(_) => f.write_str("this device's storage failed"),
-            Trouble::OtherStore { expected, found } => {
+            SyncError::Local(_) => f.write_str("this device's storage failed"),
+            SyncError::OtherStore { expected, found } => {
                 write!(f, "the remote holds another store: {found}, not {expected}")
             }
-            Trouble::Wiped { .. } => f.write_str("the remote is empty: the store that was there is gone"),
-            Trouble::Rebuilt { device, .. } => {
+            SyncError::Wiped { .. } => f.write_str("the remote is empty: the store that was there is gone"),
+            SyncError::Rebuilt { device, .. } => {
                 write!(f, "the remote was lost, and \"{device}\" rebuilt the store there")
             }
-            Trouble::Moved { url, device, time } => {
+            SyncError::Moved { url, device, time } => {
                 write!(f, "\"{device}\" moved the store to {url} ({time})")
             }
-            Trouble::WentBack { position } => {
+            SyncError::WentBack { position } => {
                 write!(f, "the remote went back: position {} is not what it was", position.number())
             }
-            Trouble::Gap { missing, found } => {
+            SyncError::Gap { missing, found } => {
                 write!(f, "the log has a gap: position {missing} is not there, though {found} is")
             }
-            Trouble::Damaged { what, .. } => write!(f, "{what} cannot be read"),
-            Trouble::Unfit { position, why } => {
+            SyncError::Damaged { what, .. } => write!(f, "{what} cannot be read"),
+            SyncError::Unfit { position, why } => {
                 write!(f, "the commit at position {} does not fit: {why}", position.number())
             }
-            Trouble::Unclear(what) => write!(f, "the remote does not return what it stored: {what}"),
-            Trouble::Vanished => f.write_str("all files are gone at once; nothing was deleted anywhere"),
-            Trouble::Emptied => f.write_str("the folder is empty: it is not mounted, or was emptied"),
-            Trouble::Outrun => f.write_str("other devices were faster again and again"),
-            Trouble::TooMuch { received, budget } if received.files > budget.files => write!(
+            SyncError::Unclear(what) => write!(f, "the remote does not return what it stored: {what}"),
+            SyncError::Vanished => f.write_str("all files are gone at once; nothing was deleted anywhere"),
+            SyncError::Emptied => f.write_str("the folder is empty: it is not mounted, or was emptied"),
+            SyncError::Outrun => f.write_str("other devices were faster again and again"),
+            SyncError::TooMuch { received, budget } if received.files > budget.files => write!(
                 f,
                 "the remote has more than {} new files for this device, so the sync stopped before it wrote them",
                 budget.files
             ),
-            Trouble::TooMuch { budget, .. } => write!(
+            SyncError::TooMuch { budget, .. } => write!(
                 f,
                 "the remote has more than {} MB of new files for this device, so the sync stopped before it wrote them",
                 budget.bytes / 1_000_000
@@ -195,24 +195,24 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl StdError for Trouble {
+impl StdError for SyncError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            Trouble::Remote(error) | Trouble::Local(error) => Some(error),
-            Trouble::Damaged { why, .. } => Some(why),
-            Trouble::Busy
-            | Trouble::OtherStore { .. }
-            | Trouble::Wiped { .. }
-            | Trouble::Rebuilt { .. }
-            | Trouble::Moved { .. }
-            | Trouble::WentBack { .. }
-            | Trouble::Gap { .. }
-            | Trouble::Unfit { .. }
-            | Trouble::Unclear(_)
-            | Trouble::Vanished
-            | Trouble::Emptied
-            | Trouble::Outrun
-            | Trouble::TooMuch { .. } => None,
+            SyncError::Remote(error) | SyncError::Local(error) => Some(error),
+            SyncError::Damaged { why, .. } => Some(why),
+            SyncError::Busy
+            | SyncError::OtherStore { .. }
+            | SyncError::Wiped { .. }
+            | SyncError::Rebuilt { .. }
+            | SyncError::Moved { .. }
+            | SyncError::WentBack { .. }
+            | SyncError::Gap { .. }
+            | SyncError::Unfit { .. }
+            | SyncError::Unclear(_)
+            | SyncError::Vanished
+            | SyncError::Emptied
+            | SyncError::Outrun
+            | SyncError::TooMuch { .. } => None,
         }
     }
 }
@@ -227,17 +227,17 @@ mod tests {
     fn kind_is_the_caller_action() {
         let store = |kind| StoreError::at(kind, Operation::Read, "ports.md", "no");
         let id = StoreId::from_bytes([1; 16]);
-        let damaged = |why| Trouble::Damaged { what: "manifest.json".to_owned(), why };
+        let damaged = |why| SyncError::Damaged { what: "manifest.json".to_owned(), why };
         for (error, kind) in [
-            (Trouble::Busy, SyncErrorKind::RetryLater),
-            (Trouble::Remote(store(ErrorKind::Unavailable)), SyncErrorKind::RetryLater),
-            (Trouble::Remote(store(ErrorKind::Denied)), SyncErrorKind::SignIn),
-            (Trouble::Remote(store(ErrorKind::Full)), SyncErrorKind::FixInput),
-            (Trouble::Local(store(ErrorKind::Internal)), SyncErrorKind::Report),
-            (Trouble::OtherStore { expected: id, found: id }, SyncErrorKind::FixInput),
-            (Trouble::Wiped { expected: id }, SyncErrorKind::RebuildRemote),
-            (Trouble::Vanished, SyncErrorKind::FixInput),
-            (Trouble::Unclear("a commit"), SyncErrorKind::Report),
+            (SyncError::Busy, SyncErrorKind::RetryLater),
+            (SyncError::Remote(store(ErrorKind::Unavailable)), SyncErrorKind::RetryLater),
+            (SyncError::Remote(store(ErrorKind::Denied)), SyncErrorKind::SignIn),
+            (SyncError::Remote(store(ErrorKind::Full)), SyncErrorKind::FixInput),
+            (SyncError::Local(store(ErrorKind::Internal)), SyncErrorKind::Report),
+            (SyncError::OtherStore { expected: id, found: id }, SyncErrorKind::FixInput),
+            (SyncError::Wiped { expected: id }, SyncErrorKind::RebuildRemote),
+            (SyncError::Vanished, SyncErrorKind::FixInput),
+            (SyncError::Unclear("a commit"), SyncErrorKind::Report),
             (damaged(BadFrame::Truncated), SyncErrorKind::RestoreObject),
             (damaged(BadFrame::Newer { version: 2 }), SyncErrorKind::Update),
         ] {
