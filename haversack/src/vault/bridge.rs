@@ -154,7 +154,7 @@ impl Bridge {
     /// Returns the contents that the logs name, as far as this device has taken them in.
     pub async fn contents(&mut self) -> Result<Vec<(Locator, ContentHash)>, SyncError> {
         let heads = self.standing.heads.clone();
-        Ok(self.read().await?.logs.contents(&heads).into_iter().collect())
+        Ok(self.read().await?.logs.contents(&heads).collect())
     }
 
     /// Returns the entries that are kept.
