@@ -37,6 +37,7 @@ const COMPUTING: Std = Std {
         "fmt",
         "future",
         "hash",
+        "hint",
         "iter",
         "marker",
         "mem",

@@ -4,6 +4,7 @@ mod bench;
 mod crates;
 mod modules;
 mod packages;
+mod planted;
 mod run;
 mod sim;
 mod soak;
@@ -18,7 +19,7 @@ Usage: cargo xtask COMMAND
 
   test          Everything that must be green: format, lints, tests, docs, dependencies
   check-modules  No cycle between sibling modules (a second or two)
-  check-crates  Only permitted dependencies and parts of std in each crate (a second or two)
+  check-crates  Only permitted dependencies, features and parts of std in each crate (a second or two)
   tools         Installs the servers that the tests talk to into .tools; `tools all`: those of benchmarks too
   packages      The packages for Python and TypeScript: types, builds, tests with the real SDKs
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["test"] => test::run(),
         ["check-modules"] => modules::run(),
-        ["check-crates"] => crates::run(),
+        ["check-crates"] => crates::run().and_then(|()| planted::check_features()),
         ["tools", options @ ..] => tools::run(options),
         ["packages"] => packages::run(),
         ["bench", "store", options @ ..] => bench::store(options),

@@ -11,6 +11,7 @@ pub(crate) fn run() -> Result<(), String> {
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     crate::modules::run()?;
     crate::crates::run()?;
+    crate::planted::check_features()?;
     step(
         "lints",
         &mut cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
@@ -18,6 +19,8 @@ pub(crate) fn run() -> Result<(), String> {
     crate::tools::for_tests()?;
     // A server that is missing now is a failure, not a test to be skipped.
     step("tests", cargo(&["test", "--workspace"]).env("HAVERSACK_TOOLS_REQUIRED", "1"))?;
+    crate::planted::check_program()?;
+    // From here on, the program is the one that users get.
     crate::packages::with_what_is_built()?;
     crate::sim::run(&["--seeds", "20000"])?;
     crate::sim::run(&["--vault", "--seeds", "4000"])?;

@@ -1,6 +1,7 @@
 //! Mistakes that can be switched on, so that the simulator shows that it would find them.
 //!
-//! Only with the feature `planted`, and only for the thread that switches one on; otherwise nothing of it is there.
+//! Only with the feature `planted`, and only for the thread that switches one on; otherwise nothing of it is there. Programs with the feature hold a text that
+//! `cargo xtask test` looks for: the program of users must not have it.
 
 /// A mistake that somebody could make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +143,9 @@ mod switch {
         static SWITCHED_ON: Cell<Option<Planted>> = const { Cell::new(None) };
     }
 
+    /// A text that every program with the feature holds; `xtask/src/planted.rs` looks for it.
+    static MARKER: &str = "haversack: this program can make planted mistakes";
+
     /// Does something with a mistake switched on in this thread.
     pub fn with<T>(planted: Option<Planted>, work: impl FnOnce() -> T) -> T {
         let before = SWITCHED_ON.replace(planted);
@@ -151,6 +155,8 @@ mod switch {
     }
 
     pub(crate) fn has(planted: Planted) -> bool {
+        // Without a use, the optimizer would drop the text.
+        std::hint::black_box(MARKER);
         SWITCHED_ON.get() == Some(planted)
     }
 }
