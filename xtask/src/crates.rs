@@ -44,6 +44,7 @@ const COMPUTING: Std = Std {
         "num",
         "ops",
         "pin",
+        "ptr::eq",
         "rc",
         "result",
         "str",
