@@ -23,7 +23,7 @@ fn two_directories_meet(url: &str, settings: &Settings) {
     let ports = |device: &str| base.path().join(device).join("ports.md");
     fs::create_dir_all(at("laptop")).expect("made");
     fs::write(ports("laptop"), "staging 5433\n\nproduction 443\n").expect("written");
-    assert_eq!(sync("laptop").published, 1);
+    assert_eq!(sync("laptop").sent.len(), 1);
     sync("desktop");
     assert_eq!(fs::read_to_string(ports("desktop")).expect("arrived"), "staging 5433\n\nproduction 443\n");
 
@@ -36,7 +36,7 @@ fn two_directories_meet(url: &str, settings: &Settings) {
         let merged = fs::read_to_string(ports(device)).expect("there");
         assert_eq!(merged, "staging 5434\n\nproduction 443\n\nmetrics 9100\n", "{device}");
         let report = sync(device);
-        assert_eq!((report.published, report.taken), (0, 0), "{device} is quiet");
+        assert_eq!((report.sync.published, report.sync.taken), (0, 0), "{device} is quiet");
     }
 }
 
