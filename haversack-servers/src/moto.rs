@@ -108,7 +108,7 @@ pub fn signed(
         headers: Headers::from(headers),
         body: Bytes::copy_from_slice(body),
     };
-    signing::s3(KEY_ID, SECRET, &address.host, &mut asked);
+    signing::s3([REGION, KEY_ID, SECRET], &address.host, &mut asked);
     http::send_as(&address, asked)
 }
 

@@ -84,8 +84,7 @@ pub(crate) fn unsigned_token(claims: &str) -> String {
 }
 
 /// Signs an S3 request, version 4: adds the headers that this takes.
-pub(crate) fn s3(key_id: &str, secret: &str, host: &str, asked: &mut Asked) {
-    const REGION: &str = crate::moto::REGION;
+pub(crate) fn s3([region, key_id, secret]: [&str; 3], host: &str, asked: &mut Asked) {
     let now = Timestamp::now();
     let (day, time) = (now.strftime("%Y%m%d").to_string(), now.strftime("%Y%m%dT%H%M%SZ").to_string());
     let body = hex(digest(&SHA256, &asked.body).as_ref());
@@ -105,11 +104,11 @@ pub(crate) fn s3(key_id: &str, secret: &str, host: &str, asked: &mut Asked) {
         .collect();
     query.sort();
     let canonical = format!("{}\n{path}\n{}\n{signed}\n{names}\n{body}", asked.method, query.join("&"));
-    let scope = format!("{day}/{REGION}/s3/aws4_request");
+    let scope = format!("{day}/{region}/s3/aws4_request");
     let text =
         format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", hex(digest(&SHA256, canonical.as_bytes()).as_ref()));
     let mut key = format!("AWS4{secret}").into_bytes();
-    for part in [day.as_str(), REGION, "s3", "aws4_request", &text] {
+    for part in [day.as_str(), region, "s3", "aws4_request", &text] {
         key = sign(&Key::new(HMAC_SHA256, &key), part.as_bytes()).as_ref().to_vec();
     }
     let authorization = format!(
