@@ -34,13 +34,19 @@ fn kinds(directory: &Path) -> Vec<PathBuf> {
     for entry in std::fs::read_dir(directory).expect("listed").flatten() {
         let path = entry.path();
         if path.is_dir() {
-            let first = std::fs::read_dir(&path).expect("listed").flatten().next();
-            kinds.extend(first.map(|first| (entry.file_name().to_string_lossy().into_owned(), first.path())));
+            let first = first_file(&path);
+            kinds.extend(first.map(|first| (entry.file_name().to_string_lossy().into_owned(), first)));
         } else {
             kinds.insert(entry.file_name().to_string_lossy().into_owned(), path);
         }
     }
     kinds.into_values().collect()
+}
+
+/// Returns a file below a directory, at any depth; `None` if there is none.
+fn first_file(directory: &Path) -> Option<PathBuf> {
+    let mut entries = std::fs::read_dir(directory).expect("listed").flatten().map(|entry| entry.path());
+    entries.find_map(|path| if path.is_dir() { first_file(&path) } else { Some(path) })
 }
 
 fn copy(from: &Path, to: &Path) {
