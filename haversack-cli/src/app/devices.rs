@@ -7,7 +7,7 @@ use haversack::store::{BackendExt, Locator, block_on};
 
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::home::history::{Enough, Past};
+use crate::home::history::{Enough, Log, Past};
 use crate::home::store::{open, open_to_look};
 use crate::settings::Settings;
 use crate::system::Timed;
@@ -60,8 +60,10 @@ pub(crate) fn remove_device(settings: &Settings, name: &str) -> Result<Device, C
 fn devices_in(settings: &Settings, past: &mut Past<'_>) -> Result<Vec<Device>, CommandError> {
     let removed = removed(settings)?;
     let mut seen: BTreeMap<String, Timestamp> = BTreeMap::new();
-    past.each(|commit| {
-        seen.entry(commit.device.clone()).or_insert(commit.time);
+    past.each(|change| {
+        if change.number.log == Log::Store {
+            seen.entry(change.device.clone()).or_insert(change.time);
+        }
         Enough::No
     })?;
     let this = past.device.clone();

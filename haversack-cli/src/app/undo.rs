@@ -241,10 +241,10 @@ fn is_newest(past: &mut Past<'_>, home: &Home, last: Option<&last::Last>) -> Res
     let mut is_newest = past.waiting(home)?.iter().all(|file| last.has(&file.locator));
     let device = past.device.clone();
     past.each(|commit| {
-        if Some(commit.position) <= last.position {
+        if commit.number.log == last.log && Some(commit.position) <= last.position {
             return Enough::Yes;
         }
-        let is_ours = Some(&commit.device) == device.as_ref();
+        let is_ours = commit.is_of(device.as_ref());
         is_newest &= !is_ours || commit.changes.iter().all(|change| last.has(&change.locator));
         Enough::No
     })?;
@@ -282,7 +282,7 @@ fn selected(
             // The last change of a file is that of any machine. The last change of all is this machine's own.
             Wanted::Last | Wanted::File(_) | Wanted::Change(_) => {
                 let touches = commit.changes.iter().any(|change| is_about(&change.locator));
-                let is_ours = Some(&commit.device) == device.as_ref();
+                let is_ours = commit.is_of(device.as_ref());
                 (touches && (is_ours || *wanted != Wanted::Last), Enough::Yes)
             }
         };

@@ -8,14 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Taken};
 use crate::error::CommandError;
+use crate::home::history::Log;
+use crate::home::local_history;
 use crate::home::store::open;
 use crate::records;
 use crate::settings::Settings;
 
 /// The last undo.
 pub(super) struct Last {
-    /// How far the log went then.
+    /// The newest position of the log at that time.
     pub(super) position: Option<Position>,
+    /// The log that the home synced with at that time.
+    pub(super) log: Log,
     /// What it did.
     pub(super) taken: Vec<Taken>,
 }
@@ -30,6 +34,9 @@ impl Last {
 #[derive(Serialize, Deserialize)]
 struct Lines {
     position: Option<Position>,
+    /// True if the home had no remote then: the position is one of its own log.
+    #[serde(default)]
+    is_local: bool,
     file: Vec<Line>,
 }
 
@@ -56,7 +63,9 @@ pub(super) fn remember(
         before: encode(&outcome.now),
         after: encode(&outcome.then),
     });
-    records::write(&place(settings), &Lines { position, file: file.collect() }, records::Weight::Durable)
+    let is_local = local_history::is_used(settings)?;
+    let lines = Lines { position, is_local, file: file.collect() };
+    records::write(&place(settings), &lines, records::Weight::Durable)
 }
 
 /// Returns what the last undo did, if every file is still as it left it.
@@ -80,5 +89,6 @@ pub(super) fn remembered(settings: &Settings) -> Result<Option<Last>, CommandErr
         }
         taken.push(Taken { locator, before, after });
     }
-    Ok(Some(Last { position: lines.position, taken }))
+    let log = if lines.is_local { Log::Local } else { Log::Store };
+    Ok(Some(Last { position: lines.position, log, taken }))
 }
