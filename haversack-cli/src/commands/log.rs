@@ -32,7 +32,7 @@ pub(crate) fn cmd_log(ui: &mut Ui, settings: &Settings, args: &LogArgs) -> Resul
     let history = history(settings, locate(&args.path)?, args.count)?;
     if args.json {
         let waiting = history.waiting.iter().map(waiting_to_json).collect::<Vec<_>>();
-        let commits = history.commits.iter().map(|commit| to_json(commit)).collect::<Vec<_>>();
+        let commits = history.commits.iter().map(to_json).collect::<Vec<_>>();
         ui.json(&json!({ "waiting": waiting, "changes": commits, "all_at_hand": history.is_complete }))?;
         return Ok(ExitCode::SUCCESS);
     }

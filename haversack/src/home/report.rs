@@ -62,16 +62,6 @@ impl HomeReport {
         (self.carriage.waiting, self.carriage.early) = (carried.waiting, carried.early);
     }
 
-    /// Returns the number of parts of other devices' logs that have not arrived whole in a folder.
-    pub fn arriving(&self) -> usize {
-        self.carriage.waiting.len() + self.carriage.early
-    }
-
-    /// Returns the number of files that this device received. A device that joins fetches files without their commits.
-    pub fn received_files(&self) -> usize {
-        self.received.len().max(self.sync.fetched)
-    }
-
     /// Counts the files of the new commits, and keeps the commits in the archive.
     ///
     /// A commit of another directory of this home is no news from another device, also if that directory takes no part in this round.
