@@ -17,12 +17,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::ledger::{Ledger, read};
-use crate::agents::claude_code::servers;
 use crate::agents::claude_code::wiring::{self, Hook, Unfit};
-use crate::commands::hook::CODEX;
+use crate::agents::claude_code::{ClaudeCode, servers};
 use crate::error::CommandError;
-use crate::projects::claude_code;
 use crate::settings::{Settings, shown};
+
+/// The option of `haversack hook` that says that Codex asks.
+pub(crate) const CODEX_OPTION: &str = "--codex";
 
 /// An agent that we know how to set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ impl Agent {
     /// Returns where it keeps its things.
     pub(crate) fn directory(self, settings: &Settings) -> Result<PathBuf, CommandError> {
         match self {
-            Agent::ClaudeCode => Ok(claude_code(settings)?.directory),
+            Agent::ClaudeCode => Ok(ClaudeCode::expected(settings)?.directory),
             Agent::Codex => {
                 let user = settings.surroundings.user.as_ref().map(|user| user.join(".codex"));
                 let directory = settings.surroundings.codex_directory.clone().or(user);
@@ -88,7 +89,7 @@ impl Agent {
     /// Returns the file with the MCP servers that it starts.
     pub(crate) fn servers_file(self, settings: &Settings) -> Option<PathBuf> {
         match self {
-            Agent::ClaudeCode => claude_code(settings).ok().map(|claude| claude.notes),
+            Agent::ClaudeCode => ClaudeCode::expected(settings).ok().map(|claude| claude.notes),
             Agent::Codex => self.directory(settings).ok().map(|directory| directory.join("config.toml")),
         }
     }
@@ -149,7 +150,7 @@ impl Agent {
         let program = program::copy_of(settings)?;
         let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
         let hook = |event: &'static str, matcher: &'static str, timeout_seconds: u32| {
-            let option = if self == Agent::Codex { format!("{CODEX} ") } else { String::new() };
+            let option = if self == Agent::Codex { format!("{CODEX_OPTION} ") } else { String::new() };
             Hook {
                 event,
                 matcher,

@@ -238,7 +238,7 @@ pub(crate) fn run(
         command,
         Command::Status(_) | Command::Sync(_) | Command::Pull(_) | Command::Push(_) | Command::Mirror(_)
     );
-    let half = crate::remote::half(settings).filter(|_| is_told);
+    let half = settings.half_remote().filter(|_| is_told);
     if !matches!(command, Command::Doctor(_)) {
         let warnings = resolved.warnings.iter().filter(|warning| Some(*warning) != half.as_ref());
         warnings.clone().for_each(|warning| ui.warning(warning));

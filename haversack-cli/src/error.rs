@@ -18,6 +18,13 @@ pub(crate) struct CommandError {
     pub(crate) hint: Option<String>,
 }
 
+/// A problem that does not stop the command, with its cure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Warning {
+    pub(crate) message: String,
+    pub(crate) cure: String,
+}
+
 /// Who can do something about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {

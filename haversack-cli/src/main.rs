@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::{Command, help};
-use crate::settings::{BrokenProjectFile, flags};
+use crate::settings::{BrokenProjectFile, environment, flags};
 use crate::ui::Ui;
 
 /// Your agent's memory, on every machine you work on.
@@ -38,7 +38,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let matches = flags::accept(Arguments::command().override_help(help::SHORT)).get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let mut ui = Ui::terminal();
+    let mut ui = Ui::terminal(environment::columns());
     if matches!(arguments.command, Command::Hook(_)) && std::env::current_dir().is_err() {
         // A session may outlive its directory.
         drop(std::env::set_current_dir("/"));

@@ -10,6 +10,7 @@
 pub(crate) mod bind;
 pub(crate) mod book;
 pub(crate) mod border;
+pub(crate) mod discover;
 pub(crate) mod git;
 pub(crate) mod identity;
 pub(crate) mod private;
@@ -23,8 +24,7 @@ use self::book::{Book, Consent};
 use self::proof::{Missing, Proof};
 use crate::agents::claude_code::private::{directory as private_directory, is_private};
 use crate::agents::claude_code::{ChosenBy, ClaudeCode, MemoryDirectory};
-use crate::error::CommandError;
-use crate::settings::{Settings, files, shown};
+use crate::settings::{Settings, files, tilde};
 
 /// The place of all projects in a store.
 const PLACE: &str = "claude_memory";
@@ -214,15 +214,6 @@ pub(crate) fn id_of_prefix(prefix: &Locator) -> Option<&str> {
     prefix.as_str().strip_prefix(PLACE)?.strip_prefix('/').filter(|id| !id.contains('/'))
 }
 
-/// Returns a path as people write it, their own directory as `~`.
-pub(crate) fn tilde(settings: &Settings, path: &Path) -> String {
-    let user = settings.surroundings.user.as_ref().and_then(|user| user.canonicalize().ok());
-    match user.as_ref().and_then(|user| path.strip_prefix(user).ok()) {
-        Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
-        _ => shown(path),
-    }
-}
-
 /// Tells whether somebody who says `pattern` means a project: its directory or one above, its repository or all of a group, or its name.
 fn is_meant(
     pattern: &str,
@@ -248,16 +239,6 @@ fn is_meant(
         address.strip_prefix(&pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     id == Some(&pattern) || address.is_some_and(is_group)
-}
-
-/// Returns the settings of Claude Code, which whoever asks for projects needs.
-pub(crate) fn claude_code(settings: &Settings) -> Result<ClaudeCode, CommandError> {
-    ClaudeCode::of(settings, None).ok_or_else(|| {
-        CommandError::user(
-            "this user has no home directory",
-            "Set HOME, or CLAUDE_CONFIG_DIR where Claude Code is",
-        )
-    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::CommandError;
-use crate::settings::shown;
+use crate::ui::paths::shown;
 
 /// Reads a record; `None` if there is none.
 pub(crate) fn read<T: DeserializeOwned>(place: &Path, cure: &str) -> Result<Option<T>, CommandError> {

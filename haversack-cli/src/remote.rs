@@ -7,4 +7,4 @@ mod record;
 pub(crate) mod site;
 
 pub(crate) use self::open::{Vault, forget_vault, is_vault, make, meeting, new_meeting, open, plain, vault};
-pub(crate) use self::record::{Remote, checked_device_name, device_name, half, needs_a_yes, refuse_local};
+pub(crate) use self::record::{Remote, checked_device_name, device_name, needs_a_yes, refuse_local};

@@ -26,10 +26,11 @@ use self::declarations::{DECLARATIONS, Declaration, Value};
 use self::files::SettingsFile;
 use self::flags::Flag;
 use self::layers::{
-    Layer, Line, Said, Warning, said_in_environment, said_in_flags, said_in_text, warn_of_unknown_variables,
+    Layer, Line, Said, said_in_environment, said_in_flags, said_in_text, warn_of_unknown_variables,
 };
-use crate::error::CommandError;
+use crate::error::{CommandError, Warning};
 use crate::settings::environment::Surroundings;
+pub(crate) use crate::ui::paths::shown;
 
 /// The settings of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,24 @@ pub(crate) struct MemoryTool {
 }
 
 impl Settings {
+    /// Returns a warning if only one half of a remote's address is set; `None` if no remote may be used anyway.
+    pub(crate) fn half_remote(&self) -> Option<Warning> {
+        if self.keep_local {
+            return None;
+        }
+        let (set, missing) = match (self.blob.endpoint.is_empty(), self.blob.container.is_empty()) {
+            (false, true) => (variables::BLOB_ENDPOINT, variables::BLOB_CONTAINER),
+            (true, false) => (variables::BLOB_CONTAINER, variables::BLOB_ENDPOINT),
+            _ => return None,
+        };
+        Some(Warning {
+            message: format!(
+                "the remote is only half named: {set} is set and {missing} is not, so nothing is sent"
+            ),
+            cure: format!("Set {missing} too, or unset {set}"),
+        })
+    }
+
     /// Returns the directory of the default store's files.
     pub(crate) fn memory(&self) -> PathBuf {
         self.home.join("memory")
@@ -175,7 +194,7 @@ pub(crate) fn load(flags: &[Flag], broken: BrokenProjectFile) -> Result<Resolved
     resolved.settings.cloud = cloud(&environment);
     resolved.settings.surroundings = Surroundings::of(&environment);
     warnings.extend(warn_of_unknown_variables(&environment));
-    warnings.extend(crate::remote::half(&resolved.settings));
+    warnings.extend(resolved.settings.half_remote());
     Ok(Resolved { warnings, ..resolved })
 }
 
@@ -323,9 +342,13 @@ fn default_home() -> Result<PathBuf, CommandError> {
     Ok(home)
 }
 
-/// Returns a path as people write it.
-pub(crate) fn shown(path: &Path) -> String {
-    path.display().to_string()
+/// Returns a path as people write it, their own directory as `~`.
+pub(crate) fn tilde(settings: &Settings, path: &Path) -> String {
+    let user = settings.surroundings.user.as_ref().and_then(|user| user.canonicalize().ok());
+    match user.as_ref().and_then(|user| path.strip_prefix(user).ok()) {
+        Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
+        _ => shown(path),
+    }
 }
 
 #[cfg(test)]

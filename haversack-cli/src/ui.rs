@@ -4,6 +4,7 @@
 //! escaped ([`haversack::display`]). Only [`Ui::bytes`] prints data as it is, and not to a terminal, which would obey it.
 
 pub(crate) mod moments;
+pub(crate) mod paths;
 mod progress;
 
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -12,15 +13,15 @@ use haversack::check::{Finding, Verdict};
 use haversack::display;
 
 pub(crate) use self::progress::Bar;
-use crate::error::{CommandError, Fault};
-use crate::settings::layers::Warning;
-use crate::settings::variables;
+use crate::error::{CommandError, Fault, Warning};
 
 /// The two streams of a command.
 pub(crate) struct Ui {
     out: Box<dyn Write>,
     err: Box<dyn Write>,
     reader: Reader,
+    /// The number of characters in a line, as the user set it.
+    columns: Option<usize>,
 }
 
 /// What reads the data.
@@ -40,11 +41,11 @@ pub(crate) enum Answer {
 }
 
 impl Ui {
-    /// Returns the process's own streams.
-    pub(crate) fn terminal() -> Ui {
+    /// Returns the process's own streams. `columns` is the number of characters in a line if the user set it.
+    pub(crate) fn terminal(columns: Option<usize>) -> Ui {
         // Not locked: a server answers from another thread while this one waits.
         let reader = if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Program };
-        Ui { out: Box::new(io::stdout()), err: Box::new(io::stderr()), reader }
+        Ui { out: Box::new(io::stdout()), err: Box::new(io::stderr()), reader, columns }
     }
 
     /// Prints a line of data.
@@ -115,8 +116,7 @@ impl Ui {
 
     /// Returns how many characters go into a line; `None` if there is no such bound.
     pub(crate) fn width(&self) -> Option<usize> {
-        let said = std::env::var(variables::COLUMNS).ok().and_then(|columns| columns.parse().ok());
-        said.or_else(|| {
+        self.columns.or_else(|| {
             let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
             Some(usize::from(width))
         })
@@ -195,7 +195,7 @@ mod tests {
     fn printed(reader: Reader, print: impl FnOnce(&mut Ui)) -> String {
         let captured = Captured::default();
         let (out, err) = (Box::new(captured.clone()), Box::new(captured.clone()));
-        print(&mut Ui { out, err, reader });
+        print(&mut Ui { out, err, reader, columns: None });
         String::from_utf8_lossy(&captured.bytes.borrow()).into_owned()
     }
 

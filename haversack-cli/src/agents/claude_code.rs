@@ -1,6 +1,5 @@
 //! Claude Code as it is on this machine: where it keeps settings, projects and their memory.
 
-pub(crate) mod discover;
 pub(crate) mod private;
 pub(crate) mod servers;
 pub(crate) mod slug;
@@ -9,6 +8,7 @@ pub(crate) mod wiring;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::settings::environment::Surroundings;
 
@@ -46,6 +46,16 @@ pub(crate) enum ChosenBy {
 }
 
 impl ClaudeCode {
+    /// Returns where it is; an error if this user has no home directory and nothing else names the place.
+    pub(crate) fn expected(settings: &Settings) -> Result<ClaudeCode, CommandError> {
+        ClaudeCode::of(settings, None).ok_or_else(|| {
+            CommandError::user(
+                "this user has no home directory",
+                "Set HOME, or CLAUDE_CONFIG_DIR where Claude Code is",
+            )
+        })
+    }
+
     /// Returns where it is, as the environment says; a transcript of its own is in it too.
     pub(crate) fn of(settings: &Settings, transcript: Option<&Path>) -> Option<ClaudeCode> {
         let Surroundings { user, claude_directory, claude_project, .. } = &settings.surroundings;

@@ -13,8 +13,8 @@ use super::{AGENTS, Agent, CODEX_ASKS, Change, ledger};
 use crate::agents::claude_code::wiring::{self, CommandLine};
 use crate::agents::program::{self, Usability};
 use crate::error::CommandError;
-use crate::projects::tilde;
 use crate::settings::Settings;
+use crate::settings::tilde;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
 

@@ -9,13 +9,12 @@ use haversack::sync::Outlook;
 use super::devices::{Device, known_devices};
 use super::sync::{KEPT_ELSEWHERE, REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, not_mirrored, parts_of_logs};
 use crate::agents::{AGENTS, mend};
-use crate::error::CommandError;
+use crate::error::{CommandError, Warning};
 use crate::home::contact::Contact;
 use crate::home::gate::{cure, named};
 use crate::home::store::open_to_look;
 use crate::home::{Home, mounts};
 use crate::remote::{self, Remote};
-use crate::settings::layers::Warning;
 use crate::settings::{Settings, shown};
 use crate::system::SystemClock;
 use crate::ui::moments::{ago, counted, span};
@@ -78,7 +77,7 @@ pub(crate) fn status(settings: &Settings) -> Result<Status, CommandError> {
         problems: Vec::new(),
         devices: Vec::new(),
     };
-    if let Some(Warning { message, cure }) = remote::half(settings) {
+    if let Some(Warning { message, cure }) = settings.half_remote() {
         status.problems.push(Problem { what: message, short: "half a remote".to_owned(), cure });
     }
     if let Some(named) = Remote::unagreed(settings)? {

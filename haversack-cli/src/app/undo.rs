@@ -20,8 +20,7 @@ use super::history::{counts, headline};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::history::{ChangeNumber, Enough, NumberedChange, Past, Waiting, open_home};
-use crate::home::store::open;
-use crate::projects::proof;
+use crate::home::store::{is_project_record, open};
 use crate::settings::Settings;
 use crate::system::{SystemClock, Timed};
 use crate::ui::moments::counted;
@@ -173,7 +172,7 @@ fn select(
             Wanted::File(path) => locator.is_within(path),
             _ => true,
         };
-        is_wanted && !proof::is_record(locator)
+        is_wanted && !is_project_record(locator)
     };
     let mut taken = Vec::new();
     if !matches!(wanted, Wanted::Session(_) | Wanted::Change(_)) {

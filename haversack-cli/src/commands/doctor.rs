@@ -16,12 +16,11 @@ use serde_json::json;
 use crate::agents::AGENTS;
 use crate::agents::canary::{Canary, try_hooks};
 use crate::agents::mend::{self, Flaw};
-use crate::error::CommandError;
+use crate::error::{CommandError, Warning};
 use crate::home::Home;
 use crate::home::mounts;
 use crate::records::private;
 use crate::remote::{self, Remote};
-use crate::settings::layers::Warning;
 use crate::settings::{Resolved, Settings, declarations, shown};
 use crate::ui::Ui;
 use crate::ui::moments::counted;
@@ -125,7 +124,7 @@ fn examine(resolved: &Resolved) -> Vec<Finding> {
     let settings = &resolved.settings;
     let place = format!("{} ({})", shown(&settings.home), resolved.layer(declarations::HOME));
     let registry = Registry::standard();
-    let half = remote::half(settings);
+    let half = settings.half_remote();
     let warnings = resolved.warnings.iter().filter(|warning| Some(*warning) != half.as_ref());
     let mut findings: Vec<Finding> =
         warnings.map(|Warning { message, cure }| Finding::warn("settings", message, cure)).collect();

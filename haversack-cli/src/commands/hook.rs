@@ -9,19 +9,16 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::Value;
 
+use crate::agents::CODEX_OPTION;
 use crate::agents::journal::Journal;
-use crate::error::CommandError;
+use crate::error::{CommandError, Warning};
 use crate::serve::hooks::input::{Input, Understood};
 use crate::serve::hooks::{self, Event, LONGEST, Outcome, PULL_WAIT};
 use crate::settings::Settings;
-use crate::settings::layers::Warning;
 use crate::ui::Ui;
 
 /// The word that a plugin adds: where the settings have our hooks too, they alone fire.
 const PLUGIN: &str = "--plugin";
-
-/// The word that says that Codex asks.
-pub(crate) const CODEX: &str = "--codex";
 
 /// Answer a hook of an agent: JSON on stdin, JSON on stdout; always succeeds
 #[derive(Debug, Args)]
@@ -68,7 +65,7 @@ pub(crate) fn cmd_hook(ui: &mut Ui, settings: &Settings, args: &HookArgs) -> Res
         Err(_) => Outcome { output: None, note: "failed: a mistake of ours".to_owned() },
     };
     if let Some(output) =
-        outcome.output.map(|output| if args.has(CODEX) { for_codex(output) } else { output })
+        outcome.output.map(|output| if args.has(CODEX_OPTION) { for_codex(output) } else { output })
     {
         // Nobody may be listening any more.
         drop(ui.json_line(&output));

@@ -12,6 +12,7 @@ use super::join::{self, JoinArgs};
 use super::remote::{AddArgs, NamedArgs, add};
 use super::setup;
 use crate::agents::canary::{Canary, try_hooks};
+use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::wiring;
 use crate::agents::program;
 use crate::agents::{self, AGENTS, Agent, Change, WithPersona};
@@ -21,7 +22,6 @@ use crate::home::mounts;
 use crate::home::{self, Manner, Work};
 use crate::projects::bind::{self, AskedBy};
 use crate::projects::book::Book;
-use crate::projects::claude_code;
 use crate::remote::address::{self, only_here, refuse_mistyped};
 use crate::remote::credential::{Cloud, Source};
 use crate::remote::site::{self, Asked};
@@ -229,7 +229,7 @@ fn there_is_a_store(settings: &Settings, url: &str, args: &InitArgs) -> Result<b
 }
 
 fn bind_all(settings: &Settings, found: &Found) -> Result<(), CommandError> {
-    let claude = claude_code(settings)?;
+    let claude = ClaudeCode::expected(settings)?;
     for project in found.carried() {
         bind::bind(settings, &claude, project, AskedBy::Nobody)?;
     }

@@ -21,14 +21,15 @@ use super::remote::{Candidate, Instead, NamedArgs};
 use crate::app::sync;
 use crate::error::CommandError;
 use crate::home::join_record::{self, Joined};
-use crate::home::store::open;
+use crate::home::store::{is_project_record, open};
 use crate::home::{self, Home, Manner, Work};
-use crate::projects::{identity, proof, tilde};
+use crate::projects::{identity, proof};
 use crate::remote::address::{self, Address};
 use crate::remote::credential::Cloud;
 use crate::remote::site::{self, Asked, Site};
 use crate::remote::{self, Remote, Vault};
 use crate::settings::Settings;
+use crate::settings::tilde;
 use crate::system::{RandomIds, SystemClock, Timed};
 use crate::ui::moments::{ago, counted};
 use crate::ui::{Answer, Ui};
@@ -117,7 +118,7 @@ pub(crate) fn join(
     let home = Home::open(settings)?;
     let memory = open(settings)?;
     let mut here = block_on(join_record::hashes(memory.files()))?;
-    here.retain(|locator, _| !proof::is_record(locator));
+    here.retain(|locator, _| !is_project_record(locator));
     let preview = Preview::of(there, &here);
     let store = &preview.there.store;
     if let Some(ours) = home.memory().look()?.store.filter(|ours| *ours != store.store) {
@@ -327,7 +328,7 @@ impl Preview {
     /// Compares a store with what is here.
     fn of(there: There, here: &BTreeMap<Locator, ContentHash>) -> Preview {
         let only_there = there.files.keys().filter(|locator| !here.contains_key(locator));
-        let only_there = only_there.filter(|locator| !proof::is_record(locator)).count();
+        let only_there = only_there.filter(|locator| !is_project_record(locator)).count();
         let mut preview = Preview { there, same: 0, only_here: 0, only_there, different: 0 };
         for (locator, hash) in here {
             match preview.there.files.get(locator) {

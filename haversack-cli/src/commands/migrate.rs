@@ -21,10 +21,10 @@ use self::place::{Opened, Place};
 use crate::error::CommandError;
 use crate::home::gate::NothingPrivate;
 use crate::remote;
-use crate::remote::site::quoted;
 use crate::settings::{Settings, shown};
 use crate::system::{RandomIds, SystemClock, Timed};
 use crate::ui::moments::counted;
+use crate::ui::paths::quoted;
 use crate::ui::{Answer, Ui};
 
 /// How many of the files that are left behind are told one by one.

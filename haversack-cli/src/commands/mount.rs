@@ -11,7 +11,7 @@ use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
 use crate::home::store::locate;
 use crate::home::{self, Home};
-use crate::projects::private;
+use crate::projects::book;
 use crate::remote::Remote;
 use crate::settings::{Settings, flags, shown};
 use crate::ui::Ui;
@@ -84,7 +84,7 @@ fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Resu
             "Bind the directory with the memory files alone",
         ));
     }
-    private::refuse_in_use(settings, &real)?;
+    book::refuse_private(settings, &real)?;
     let mut all = mounts::of(settings)?;
     if let Some(other) = all.iter().find(|mount| mount.directory == real) {
         return Err(CommandError::user(

@@ -11,15 +11,16 @@ use haversack::store::{BackendExt, Locator, block_on};
 use serde_json::{Value, json};
 
 use crate::agents::claude_code::ClaudeCode;
-use crate::agents::claude_code::discover::{self, Found};
 use crate::agents::claude_code::private::is_private;
 use crate::error::CommandError;
 use crate::home::mounts;
 use crate::home::store::open_to_look;
 use crate::projects::bind::{self, AskedBy, Bound};
 use crate::projects::book::{self, Book};
-use crate::projects::{Project, claude_code, id_of_prefix, identity, tilde};
+use crate::projects::discover::{self, Found};
+use crate::projects::{Project, id_of_prefix, identity};
 use crate::remote::Remote;
+use crate::settings::tilde;
 use crate::settings::{Settings, flags, shown};
 use crate::ui::Ui;
 use crate::ui::moments::counted;
@@ -221,7 +222,7 @@ fn of_project(settings: &Settings, project: Project, (files, bytes): (usize, u64
 }
 
 fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandError> {
-    let claude = claude_code(settings)?;
+    let claude = ClaudeCode::expected(settings)?;
     let book = Book::of(settings)?;
     let listed = listed(settings, &claude, &book);
     let elsewhere = elsewhere(settings, &listed)?;
@@ -300,7 +301,7 @@ fn to_json(listed: &Listed) -> Value {
 }
 
 fn give_name(ui: &mut Ui, settings: &Settings, directory: &Path, name: &str) -> Result<(), CommandError> {
-    let claude = claude_code(settings)?;
+    let claude = ClaudeCode::expected(settings)?;
     let directory = existing(directory)?;
     let Some(id) =
         identity::id_of_name(name).filter(|id| !id.ends_with(".agents") && !id.ends_with(".agents-local"))
@@ -336,7 +337,7 @@ fn give_name(ui: &mut Ui, settings: &Settings, directory: &Path, name: &str) -> 
 }
 
 fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>) -> Result<(), CommandError> {
-    let claude = claude_code(settings)?;
+    let claude = ClaudeCode::expected(settings)?;
     let directory = existing(directory)?;
     let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
     let label = project.label(settings);
@@ -430,7 +431,7 @@ fn include(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandEr
 
 /// Binds or lets go every project that was seen here; returns what those are called that were let go.
 fn rebind(settings: &Settings) -> Result<Vec<String>, CommandError> {
-    let claude = claude_code(settings)?;
+    let claude = ClaudeCode::expected(settings)?;
     let book = Book::of(settings)?;
     let mut let_go = Vec::new();
     for seen in book.seen.iter().filter(|seen| seen.root.is_dir()) {

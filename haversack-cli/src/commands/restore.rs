@@ -10,8 +10,7 @@ use crate::error::{CommandError, Fault};
 use crate::home::history::{
     AtHand, ChangeNumber, Deletion, Enough, NumberedChange, Past, Waiting, open_home,
 };
-use crate::home::store::{locate, open};
-use crate::projects::proof;
+use crate::home::store::{is_project_record, locate, open};
 use crate::settings::Settings;
 use crate::system::Timed;
 use crate::ui::Ui;
@@ -124,7 +123,7 @@ fn put_last_deletion(
     let memory = open(settings)?;
     let is_there = |file: &Locator| block_on(memory.files().info(file)).is_ok();
     // The records of projects are ours: the user deletes and restores memories.
-    let is_wanted = |file: &Locator| file.is_within(within) && !proof::is_record(file) && !is_there(file);
+    let is_wanted = |file: &Locator| file.is_within(within) && !is_project_record(file) && !is_there(file);
     let (deletion, at_hand) = past.last_deletion(is_wanted)?;
     let Some(Deletion { change, files }) = deletion else {
         if at_hand == AtHand::Some {

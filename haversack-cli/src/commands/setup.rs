@@ -10,8 +10,8 @@ use crate::agents::claude_code::wiring;
 use crate::agents::program;
 use crate::agents::{self, AGENTS, Agent, CODEX_ASKS, Change, WithPersona};
 use crate::error::CommandError;
-use crate::projects::tilde;
 use crate::settings::Settings;
+use crate::settings::tilde;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
 

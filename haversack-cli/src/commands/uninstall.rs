@@ -8,10 +8,11 @@ use super::setup;
 use crate::agents::program;
 use crate::agents::{self, AGENTS};
 use crate::error::CommandError;
-use crate::projects::private::{self, Standing};
-use crate::projects::tilde;
+use crate::projects::book::Standing;
+use crate::projects::private;
 use crate::remote::Remote;
 use crate::settings::Settings;
+use crate::settings::tilde;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
 

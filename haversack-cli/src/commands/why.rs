@@ -6,9 +6,10 @@ use clap::Args;
 use haversack::clock::Clock;
 use serde_json::json;
 
+use crate::agents::claude_code::ClaudeCode;
 use crate::error::CommandError;
+use crate::projects::Project;
 use crate::projects::book::Book;
-use crate::projects::{Project, claude_code};
 use crate::serve::hooks::context::{self, Portion};
 use crate::serve::hooks::news::News;
 use crate::serve::hooks::{given, start, summaries_of};
@@ -39,7 +40,7 @@ pub(crate) struct WhyArgs {
 
 pub(crate) fn cmd_why(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<ExitCode, CommandError> {
     if args.next || args.compacted {
-        let claude = claude_code(settings)?;
+        let claude = ClaudeCode::expected(settings)?;
         let here = std::env::current_dir()?;
         let project = Project::of(settings, &claude, &Book::of(settings)?, &here);
         match args.next {

@@ -12,8 +12,8 @@ use haversack::sync::{Gate, Hold};
 use crate::agents;
 use crate::error::CommandError;
 use crate::home::allowlist;
-use crate::remote::site::quoted;
 use crate::settings::Settings;
+use crate::ui::paths::quoted;
 
 /// Holds back what is private by its name or by what is in it.
 #[derive(Debug, Default)]

@@ -16,9 +16,9 @@ use super::contact::{Contact, Failure};
 use super::lost_and_found::LostAndFound;
 use super::mounts;
 use super::replicas::Home;
+use super::store::is_project_record;
 use crate::background;
 use crate::error::CommandError;
-use crate::projects::proof;
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
 use crate::system::{RandomIds, SystemClock, Timed};
@@ -83,7 +83,7 @@ impl Summary {
         let HomeReport { sent, received, sync, failed, .. } = report;
         // The records of projects are ours: the user counts memories.
         let memories =
-            |files: BTreeSet<Locator>| files.into_iter().filter(|file| !proof::is_record(file)).collect();
+            |files: BTreeSet<Locator>| files.into_iter().filter(|file| !is_project_record(file)).collect();
         let explain = |stopped: Stopped| {
             let name = stopped.directory.clone().unwrap_or_default();
             (name, home.explain(stopped).in_one_line())

@@ -11,6 +11,14 @@ use crate::home::mounts;
 use crate::home::{Home, local_history, open_mount};
 use crate::settings::{Settings, shown};
 
+/// The directory of the store with the records of projects.
+pub(crate) const PROJECT_RECORDS: &str = "state/projects";
+
+/// Returns true if a file is a record of a project, which is ours and no memory of the user's.
+pub(crate) fn is_project_record(file: &Locator) -> bool {
+    file.as_str().strip_prefix(PROJECT_RECORDS).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// Opens the memory of the home to write to it, making it if need be.
 pub(crate) fn open(settings: &Settings) -> Result<Memory, CommandError> {
     // A history that cannot begin must not keep the user from writing. The next recording reports the cause.

@@ -11,8 +11,8 @@ use haversack::store::Locator;
 
 use super::book::{self, Book, Consent, Private, Seen};
 use super::proof::{self, Proof};
-use super::{Barrier, KnownBy, Project, git, id_of_prefix, identity, prefix_of, private};
-use crate::agents::claude_code::{ChosenBy, ClaudeCode, discover};
+use super::{Barrier, KnownBy, Project, discover, git, id_of_prefix, identity, prefix_of};
+use crate::agents::claude_code::{ChosenBy, ClaudeCode};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::mounts::{self, Mount};
@@ -272,7 +272,7 @@ fn release(settings: &Settings, project: &Project) -> Result<(), CommandError> {
 pub(crate) fn bind_left_over(settings: &Settings, directory: &Path, id: &str) -> Result<(), CommandError> {
     let directory = own_directory(directory)?;
     let Some(prefix) = prefix_of(id) else { return Ok(()) };
-    private::refuse_in_use(settings, &directory)?;
+    book::refuse_private(settings, &directory)?;
     if let Some(why) = mounts::refused(settings, &directory) {
         return Err(refusal(&directory, &why));
     }

@@ -7,10 +7,11 @@ use std::time::Duration;
 use haversack::store::{Backend, DeviceLocal, Guard, Locator, block_on};
 use serde::{Deserialize, Serialize};
 
+use crate::agents::claude_code::private::{LOCAL_SETTINGS, named_in};
 use crate::error::CommandError;
 use crate::home::store::open;
 use crate::records;
-use crate::settings::Settings;
+use crate::settings::{Settings, shown, tilde};
 
 /// The file of the store that names repositories; it syncs and merges like every set.
 const NAMES: &str = "state/project_names.set";
@@ -69,6 +70,47 @@ pub(crate) struct Seen {
 pub(crate) struct Private {
     pub(crate) checkout: PathBuf,
     pub(crate) memory: PathBuf,
+}
+
+/// The use of the memory that a worktree has, or had, of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Its sessions use it.
+    InUse,
+    /// Someone took the setting out: its sessions use the memory that all checkouts share.
+    Unused,
+    /// The worktree is not there any more.
+    Gone,
+}
+
+impl Private {
+    /// Returns whether the worktree is there, and whether its sessions use the memory.
+    pub(crate) fn standing(&self) -> Standing {
+        if !self.checkout.is_dir() {
+            return Standing::Gone;
+        }
+        let text = std::fs::read_to_string(self.checkout.join(LOCAL_SETTINGS)).unwrap_or_default();
+        match named_in(&text).is_some_and(|memory| memory == self.memory) {
+            true => Standing::InUse,
+            false => Standing::Unused,
+        }
+    }
+}
+
+/// Refuses a directory, given by its real path, that is the private memory of a worktree: the user has to take that back first.
+pub(crate) fn refuse_private(settings: &Settings, directory: &Path) -> Result<(), CommandError> {
+    let is_it = |private: &Private| private.memory.canonicalize().is_ok_and(|memory| memory == directory);
+    let mut all = Book::of(settings)?.private.into_iter();
+    match all.find(|private| is_it(private) && private.standing() == Standing::InUse) {
+        Some(private) => {
+            let worktree = tilde(settings, &private.checkout);
+            Err(CommandError::user(
+                format!("{} is the private memory of {worktree}", shown(directory)),
+                format!("Take that back first: haversack project private --undo {worktree}"),
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The user's yes to one thing of one project, on this machine.

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::bind::{self, AskedBy};
-use super::book::{self, Book, Private};
-use super::{Project, git, tilde};
+use super::book::{self, Book, Private, Standing};
+use super::{Project, discover, git};
+use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::private::{
     LOCAL_SETTINGS, SETTING, directory, named_in, with_setting, without_setting,
 };
 use crate::agents::claude_code::wiring::{Unfit, text_in};
-use crate::agents::claude_code::{ClaudeCode, discover};
 use crate::agents::ledger::{Change, Ledger, read};
 use crate::error::CommandError;
-use crate::settings::{Settings, shown};
+use crate::settings::{Settings, shown, tilde};
 
 /// What the ledger of these settings is called.
 const LEDGER: &str = "worktrees";
@@ -38,17 +38,6 @@ pub(crate) struct Ended {
     pub(crate) memory: PathBuf,
     /// How many files stay there.
     pub(crate) files: usize,
-}
-
-/// How a worktree that has, or had, memory of its own stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Its sessions use it.
-    InUse,
-    /// Somebody took the setting out: its sessions use what all share.
-    Unused,
-    /// The worktree is not there any more.
-    Gone,
 }
 
 /// What git says of the settings that were changed.
@@ -158,27 +147,11 @@ pub(crate) fn end(settings: &Settings, place: &Path) -> Result<Ended, CommandErr
 /// Returns every worktree that has memory of its own, or had and left some, and how many files there are.
 pub(crate) fn all(settings: &Settings) -> Result<Vec<(Private, Standing, usize)>, CommandError> {
     let each = Book::of(settings)?.private.into_iter().map(|private| {
-        let standing = standing(&private);
+        let standing = private.standing();
         let (files, _) = discover::count(&private.memory);
         (private, standing, files)
     });
     Ok(each.filter(|(_, standing, files)| *standing == Standing::InUse || *files > 0).collect())
-}
-
-/// Refuses a directory, given by its real path, that is the private memory of a worktree: whoever wants to share it says so first.
-pub(crate) fn refuse_in_use(settings: &Settings, directory: &Path) -> Result<(), CommandError> {
-    let is_it = |private: &Private| private.memory.canonicalize().is_ok_and(|memory| memory == directory);
-    let mut all = Book::of(settings)?.private.into_iter();
-    match all.find(|private| is_it(private) && standing(private) == Standing::InUse) {
-        Some(private) => {
-            let worktree = tilde(settings, &private.checkout);
-            Err(CommandError::user(
-                format!("{} is the private memory of {worktree}", shown(directory)),
-                format!("Take that back first: haversack project private --undo {worktree}"),
-            ))
-        }
-        None => Ok(()),
-    }
 }
 
 /// Tells whether a worktree has memory of its own that a session in a directory below it does not see.
@@ -198,17 +171,6 @@ pub(crate) fn in_git(checkout: &Path) -> InGit {
         Some(b"??") => InGit::New,
         Some(_) => InGit::Changed,
         None => InGit::Quiet,
-    }
-}
-
-fn standing(private: &Private) -> Standing {
-    if !private.checkout.is_dir() {
-        return Standing::Gone;
-    }
-    let text = fs::read_to_string(private.checkout.join(LOCAL_SETTINGS)).unwrap_or_default();
-    match named_in(&text).is_some_and(|memory| memory == private.memory) {
-        true => Standing::InUse,
-        false => Standing::Unused,
     }
 }
 

@@ -24,7 +24,7 @@ use super::git::objects::{ObjectId, Objects};
 use super::{identity, prefix_of};
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
-use crate::home::store::open;
+use crate::home::store::{PROJECT_RECORDS, open};
 use crate::settings::Settings;
 
 /// The number of lines that the record of a project grows to; roots are added beyond it.
@@ -141,16 +141,13 @@ impl Record {
     }
 }
 
-/// The directory of the records in the store.
-const RECORDS: &str = "state/projects";
-
 fn place(id: &str) -> Option<Locator> {
-    Locator::parse(&format!("{RECORDS}/{id}.set")).ok()
+    Locator::parse(&format!("{PROJECT_RECORDS}/{id}.set")).ok()
 }
 
 /// Returns the directory of the records in the store.
 pub(crate) fn records() -> Locator {
-    Locator::parse(RECORDS).expect("a plain name")
+    Locator::parse(PROJECT_RECORDS).expect("a plain name")
 }
 
 /// Unbinds checkouts that do not prove their project to a store that this home is about to join; returns them.
@@ -194,11 +191,6 @@ pub(crate) fn unbind_unproven(
     Ok(unproven)
 }
 
-/// Tells whether a file is such a record, and no memory of the user's.
-pub(crate) fn is_record(file: &Locator) -> bool {
-    file.as_str().strip_prefix(RECORDS).is_some_and(|rest| rest.starts_with('/'))
-}
-
 /// Adds the tips of the remote's branches to the record of a project, after its checkout was bound.
 pub(crate) fn record_tips(
     settings: &Settings,
@@ -217,7 +209,7 @@ pub(crate) fn record_tips(
 
 /// Returns the ids of all projects that the store knows, with the addresses of their repositories.
 pub(crate) fn addresses(settings: &Settings) -> Vec<(String, String)> {
-    let entries = std::fs::read_dir(settings.memory().join(RECORDS)).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(settings.memory().join(PROJECT_RECORDS)).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let ids = names.filter_map(|name| Some(name.strip_suffix(".set")?.to_owned()));
     let with_addresses = ids.flat_map(|id| {

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use haversack::store::{Place, directory_of, recognise, vault_address};
 
 use super::record::Remote;
-use super::site::{Asked, quoted};
+use super::site::Asked;
 use crate::error::CommandError;
 use crate::settings::{Settings, shown};
+use crate::ui::paths::quoted;
 use crate::ui::{Answer, Ui};
 
 /// The forms of an address, for hints.

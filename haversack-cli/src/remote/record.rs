@@ -7,9 +7,8 @@ use haversack::store::OpenOptions;
 use serde::{Deserialize, Serialize};
 
 use super::credential::{Cloud, Source};
-use crate::error::CommandError;
+use crate::error::{CommandError, Warning};
 use crate::records;
-use crate::settings::layers::Warning;
 use crate::settings::{Settings, variables};
 
 /// What a home knows about its remote.
@@ -76,7 +75,7 @@ impl Remote {
     ///
     /// Variables can come from a shell profile, a container image or a project: they alone send nothing.
     pub(crate) fn unagreed(settings: &Settings) -> Result<Option<Remote>, CommandError> {
-        if settings.keep_local || half(settings).is_some() {
+        if settings.keep_local || settings.half_remote().is_some() {
             return Ok(None);
         }
         let Some(named) = named(settings)? else { return Ok(None) };
@@ -87,7 +86,7 @@ impl Remote {
 
     /// Returns the remote of a home for those who can do without: half of one is none, and whoever started us was warned.
     pub(crate) fn for_looking(settings: &Settings) -> Result<Option<Remote>, CommandError> {
-        if half(settings).is_some() { Ok(None) } else { Remote::of(settings) }
+        if settings.half_remote().is_some() { Ok(None) } else { Remote::of(settings) }
     }
 
     /// Returns what was written down, whether or not it may be used.
@@ -205,7 +204,7 @@ pub(crate) fn needs_a_yes(named: &Remote) -> Warning {
 
 /// Returns the remote that the settings name; half of one is an error.
 fn named(settings: &Settings) -> Result<Option<Remote>, CommandError> {
-    match half(settings) {
+    match settings.half_remote() {
         Some(warning) => Err(CommandError::user(warning.message, warning.cure)),
         None if settings.blob.endpoint.is_empty() => Ok(None),
         None => {
@@ -220,24 +219,6 @@ fn named(settings: &Settings) -> Result<Option<Remote>, CommandError> {
             Ok(Some(Remote { settings: place, ..Remote::new(format!("az://{container}"), device_name()) }))
         }
     }
-}
-
-/// Returns what is wrong with half an address; nothing where it is not used anyway.
-pub(crate) fn half(settings: &Settings) -> Option<Warning> {
-    if settings.keep_local {
-        return None;
-    }
-    let (set, missing) = match (settings.blob.endpoint.is_empty(), settings.blob.container.is_empty()) {
-        (false, true) => (variables::BLOB_ENDPOINT, variables::BLOB_CONTAINER),
-        (true, false) => (variables::BLOB_CONTAINER, variables::BLOB_ENDPOINT),
-        _ => return None,
-    };
-    Some(Warning {
-        message: format!(
-            "the remote is only half named: {set} is set and {missing} is not, so nothing is sent"
-        ),
-        cure: format!("Set {missing} too, or unset {set}"),
-    })
 }
 
 /// Returns what this machine calls itself.

@@ -15,6 +15,7 @@ use super::record::Remote;
 use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::system::Timed;
+use crate::ui::paths::quoted;
 
 /// What is at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,12 +165,6 @@ fn occupied(Asked { command, typed }: Asked<'_>, names: &[String], is_replicated
 
 fn below(typed: &str, name: &str) -> String {
     format!("{}/{name}", typed.trim_end_matches('/'))
-}
-
-/// Returns a text as a shell takes it for one word.
-pub(crate) fn quoted(text: &str) -> String {
-    let is_plain = |character: char| character.is_alphanumeric() || "_-./:@%+=,~\\".contains(character);
-    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Returns true if a name is none that the user or a program of theirs gave.

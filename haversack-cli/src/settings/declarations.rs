@@ -7,8 +7,9 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use super::{Settings, shown};
+use super::Settings;
 use crate::settings::variables;
+use crate::ui::paths::shown;
 
 /// One thing that can be set.
 #[derive(Debug)]

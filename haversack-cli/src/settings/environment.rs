@@ -55,6 +55,11 @@ impl Surroundings {
     }
 }
 
+/// Returns the number of characters in a line of the terminal, if the user set it.
+pub(crate) fn columns() -> Option<usize> {
+    std::env::var(variables::COLUMNS).ok()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::declarations::KEEP_MEMORY_LOCAL;
 use super::layers::{Layer, said_in_text};
-use super::shown;
 use crate::error::CommandError;
 use crate::records;
+use crate::ui::paths::shown;
 
 /// The name of the user file in the home.
 const USER_FILE: &str = "config.toml";

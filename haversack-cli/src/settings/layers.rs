@@ -12,9 +12,9 @@ use super::declarations::{
     nearest_variable,
 };
 use super::flags::Flag;
-use super::shown;
-use crate::error::CommandError;
+use crate::error::{CommandError, Warning};
 use crate::settings::variables;
+use crate::ui::paths::shown;
 
 /// Where a value comes from; a later one wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,13 +149,6 @@ pub(crate) fn warn_of_unknown_variables(environment: &BTreeMap<String, OsString>
     };
     let ours = environment.keys().filter(|name| name.starts_with(variables::PREFIX));
     ours.filter(|name| !is_known(name)).map(|name| unknown_variable(name)).collect()
-}
-
-/// Something about the settings that should be looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Warning {
-    pub(crate) message: String,
-    pub(crate) cure: String,
 }
 
 /// Returns what the flags say, in their order.

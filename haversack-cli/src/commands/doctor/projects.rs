@@ -6,9 +6,11 @@ use haversack::check::Finding;
 
 use crate::home::mounts;
 use crate::projects::book::Book;
-use crate::projects::private::{self, Standing};
-use crate::projects::{id_of_prefix, identity, tilde};
+use crate::projects::book::Standing;
+use crate::projects::private;
+use crate::projects::{id_of_prefix, identity};
 use crate::settings::Settings;
+use crate::settings::tilde;
 use crate::ui::moments::counted;
 
 pub(super) fn examine(settings: &Settings) -> Vec<Finding> {

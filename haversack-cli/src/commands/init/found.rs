@@ -2,11 +2,12 @@
 
 use haversack::store::Locator;
 
+use crate::agents::claude_code::ClaudeCode;
 use crate::commands::project::{Listed, listed};
 use crate::error::CommandError;
 use crate::home::gate::NothingPrivate;
+use crate::projects::Project;
 use crate::projects::book::Book;
-use crate::projects::{Project, claude_code};
 use crate::settings::Settings;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
@@ -26,7 +27,7 @@ pub(crate) struct Found {
 impl Found {
     /// Looks for it; changes nothing.
     pub(crate) fn look(settings: &Settings) -> Result<Found, CommandError> {
-        let claude = claude_code(settings)?;
+        let claude = ClaudeCode::expected(settings)?;
         let listed = listed(settings, &claude, &Book::of(settings)?);
         let gate = NothingPrivate::of(settings)?;
         let mut held = Vec::new();

@@ -8,7 +8,7 @@ use haversack::sync::{Author, Context, Fetching, Replica, SyncError};
 
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::projects::proof::is_record;
+use crate::home::store::is_project_record;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::system::{RandomIds, SystemClock, Timed};
@@ -48,7 +48,7 @@ pub(crate) fn read_back(settings: &Settings) -> Result<ReadBack, CommandError> {
             }
             let here = ContentHash::of(&block_on(place.files.read(&locator))?.bytes);
             match there.get(&locator).is_some_and(|content| content.hash == here) {
-                true if is_record(&locator) => {}
+                true if is_project_record(&locator) => {}
                 true => back.files += 1,
                 false => back.missing.push(locator),
             }

@@ -3,18 +3,20 @@
 use std::path::Path;
 
 use super::existing;
+use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::private::LOCAL_SETTINGS;
 use crate::error::CommandError;
+use crate::projects::Project;
 use crate::projects::book::Book;
 use crate::projects::private::{self, InGit};
-use crate::projects::{Project, claude_code, tilde};
 use crate::remote::Remote;
 use crate::settings::Settings;
+use crate::settings::tilde;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
 
 pub(super) fn begin(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), CommandError> {
-    let claude = claude_code(settings)?;
+    let claude = ClaudeCode::expected(settings)?;
     let begun = private::begin(settings, &claude, &existing(directory)?)?;
     let checkout = tilde(settings, &begun.checkout);
     let memory = tilde(settings, &begun.memory);
@@ -50,7 +52,7 @@ pub(super) fn begin(ui: &mut Ui, settings: &Settings, directory: &Path) -> Resul
 }
 
 pub(super) fn end(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), CommandError> {
-    let claude = claude_code(settings)?;
+    let claude = ClaudeCode::expected(settings)?;
     let ended = private::end(settings, &existing(directory)?)?;
     let checkout = tilde(settings, &ended.checkout);
     let project = Project::of(settings, &claude, &Book::of(settings)?, &ended.checkout);

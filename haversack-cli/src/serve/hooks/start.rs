@@ -24,9 +24,10 @@ use crate::home::mounts;
 use crate::projects::bind::{self, AskedBy, Bound};
 use crate::projects::book::Book;
 use crate::projects::proof::Proof;
-use crate::projects::{Barrier, Project, private, tilde};
+use crate::projects::{Barrier, Project, private};
 use crate::remote::Remote;
 use crate::settings::Settings;
+use crate::settings::tilde;
 use crate::system::SystemClock;
 use crate::ui::moments::{ago, local};
 

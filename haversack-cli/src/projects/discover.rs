@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::ClaudeCode;
-use super::slug::slug;
-use crate::projects::git;
+use super::git;
+use crate::agents::claude_code::ClaudeCode;
+use crate::agents::claude_code::slug::slug;
 
 /// How much of a transcript is looked at for the directory it was made in.
 const MAX_TRANSCRIPT_BYTES: u64 = 256 * 1024;
