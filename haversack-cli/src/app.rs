@@ -6,6 +6,7 @@
 pub(crate) mod devices;
 pub(crate) mod event;
 pub(crate) mod history;
+pub(crate) mod mirror;
 pub(crate) mod recall;
 pub(crate) mod remember;
 pub(crate) mod status;

@@ -4,7 +4,6 @@
 //! taken has handed over: the holder looks for wishes again after its last, and once more after it let go of the lock. Nothing is queued: what waits
 //! to be sent is what differs from its base, so a wish that is lost only costs time.
 
-pub(crate) mod mirror;
 pub(crate) mod wishes;
 
 use std::collections::BTreeMap;
@@ -21,6 +20,7 @@ use haversack::store::{Backend, DeviceLocal, ErrorKind, Guard, Locator, block_on
 use self::wishes::{Wish, Wishes};
 use crate::agents::journal::Journal;
 use crate::agents::program;
+use crate::app::mirror;
 use crate::error::CommandError;
 use crate::home::contact::{Contact, Failure};
 use crate::home::{self, Home, Manner, Summary, Work, local_history};
@@ -193,7 +193,6 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
     let mut settings = settings.clone();
     settings.cloud_wait = settings.cloud_wait.min(CLOUD_WAIT);
     settings.lock_wait = settings.lock_wait.min(LOCK_WAIT);
-    settings.surroundings.is_background = true;
     let is_asking = Arc::new(AtomicBool::new(false));
     end_after(LONGEST_LIFE, &settings, is_asking.clone());
     let wishes = Wishes::of(directory(&settings));

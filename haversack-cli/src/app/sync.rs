@@ -1,10 +1,62 @@
 //! Syncs a home, and says in text how it went.
+//!
+//! The background process syncs by itself: it writes the plain copies of a large store in its own process. Every other caller uses this.
 
+use haversack::home::Meeting;
 use haversack::store::Locator;
+use haversack::sync::Progress;
 
-use crate::home::Summary;
+use super::mirror;
+use crate::error::CommandError;
 use crate::home::gate::{cure, named};
+use crate::home::rebuild::{self, HomeRebuilt};
+use crate::home::{self, Manner, Summary};
+use crate::remote::Remote;
+use crate::settings::Settings;
 use crate::ui::moments::counted;
+
+/// Syncs every replica of a home.
+pub(crate) fn sync(
+    settings: &Settings,
+    remote: &Remote,
+    manner: &Manner<'_>,
+    progress: &dyn Progress,
+) -> Result<Summary, CommandError> {
+    let summary = home::sync(settings, remote, manner, progress)?;
+    write_late_mirror(settings, &summary);
+    Ok(summary)
+}
+
+/// Syncs every replica of a home with a meeting place that is open already.
+pub(crate) fn sync_with(
+    settings: &Settings,
+    remote: &Remote,
+    meeting: &Meeting,
+    manner: &Manner<'_>,
+    progress: &dyn Progress,
+) -> Result<Summary, CommandError> {
+    let summary = home::sync_with(settings, remote, meeting, manner, progress)?;
+    write_late_mirror(settings, &summary);
+    Ok(summary)
+}
+
+/// Puts a store back whose remote was lost, and syncs.
+pub(crate) fn rebuild(
+    settings: &Settings,
+    remote: &Remote,
+    progress: &dyn Progress,
+) -> Result<HomeRebuilt, CommandError> {
+    let done = rebuild::rebuild(settings, remote, progress)?;
+    write_late_mirror(settings, &done.summary);
+    Ok(done)
+}
+
+/// Starts a process that writes the plain copies that a sync left for later.
+fn write_late_mirror(settings: &Settings, summary: &Summary) {
+    if summary.is_mirror_late {
+        mirror::start(settings);
+    }
+}
 
 /// What became of files that disappeared here.
 pub(crate) const KEPT_ELSEWHERE: &str = "We did not delete them on your other machines";

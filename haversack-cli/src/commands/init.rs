@@ -19,7 +19,7 @@ use crate::agents::{self, AGENTS, Agent, Change, WithPersona};
 use crate::app;
 use crate::error::CommandError;
 use crate::home::mounts;
-use crate::home::{self, Manner, Work};
+use crate::home::{Manner, Work};
 use crate::projects::bind::{self, AskedBy};
 use crate::projects::book::Book;
 use crate::remote::address::{self, only_here, refuse_mistyped};
@@ -240,7 +240,7 @@ fn send(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
     let remote = Remote::expected(settings)?;
     let manner = Manner::new(Work::Sync, "init");
     let bar = ui.progress();
-    let summary = home::sync(settings, &remote, &manner, &bar);
+    let summary = app::sync::sync(settings, &remote, &manner, &bar);
     bar.end();
     ui.text(&app::sync::text(&summary.map_err(incomplete)?))
 }

@@ -22,7 +22,7 @@ use crate::app::sync;
 use crate::error::CommandError;
 use crate::home::join_record::{self, Joined};
 use crate::home::store::{is_project_record, open};
-use crate::home::{self, Home, Manner, Work};
+use crate::home::{Home, Manner, Work};
 use crate::projects::{identity, proof};
 use crate::remote::address::{self, Address};
 use crate::remote::credential::Cloud;
@@ -163,7 +163,7 @@ pub(crate) fn join(
     remote.save(settings)?;
     let manner = Manner::new(Work::Sync, "join");
     let bar = ui.progress();
-    let summary = home::sync_with(settings, &remote, &meeting, &manner, &bar);
+    let summary = sync::sync_with(settings, &remote, &meeting, &manner, &bar);
     bar.end();
     let summary = summary?;
     record.published.clone_from(&summary.published);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::background::mirror::{GATHER, write};
+use crate::app::mirror::{GATHER, write};
 use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::ui::Ui;

@@ -12,12 +12,12 @@ use haversack::sync::{Deletions, Hold};
 use haversack::vault::Mine;
 use serde_json::{Value, json};
 
-use crate::app::sync::text;
+use crate::app::sync::{sync, text};
 use crate::error::CommandError;
 use crate::home::contact::Contact;
 use crate::home::gate::named;
 use crate::home::store::{locate, locate_file};
-use crate::home::{self, Manner, Summary, Work};
+use crate::home::{Manner, Summary, Work};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
@@ -179,7 +179,7 @@ fn run(
     as_json: bool,
 ) -> Result<ExitCode, CommandError> {
     let bar = ui.progress();
-    let summary = home::sync(settings, remote, manner, &bar);
+    let summary = sync(settings, remote, manner, &bar);
     bar.end();
     let summary = summary?;
     if as_json {

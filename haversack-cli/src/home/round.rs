@@ -17,7 +17,6 @@ use super::lost_and_found::LostAndFound;
 use super::mounts;
 use super::replicas::Home;
 use super::store::is_project_record;
-use crate::background;
 use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
@@ -64,7 +63,7 @@ pub(crate) struct Summary {
     pub(crate) published: Vec<Position>,
     /// True if the sync wrote the mirror: the list of plain copies that it did not write is complete.
     is_mirrored: bool,
-    /// True if the mirror is still to be written, by the background process that asked for the sync.
+    /// True if the mirror is still to be written, by the caller.
     pub(crate) is_mirror_late: bool,
     /// Entries that were carried to and from a synced folder.
     pub(crate) carriage: Carriage,
@@ -238,10 +237,6 @@ fn sync_home(
     let mut summary = Summary::new(&home, &unbound, report);
     if let Some(found) = lost_and_found {
         summary.rescued.extend(found.rescued().into_iter().map(|(path, of)| (shown(&path), of)));
-    }
-    if summary.is_mirror_late && !settings.surroundings.is_background {
-        background::mirror::start(settings);
-        summary.is_mirror_late = false;
     }
     Ok(summary)
 }

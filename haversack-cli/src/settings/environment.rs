@@ -25,8 +25,6 @@ pub(crate) struct Surroundings {
     pub(crate) is_headless: bool,
     /// Whether hooks are to leave the remote alone.
     pub(crate) is_quiet: bool,
-    /// Whether this is the one process in the background: it starts no other.
-    pub(crate) is_background: bool,
 }
 
 impl Surroundings {
@@ -50,7 +48,6 @@ impl Surroundings {
             codex_directory: path(variables::CODEX_HOME),
             is_headless: is(variables::CLAUDE_CODE_ENTRYPOINT, &["sdk-cli", "sdk-ts", "sdk-py"]),
             is_quiet: is(variables::SYNC, &["off", "false", "no", "0"]),
-            is_background: false,
         }
     }
 }

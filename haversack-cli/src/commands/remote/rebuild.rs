@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::contact::Contact;
 use crate::home::gate::{cure, named};
-use crate::home::rebuild::{HomeRebuilt, rebuild};
+use crate::home::rebuild::HomeRebuilt;
 use crate::remote::site::{self, Asked, Site};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
@@ -71,7 +71,7 @@ pub(super) fn cmd_rebuild(ui: &mut Ui, settings: &Settings, args: &RebuildArgs) 
         }
     }
     let bar = ui.progress();
-    let done = rebuild(settings, &remote, &bar);
+    let done = sync::rebuild(settings, &remote, &bar);
     bar.end();
     let done = done?;
     if remote != recorded {

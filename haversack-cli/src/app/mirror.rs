@@ -1,6 +1,6 @@
 //! Writes the plain copies in the remote that a sync left for later.
 //!
-//! A sync of many files starts it in the background and does not wait. There is at most one for a home; it lets every sync go first.
+//! After a sync of many files, a process of its own does this in the background. A home has at most one, and every sync goes first.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
