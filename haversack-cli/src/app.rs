@@ -3,12 +3,15 @@
 //! Commands print a result or turn it into JSON, the server of the Model Context Protocol turns it into the text of a tool. A result whose text
 //! is the same for both has it as a method.
 
+pub(crate) mod conflicts;
 pub(crate) mod devices;
+pub(crate) mod doctor;
 pub(crate) mod event;
 pub(crate) mod history;
 pub(crate) mod mirror;
 pub(crate) mod recall;
 pub(crate) mod remember;
+pub(crate) mod restore;
 pub(crate) mod status;
 pub(crate) mod sync;
 pub(crate) mod undo;

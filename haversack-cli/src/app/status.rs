@@ -3,7 +3,7 @@
 use haversack::Conflicts;
 use haversack::clock::Clock;
 use haversack::ids::Timestamp;
-use haversack::store::{Locator, block_on};
+use haversack::store::Locator;
 use haversack::sync::Outlook;
 
 use super::devices::{Device, known_devices};
@@ -12,7 +12,6 @@ use crate::agents::{AGENTS, mend};
 use crate::error::{CommandError, Warning};
 use crate::home::contact::Contact;
 use crate::home::gate::{cure, named};
-use crate::home::store::open_to_look;
 use crate::home::{Home, mounts};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
@@ -149,7 +148,7 @@ pub(crate) fn status(settings: &Settings) -> Result<Status, CommandError> {
 ///
 /// Which files cannot be looked at was told above.
 fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
-    let Conflicts { found, .. } = block_on(open_to_look(settings)?.conflicts(&Locator::root()))?;
+    let Conflicts { found, .. } = super::conflicts::conflicts(settings, &Locator::root())?;
     let Some(first) = found.first() else { return Ok(None) };
     let devices = first.passages.iter().filter_map(|passage| passage.device.as_deref());
     let devices: Vec<&str> = devices.collect();

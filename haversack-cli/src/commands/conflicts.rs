@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use haversack::conflict::{Conflict, Copy, Lines, Passage};
-use haversack::store::block_on;
 use haversack::{Conflicts, Error};
 use serde_json::{Value as Json, json};
 
+use crate::app::conflicts::conflicts;
 use crate::error::CommandError;
-use crate::home::store::{locate, open_to_look};
+use crate::home::store::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -39,7 +39,7 @@ pub(crate) fn cmd_conflicts(
     settings: &Settings,
     args: &ConflictsArgs,
 ) -> Result<ExitCode, CommandError> {
-    let Conflicts { found, unread } = block_on(open_to_look(settings)?.conflicts(&locate(&args.path)?))?;
+    let Conflicts { found, unread } = conflicts(settings, &locate(&args.path)?)?;
     if args.json {
         let all: Vec<Json> = found.iter().zip(1_usize..).map(as_json).collect();
         let unread: Vec<Json> = unread.iter().map(unread_as_json).collect();

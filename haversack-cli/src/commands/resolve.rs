@@ -3,14 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use haversack::Resolved;
 use haversack::conflict::{Conflict, Keep};
-use haversack::store::{Locator, block_on};
-use haversack::{Conflicts, Resolved};
 use serde_json::{Value as Json, json};
 
 use super::conflicts::count;
+use crate::app::conflicts::{Settled, resolve};
 use crate::error::CommandError;
-use crate::home::store::{open, open_to_look};
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -42,16 +41,8 @@ pub(crate) fn cmd_resolve(
     settings: &Settings,
     args: &ResolveArgs,
 ) -> Result<ExitCode, CommandError> {
-    let root = Locator::root();
-    let Conflicts { found, unread } = block_on(open_to_look(settings)?.conflicts(&root))?;
-    let conflict = match (named(&found, &args.conflict), unread.into_iter().next()) {
-        // It may be there.
-        (Err(_), Some(unread)) => return Err(unread.into()),
-        (conflict, _) => conflict?,
-    };
-    let memory = open(settings)?;
-    let Resolved { renamed, kept } = block_on(memory.resolve(conflict, args.keep))?;
-    let left = block_on(memory.conflicts(&root))?.found.len();
+    let Settled { conflict, resolved: Resolved { renamed, kept }, left } =
+        resolve(settings, &args.conflict, args.keep)?;
     let Conflict { id, locator, .. } = conflict;
     if args.json {
         let keep = match args.keep {
@@ -76,21 +67,4 @@ pub(crate) fn cmd_resolve(
         ui.note(format!("Another program saved in that moment; its text is kept as {kept}"));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the conflict that a user names.
-fn named<'c>(conflicts: &'c [Conflict], name: &str) -> Result<&'c Conflict, CommandError> {
-    let by_number = name.parse::<usize>().ok().and_then(|number| conflicts.get(number.checked_sub(1)?));
-    let mut by_id = conflicts.iter().filter(|conflict| conflict.id == name);
-    match (by_number.or(by_id.next()), by_id.next()) {
-        (Some(conflict), None) => Ok(conflict),
-        (_, Some(_)) => Err(CommandError::user(
-            format!("there are two conflicts {name}"),
-            "Name it by its number: haversack conflicts",
-        )),
-        (None, None) => Err(CommandError::user(
-            format!("there is no conflict {name}, or its passages are not what they were"),
-            "See what there is now: haversack conflicts",
-        )),
-    }
 }
