@@ -12,6 +12,7 @@ pub(crate) mod mirror;
 pub(crate) mod recall;
 pub(crate) mod remember;
 pub(crate) mod restore;
+pub(crate) mod session;
 pub(crate) mod status;
 pub(crate) mod sync;
 pub(crate) mod undo;

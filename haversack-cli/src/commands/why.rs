@@ -3,18 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack::clock::Clock;
 use serde_json::json;
 
-use crate::agents::claude_code::ClaudeCode;
+use crate::app::session;
+use crate::app::session::context::{self, Portion};
 use crate::error::CommandError;
 use crate::projects::Project;
-use crate::projects::book::Book;
-use crate::serve::hooks::context::{self, Portion};
-use crate::serve::hooks::news::News;
-use crate::serve::hooks::{given, start, summaries_of};
 use crate::settings::Settings;
-use crate::system::SystemClock;
 use crate::ui::Ui;
 use crate::ui::moments::{counted, local};
 
@@ -40,9 +35,7 @@ pub(crate) struct WhyArgs {
 
 pub(crate) fn cmd_why(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<ExitCode, CommandError> {
     if args.next || args.compacted {
-        let claude = ClaudeCode::expected(settings)?;
-        let here = std::env::current_dir()?;
-        let project = Project::of(settings, &claude, &Book::of(settings)?, &here);
+        let project = session::project_here(settings)?;
         match args.next {
             true => next(ui, settings, args, &project)?,
             false => compacted(ui, settings, &project)?,
@@ -54,7 +47,7 @@ pub(crate) fn cmd_why(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Resul
 }
 
 fn last(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<(), CommandError> {
-    let given: Vec<given::Given> = given::all(settings).into_iter().take(args.limit).collect();
+    let given = session::last(settings, args.limit);
     if args.json {
         return ui.json(&json!({ "sessions": given }));
     }
@@ -91,9 +84,7 @@ fn tell_portions(ui: &mut Ui, portions: &[Portion]) -> Result<(), CommandError> 
 }
 
 fn next(ui: &mut Ui, settings: &Settings, args: &WhyArgs, project: &Project) -> Result<(), CommandError> {
-    let news = project.prefix().and_then(|prefix| News::of(settings, &prefix).ok()).unwrap_or_default();
-    let parts = start::parts(project, &news, SystemClock.now(), false);
-    let assembled = context::assemble(&project.label(settings), &parts);
+    let assembled = session::next(settings, project);
     if args.json {
         let portions = assembled.as_ref().map(|assembled| &assembled.portions);
         let text = assembled.as_ref().map(|assembled| &assembled.text);
@@ -113,15 +104,12 @@ fn next(ui: &mut Ui, settings: &Settings, args: &WhyArgs, project: &Project) -> 
 }
 
 fn compacted(ui: &mut Ui, settings: &Settings, project: &Project) -> Result<(), CommandError> {
-    let directory = summaries_of(settings, project);
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
-    files.sort();
-    if files.is_empty() {
+    let summaries = session::summaries(settings, project)?;
+    if summaries.is_empty() {
         ui.note("No conversation of this project was compacted yet.");
     }
-    for file in files {
-        ui.bytes(&std::fs::read(file)?)?;
+    for summary in summaries {
+        ui.bytes(&summary)?;
     }
     Ok(())
 }

@@ -3,22 +3,19 @@
 //! Nothing here may get in the way: whatever happens, the answer is a success, in time, and stdout is the protocol's. What went wrong is a line in
 //! the journal, and, if somebody has to do something, one line that the user sees.
 
-pub(crate) mod context;
-pub(crate) mod given;
 pub(crate) mod input;
-pub(crate) mod news;
-pub(crate) mod start;
+mod start;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use haversack::clock::Clock;
 use serde_json::Value;
 
 use self::input::Input;
+use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::wiring::{self, CommandLine};
-use crate::agents::claude_code::{ClaudeCode, slug};
 use crate::agents::program::{self, Usability};
+use crate::app::session;
 use crate::background::wishes::Wish;
 use crate::background::{self, Answer};
 use crate::error::CommandError;
@@ -26,20 +23,12 @@ use crate::home::store::place_of;
 use crate::projects::Project;
 use crate::projects::book::Book;
 use crate::settings::Settings;
-use crate::system::SystemClock;
-use crate::ui::moments;
 
 /// How long the start of a session waits for other machines' memory.
 pub(crate) const PULL_WAIT: Duration = Duration::from_millis(1500);
 
 /// How long a hook takes at most, whatever it waits for; the start of a session so much longer.
 pub(crate) const LONGEST: Duration = Duration::from_secs(1);
-
-/// How many summaries of compactions are kept of a project.
-const MAX_SUMMARIES: usize = 50;
-
-/// The longest summary that is kept.
-const MAX_SUMMARY_BYTES: usize = 256 * 1024;
 
 /// When a hook fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,45 +141,14 @@ fn project_of(settings: &Settings, input: &Input) -> Result<Option<Project>, Com
     Ok(Some(Project::of(settings, &claude, &Book::of(settings)?, &directory)))
 }
 
-/// Keeps what the client made of a conversation, for whoever writes the session's digest. It stays on this machine.
+/// Keeps the client's summary of a conversation, for the session's digest. It stays on this machine.
 fn keep_summary(settings: &Settings, input: &Input) -> Result<String, CommandError> {
     let Some(summary) = input.compact_summary.as_deref().filter(|summary| !summary.trim().is_empty()) else {
         return Ok("no summary".to_owned());
     };
     let Some(project) = project_of(settings, input)? else { return Ok("no project".to_owned()) };
-    let directory = summaries_of(settings, &project);
-    let session = input.session_id.as_deref().unwrap_or("session");
-    let session: String = slug::slug(session).chars().take(40).collect();
-    let now = SystemClock.now();
-    let stamp = moments::local(now).replace([' ', ':'], "-");
-    let mut end = summary.len().min(MAX_SUMMARY_BYTES);
-    while !summary.is_char_boundary(end) {
-        end -= 1;
-    }
-    let text = format!("# {} {session}\n\n{}\n", moments::local(now), summary[..end].trim_end());
-    let write = || -> std::io::Result<()> {
-        crate::records::private::write(&directory.join(format!("{stamp}-{session}.md")), text.as_bytes())?;
-        let names = std::fs::read_dir(&directory)?.flatten().map(|entry| entry.path());
-        let mut names: Vec<PathBuf> = names.collect();
-        names.sort();
-        let old = names.len().saturating_sub(MAX_SUMMARIES);
-        names.iter().take(old).try_for_each(std::fs::remove_file)
-    };
-    write().map_err(CommandError::from)?;
+    session::keep_summary(settings, &project, input.session_id.as_deref(), summary)?;
     Ok("summary kept".to_owned())
-}
-
-/// Returns where the summaries of a project's compactions are.
-pub(crate) fn summaries_of(settings: &Settings, project: &Project) -> PathBuf {
-    let by_path = |path: &Path| slug::slug(&path.to_string_lossy());
-    let name = match &project.id {
-        _ if project.is_private => format!("{}.private", by_path(&project.checkout)),
-        // A checkout that only claims to be a project does not get at the project's summaries.
-        _ if project.barrier.is_some() => format!("{}.unproven", by_path(&project.checkout)),
-        Some(id) => id.clone(),
-        None => by_path(&project.root),
-    };
-    settings.home.join("sessions").join(name)
 }
 
 fn told(answer: Answer) -> String {

@@ -5,17 +5,17 @@ use std::time::Instant;
 
 use haversack::clock::Clock;
 use haversack::display::{lines, one_line};
-use haversack::document::Document;
 use haversack::ids::{ContentHash, Timestamp};
 use haversack::store::Locator;
 use serde_json::{Value, json};
 
-use super::context::{self, Assembled, Part};
-use super::given::Given;
 use super::input::Input;
-use super::news::{self, News, Telling};
 use super::{Outcome, PULL_WAIT, directory_of, told};
 use crate::agents::claude_code::ClaudeCode;
+use crate::app::session::context::{self, Assembled, Part};
+use crate::app::session::given::Given;
+use crate::app::session::news::{self, News, Telling};
+use crate::app::session::{INDEX, parts};
 use crate::background::wishes::Wish;
 use crate::background::{self, Answer};
 use crate::error::CommandError;
@@ -29,19 +29,6 @@ use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::settings::tilde;
 use crate::system::SystemClock;
-use crate::ui::moments::{ago, local};
-
-/// The index of a project's memory.
-pub(crate) const INDEX: &str = "MEMORY.md";
-
-/// What every session begins with besides the latest digest, in this order.
-const ALWAYS: [&str; 2] = ["carry_forward.md", "self_observations.md"];
-
-/// What the name of a digest begins with; the day follows.
-const DIGEST: &str = "session_digest_";
-
-/// The longest file that is looked at for the start of a session.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
     let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
@@ -266,34 +253,6 @@ fn missed(settings: &Settings, project: &Project, label: &str) -> Option<String>
     news::once(settings, format!("missed {checkout}"), line).ok().flatten()
 }
 
-/// Returns the memory that a session begins with. A checkout that only claims to be a project gets none.
-pub(crate) fn parts(project: &Project, news: &News, now: Timestamp, is_index_wanted: bool) -> Vec<Part> {
-    if project.barrier.is_some() {
-        return Vec::new();
-    }
-    let memory = &project.memory.path;
-    let mut names: Vec<String> = latest_digest(memory, now).into_iter().collect();
-    names.extend(ALWAYS.map(str::to_owned));
-    if is_index_wanted {
-        names.push(INDEX.to_owned());
-    }
-    let parts = names.into_iter().filter_map(|name| {
-        let path = memory.join(&name);
-        let metadata = path.symlink_metadata().ok()?;
-        let text = if metadata.is_file() && metadata.len() <= MAX_FILE_BYTES {
-            std::fs::read(&path).ok()?
-        } else {
-            return None;
-        };
-        let text = String::from_utf8_lossy(&text);
-        let author = news.authors.iter().find(|(locator, _)| locator.as_str().ends_with(&format!("/{name}")));
-        let from =
-            author.map(|(_, (device, time))| format!("{device}, {}", ago(now, *time))).unwrap_or_default();
-        Some(Part { text: Document::read(&text).body.to_owned(), name, from })
-    });
-    parts.collect()
-}
-
 /// Returns what a session that goes on should read again.
 fn changed(news: &News) -> Vec<Part> {
     let names = news.files.iter().map(|locator| format!("- {}\n", one_line(locator.name())));
@@ -305,17 +264,4 @@ fn changed(news: &News) -> Vec<Part> {
     let text =
         format!("These memory files changed on another machine since this session last saw them:\n{text}");
     vec![Part { name: "what changed".to_owned(), text, from }]
-}
-
-/// Returns the name of today's digest, or else of the latest.
-fn latest_digest(memory: &Path, now: Timestamp) -> Option<String> {
-    let entries = std::fs::read_dir(memory).ok()?.flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let digests: Vec<String> =
-        names.filter(|name| name.starts_with(DIGEST) && name.ends_with(".md")).collect();
-    let today = format!("{DIGEST}{}.md", &local(now)[..10]);
-    match digests.contains(&today) {
-        true => Some(today),
-        false => digests.into_iter().max(),
-    }
 }
