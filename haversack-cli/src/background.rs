@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use haversack::clock::Clock;
 use haversack::store::{Backend, DeviceLocal, ErrorKind, Guard, Locator, block_on};
+use haversack_system::SystemClock;
 
 use self::wishes::{Wish, Wishes};
 use crate::agents::journal::Journal;
@@ -28,7 +29,6 @@ use crate::projects::proof;
 use crate::records::private;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::SystemClock;
 use crate::ui::Bar;
 
 /// The lock of the one process.

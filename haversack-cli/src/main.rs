@@ -12,7 +12,6 @@ mod records;
 mod remote;
 mod serve;
 mod settings;
-mod system;
 mod ui;
 
 use std::process::ExitCode;

@@ -151,13 +151,11 @@ pub(crate) const CRATES: [Member; 9] = [
     Member {
         name: "haversack-cli",
         dependencies: &[
-            "async-trait",
             "base64",
             "clap",
             "etcetera",
             "futures-lite",
             "gethostname",
-            "getrandom",
             "haversack",
             "haversack-recall",
             "haversack-system",

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use haversack::ids::{ContentHash, Ids};
+use haversack_system::RandomIds;
 use serde_json::json;
 
 use super::Agent;
@@ -12,7 +13,6 @@ use crate::agents::claude_code::wiring;
 use crate::agents::journal::Journal;
 use crate::error::CommandError;
 use crate::settings::Settings;
-use crate::system::RandomIds;
 
 /// What a try of an agent's hooks showed.
 #[derive(Clone, Debug, PartialEq, Eq)]

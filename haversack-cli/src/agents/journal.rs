@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use haversack::clock::Clock;
 use haversack::display::is_harmful;
+use haversack_system::SystemClock;
 
 use crate::records::private;
 use crate::settings::Settings;
-use crate::system::SystemClock;
 
 /// How long the file grows before it makes room for the next.
 const MAX_BYTES: u64 = 256 * 1024;

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use haversack::ids::Timestamp;
 use haversack::store::{BackendExt, Locator, block_on};
+use haversack_system::Backoff;
 
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::history::{Enough, Log, Past};
 use crate::home::store::{open, open_to_look};
 use crate::settings::Settings;
-use crate::system::Timed;
 
 /// The file of the store that names the machines that are gone; it syncs and merges like every set.
 const REMOVED: &str = "state/removed_devices.set";
@@ -27,13 +27,13 @@ pub(crate) struct Device {
 /// Returns the machines of the store; asks the remote for older changes.
 pub(crate) fn devices(settings: &Settings) -> Result<Vec<Device>, CommandError> {
     let home = Home::open(settings)?;
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     devices_in(settings, &mut Past::open(settings, &home, &patience)?)
 }
 
 /// Returns the machines of the store that this machine's own archive names; asks the remote nothing.
 pub(super) fn known_devices(settings: &Settings, home: &Home) -> Result<Vec<Device>, CommandError> {
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     devices_in(settings, &mut Past::at_hand(settings, home, &patience)?)
 }
 

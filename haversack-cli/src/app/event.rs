@@ -5,11 +5,11 @@ use haversack::event::{self, Event, Stamp};
 use haversack::ids::Ids;
 use haversack::store::{Locator, block_on};
 use haversack::{Memory, Writer};
+use haversack_system::{RandomIds, SystemClock};
 
 use crate::error::CommandError;
 use crate::remote::{Remote, device_name};
 use crate::settings::Settings;
-use crate::system::{RandomIds, SystemClock};
 use crate::ui::moments::day;
 
 /// Appends an event to the log of its day, and returns the log. The inner error says why the event is unfit.

@@ -3,12 +3,12 @@
 use haversack::display::one_line;
 use haversack::log::{Commit, What};
 use haversack::store::{Bytes, Locator};
+use haversack_system::Backoff;
 use similar::TextDiff;
 
 use crate::error::CommandError;
 use crate::home::history::{AtHand, ChangeNumber, Enough, NumberedChange, Past, Waiting, open_home};
 use crate::settings::Settings;
-use crate::system::Timed;
 use crate::ui::moments::local;
 
 /// The newest changes of a file or directory.
@@ -28,7 +28,7 @@ pub(crate) const INCOMPLETE: &str = "What happened before is in the remote, whic
 
 /// Returns the newest changes of a file or directory; refuses a place that never had a file.
 pub(crate) fn history(settings: &Settings, within: Locator, count: usize) -> Result<History, CommandError> {
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let home = open_home(settings)?;
     let mut past = Past::open(settings, &home, &patience)?;
     let waiting = past.waiting(&home)?;
@@ -82,7 +82,7 @@ pub(crate) fn differences(
     within: &Locator,
     number: Option<ChangeNumber>,
 ) -> Result<Vec<Difference>, CommandError> {
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let home = open_home(settings)?;
     let mut past = Past::open(settings, &home, &patience)?;
     let mut differences = Vec::new();

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use haversack::store::{Backend, ErrorKind, Locator, block_on};
 use haversack::sync::{Author, Context, Replica, SyncError};
+use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use crate::agents::program;
 use crate::error::CommandError;
@@ -16,7 +17,6 @@ use crate::home::contact::Contact;
 use crate::home::{Home, Place};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::{RandomIds, SystemClock, Timed};
 use crate::ui::Bar;
 
 /// The lock of whoever writes plain copies.
@@ -59,7 +59,7 @@ pub(crate) fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<
     };
     std::thread::sleep(gather);
     let backend = remote::open(settings, &remote)?;
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let author = Author { device: remote.device.clone(), ..Author::default() };
     let context = Context {
         patience: &patience,

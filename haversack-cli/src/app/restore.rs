@@ -2,6 +2,7 @@
 
 use haversack::Change;
 use haversack::store::{Bytes, ErrorKind, Locator, block_on};
+use haversack_system::Backoff;
 
 use crate::error::{CommandError, Fault};
 use crate::home::Home;
@@ -10,7 +11,6 @@ use crate::home::history::{
 };
 use crate::home::store::{is_project_record, open};
 use crate::settings::Settings;
-use crate::system::Timed;
 
 /// The version that a restore brings back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(crate) fn restore(
     locator: &Locator,
     version: Version,
 ) -> Result<Restored, CommandError> {
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let home = open_home(settings)?;
     let mut past = Past::open(settings, &home, &patience)?;
     if let Version::After(number) = version {

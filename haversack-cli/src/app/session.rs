@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use haversack::clock::Clock;
 use haversack::document::Document;
 use haversack::ids::Timestamp;
+use haversack_system::SystemClock;
 
 use self::context::{Assembled, Part};
 use self::given::Given;
@@ -19,7 +20,6 @@ use crate::projects::Project;
 use crate::projects::book::Book;
 use crate::records::private;
 use crate::settings::Settings;
-use crate::system::SystemClock;
 use crate::ui::moments::{ago, local};
 
 /// The index of a project's memory.

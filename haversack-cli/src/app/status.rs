@@ -5,6 +5,7 @@ use haversack::clock::Clock;
 use haversack::ids::Timestamp;
 use haversack::store::Locator;
 use haversack::sync::Outlook;
+use haversack_system::SystemClock;
 
 use super::devices::{Device, known_devices};
 use super::sync::{KEPT_ELSEWHERE, REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, not_mirrored, parts_of_logs};
@@ -15,7 +16,6 @@ use crate::home::gate::{cure, named};
 use crate::home::{Home, mounts};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
-use crate::system::SystemClock;
 use crate::ui::moments::{ago, counted, span};
 
 /// How many names of one problem are shown.

@@ -15,6 +15,7 @@ use haversack::ids::Timestamp;
 use haversack::store::{Bytes, ErrorKind, Locator, block_on};
 use haversack::sync::IMPORT;
 use haversack::{Change, Memory};
+use haversack_system::{Backoff, SystemClock};
 
 use super::history::{counts, headline};
 use crate::error::CommandError;
@@ -22,7 +23,6 @@ use crate::home::Home;
 use crate::home::history::{ChangeNumber, Enough, NumberedChange, Past, Waiting, open_home};
 use crate::home::store::{is_project_record, open};
 use crate::settings::Settings;
-use crate::system::{SystemClock, Timed};
 use crate::ui::moments::counted;
 
 /// The name that stands for the newest session.
@@ -82,7 +82,7 @@ pub(crate) struct Plan {
 
 /// Selects the changes and decides the fate of every file; changes nothing.
 pub(crate) fn plan(settings: &Settings, wanted: &Wanted) -> Result<Plan, CommandError> {
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let home = open_home(settings)?;
     let held = match wanted {
         Wanted::Change(_) => held_deletions(&home)?,
@@ -152,7 +152,7 @@ fn held_deletions(home: &Home) -> Result<BTreeSet<Locator>, CommandError> {
 fn select(
     settings: &Settings,
     home: &Home,
-    patience: &Timed,
+    patience: &Backoff,
     wanted: &Wanted,
 ) -> Result<(String, Vec<Taken>), CommandError> {
     let last = if *wanted == Wanted::Last { last::remembered(settings)? } else { None };

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use haversack::ids::{ContentHash, Ids};
 use haversack::store::Locator;
+use haversack_system::RandomIds;
 
 use crate::error::CommandError;
 use crate::records::private;
-use crate::system::RandomIds;
 
 /// The most wishes that are taken at once.
 const MAX_TAKEN: usize = 1000;

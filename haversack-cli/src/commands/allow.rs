@@ -6,6 +6,7 @@ use clap::Args;
 use haversack::clock::Clock;
 use haversack::secrets::{Finding, Fingerprint, find};
 use haversack::store::{Bytes, Locator, block_on};
+use haversack_system::SystemClock;
 use serde_json::json;
 
 use crate::error::CommandError;
@@ -13,7 +14,6 @@ use crate::home::allowlist::{self, Allowed};
 use crate::home::store::{locate, open_to_look};
 use crate::remote::Remote;
 use crate::settings::Settings;
-use crate::system::SystemClock;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
 

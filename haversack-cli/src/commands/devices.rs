@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use haversack::clock::Clock;
+use haversack_system::SystemClock;
 use serde_json::json;
 
 use crate::app::devices::{devices, remove_device};
 use crate::error::CommandError;
 use crate::settings::{Settings, flags};
-use crate::system::SystemClock;
 use crate::ui::Ui;
 use crate::ui::moments::ago;
 

@@ -15,6 +15,7 @@ use haversack::log::{Files, StoreFile};
 use haversack::store::{Backend, Bytes, InMemory, Locator, block_on};
 use haversack::sync::{Author, Context, Progress, Quiet, Recent, Replica, Scope, store_at};
 use haversack::vault::Bridge;
+use haversack_system::{Backoff, RandomIds, SystemClock};
 use serde_json::json;
 
 use super::remote::{Candidate, Instead, NamedArgs};
@@ -30,7 +31,6 @@ use crate::remote::site::{self, Asked, Site};
 use crate::remote::{self, Remote, Vault};
 use crate::settings::Settings;
 use crate::settings::tilde;
-use crate::system::{RandomIds, SystemClock, Timed};
 use crate::ui::moments::{ago, counted};
 use crate::ui::{Answer, Ui};
 
@@ -239,7 +239,7 @@ fn look_there(
 
 /// Looks at a folder that is replicated without leaving anything there or here.
 fn vault_there(vault: &Vault, url: &str, progress: &dyn Progress) -> Result<There, CommandError> {
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     if block_on(store_at(vault.folder.clone(), &patience))?.is_none() {
         return Err(nothing_at(url));
     }
@@ -266,7 +266,7 @@ fn store_there(
     url: &str,
     progress: &dyn Progress,
 ) -> Result<There, CommandError> {
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let Some(store) = block_on(store_at(backend.clone(), &patience))? else {
         return Err(nothing_at(url));
     };
@@ -296,7 +296,7 @@ fn machines(
     state: Arc<dyn Backend>,
     store: &StoreFile,
     head: Option<Position>,
-    patience: &Timed,
+    patience: &Backoff,
 ) -> Result<BTreeMap<String, Timestamp>, CommandError> {
     let mut history = block_on(History::open(state, Some(backend), store.store, patience))?;
     let newest = head.map_or(0, Position::number);

@@ -15,6 +15,7 @@ use haversack::migrate::{
 };
 use haversack::store::{Backend, block_on, cloud};
 use haversack::sync::Gate;
+use haversack_system::{Backoff, RandomIds, SystemClock};
 use serde_json::{Value, json};
 
 use self::place::{Opened, Place};
@@ -22,7 +23,6 @@ use crate::error::CommandError;
 use crate::home::gate::NothingPrivate;
 use crate::remote;
 use crate::settings::{Settings, shown};
-use crate::system::{RandomIds, SystemClock, Timed};
 use crate::ui::moments::counted;
 use crate::ui::paths::quoted;
 use crate::ui::{Answer, Ui};
@@ -91,7 +91,7 @@ pub(crate) fn cmd_migrate(
     let missing: Vec<&str> =
         places.iter().filter(|(place, _)| place.is_missing()).map(|(place, _)| place.text()).collect();
     let bar = ui.progress();
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let private = NothingPrivate::of(settings)?.for_copies();
     let gate = (!is_own_memory).then_some(&private as &dyn Gate);
     let context = Context { gate, patience: &patience, progress: &bar };

@@ -18,6 +18,7 @@ use haversack::store::cloud::AgentIdentity;
 use haversack::store::cloud::agent_identity::{
     AgentSettings, Certificate, DEFAULT_AUTHORITY, HOP_TIMEOUT, PrivateKey, STORAGE_SCOPE,
 };
+use haversack_system::SystemClock;
 
 use self::az::Az;
 use self::plan::{CONTAINER, Call, ENDPOINT, For, Options, Source, Step, TENANT, Values};
@@ -25,7 +26,6 @@ use self::role::NotYet;
 use crate::error::CommandError;
 use crate::remote::refuse_local;
 use crate::settings::{Settings, flags};
-use crate::system::SystemClock;
 use crate::ui::Ui;
 
 /// What a month costs, told once; a list of prices that nobody checks would be wrong soon.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use haversack::clock::Clock;
 use haversack_recall::{DEFAULT_LIMIT, Query, Shelf};
+use haversack_system::SystemClock;
 use serde_json::json;
 
 use crate::app::recall::{NotRecalled, recall};
@@ -12,7 +13,6 @@ use crate::error::CommandError;
 use crate::home::store::{locate, open_to_look};
 use crate::projects::border::{self, Breadth};
 use crate::settings::Settings;
-use crate::system::SystemClock;
 use crate::ui::Ui;
 
 /// Find memories by what they say

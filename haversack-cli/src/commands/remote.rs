@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use haversack::clock::Clock;
+use haversack_system::SystemClock;
 use serde_json::json;
 
 use self::rebuild::{RebuildArgs, cmd_rebuild};
@@ -21,7 +22,6 @@ use crate::remote::credential::{Cloud, Kept, Source};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, flags};
-use crate::system::SystemClock;
 use crate::ui::Ui;
 use crate::ui::moments::ago;
 

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use haversack::ids::Ids;
+use haversack_system::RandomIds;
 
 use crate::error::CommandError;
 use crate::records::private;
@@ -15,7 +16,6 @@ use crate::serve::http::{self, Gate, PATH};
 use crate::serve::mcp::desk::{Desk, Whose};
 use crate::serve::mcp::{Server, new_session, runtime};
 use crate::settings::{Settings, shown};
-use crate::system::RandomIds;
 use crate::ui::Ui;
 
 /// The shortest token that is taken.

@@ -10,6 +10,7 @@ use haversack::ids::ContentHash;
 use haversack::store::{ErrorKind, Locator, block_on};
 use haversack::sync::{Deletions, Hold};
 use haversack::vault::Mine;
+use haversack_system::SystemClock;
 use serde_json::{Value, json};
 
 use crate::app::sync::{sync, text};
@@ -21,7 +22,6 @@ use crate::home::{Manner, Summary, Work};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::SystemClock;
 use crate::ui::moments::{parse_span, span};
 use crate::ui::{Answer, Ui};
 

@@ -14,6 +14,7 @@ use haversack::home::Work;
 use haversack::ids::{ContentHash, Position};
 use haversack::log::{Commit, What, label};
 use haversack::store::{Backend, Bytes, ErrorKind, Locator, block_on};
+use haversack_system::Backoff;
 
 use super::local_history;
 use crate::error::CommandError;
@@ -21,7 +22,6 @@ use crate::home::Home;
 use crate::home::store::open_to_look;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::Timed;
 
 /// The most commits that are looked through for one answer.
 const MAX_LOOKED_AT: usize = 100_000;
@@ -148,7 +148,7 @@ impl<'a> Past<'a> {
     pub(crate) fn open(
         settings: &Settings,
         home: &Home,
-        patience: &'a Timed,
+        patience: &'a Backoff,
     ) -> Result<Past<'a>, CommandError> {
         let remote = Remote::for_looking(settings)?;
         let backend = remote.as_ref().and_then(|remote| remote::open(settings, remote).ok());
@@ -159,7 +159,7 @@ impl<'a> Past<'a> {
     pub(crate) fn at_hand(
         settings: &Settings,
         home: &Home,
-        patience: &'a Timed,
+        patience: &'a Backoff,
     ) -> Result<Past<'a>, CommandError> {
         Past::of(settings, home, Remote::for_looking(settings)?, None, patience)
     }
@@ -169,7 +169,7 @@ impl<'a> Past<'a> {
         home: &Home,
         remote: Option<Remote>,
         backend: Option<Arc<dyn Backend>>,
-        patience: &'a Timed,
+        patience: &'a Backoff,
     ) -> Result<Past<'a>, CommandError> {
         let mut past = Past { parts: Vec::new(), head: None, device: None };
         match &remote {
@@ -202,7 +202,7 @@ impl<'a> Past<'a> {
         log: Log,
         home: &Home,
         backend: Option<Arc<dyn Backend>>,
-        patience: &'a Timed,
+        patience: &'a Backoff,
     ) -> Result<(), CommandError> {
         let looks = home.places().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
         let Some(store) = looks.iter().find_map(|look| look.store) else { return Ok(()) };

@@ -14,12 +14,12 @@ use std::sync::Arc;
 use haversack::home::{Meeting, Round, Work, sync};
 use haversack::store::{Backend, DeviceLocal, block_on};
 use haversack::sync::{Author, Context, Mirror, SyncError};
+use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::replicas::Home;
 use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::{RandomIds, SystemClock, Timed};
 
 /// Tells whether this home keeps its own history: it has no remote.
 pub(crate) fn is_used(settings: &Settings) -> Result<bool, CommandError> {
@@ -56,7 +56,7 @@ fn round(settings: &Settings, work: Work<'_>, cause: &str) -> Result<(), Command
         agent: writer.agent.clone(),
         session: writer.session.clone(),
     };
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     // The log never leaves this machine, so no file is held back from it.
     let context = Context { cause, patience: &patience, ..Context::new(&SystemClock, &RandomIds, &author) };
     let round = Round { mirror: Mirror::Off, lock_wait: settings.lock_wait, ..Round::new(work) };

@@ -6,13 +6,13 @@
 use haversack::home::{HomeRebuilt as Rebuilt, rebuild as rebuild_home};
 use haversack::store::block_on;
 use haversack::sync::{Context, Progress};
+use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::replicas::Home;
 use super::round::{Manner, Summary, Work, author, sync_with};
 use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::{RandomIds, SystemClock, Timed};
 
 /// The result of a rebuild.
 pub(crate) struct HomeRebuilt {
@@ -28,7 +28,7 @@ pub(crate) fn rebuild(
     progress: &dyn Progress,
 ) -> Result<HomeRebuilt, CommandError> {
     let home = Home::open(settings)?;
-    let (author, patience) = (author(settings, remote), Timed::for_at_most(None));
+    let (author, patience) = (author(settings, remote), Backoff::new());
     let context = Context {
         gate: home.gate(),
         patience: &patience,

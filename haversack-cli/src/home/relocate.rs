@@ -5,13 +5,13 @@ use std::sync::Arc;
 use haversack::ids::Timestamp;
 use haversack::store::{Backend, block_on};
 use haversack::sync::{Context, Moved, Progress, SyncError, move_store};
+use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::replicas::Home;
 use super::round::author;
 use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::{RandomIds, SystemClock, Timed};
 
 /// Where a store was moved, as its log says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +23,7 @@ pub(crate) struct MovedTo {
 
 /// Takes in what is new, and returns where the store was moved, if its log ends so. Nothing is asked of the new place.
 pub(crate) fn where_to(settings: &Settings, remote: &Remote) -> Result<Option<MovedTo>, CommandError> {
-    let (home, author, patience) =
-        (Home::open(settings)?, author(settings, remote), Timed::for_at_most(None));
+    let (home, author, patience) = (Home::open(settings)?, author(settings, remote), Backoff::new());
     let meeting = remote::meeting(settings, remote)?;
     let context = Context {
         patience: &patience,
@@ -50,8 +49,7 @@ pub(crate) fn move_to(
     new: &Remote,
     progress: &dyn Progress,
 ) -> Result<Moved, CommandError> {
-    let (home, author, patience) =
-        (Home::open(settings)?, author(settings, remote), Timed::for_at_most(None));
+    let (home, author, patience) = (Home::open(settings)?, author(settings, remote), Backoff::new());
     let meeting = remote::meeting(settings, remote)?;
     let context = Context {
         patience: &patience,
@@ -66,7 +64,7 @@ pub(crate) fn move_to(
 
 /// Makes sure that a place holds this memory's store, as far as this machine knows it.
 pub(crate) fn check(settings: &Settings, new: &Remote) -> Result<(), CommandError> {
-    let (home, author, patience) = (Home::open(settings)?, author(settings, new), Timed::for_at_most(None));
+    let (home, author, patience) = (Home::open(settings)?, author(settings, new), Backoff::new());
     let context = Context { patience: &patience, ..Context::new(&SystemClock, &RandomIds, &author) };
     let replica = home.open_memory(settings, &remote::meeting(settings, new)?, context)?;
     Ok(block_on(replica.check_remote(context))?)

@@ -7,12 +7,12 @@ use haversack::clock::Clock;
 use haversack::home::{BoundDirectory, Directory, Home as Directories, Meeting, Stopped};
 use haversack::store::{Backend, DeviceLocal, ErrorKind, Locator, block_on};
 use haversack::sync::{Author, Context, Gate, Outlook, Replica, SyncError};
+use haversack_system::{RandomIds, SystemClock};
 
 use super::gate::NothingPrivate;
 use super::mounts::{self, Mount};
 use crate::error::{CommandError, Fault};
 use crate::settings::{Settings, shown};
-use crate::system::{RandomIds, SystemClock};
 
 /// The home of this machine, open.
 pub(crate) struct Home {

@@ -11,6 +11,7 @@ use haversack::ids::Position;
 use haversack::store::{Locator, block_on};
 use haversack::sync::{Author, Context, Deletions, Mirror, Progress, Report, SyncError};
 use haversack::vault::{Carriage, Mine};
+use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::contact::{Contact, Failure};
 use super::lost_and_found::LostAndFound;
@@ -20,7 +21,6 @@ use super::store::is_project_record;
 use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
-use crate::system::{RandomIds, SystemClock, Timed};
 
 /// The most files of a store whose mirror a sync writes itself; a larger store's mirror is written in the background.
 const MAX_MIRRORED_FILES: usize = 200;
@@ -210,7 +210,7 @@ fn sync_home(
     let unbound = mounts::unbind_links(settings)?;
     let home = Home::open(settings)?;
     let author = author(settings, remote);
-    let patience = Timed::for_at_most(manner.time);
+    let patience = manner.time.map_or_else(Backoff::new, Backoff::for_at_most);
     let context = Context {
         gate: home.gate(),
         patience: &patience,

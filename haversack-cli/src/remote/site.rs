@@ -9,12 +9,12 @@ use futures_lite::StreamExt;
 use haversack::log::StoreFile;
 use haversack::store::{Backend, BackendExt, ErrorKind, Locator, block_on};
 use haversack::sync::{SyncError, store_at};
+use haversack_system::Backoff;
 
 use super::open::{directory_of, is_vault, plain};
 use super::record::Remote;
 use crate::error::CommandError;
 use crate::settings::Settings;
-use crate::system::Timed;
 use crate::ui::paths::quoted;
 
 /// What is at a place.
@@ -89,7 +89,7 @@ pub(crate) fn look(settings: &Settings, remote: &Remote) -> Result<Site, Command
     }
     let backend = plain(settings, remote)?;
     let is_replicated = is_vault(&remote.url);
-    match block_on(store_at(backend.clone(), &Timed::for_at_most(None))) {
+    match block_on(store_at(backend.clone(), &Backoff::new())) {
         Ok(Some(store)) => return Ok(Site::Store(store)),
         Ok(None) => {}
         // In a replicated folder a file arrives in parts, or its name arrives before its content.

@@ -22,6 +22,7 @@ use haversack::Writer;
 use haversack::display::is_harmful;
 use haversack::ids::Ids;
 use haversack::memory_tool::{Answer, Content};
+use haversack_system::RandomIds;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
@@ -37,7 +38,6 @@ use self::lines::Lines;
 use self::tools::{Call, Nature, TOOLS};
 use crate::error::CommandError;
 use crate::settings::Settings;
-use crate::system::RandomIds;
 
 /// What a client's model is told about us, in every session.
 const INSTRUCTIONS: &str = "\

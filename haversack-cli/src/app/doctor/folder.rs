@@ -8,12 +8,12 @@ use haversack::vault::copies::waiting;
 use haversack::vault::lost::Named;
 use haversack::vault::strays::strays;
 use haversack::vault::{Bridge, Heads, available, layout};
+use haversack_system::RandomIds;
 
 use crate::error::CommandError;
 use crate::home::lost_and_found::{Lost, LostAndFound};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
-use crate::system::RandomIds;
 use crate::ui::moments::counted;
 
 /// How many names a finding spells out.

@@ -7,6 +7,7 @@ use haversack::Conflicts;
 use haversack::clock::Clock;
 use haversack::ids::{Position, ReplicaId, Timestamp};
 use haversack::store::{Locator, block_on};
+use haversack_system::{Backoff, SystemClock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
@@ -18,7 +19,6 @@ use crate::home::mounts;
 use crate::home::store::open_to_look;
 use crate::records;
 use crate::settings::{Settings, shown};
-use crate::system::{SystemClock, Timed};
 use crate::ui::moments::{ago, counted, span};
 
 /// How long the remote may be offline before the user is told. A remote that is gone or refuses is told at once.
@@ -87,7 +87,7 @@ impl News {
             return Ok(News::default());
         }
         let ours: BTreeSet<ReplicaId> = looks.iter().filter_map(|look| look.replica).collect();
-        let patience = Timed::for_at_most(None);
+        let patience = Backoff::new();
         let mut past = Past::at_hand(settings, &home, &patience)?;
         let seen = told(settings).positions.get(prefix.as_str()).copied().unwrap_or(0);
         let mut news = News { head: past.head, ..News::default() };

@@ -13,6 +13,7 @@ use haversack::Change;
 use haversack::history::{Held, History, Undone, take_back};
 use haversack::store::{Backend, Bytes, Condition, ErrorKind, InMemory, Locator, block_on};
 use haversack::sync::{Author, Context, Deletions, Replica, SyncError};
+use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::{Outcome, last, text};
 use crate::error::CommandError;
@@ -22,7 +23,6 @@ use crate::home::join_record::{self, Joined};
 use crate::home::store::open;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::{RandomIds, SystemClock, Timed};
 
 /// The undo of a join that was not carried out yet.
 pub(crate) struct JoinPlan {
@@ -78,7 +78,7 @@ fn here(settings: &Settings, joined: &Joined) -> Result<Vec<Outcome>, CommandErr
     let memory = open(settings)?;
     let now = block_on(join_record::all(memory.files()))?;
     let backend = remote::open(settings, &Remote::at(settings, &joined.url)?)?;
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let home = Home::open(settings)?;
     let state = home.memory().state.clone();
     let store = block_on(haversack::sync::store_at(backend.clone(), &patience))?;
@@ -121,7 +121,7 @@ fn there(settings: &Settings, joined: &Joined) -> Result<usize, CommandError> {
         return Ok(0);
     }
     let backend = remote::open(settings, &Remote::at(settings, &joined.url)?)?;
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let author = Author { device: joined.device.clone(), ..Author::default() };
     let context = Context {
         patience: &patience,

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use haversack::clock::Clock;
 use haversack::store::{DeviceLocal, block_on};
 use haversack::sync::{Outlook, Scope, look};
+use haversack_system::SystemClock;
 
 use super::sandbox::Sandbox;
 use super::script::Machine;
 use crate::error::CommandError;
 use crate::home::gate::NothingPrivate;
-use crate::system::SystemClock;
 
 /// How long a sync may take to come to its middle; the lock keeps it there for longer than that.
 const MAX_WAIT: Duration = Duration::from_secs(30);

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use haversack::ids::Ids;
+use haversack_system::RandomIds;
 use serde_json::Value;
 
 use super::script::Machine;
 use super::tally::Files;
 use crate::error::CommandError;
 use crate::settings::shown;
-use crate::system::RandomIds;
 
 /// How many names are tried.
 const MAX_NAMES: usize = 100;

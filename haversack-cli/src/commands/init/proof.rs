@@ -5,13 +5,13 @@ use std::sync::Arc;
 use haversack::ids::ContentHash;
 use haversack::store::{BackendExt, InMemory, Locator, block_on};
 use haversack::sync::{Author, Context, Fetching, Replica, SyncError};
+use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::store::is_project_record;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::{RandomIds, SystemClock, Timed};
 
 /// What came back.
 pub(crate) struct ReadBack {
@@ -24,7 +24,7 @@ pub(crate) struct ReadBack {
 pub(crate) fn read_back(settings: &Settings) -> Result<ReadBack, CommandError> {
     let remote = Remote::expected(settings)?;
     let backend = remote::open(settings, &remote)?;
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let author = Author::default();
     let context = Context {
         patience: &patience,

@@ -21,6 +21,7 @@ use haversack::store::{
     block_on, directory_of, recognise,
 };
 use haversack::sync::{Author, Context, Fetching, Progress, Replica, SyncError, store_at};
+use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use crate::error::CommandError;
 use crate::home::{mounts, store};
@@ -28,7 +29,6 @@ use crate::remote::Remote;
 use crate::remote::address::refuse_mistyped;
 use crate::remote::credential::{Cloud, Source};
 use crate::settings::{Settings, shown};
-use crate::system::{RandomIds, SystemClock, Timed};
 
 /// The most that a store may hold to be read through its log: all of it is held in memory.
 const MAX_STORE_BYTES: u64 = 1 << 30;
@@ -172,7 +172,7 @@ impl Place {
             Some(directory) => open_directory(settings, directory)?,
             None => self.open(settings)?,
         };
-        match block_on(store_at(backend.clone(), &Timed::for_at_most(None))).map_err(asked)? {
+        match block_on(store_at(backend.clone(), &Backoff::new())).map_err(asked)? {
             Some(_) => read_store(self, backend, progress),
             None => Ok(Opened { backend, odd: Vec::new() }),
         }
@@ -184,7 +184,7 @@ impl Place {
             return Ok(Arc::new(InMemory::new()));
         }
         let backend = self.open(settings)?;
-        let mut found = block_on(store_at(backend.clone(), &Timed::for_at_most(None))).map_err(asked)?;
+        let mut found = block_on(store_at(backend.clone(), &Backoff::new())).map_err(asked)?;
         if let What::Cloud(place) = &self.what {
             let mut above = place.above();
             while let (None, Some(url)) = (&found, above.next()) {
@@ -429,7 +429,7 @@ fn store_above(
 ) -> Result<Option<haversack::log::StoreFile>, CommandError> {
     let Some(cloud) = Cloud::of(&remote.url) else { return Ok(None) };
     let backend = open_remote(settings, cloud.backend(), remote)?;
-    match block_on(store_at(backend, &Timed::for_at_most(None))) {
+    match block_on(store_at(backend, &Backoff::new())) {
         // Who may see only this part is not told what is around it.
         Err(SyncError::Remote(error)) if error.kind() == ErrorKind::Denied => Ok(None),
         found => found.map_err(asked),
@@ -442,7 +442,7 @@ fn read_store(
     backend: Arc<dyn Backend>,
     progress: &dyn Progress,
 ) -> Result<Opened, CommandError> {
-    let patience = Timed::for_at_most(None);
+    let patience = Backoff::new();
     let author = Author::default();
     let context = Context {
         patience: &patience,

@@ -5,6 +5,7 @@
 
 use clap::Args;
 use haversack::clock::Clock;
+use haversack_system::SystemClock;
 
 use super::{Candidate, Instead, NamedArgs};
 use crate::app::sync;
@@ -16,7 +17,6 @@ use crate::remote::address::refuse_mistyped;
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::SystemClock;
 use crate::ui::moments::{ago, counted};
 use crate::ui::{Answer, Ui};
 

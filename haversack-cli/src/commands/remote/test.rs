@@ -7,13 +7,13 @@ use std::time::Duration;
 use clap::Args;
 use haversack::ids::Ids;
 use haversack::store::{block_on, cloud};
+use haversack_system::RandomIds;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
 use crate::remote::credential::Cloud;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::system::RandomIds;
 use crate::ui::Ui;
 
 /// How far two clocks may be apart before a storage refuses, in seconds; shown earlier than that.

@@ -7,6 +7,7 @@ use haversack::clock::Clock;
 use haversack::display::{lines, one_line};
 use haversack::ids::{ContentHash, Timestamp};
 use haversack::store::Locator;
+use haversack_system::SystemClock;
 use serde_json::{Value, json};
 
 use super::input::Input;
@@ -28,7 +29,6 @@ use crate::projects::{Barrier, Project, private};
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::settings::tilde;
-use crate::system::SystemClock;
 
 pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
     let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());

@@ -12,6 +12,7 @@ use haversack::remember::Wish;
 use haversack::store::{Locator, block_on};
 use haversack::{Memory, Writer, display};
 use haversack_recall::{DEFAULT_LIMIT, Projects, Query, Shelf};
+use haversack_system::SystemClock;
 
 use super::errands::Errands;
 use super::tools::Call;
@@ -26,7 +27,6 @@ use crate::home::mounts::{self, Mount};
 use crate::home::store::{locate, open};
 use crate::projects::border::{self, Breadth, Face, Guard};
 use crate::settings::Settings;
-use crate::system::SystemClock;
 
 /// Where facts go that belong to no project.
 const NO_PROJECT: &str = "behavioral";
