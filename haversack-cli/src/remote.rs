@@ -6,5 +6,5 @@ mod open;
 mod record;
 pub(crate) mod site;
 
-pub(crate) use self::open::{Vault, forget_vault, is_vault, make, meeting, new_meeting, open, plain, vault};
+pub(crate) use self::open::{Vault, is_vault, make, meeting, new_meeting, open, plain, vault};
 pub(crate) use self::record::{Remote, checked_device_name, device_name, needs_a_yes, refuse_local};

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use etcetera::AppStrategy;
 use haversack::Writer;
+use haversack::ids::StoreId;
 use haversack::sync::Budget;
 
 use self::declarations::{DECLARATIONS, Declaration, Value};
@@ -119,6 +120,11 @@ impl Settings {
     /// Returns the directory of what this machine keeps for a folder that a sync client replicates.
     pub(crate) fn vault(&self) -> PathBuf {
         self.home.join("state").join("vault")
+    }
+
+    /// Returns the directory of the same for a store that this home left.
+    pub(crate) fn left_vault(&self, store: StoreId) -> PathBuf {
+        self.home.join("state").join(format!("vault-left-{store}"))
     }
 
     /// Returns the directory of the lock files, which must be outside of what they lock.

@@ -89,7 +89,7 @@ pub(crate) use self::remote::{MAX_TRIES, Remote, patiently};
 use self::scan::{Found, StatCache};
 pub use self::scope::Scope;
 use self::state::{Advance, BaseLine, State};
-pub use self::state::{forget, leave, return_to};
+pub use self::state::{forget, has_left, leave, return_to};
 pub use self::sync_error::{SyncError, SyncErrorKind};
 use self::take_in::Taking;
 pub use self::upkeep::Intervals;

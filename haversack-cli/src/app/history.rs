@@ -7,7 +7,7 @@ use haversack_system::Backoff;
 use similar::TextDiff;
 
 use crate::error::CommandError;
-use crate::home::history::{AtHand, ChangeNumber, Enough, NumberedChange, Past, Waiting, open_home};
+use crate::home::history::{AtHand, ChangeNumber, Enough, Log, NumberedChange, Past, Waiting, open_home};
 use crate::settings::Settings;
 use crate::ui::moments::local;
 
@@ -120,6 +120,10 @@ pub(crate) fn headline(commit: &NumberedChange) -> String {
     let agent = commit.agent.as_ref().map(|agent| format!(" {agent}")).unwrap_or_default();
     let session = commit.session.as_ref().map(|session| format!(" session {session}")).unwrap_or_default();
     let Commit { device, cause, .. } = &**commit;
+    let device = match commit.number.log {
+        Log::Store => device,
+        Log::Local => "this machine",
+    };
     format!("{:>4}  {}  {device}{agent}{session}: {cause}", commit.number, local(commit.time))
 }
 

@@ -107,16 +107,16 @@ pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs)
     drop(remote::plain(settings, &remote)?);
     let home = Home::open(settings)?;
     let ours = home.memory().look()?.store;
-    if let Some(there) = there.as_ref().filter(|there| Some(there.store) != ours) {
+    if let Some(there) = there.as_ref().filter(|there| Some(there.store) != ours)
+        && !home.return_to(settings, there.store)?
+    {
         return Err(CommandError::user(
             format!("there is a store already: \"{}\"", there.name),
             format!("See what it has and join it: haversack join {url}"),
         ));
     }
     if there.is_none() && ours.is_some() {
-        // What was agreed on with another store means nothing to a new one.
-        home.forget()?;
-        remote::forget_vault(settings)?;
+        home.leave(settings)?;
         ui.note("There is nothing yet: a new store begins there, with everything that is here.");
     }
     remote.save(settings)?;

@@ -139,8 +139,19 @@ pub(crate) fn open_home(settings: &Settings) -> Result<Home, CommandError> {
     if !local_history::is_used(settings)? {
         return Home::open(settings);
     }
+    if !settings.memory().is_dir() {
+        // Looking makes nothing: a mistyped `--home` would leave a new home behind.
+        return Err(no_history());
+    }
     local_history::record(settings, Work::Sync, "edit")?;
     Home::open_for_local_history(settings)
+}
+
+fn no_history() -> CommandError {
+    CommandError::user(
+        "there is no history yet: it begins with the first write",
+        "Write something: haversack create notes.md TEXT. Or connect an agent: haversack init",
+    )
 }
 
 impl<'a> Past<'a> {
@@ -188,10 +199,7 @@ impl<'a> Past<'a> {
             past.add(Log::Store, &Home::open(settings)?, None, patience)?;
         }
         match past.parts.is_empty() {
-            true => Err(CommandError::user(
-                "there is no history yet: it begins with the first write",
-                "Write something: haversack create notes.md TEXT. Or connect an agent: haversack init",
-            )),
+            true => Err(no_history()),
             false => Ok(past),
         }
     }

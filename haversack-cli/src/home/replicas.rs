@@ -1,10 +1,11 @@
 //! The directories of a home that are synced: the directory `memory`, and the directories that are bound to prefixes of the store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haversack::clock::Clock;
 use haversack::home::{BoundDirectory, Directory, Home as Directories, Meeting, Stopped};
+use haversack::ids::StoreId;
 use haversack::store::{Backend, DeviceLocal, ErrorKind, Locator, block_on};
 use haversack::sync::{Author, Context, Gate, Outlook, Replica, SyncError};
 use haversack_system::{RandomIds, SystemClock};
@@ -115,6 +116,29 @@ impl Home {
         Ok(())
     }
 
+    /// Leaves the store for another one. The agreement with it is kept, for a return.
+    pub(crate) fn leave(&self, settings: &Settings) -> Result<(), CommandError> {
+        let mut left = None;
+        for directory in self.directories.directories() {
+            left = block_on(haversack::sync::leave(&directory.state))?.or(left);
+        }
+        let Some(left) = left else { return Ok(()) };
+        rename_if_there(&settings.vault(), &settings.left_vault(left))
+    }
+
+    /// Returns to a store that this home left earlier; tells whether there was one. Another store is left for it.
+    pub(crate) fn return_to(&self, settings: &Settings, store: StoreId) -> Result<bool, CommandError> {
+        if !block_on(haversack::sync::has_left(&*self.directories.memory().state, store))? {
+            return Ok(false);
+        }
+        self.leave(settings)?;
+        for directory in self.directories.directories() {
+            block_on(haversack::sync::return_to(&*directory.state, store))?;
+        }
+        rename_if_there(&settings.left_vault(store), &settings.vault())?;
+        Ok(true)
+    }
+
     /// Finishes a batch that a killed process left, and moves files into the bound directories where they belong.
     pub(crate) fn tidy(&self, settings: &Settings) -> Result<(), CommandError> {
         block_on(self.directories.tidy(settings.lock_wait)).map_err(CommandError::from)
@@ -147,6 +171,18 @@ impl Home {
             _ => error.into(),
         }
     }
+}
+
+/// Renames a directory; one that is not there stays so.
+fn rename_if_there(from: &Path, to: &Path) -> Result<(), CommandError> {
+    if !from.is_dir() {
+        return Ok(());
+    }
+    match std::fs::remove_dir_all(to) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    Ok(std::fs::rename(from, to)?)
 }
 
 /// One directory of an open home.

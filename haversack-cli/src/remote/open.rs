@@ -88,14 +88,6 @@ pub(crate) fn vault(settings: &Settings, remote: &Remote) -> Result<Option<Vault
     Ok(Some(Vault { folder, home }))
 }
 
-/// Forgets what this machine keeps for a folder.
-pub(crate) fn forget_vault(settings: &Settings) -> Result<(), CommandError> {
-    match std::fs::remove_dir_all(settings.vault()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
 /// Opens the storage that an address names.
 pub(crate) fn plain(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {
     // The only door to any remote: whoever comes here would ask it something.

@@ -24,6 +24,7 @@ mod guides;
 #[cfg(unix)]
 mod hooks;
 mod kinds;
+mod local_history;
 mod losses;
 mod lost;
 mod machines;

@@ -211,10 +211,13 @@ pub async fn leave(state: &Arc<dyn Backend>) -> StoreResult<Option<StoreId>> {
     Ok(Some(store))
 }
 
-/// Brings the state of a store back that this replica left earlier; tells whether there was one.
-///
-/// The replica has no other state now.
-pub async fn return_to(state: &dyn Backend, store: StoreId) -> StoreResult<bool> {
+/// Tells whether this replica has left a store earlier, and can return to it.
+pub async fn has_left(state: &dyn Backend, store: StoreId) -> StoreResult<bool> {
+    Ok(!state_files(state, &format!("{LEFT}/{store}/")).await?.is_empty())
+}
+
+/// Brings the state of a store back that this replica left earlier. The replica has no other state now.
+pub async fn return_to(state: &dyn Backend, store: StoreId) -> StoreResult<()> {
     let aside = format!("{LEFT}/{store}/");
     let files = state_files(state, &aside).await?;
     // The last files first: a state that is brought back in part is an earlier one.
@@ -225,7 +228,7 @@ pub async fn return_to(state: &dyn Backend, store: StoreId) -> StoreResult<bool>
             renamed => renamed?,
         }
     }
-    Ok(!files.is_empty())
+    Ok(())
 }
 
 /// Returns the files of a state below a prefix, in the order of [`FILES`].
