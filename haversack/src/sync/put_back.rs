@@ -2,11 +2,16 @@
 //!
 //! 1. Find the last position at which the remote and the archive have the same commit. Every commit names the hash of the one before it,
 //!    so all positions before an equal one are equal, and a few reads find it.
-//! 2. If nothing stands after it, create the missing positions again with the archived bytes, their large contents first.
+//! 2. If nothing stands after it, create the missing positions again with the archived bytes, their large contents first. A commit that was
+//!    not built on the position before it is of another branch of the log: it is not put back.
 //! 3. If another commit stands there by now, that position is the end of the common part: the caller takes the replicas back to it.
 //!
-//! Example: the archive has 1–9, the remote was restored with 1–6. Positions 7–9 are created again, and nobody notices. If a device that
-//! knew only 1–6 had committed 7 before that, the common part ends at 6.
+//! Example: the archive has 1–9, the remote was restored with 1–6. Positions 7–9 are created again, and no other device notices. If a device
+//! that knew only 1–6 had committed 7 before that, the common part ends at 6.
+//!
+//! The replicas of one home can stand on different branches, because a sync that is killed leaves them at different positions. Example: the
+//! replica of a project published 7, and the remote lost it. The replica of the memory was at 6, so it takes in the 7 of another device, and the
+//! archive then has that one. So each replica has its own common part ([`Replica::own_common`]).
 
 use haversack_store::{Bytes, ErrorKind};
 
@@ -20,66 +25,113 @@ use crate::log::{Carried, Commit, What};
 /// How often the end of the common part is looked for again, because another device wrote meanwhile.
 const MAX_ROUNDS: usize = 16;
 
-/// What a remote has of the log that this device knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PutBack {
-    /// The last position that the remote and this device have in common; `None` if there is none, or if none is known.
-    pub(super) common: Option<Position>,
-    /// How many positions were put back.
-    pub(super) positions: u64,
-}
-
-/// What became of one position.
+/// The outcome for one position.
 enum Fate {
-    PutBack,
+    /// It is there again; the hash is that of its commit.
+    PutBack(ContentHash),
     /// Another commit stands there.
     Taken,
-    /// The archive does not have it, or a large content of it is nowhere on this device.
+    /// The archive does not have it on this branch, or a large content of it is nowhere on this device.
     NotHere,
 }
 
-/// Puts the lost positions back, as far as they are archived.
+/// The commits that are compared with those of a remote.
+#[derive(Clone, Copy)]
+enum Known<'a> {
+    /// Those that the archive has, or else any replica.
+    Home(&'a [Replica]),
+    /// Those that one replica has taken in.
+    Replica(&'a Replica),
+}
+
+impl Known<'_> {
+    async fn hash(
+        self,
+        archive: &mut archive::Reader,
+        position: Position,
+    ) -> Result<Option<ContentHash>, SyncError> {
+        match self {
+            Known::Home(replicas) => known_hash(replicas, archive, position).await,
+            Known::Replica(replica) => replica.own_hash(archive, position).await,
+        }
+    }
+}
+
+/// Puts the lost positions back, as far as they are archived; returns their number.
 pub(super) async fn put_back(
     context: Context<'_>,
     replicas: &[Replica],
     archive: &mut archive::Reader,
-) -> Result<PutBack, SyncError> {
+) -> Result<u64, SyncError> {
     let newest = replicas.iter().filter_map(|replica| Some((replica, replica.position()?)));
     let Some((leader, last)) = newest.max_by_key(|(_, position)| *position) else {
-        return Ok(PutBack { common: None, positions: 0 });
+        return Ok(0);
     };
     let mut positions = 0;
     for _ in 0..MAX_ROUNDS {
-        let mut common = leader.common(context, replicas, archive, last).await?;
+        let mut common = leader.common(context, Known::Home(replicas), archive, last).await?;
+        let mut previous = match common {
+            Some(common) => known_hash(replicas, archive, common).await?,
+            None => Some(ContentHash::of(b"")),
+        };
         loop {
             let next = common.map_or(Some(Position::FIRST), Position::next);
             let Some(next) = next.filter(|next| *next <= last) else {
-                return Ok(PutBack { common, positions });
+                return Ok(positions);
             };
-            match leader.put_back_one(context, replicas, archive, next).await? {
-                Fate::PutBack => {
+            match leader.put_back_one(context, replicas, archive, next, previous).await? {
+                Fate::PutBack(hash) => {
                     positions += 1;
-                    common = Some(next);
+                    (common, previous) = (Some(next), Some(hash));
                 }
-                Fate::NotHere => return Ok(PutBack { common, positions }),
+                Fate::NotHere => return Ok(positions),
                 Fate::Taken => break,
             }
         }
-        let found = leader.common(context, replicas, archive, last).await?;
-        // Somebody else may have put the same commit back.
+        let found = leader.common(context, Known::Home(replicas), archive, last).await?;
+        // Another device may have put the same commit back.
         if found == common {
-            return Ok(PutBack { common, positions });
+            return Ok(positions);
         }
     }
     Err(SyncError::Outrun)
 }
 
 impl Replica {
-    /// Returns the last position up to `last` at which the remote has the commit that this device knows.
+    /// Returns the last position that this replica has in common with a remote which lacks the replica's last commit; `None` if there is
+    /// none, or if the archive has another branch of the log.
+    pub(super) async fn own_common(
+        &self,
+        context: Context<'_>,
+        archive: &mut archive::Reader,
+    ) -> Result<Option<Position>, SyncError> {
+        let before = self.position().and_then(|last| Position::new(last.number() - 1));
+        let Some(before) = before else { return Ok(None) };
+        self.common(context, Known::Replica(self), archive, before).await
+    }
+
+    /// Returns the hash of the commit that this replica has taken in at a position; `None` if the archive has another branch of the log.
+    pub(super) async fn own_hash(
+        &self,
+        archive: &mut archive::Reader,
+        position: Position,
+    ) -> Result<Option<ContentHash>, SyncError> {
+        let Some(head) = &self.state.known.head else { return Ok(None) };
+        if position == head.position {
+            return Ok(Some(head.hash));
+        }
+        let archived = archive.bytes(head.position).await.map_err(SyncError::Local)?;
+        if archived.is_some_and(|bytes| ContentHash::of(&bytes) != head.hash) {
+            return Ok(None);
+        }
+        known_hash(std::slice::from_ref(self), archive, position).await
+    }
+
+    /// Returns the last position up to `last` at which the remote has the known commit.
     async fn common(
         &self,
         context: Context<'_>,
-        replicas: &[Replica],
+        known: Known<'_>,
         archive: &mut archive::Reader,
         last: Position,
     ) -> Result<Option<Position>, SyncError> {
@@ -91,7 +143,7 @@ impl Replica {
             let number = if equal == 0 { other.saturating_sub(step).max(1) } else { (equal + other) / 2 };
             step *= 2;
             let Some(position) = Position::new(number) else { break };
-            let ours = known_hash(replicas, archive, position).await?;
+            let ours = known.hash(archive, position).await?;
             let theirs = self.remote.at(context.patience, position).await?;
             match (ours, theirs) {
                 (Some(ours), Some(theirs)) if ContentHash::of(&theirs.bytes) == ours => equal = number,
@@ -102,37 +154,39 @@ impl Replica {
         Ok(Position::new(equal))
     }
 
-    /// Creates one position again.
+    /// Creates one position again; its commit must have been built on the one with the hash `previous`.
     async fn put_back_one(
         &self,
         context: Context<'_>,
         replicas: &[Replica],
         archive: &mut archive::Reader,
         position: Position,
+        previous: Option<ContentHash>,
     ) -> Result<Fate, SyncError> {
         if let Some(there) = self.remote.at(context.patience, position).await? {
-            let ours = known_hash(replicas, archive, position).await?;
-            return Ok(match ours == Some(ContentHash::of(&there.bytes)) {
-                true => Fate::PutBack,
-                false => Fate::Taken,
-            });
+            let (ours, theirs) =
+                (known_hash(replicas, archive, position).await?, ContentHash::of(&there.bytes));
+            return Ok(if ours == Some(theirs) { Fate::PutBack(theirs) } else { Fate::Taken });
         }
         let Some(bytes) = archive.bytes(position).await.map_err(SyncError::Local)? else {
             return Ok(Fate::NotHere);
         };
         let Ok(commit) = Commit::decode(&bytes) else { return Ok(Fate::NotHere) };
+        if Some(commit.previous) != previous {
+            return Ok(Fate::NotHere);
+        }
         for what in commit.changes.iter().map(|change| &change.what) {
             if !self.put_back_object(context, replicas, what).await? {
                 return Ok(Fate::NotHere);
             }
         }
         let error = match self.remote.attempt(position, bytes.clone()).await {
-            Attempt::Created(_) => return Ok(Fate::PutBack),
+            Attempt::Created(_) => return Ok(Fate::PutBack(ContentHash::of(&bytes))),
             Attempt::NotKnown(error) => error,
         };
         // Whatever the answer was, reading tells what is there.
         match self.remote.at(context.patience, position).await? {
-            Some(there) if there.bytes == bytes => Ok(Fate::PutBack),
+            Some(there) if there.bytes == bytes => Ok(Fate::PutBack(ContentHash::of(&bytes))),
             Some(_) => Ok(Fate::Taken),
             None => Err(SyncError::Remote(error)),
         }

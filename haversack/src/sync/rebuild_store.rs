@@ -27,7 +27,7 @@ use haversack_store::{Backend, Bytes, Condition, Locator};
 use super::plan::{Elsewhere, Reach};
 use super::planted::{Planted, has};
 use super::publish::Settled;
-use super::put_back::{self, kept_anywhere, known_hash};
+use super::put_back::{kept_anywhere, put_back};
 use super::rebase::Rebased;
 use super::remote::{At, Attempt};
 use super::state::Head;
@@ -65,7 +65,7 @@ pub struct Rebuilt {
     pub files: usize,
     /// How many positions were put back.
     pub positions: u64,
-    /// The last position that this device had in common with the remote, if it had to go back to it.
+    /// The last position that all replicas which had to go back have in common with the remote.
     pub common: Option<Position>,
     /// How many replicas could not be taken back to the common position: they merge without a base.
     pub without_base: usize,
@@ -101,7 +101,7 @@ pub async fn rebuild(
                 None => {
                     let (position, mut commits) = (head.position, Vec::new());
                     for position in listed(position) {
-                        let hash = known_hash(replicas, &mut archive, position).await?;
+                        let hash = replicas[leader].own_hash(&mut archive, position).await?;
                         commits.extend(hash.map(|hash| (position, hash)));
                     }
                     let predecessor = Some(Predecessor { store, position, commits });
@@ -157,8 +157,7 @@ async fn come_back(
     archive: &mut archive::Reader,
     mut rebuilt: Rebuilt,
 ) -> Result<Rebuilt, SyncError> {
-    let put_back = put_back::put_back(context, replicas, archive).await?;
-    rebuilt.positions = put_back.positions;
+    rebuilt.positions = put_back(context, replicas, archive).await?;
     for replica in replicas.iter_mut() {
         let is_there = match replica.check_head(context).await {
             Ok(()) => true,
@@ -166,8 +165,10 @@ async fn come_back(
             Err(trouble) => return Err(trouble),
         };
         if !is_there {
-            rebuilt.common = put_back.common;
-            let rebased = replica.rebase(context, archive, put_back.common).await?;
+            // The positions that were put back can be of another branch than this replica's.
+            let common = replica.own_common(context, archive).await?;
+            rebuilt.common = rebuilt.common.into_iter().chain(common).min();
+            let rebased = replica.rebase(context, archive, common).await?;
             rebuilt.without_base += usize::from(rebased == Rebased::WithoutBase);
         }
     }
@@ -193,7 +194,7 @@ async fn go_back(
     for index in 0..replicas.len() {
         replicas[index].end_lost_publishing(predecessor).await?;
         let Some(own) = replicas[index].position() else { continue };
-        let common = common(&replicas[index..=index], archive, predecessor, own).await?;
+        let common = common(&replicas[index], archive, predecessor, own).await?;
         if has(Planted::NewerBaseIsTaken) {
             continue;
         }
@@ -205,7 +206,7 @@ async fn go_back(
 
 /// Returns the last position that a replica has in common with a predecessor.
 async fn common(
-    replica: &[Replica],
+    replica: &Replica,
     archive: &mut archive::Reader,
     predecessor: &Predecessor,
     own: Position,
@@ -215,7 +216,7 @@ async fn common(
         if *position > last {
             continue;
         }
-        match known_hash(replica, archive, *position).await? {
+        match replica.own_hash(archive, *position).await? {
             Some(known) if known != *hash => {
                 last = Position::new(position.number() - 1).unwrap_or(Position::FIRST)
             }

@@ -194,6 +194,25 @@ impl Lab {
         done.map_err(|trouble| told(&trouble))
     }
 
+    /// Opens the replicas of several devices, as if they were one home, and does something with them.
+    pub(super) fn with_all<T>(
+        &self,
+        devices: &[&str],
+        work: impl AsyncFnOnce(&mut [Replica], Context<'_>) -> Result<T, Trouble>,
+    ) -> Result<T, String> {
+        let author = Author { device: devices.join("-"), agent: None, session: None };
+        let done = block_on(async {
+            let mut replicas = Vec::new();
+            for device in devices.iter().map(|device| self.device(device)) {
+                let (files, state) = (device.files.clone(), device.state.clone());
+                replicas.push(Replica::open(files, state, self.remote.clone(), &self.ids).await?);
+            }
+            let context = Context { intervals: FOLDING, ..Context::new(&Midnight, &self.ids, &author) };
+            work(&mut replicas, context).await
+        });
+        done.map_err(|trouble| told(&trouble))
+    }
+
     pub(super) fn sync(&self, device: &str) -> Result<Report, String> {
         self.with(device, async |replica, context| replica.sync(context).await)
     }

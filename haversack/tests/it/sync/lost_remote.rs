@@ -281,6 +281,69 @@ fn restored_backup_with_other_commits_is_merged_over_the_common_position() {
     }
 }
 
+/// Makes a home of two replicas, the desktop's and the tablet's, that stand on different branches of the log.
+///
+/// 1. The tablet's replica publishes a commit, and the sync is killed before the desktop's replica takes it in and the archive gets it.
+/// 2. The remote loses that commit, and the laptop commits another one at the same position.
+/// 3. The desktop's replica takes the laptop's commit in, and the archive gets that one.
+fn home_on_two_branches() -> Lab {
+    let lab = in_sync();
+    let backup = objects(&*lab.remote);
+    lab.put("tablet", "log.md", "one\nfrom the tablet\n");
+    lab.put("tablet", "tablet.md", "sent once\n");
+    lab.sync("tablet").expect("synced");
+    put_back_remote(&lab, &backup);
+    lab.put("laptop", "log.md", "one\nfrom the laptop\n");
+    lab.put("laptop", "laptop.md", "sent after that\n");
+    sync(&lab, "laptop").expect("synced");
+    sync(&lab, "desktop").expect("synced");
+    lab
+}
+
+/// Rebuilds with both replicas of the home; the desktop's state has the archive.
+fn rebuild_home(lab: &Lab) -> Result<Rebuilt, String> {
+    let archive = lab.device("desktop").state.clone();
+    lab.with_all(&["desktop", "tablet"], async |replicas, context| rebuild(context, replicas, archive).await)
+}
+
+#[track_caller]
+fn check_both_branches(files: &Objects) {
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    assert_eq!(names, ["laptop.md", "log.md", "old.md", "ports.md", "tablet.md"]);
+    let log = String::from_utf8_lossy(&files["log.md"]).into_owned();
+    let mut lines: Vec<&str> = log.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["from the laptop", "from the tablet", "one"]);
+}
+
+#[test]
+fn replicas_of_one_home_on_different_branches_meet_again() {
+    let lab = home_on_two_branches();
+    let told = sync(&lab, "tablet").expect_err("it went back");
+    assert!(told.contains("went back"), "{told}");
+    let rebuilt = rebuild_home(&lab).expect("merged");
+    assert_eq!((rebuilt.positions, rebuilt.without_base), (0, 1), "the archive has the other branch");
+    check_both_branches(&converge(&lab, &["laptop", "desktop", "tablet"]));
+}
+
+/// The new store is built from one branch; the replica on the other one must not take its own files for deleted.
+#[test]
+fn replicas_on_different_branches_rebuild_a_wiped_remote() {
+    for first in ["laptop", "home"] {
+        let lab = home_on_two_branches();
+        wipe(&lab);
+        if first == "laptop" {
+            rebuild_on(&lab, "laptop").expect("rebuilt");
+        }
+        rebuild_home(&lab).unwrap_or_else(|why| panic!("{first} first: {why}"));
+        for device in ["desktop", "tablet"] {
+            sync(&lab, device).unwrap_or_else(|why| panic!("{first} first: the {device}: {why}"));
+        }
+        rebuild_on(&lab, "laptop").expect("followed");
+        check_both_branches(&converge(&lab, &["laptop", "desktop", "tablet"]));
+    }
+}
+
 #[test]
 fn device_without_archive_merges_without_base_and_says_so() {
     let lab = in_sync();
