@@ -8,7 +8,7 @@ use haversack::sync::Outlook;
 use haversack_system::SystemClock;
 
 use super::devices::{Device, known_devices};
-use super::sync::{KEPT_ELSEWHERE, REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, not_mirrored, parts_of_logs};
+use super::sync::{REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, kept_elsewhere, not_mirrored, parts_of_logs};
 use crate::agents::{AGENTS, mend};
 use crate::error::{CommandError, Warning};
 use crate::home::contact::Contact;
@@ -16,7 +16,7 @@ use crate::home::gate::{cure, named};
 use crate::home::{Home, mounts};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
-use crate::ui::moments::{ago, counted, span};
+use crate::ui::moments::{ago, counted, span, was_it};
 
 /// How many names of one problem are shown.
 const MAX_SHOWN: usize = 5;
@@ -176,12 +176,13 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
     let mut add = |what: String, short: &str, cure: String| {
         problems.push(Problem { what, short: short.to_owned(), cure });
     };
+    let gone = look.waiting_deletions.len();
     if look.has_vanished {
         add(
-            format!(
-                "All {} in {name} disappeared. {KEPT_ELSEWHERE}",
-                counted(look.waiting_deletions.len(), "file")
-            ),
+            match gone {
+                1 => format!("The only file in {name} disappeared. {}", kept_elsewhere(gone)),
+                _ => format!("All {} in {name} disappeared. {}", counted(gone, "file"), kept_elsewhere(gone)),
+            },
             "files gone",
             WAITING_CURE.to_owned(),
         );
@@ -189,18 +190,20 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
     if !look.waiting_deletions.is_empty() && !look.has_vanished {
         add(
             format!(
-                "{} disappeared from {name} ({}). {KEPT_ELSEWHERE}",
-                counted(look.waiting_deletions.len(), "file"),
-                first_names(&look.waiting_deletions)
+                "{} disappeared from {name} ({}). {}",
+                counted(gone, "file"),
+                first_names(&look.waiting_deletions),
+                kept_elsewhere(gone)
             ),
             "files disappeared",
             WAITING_CURE.to_owned(),
         );
     }
     if !look.held_deletions.is_empty() {
+        let (was, it) = was_it(look.held_deletions.len());
         add(
             format!(
-                "{} in {name} were deleted on another machine, very many at once ({}). We kept them here",
+                "{} in {name} {was} deleted on another machine, very many at once ({}). We kept {it} here",
                 counted(look.held_deletions.len(), "file"),
                 first_names(&look.held_deletions)
             ),
@@ -366,5 +369,29 @@ impl Status {
             (true, Some(_)) => "haversack: in sync".to_owned(),
             (true, None) => "haversack: on this machine only".to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_is_told_in_the_singular() {
+        let file = vec![Locator::parse("notes.md").expect("a name")];
+        let look = Outlook {
+            waiting_deletions: file.clone(),
+            held_deletions: file,
+            has_vanished: true,
+            ..Outlook::default()
+        };
+        let told: Vec<String> = problems("memory", &look).into_iter().map(|problem| problem.what).collect();
+        assert_eq!(
+            told,
+            [
+                "The only file in memory disappeared. We did not delete it on your other machines",
+                "1 file in memory was deleted on another machine, very many at once (notes.md). We kept it here",
+            ]
+        );
     }
 }

@@ -13,7 +13,7 @@ use crate::home::rebuild::{self, HomeRebuilt};
 use crate::home::{self, Manner, Summary};
 use crate::remote::Remote;
 use crate::settings::Settings;
-use crate::ui::moments::counted;
+use crate::ui::moments::{counted, was_it};
 
 /// Syncs every replica of a home.
 pub(crate) fn sync(
@@ -58,8 +58,10 @@ fn write_late_mirror(settings: &Settings, summary: &Summary) {
     }
 }
 
-/// What became of files that disappeared here.
-pub(crate) const KEPT_ELSEWHERE: &str = "We did not delete them on your other machines";
+/// Returns the sentence that follows a number of files which disappeared here.
+pub(crate) fn kept_elsewhere(count: usize) -> String {
+    format!("We did not delete {} on your other machines", was_it(count).1)
+}
 
 /// What the user can do about files that disappeared here.
 pub(crate) const WAITING_CURE: &str = "to bring them back: haversack restore --deleted; if you meant to delete them: haversack sync --allow-deletes";
@@ -95,19 +97,19 @@ pub(crate) fn text(summary: &Summary) -> String {
         note(what, &cure(locator, hold));
     }
     if !report.held_deletions.is_empty() {
+        let count = report.held_deletions.len();
+        let (was, it) = was_it(count);
         note(
             format!(
-                "{} were deleted on another machine, very many at once: we kept them here",
-                counted(report.held_deletions.len(), "file")
+                "{} {was} deleted on another machine, very many at once: we kept {it} here",
+                counted(count, "file")
             ),
             "to send them again: haversack restore --deleted; if they are meant to go: haversack sync --allow-deletes",
         );
     }
     if !report.waiting_deletions.is_empty() {
-        note(
-            format!("{} disappeared here. {KEPT_ELSEWHERE}", counted(report.waiting_deletions.len(), "file")),
-            WAITING_CURE,
-        );
+        let count = report.waiting_deletions.len();
+        note(format!("{} disappeared here. {}", counted(count, "file"), kept_elsewhere(count)), WAITING_CURE);
     }
     let is_told = |locator: &&Locator| report.unseen.iter().all(|(unseen, _)| unseen != *locator);
     for locator in report.refused.iter().filter(is_told) {
@@ -230,5 +232,27 @@ fn headline(summary: &Summary) -> String {
     match text.split_at_checked(1) {
         Some((first, rest)) => format!("{}{rest}.", first.to_uppercase()),
         None => "Nothing new.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_deleted_file_is_told_in_the_singular() {
+        let mut summary = Summary::default();
+        let file = Locator::parse("notes.md").expect("a name");
+        summary.report.held_deletions.push(file.clone());
+        summary.report.waiting_deletions.push(file);
+        let told = text(&summary);
+        assert!(
+            told.contains("1 file was deleted on another machine, very many at once: we kept it here"),
+            "{told}"
+        );
+        assert!(
+            told.contains("1 file disappeared here. We did not delete it on your other machines"),
+            "{told}"
+        );
     }
 }

@@ -31,6 +31,11 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Returns the words that go with a number of things: `("was", "it")` or `("were", "them")`.
+pub(crate) fn was_it(count: usize) -> (&'static str, &'static str) {
+    if count == 1 { ("was", "it") } else { ("were", "them") }
+}
+
 /// Returns the day of a moment where this machine is, as `2026-11-16`.
 pub(crate) fn day(then: Timestamp) -> String {
     local(then).chars().take(10).collect()

@@ -137,28 +137,62 @@ impl Report {
         self.taken += other.taken;
         self.published += other.published;
         self.fetched += other.fetched;
-        self.merged.extend(other.merged);
-        self.both_kept.extend(other.both_kept);
-        self.edits_won.extend(other.edits_won);
-        self.held.extend(other.held);
+        // A home runs a replica several times in one round, and each run lists what it finds, also what an earlier run listed.
+        extend_sorted(&mut self.merged, other.merged);
+        extend_sorted(&mut self.both_kept, other.both_kept);
+        extend_sorted(&mut self.edits_won, other.edits_won);
+        replace_by_name(&mut self.held, other.held);
         extend_sorted(&mut self.refused, other.refused);
-        self.missing.extend(other.missing);
-        self.waiting_deletions.extend(other.waiting_deletions);
-        // Each replica lists all deletions that it holds, in every run.
+        extend_sorted(&mut self.missing, other.missing);
+        extend_sorted(&mut self.waiting_deletions, other.waiting_deletions);
         extend_sorted(&mut self.held_deletions, other.held_deletions);
-        self.foreign.extend(other.foreign);
-        self.unrelated.extend(other.unrelated);
+        extend_sorted(&mut self.foreign, other.foreign);
+        extend_sorted(&mut self.unrelated, other.unrelated);
         extend_sorted(&mut self.not_mirrored, other.not_mirrored);
-        self.awaited.extend(other.awaited);
-        self.odd.extend(other.odd);
-        self.unseen.extend(other.unseen);
+        extend_sorted(&mut self.awaited, other.awaited);
+        replace_by_name(&mut self.odd, other.odd);
+        replace_by_name(&mut self.unseen, other.unseen);
         self.out_of_time |= other.out_of_time;
         self.not_folded = other.not_folded.or(self.not_folded.take());
     }
 }
 
-fn extend_sorted(all: &mut Vec<Locator>, more: Vec<Locator>) {
+/// Adds entries that are not there yet.
+fn extend_sorted<T: Ord>(all: &mut Vec<T>, more: Vec<T>) {
     all.extend(more);
     all.sort_unstable();
     all.dedup();
+}
+
+/// Adds entries; a later one takes the place of an earlier one with the same name.
+fn replace_by_name<Name: Ord, T>(all: &mut Vec<(Name, T)>, more: Vec<(Name, T)>) {
+    let names: BTreeSet<&Name> = more.iter().map(|(name, _)| name).collect();
+    all.retain(|(name, _)| !names.contains(name));
+    all.extend(more);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::Hold;
+
+    /// The two runs of a round in a synced folder find the same files.
+    #[test]
+    fn file_of_two_runs_is_reported_once() {
+        let file = |name: &str| Locator::parse(name).expect("a name");
+        let run = |why: &str| Report {
+            merged: vec![file("merged.md")],
+            held: vec![(file("held.md"), Hold::whole(why))],
+            unseen: vec![(file("unseen"), why.to_owned())],
+            waiting_deletions: vec![file("two.md"), file("one.md")],
+            ..Report::default()
+        };
+        let mut report = run("it was large");
+        report.add(run("it holds a secret"));
+        report.add(Report { waiting_deletions: vec![file("three.md")], ..Report::default() });
+        assert_eq!(report.merged, [file("merged.md")]);
+        assert_eq!(report.waiting_deletions, [file("one.md"), file("three.md"), file("two.md")]);
+        assert_eq!(report.held, [(file("held.md"), Hold::whole("it holds a secret"))]);
+        assert_eq!(report.unseen, [(file("unseen"), "it holds a secret".to_owned())]);
+    }
 }

@@ -10,6 +10,7 @@ use haversack::store::{Locator, block_on};
 use haversack_system::{Backoff, SystemClock};
 use serde::{Deserialize, Serialize};
 
+use crate::app::sync::kept_elsewhere;
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::contact::{Contact, Failure};
@@ -19,7 +20,7 @@ use crate::home::mounts;
 use crate::home::store::open_to_look;
 use crate::records;
 use crate::settings::{Settings, shown};
-use crate::ui::moments::{ago, counted, span};
+use crate::ui::moments::{ago, counted, span, was_it};
 
 /// How long the remote may be offline before the user is told. A remote that is gone or refuses is told at once.
 const SILENT_SECONDS: i64 = 24 * 3600;
@@ -213,11 +214,12 @@ fn find_problem(
         }
         if !look.held_deletions.is_empty() {
             let count = counted(look.held_deletions.len(), "file");
-            return Ok(told("held deletions", format!("another machine deleted {count}; we kept them here")));
+            let (_, it) = was_it(look.held_deletions.len());
+            return Ok(told("held deletions", format!("another machine deleted {count}; we kept {it} here")));
         }
         if !look.waiting_deletions.is_empty() {
-            let count = counted(look.waiting_deletions.len(), "file");
-            let what = format!("{count} disappeared here. We did not delete them on your other machines");
+            let gone = look.waiting_deletions.len();
+            let what = format!("{} disappeared here. {}", counted(gone, "file"), kept_elsewhere(gone));
             return Ok(told("deletions", what));
         }
     }

@@ -198,7 +198,7 @@ impl Lab {
     pub(super) fn with_all<T>(
         &self,
         devices: &[&str],
-        work: impl AsyncFnOnce(&mut [Replica], Context<'_>) -> Result<T, Trouble>,
+        work: impl AsyncFnOnce(&mut [Replica], Context<'_>) -> Result<T, SyncError>,
     ) -> Result<T, String> {
         let author = Author { device: devices.join("-"), agent: None, session: None };
         let done = block_on(async {
