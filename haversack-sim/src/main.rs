@@ -134,7 +134,11 @@ fn planted(words: &[&str]) -> Option<Option<Planted>> {
     match words {
         [] => Some(None),
         ["--planted", name] => {
-            let mut all = Planted::ALL.into_iter().chain(Planted::IN_A_VAULT).chain(Planted::AFTER_A_LOSS);
+            let mut all = Planted::ALL
+                .into_iter()
+                .chain(Planted::IN_A_VAULT)
+                .chain(Planted::IN_HOMES)
+                .chain(Planted::AFTER_A_LOSS);
             Some(Some(all.find(|planted| format!("{planted:?}") == *name)?))
         }
         _ => None,
@@ -176,7 +180,7 @@ fn hunt(meeting: Meeting, names: &[&str]) -> ExitCode {
     let mut missed = 0;
     let is_meant = |planted: &Planted| names.is_empty() || names.contains(&&*format!("{planted:?}"));
     let all = match meeting {
-        Meeting::Log => Planted::ALL.to_vec(),
+        Meeting::Log => Planted::ALL.into_iter().chain(Planted::IN_HOMES).collect(),
         Meeting::Vault => Planted::IN_A_VAULT.to_vec(),
         Meeting::Lost => Planted::AFTER_A_LOSS.to_vec(),
     };

@@ -30,13 +30,14 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haversack_store::{Apart, Backend, InMemory, Locator, Overlay, Under};
+use haversack_store::{Apart, Backend, InMemory, Locator, Overlay, Prefixed, Under};
 
 pub use self::lost_and_found::LostAndFound;
 pub use self::rebuild::{HomeRebuilt, rebuild};
 pub use self::report::{HomeReport, Stopped};
 use crate::Memory;
 use crate::ids::{ReplicaId, Timestamp};
+use crate::sync::planted::{Planted, has};
 use crate::sync::{
     Asking, Context, Gate, Mirror, OneLog, Origins, Outlook, ReadOnce, Replica, Report, Scope, SyncError,
     look, replica_of,
@@ -98,7 +99,8 @@ impl Home {
         for BoundDirectory { name, prefix, files, state } in &bound {
             let (Some(files), Some(state)) = (files, state) else { continue };
             let is_deeper = |other: &&Locator| *other != prefix && other.is_within(prefix);
-            let deeper = prefixes.iter().filter(is_deeper).cloned();
+            let is_known = |_: &&Locator| !has(Planted::DeeperDirectoryForgotten);
+            let deeper = prefixes.iter().filter(is_deeper).filter(is_known).cloned();
             directories.push(Directory {
                 name: name.clone(),
                 files: Arc::new(Under::new(files.clone(), prefix.clone())),
@@ -106,6 +108,11 @@ impl Home {
                 scope: Scope::within(prefix.clone()).except(deeper).bound(),
             });
         }
+        let is_there = |directory: &&BoundDirectory| directory.files.is_some();
+        let prefixes: Vec<Locator> = match has(Planted::AbsentPrefixIsTheMemorys) {
+            true => bound.iter().filter(is_there).map(|directory| directory.prefix.clone()).collect(),
+            false => prefixes,
+        };
         directories.push(Directory {
             name: name.into(),
             files: memory_files.clone(),
@@ -143,7 +150,14 @@ impl Home {
     /// Returns the store's files: the memory directory with the bound directories at their prefixes.
     pub fn files(&self) -> Arc<dyn Backend> {
         let there = self.bound.iter().filter_map(|bound| Some((bound.prefix.clone(), bound.files.clone()?)));
-        let there: Vec<(Locator, Arc<dyn Backend>)> = there.collect();
+        let mut there: Vec<(Locator, Arc<dyn Backend>)> = there.collect();
+        // The files of a directory that is not there wait in the memory directory, not in a directory around it, which would never send them.
+        for BoundDirectory { prefix, .. } in self.bound.iter().filter(|bound| bound.files.is_none()) {
+            if there.iter().any(|(around, _)| prefix != around && prefix.is_within(around)) {
+                let waiting = Prefixed::new(self.memory_files.clone(), prefix.clone());
+                there.push((prefix.clone(), Arc::new(waiting)));
+            }
+        }
         match there.is_empty() {
             true => self.memory_files.clone(),
             false => Arc::new(Overlay::fenced(self.memory_files.clone(), there)),

@@ -15,6 +15,7 @@ use haversack_store::{Backend, Bytes, Condition, Durability, ErrorKind, Locator,
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ContentHash;
+use crate::sync::planted::{Planted, has};
 
 /// Where the lines are.
 static LINES: LazyLock<Locator> = LazyLock::new(|| Locator::parse("signed").expect("a plain name"));
@@ -109,6 +110,25 @@ pub(crate) async fn note_sent(state: &dyn Backend, deleted: &[Locator]) -> Store
     }
 }
 
+/// Signs the results of a merge under the writer who left one of its sides, if a writer did: the results hold the signed change, and nobody
+/// else sends it. If both sides were signed, the later signature counts, because the earlier one is more likely to have been sent.
+pub(crate) async fn sign_merged(
+    state: &dyn Backend,
+    locator: &Locator,
+    sides: &[&[u8]],
+    results: &[(&Locator, &[u8])],
+) -> StoreResult<()> {
+    let signatures = Signatures::read(state).await?;
+    let content = |bytes: &[u8]| Some((ContentHash::of(bytes), bytes.len() as u64));
+    let newest = sides.iter().filter_map(|side| signatures.newest(locator, content(side))).max();
+    let Some((_, _, writer)) = newest.and_then(|number| signatures.lines.get(number)) else { return Ok(()) };
+    let lines = results.iter().map(|(locator, bytes)| (*locator, Left::content(bytes)));
+    match writer.is_nobody() {
+        true => Ok(()),
+        false => sign(state, writer, lines).await,
+    }
+}
+
 /// Returns who left a place as it is now, as far as it was signed in a store's state and was not sent yet.
 pub async fn writer_of(
     state: &dyn Backend,
@@ -142,15 +162,24 @@ impl Signatures {
 
     /// Returns who left a place as it is: with a content of a size, or with nothing.
     pub(crate) fn writer(&self, locator: &Locator, content: Option<(ContentHash, u64)>) -> Option<&Writer> {
-        let fits = |(path, left, _): &&(Locator, Left, Writer)| match (left, content) {
+        let newest = match has(Planted::LastWriterIsTaken) {
+            true => self.lines.last(),
+            false => self.newest(locator, content).and_then(|number| self.lines.get(number)),
+        };
+        newest.map(|(_, _, writer)| writer).filter(|writer| !writer.is_nobody())
+    }
+
+    /// Returns the number of the newest line that fits a place as it is.
+    fn newest(&self, locator: &Locator, content: Option<(ContentHash, u64)>) -> Option<usize> {
+        let fits = |(path, left, _): &(Locator, Left, Writer)| match (left, content) {
             (Left::Content(hash), Some((now, _))) => path == locator && *hash == now.to_string(),
+            (Left::Size(_), Some(_)) if has(Planted::AppendsAreNotSigned) => false,
             (Left::Size(size), Some((_, now))) => path == locator && *size == now,
             (Left::Moved, Some(_)) | (Left::Nothing, None) => locator.is_within(path),
             (Left::Content(_) | Left::Size(_) | Left::Moved, None) | (Left::Nothing, Some(_)) => false,
             (Left::Sent, _) => false,
         };
-        let newest = self.lines.iter().rev().find(fits).map(|(_, _, writer)| writer);
-        newest.filter(|writer| !writer.is_nobody())
+        self.lines.iter().rposition(fits)
     }
 
     /// Tells whether one of our verbs deleted a file that is gone, after all that is known to have been written there.

@@ -720,8 +720,9 @@ impl Replica {
                 (false, false) => Elsewhere::Unbound,
                 (true, false) | (false, true) => return None,
             };
+            let is_deleted = then == Elsewhere::Unfetched && has(Planted::UnbindingDeletes);
             Some(BaseLine {
-                elsewhere: Some(then),
+                elsewhere: Some(then).filter(|_| !is_deleted),
                 foreign: known.foreign.get(entry.name).copied(),
                 ..BaseLine::new(entry.name, Some(entry.content))
             })

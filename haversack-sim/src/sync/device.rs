@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use haversack::clock::Clock;
-use haversack::history::archive::{self, Bounds};
+use haversack::home::{self, BoundDirectory, Home, HomeReport, Round, Stopped, Work};
 use haversack::ids::{ContentHash, Ids, Timestamp};
 use haversack::sync::{
-    Asking, Author, Context, Deletions, ForeignFiles, Intervals, Mirror, Patience, Recent, Replica, Report,
-    SyncError, rebuild,
+    Author, Context, Deletions, ForeignFiles, Gate, Hold, Intervals, Mirror, Patience, SyncError,
 };
-use haversack::vault::{self, Bridge, Mine};
-use haversack_store::{Apart, Backend, Bytes, Locator};
+use haversack::vault::{self, Mine};
+use haversack::{Memory, Writer};
+use haversack_store::{Backend, Bytes, Error, Locator};
 
 use super::crashing::Crashing;
 use super::link::{Connection, Link, Wire};
@@ -24,7 +24,7 @@ use super::memory::Numbers;
 use super::oracle::Remembered;
 use super::schedule::{Ground, Meeting, Stream, Task, Time, stream};
 use super::storage::{Hands, Saving, Storage};
-use super::unit::units_of;
+use super::unit::{self, units_of};
 use crate::disk::Crash;
 use crate::random::Random;
 
@@ -44,7 +44,7 @@ const HOUR: u64 = 60 * 60 * 1_000;
 const PATIENCE: u64 = vault::ALONE_PATIENCE.as_secs() * 1_000;
 
 /// A sync under way.
-pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Report, SyncError>> + Send>>;
+pub(crate) type Running = Pin<Box<dyn Future<Output = Result<HomeReport, Stopped>> + Send>>;
 
 /// A device.
 pub(crate) struct Device {
@@ -52,9 +52,15 @@ pub(crate) struct Device {
     /// Whom the oracle knows it as.
     pub(crate) actor: usize,
     pub(crate) files: Storage,
-    state: Storage,
+    pub(crate) state: Storage,
+    /// The bound directories, also those that are not there.
+    pub(crate) bound: Vec<Bound>,
+    /// The directories that were unbound, by slot, with the files that they had then.
+    pub(crate) unbound: BTreeMap<usize, (Storage, BTreeMap<Locator, Bytes>)>,
     vault: Option<Vault>,
     meeting: Meeting,
+    /// The files that its last sync held back.
+    pub(crate) held: Vec<Locator>,
     /// True once it had to merge without a base, because its archive did not reach back.
     lost_base: Arc<AtomicBool>,
     connection: Arc<Mutex<Connection>>,
@@ -65,6 +71,54 @@ pub(crate) struct Device {
     backup: Option<Backup>,
     /// The working directory while it is not there.
     away: Option<Storage>,
+}
+
+/// The prefixes that directories are bound to, by slot: two directories for each prefix.
+pub(crate) const SLOTS: [&str; 4] = ["lighthouse", "lighthouse/lamp", "lighthouse", "lighthouse/lamp"];
+
+/// A directory that is bound to a prefix.
+pub(crate) struct Bound {
+    pub(crate) slot: usize,
+    pub(crate) prefix: Locator,
+    /// Whom the oracle knows its user as.
+    pub(crate) actor: usize,
+    pub(crate) files: Storage,
+    pub(crate) state: Storage,
+    /// True while the directory is not there.
+    pub(crate) is_absent: bool,
+    /// The files in it that belong to a deeper directory since that was bound.
+    pub(crate) outside: BTreeMap<Locator, Bytes>,
+}
+
+impl Bound {
+    /// Tells whether a file is below its prefix.
+    pub(crate) fn is_around(&self, path: &str) -> bool {
+        self.prefix.holds(path)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        format!("directory {} at {}", self.slot, self.prefix)
+    }
+}
+
+/// A directory in which a user finds a file.
+pub(crate) struct Place {
+    pub(crate) actor: usize,
+    pub(crate) files: Storage,
+    prefix: Locator,
+}
+
+impl Place {
+    /// Returns the name of a file in this directory.
+    pub(crate) fn name_of(&self, path: &str) -> Locator {
+        let locator = Locator::parse(path).expect("a plain name");
+        below(&locator, &self.prefix).expect("a file of this directory")
+    }
+
+    /// Returns the number of files in the directory.
+    pub(crate) fn count(&self) -> usize {
+        self.files.all().into_keys().filter(|locator| !locator.is_reserved()).count()
+    }
 }
 
 /// What a device has for a folder in which devices meet.
@@ -83,7 +137,30 @@ pub(crate) struct Process {
     pub(crate) started: usize,
     /// There was no space left at some time since.
     pub(crate) met_full: bool,
-    hands: [Hands; 4],
+    pub(crate) task: Task,
+    opened: Opened,
+}
+
+/// The storages that a process has opened.
+#[derive(Default)]
+struct Opened {
+    storages: Vec<(Storage, Hands)>,
+}
+
+impl Opened {
+    fn open(&mut self, storage: &Storage) -> Result<Arc<dyn Backend>, Error> {
+        let hands = Hands::default();
+        let opened = storage.open(&hands);
+        self.storages.push((storage.clone(), hands));
+        opened
+    }
+
+    /// Cuts short what was under way when the process died.
+    fn tear(&self, random: &mut Random) {
+        for (storage, hands) in &self.storages {
+            storage.tear(hands, random);
+        }
+    }
 }
 
 /// When a process starts.
@@ -178,8 +255,11 @@ impl Device {
             actor,
             files,
             state,
+            bound: Vec::new(),
+            unbound: BTreeMap::new(),
             vault,
             meeting,
+            held: Vec::new(),
             lost_base: Arc::default(),
             connection,
             is_full,
@@ -242,16 +322,152 @@ impl Device {
         units(self.at_home())
     }
 
-    /// Returns the working files, to be compared.
+    /// Returns the working files, to be compared. A file of which two directories have different texts is there under two names.
     pub(crate) fn texts(&self) -> BTreeMap<String, String> {
-        let all = self.files.all().into_iter().filter(|(locator, _)| !locator.is_reserved());
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        all.map(|(locator, bytes)| (locator.to_string(), text(&bytes))).collect()
+        let mut texts: BTreeMap<String, String> = BTreeMap::new();
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for (prefix, locator, bytes) in self.all_files() {
+            let path = join(&prefix, &locator);
+            if self.is_deeper(&prefix, &path) {
+                continue;
+            }
+            let path = path.to_string();
+            *counts.entry(path.clone()).or_default() += 1;
+            match texts.get(&path) {
+                Some(there) if *there != text(&bytes) => {
+                    texts.insert(format!("{path} elsewhere"), text(&bytes));
+                }
+                _ => drop(texts.insert(path, text(&bytes))),
+            }
+        }
+        for (path, count) in counts {
+            if count != self.holders(&path).max(1) {
+                texts.insert(format!("{path} in {count} directories"), String::new());
+            }
+        }
+        texts
+    }
+
+    /// Returns the number of directories that hold a file.
+    fn holders(&self, path: &str) -> usize {
+        let locator = Locator::parse(path).expect("a plain name");
+        let is_around = |bound: &&Bound| locator.is_within(&bound.prefix);
+        let deepest = self.bound.iter().filter(is_around).map(|bound| &bound.prefix).max();
+        deepest.map_or(1, |deepest| {
+            self.bound.iter().filter(|bound| bound.prefix == *deepest && !bound.is_absent).count()
+        })
+    }
+
+    /// Returns the working files of all directories that are there: the prefix of the directory, the name there, and the content.
+    fn all_files(&self) -> Vec<(Locator, Locator, Bytes)> {
+        let bound = self.bound.iter().filter(|bound| !bound.is_absent);
+        let all = bound.map(|bound| (bound.prefix.clone(), &bound.files));
+        let all = std::iter::once((Locator::root(), &self.files)).chain(all);
+        all.flat_map(|(prefix, files)| {
+            let files = files.all().into_iter().filter(|(locator, _)| !locator.is_reserved());
+            files.map(move |(locator, bytes)| (prefix.clone(), locator, bytes))
+        })
+        .collect()
+    }
+
+    /// Tells whether a file belongs to a directory that is bound deeper than `prefix`.
+    fn is_deeper(&self, prefix: &Locator, path: &Locator) -> bool {
+        let is_deeper = |bound: &Bound| bound.prefix != *prefix && bound.prefix.is_within(prefix);
+        self.bound.iter().any(|bound| is_deeper(bound) && path.is_within(&bound.prefix))
+    }
+
+    /// Returns the files of a bound directory that belong to a deeper one.
+    pub(crate) fn outside(&self, bound: &Bound) -> BTreeMap<Locator, Bytes> {
+        let mut all = bound.files.all();
+        all.retain(|locator, _| {
+            !locator.is_reserved() && self.is_deeper(&bound.prefix, &join(&bound.prefix, locator))
+        });
+        all
+    }
+
+    /// Notes the files that lie in each directory and belong to a deeper one: nobody touches them from now on.
+    pub(crate) fn note_outside(&mut self) {
+        let outside: Vec<_> = self.bound.iter().map(|bound| self.outside(bound)).collect();
+        for (bound, outside) in self.bound.iter_mut().zip(outside) {
+            bound.outside = outside;
+        }
+    }
+
+    /// Returns a directory with files that do not belong there, once all is calm.
+    pub(crate) fn trespassed(&self) -> Option<String> {
+        let is_foreign = |(prefix, locator, _): &(Locator, Locator, Bytes)| {
+            prefix.is_root() && self.is_deeper(prefix, locator)
+        };
+        if let Some((_, locator, _)) = self.all_files().into_iter().find(is_foreign) {
+            return Some(format!("the memory directory has {locator}"));
+        }
+        if let Some(bound) = self.bound.iter().find(|bound| self.outside(bound) != bound.outside) {
+            return Some(format!("{} has files of a deeper directory", bound.name()));
+        }
+        let changed = self.unbound.iter().find(|(_, (files, before))| files.all() != *before);
+        changed.map(|(slot, _)| format!("directory {slot} was changed after it was unbound"))
+    }
+
+    /// Returns the directory in which a user or an agent works on a file; `None` if it is not there. `choice` decides between two directories.
+    pub(crate) fn place(&self, path: &str, choice: usize) -> Option<Place> {
+        let locator = Locator::parse(path).expect("a plain name");
+        let memory = || Place { actor: self.actor, files: self.files.clone(), prefix: Locator::root() };
+        let is_around = |bound: &&Bound| locator.is_within(&bound.prefix);
+        let Some(deepest) = self.bound.iter().filter(is_around).map(|bound| &bound.prefix).max() else {
+            return Some(memory());
+        };
+        let there = |bound: &&Bound| bound.prefix == *deepest && !bound.is_absent;
+        let there: Vec<&Bound> = self.bound.iter().filter(there).collect();
+        match there.get(choice % there.len().max(1)) {
+            Some(Bound { actor, files, prefix, .. }) => {
+                Some(Place { actor: *actor, files: files.clone(), prefix: prefix.clone() })
+            }
+            // While the directory is not there, some write into the memory directory.
+            None => (choice % 2 == 0).then(memory),
+        }
+    }
+
+    /// Returns the actors of its directories that took part in a sync with this report.
+    pub(crate) fn told_actors(&self, report: &HomeReport) -> Vec<usize> {
+        let is_stopped = |bound: &&Bound| {
+            let name = bound.name();
+            let failed = report.failed.iter().any(|stopped| stopped.directory.as_ref() == Some(&name));
+            !failed && !report.vanished.contains(&name)
+        };
+        let bound = self.bound.iter().filter(is_stopped).map(|bound| bound.actor);
+        std::iter::once(self.actor).chain(bound).collect()
+    }
+
+    /// Returns its home, with directories opened for a process.
+    fn home(&self, opened: &mut Opened) -> Result<Home, Error> {
+        let (files, state) = (opened.open(&self.files)?, opened.open(&self.state)?);
+        let mut all = Vec::new();
+        for bound in &self.bound {
+            let files = if bound.is_absent { None } else { Some(opened.open(&bound.files)?) };
+            let state = Some(opened.open(&bound.state)?);
+            all.push(BoundDirectory { name: bound.name(), prefix: bound.prefix.clone(), files, state });
+        }
+        Ok(Home::new("the memory", files, state, all))
+    }
+
+    /// Returns the memory as an agent writes it.
+    pub(crate) fn memory_of(&self, agent: &str) -> Memory {
+        let home = self.home(&mut Opened::default()).expect("storage in memory");
+        let writer = Writer { agent: Some(agent.to_owned()), session: None };
+        let state = self.state.open(&Hands::default()).expect("storage in memory");
+        Memory::new(home.files(), state).with_lock_wait(Duration::ZERO).with_writer(writer)
+    }
+
+    /// Returns an empty storage of the same sort as its own.
+    pub(crate) fn empty_storage(&self) -> Storage {
+        self.state.empty(self.is_full.clone())
     }
 
     /// Returns what is left of an unfinished step.
     pub(crate) fn left_over(&self) -> Option<Locator> {
-        self.files.all().into_keys().find(Locator::is_reserved)
+        let all = self.bound.iter().map(|bound| &bound.files).chain([&self.files]);
+        all.flat_map(Storage::all).map(|(locator, _)| locator).find(Locator::is_reserved)
     }
 
     /// Lets the working directory be gone.
@@ -287,17 +503,15 @@ impl Device {
         Some((backup.remembered.clone(), units(&backup.files)))
     }
 
-    /// Lets a process die; returns whether there was one.
-    pub(crate) fn die(&mut self, process: usize, random: &mut Random) -> bool {
-        let Some(process) = self.processes.get_mut(process).and_then(Option::take) else { return false };
+    /// Lets a process die; returns its task, if there was one.
+    pub(crate) fn die(&mut self, process: usize, random: &mut Random) -> Option<Task> {
+        let process = self.processes.get_mut(process).and_then(Option::take)?;
         drop(process.running);
-        for (storage, hands) in self.storages().zip(&process.hands) {
-            storage.tear(hands, random);
-        }
+        process.opened.tear(random);
         if !self.is_syncing() {
             self.disks().for_each(Crashing::forget_plans);
         }
-        true
+        Some(process.task)
     }
 
     /// Lets a process die in the middle of a call of the disk, soon; returns whether there is one that crashes.
@@ -353,127 +567,109 @@ impl Device {
         now: Now,
         task: Task,
         deletions: Deletions,
+        secrets: Secrets,
     ) {
         let Now { started, hours, time } = now;
         let number = self.number;
-        let hands: [Hands; 4] = Default::default();
-        let opened = (self.files.open(&hands[0]), self.state.open(&hands[1]));
+        let mut opened = Opened::default();
+        let home = self.home(&mut opened);
+        let vault = self.vault.as_ref().map(|vault| (opened.open(&vault.home), opened.open(&vault.folder)));
         let (faults, choices) = (stream(seed, Stream::Faults), stream(seed, Stream::Store));
         let link = Link::new(wire.clone(), self.connection.clone(), number, faults, choices);
         let remote: Arc<dyn Backend> = Arc::new(link);
-        let vault =
-            self.vault.as_ref().map(|vault| (vault.home.open(&hands[2]), vault.folder.open(&hands[3])));
         let ids = SeededIds { random: Mutex::new(stream(seed, Stream::Ids)) };
         let mine = Mine::These(self.mine());
         let random = AtomicU64::new(stream(seed, Stream::Clock).number());
-        let clock = Jumping { random, hours: vault.as_ref().map(|_| hours) };
+        let clock = Jumping { random, hours, meeting: self.meeting };
         let patience = Hurried::new(time);
         let mut folding = stream(seed, Stream::Folding);
         let mut commits = || folding.between(1, MAX_INTERVAL) as u64;
         let (checkpoint_commits, segment_commits) = (commits(), commits());
-        let (meeting, lost_base) = (self.meeting, self.lost_base.clone());
+        let lost_base = self.lost_base.clone();
         let (keep_positions, rebuilt_files) = (Duration::ZERO, 1);
         let intervals = Intervals { checkpoint_commits, segment_commits, keep_positions, rebuilt_files };
         let running = async move {
-            let (files, state) = (opened.0.map_err(SyncError::Local)?, opened.1.map_err(SyncError::Local)?);
+            let local = |opened: Result<Arc<dyn Backend>, Error>| opened.map_err(SyncError::Local);
+            let home = home.map_err(SyncError::Local)?;
+            let meeting = match vault {
+                None => home::Meeting::log(remote),
+                Some((own, folder)) => home::Meeting::folder(folder.map_err(SyncError::Remote)?, local(own)?),
+            };
             let author = Author { device: format!("device {number}"), agent: None, session: None };
             let context = Context {
                 deletions,
                 intervals,
                 patience: &patience,
+                gate: &secrets,
                 foreign: ForeignFiles::Anywhere,
                 ..Context::new(&clock, &ids, &author)
             };
-            let Some((home, folder)) = vault else {
-                let mut replica = Replica::open(files, state.clone(), remote, &ids).await?;
-                return match meeting {
-                    Meeting::Lost => sync_or_rebuild(&mut replica, context, task, state, &lost_base).await,
-                    Meeting::Log | Meeting::Vault => sync(&mut replica, context, task).await,
-                };
+            if task == Task::Rebuild {
+                let rebuilt = home::rebuild(&home, &meeting, context, Duration::ZERO).await?.rebuilt;
+                lost_base.fetch_or(rebuilt.without_base > 0, Ordering::Relaxed);
+            }
+            let (work, mirror) = match task {
+                Task::Sync | Task::Rebuild => (Work::Sync, Mirror::Off),
+                Task::Mirror => (Work::Sync, Mirror::On),
+                Task::Compact => (Work::Full, Mirror::Off),
+                Task::Reconcile => (Work::Full, Mirror::On),
             };
-            let (home, folder) = (home.map_err(SyncError::Local)?, folder.map_err(SyncError::Remote)?);
-            let mut bridge = Bridge::open(folder.clone(), home.clone(), &ids).await?;
-            bridge.prepare(context).await?;
-            let mut replica = Replica::open(files, state, Arc::new(Apart::new(home, folder)), &ids).await?;
-            let mut report = replica.sync(context).await?;
-            let carried = bridge.carry(context).await?;
-            if carried.taken == 0 && task == Task::Sync {
-                return Ok(report);
-            }
-            let mut origins = bridge.origins(context, mine.clone()).await?;
-            let known = Context { origins: &origins, ..context };
-            let first = if task == Task::Mirror { Task::Sync } else { task };
-            let second = sync(&mut replica, known, first).await?;
-            if second.published > 0 {
-                if bridge.carry(context).await?.taken > 0 {
-                    report.taken += replica.pull(context).await?.taken;
-                }
-                origins = bridge.origins(context, mine).await?;
-            }
-            if task == Task::Reconcile {
-                bridge.await_files(context, &second.awaited).await?;
-                bridge.mend().await?;
-            }
-            if matches!(task, Task::Mirror | Task::Reconcile) {
-                replica.mirror(Context { origins: &origins, ..context }).await?;
-            }
-            report.published += second.published;
-            report.taken += second.taken;
-            report.out_of_time |= second.out_of_time;
-            report.held = second.held;
-            report.waiting_deletions = second.waiting_deletions;
-            Ok(report)
+            home::sync(&home, &meeting, context, &Round { mirror, mine, ..Round::new(work) }).await
         };
         let met_full = self.is_full();
-        self.processes[process] = Some(Process { running: Box::pin(running), started, met_full, hands });
+        let running = Box::pin(running);
+        self.processes[process] = Some(Process { running, started, met_full, task, opened });
     }
 }
 
-/// Syncs with a remote that can get lost, as a home does: it keeps the commits that it saw.
-async fn sync_or_rebuild(
-    replica: &mut Replica,
-    context: Context<'_>,
-    task: Task,
-    state: Arc<dyn Backend>,
-    lost_base: &AtomicBool,
-) -> Result<Report, SyncError> {
-    let context = Context { asking: Asking::FromLast, ..context };
-    if task == Task::Rebuild {
-        let rebuilt = rebuild(context, std::slice::from_mut(replica), state.clone()).await;
-        keep(replica, &*state).await?;
-        lost_base.fetch_or(rebuilt?.without_base > 0, Ordering::Relaxed);
+/// Returns the name of a file in the directory of a prefix; `None` if it is not below the prefix.
+pub(crate) fn below(locator: &Locator, prefix: &Locator) -> Option<Locator> {
+    if prefix.is_root() {
+        return Some(locator.clone());
     }
-    let synced = sync(replica, context, task).await;
-    keep(replica, &*state).await?;
-    synced
+    Locator::parse(locator.as_str().strip_prefix(prefix.as_str())?.strip_prefix('/')?).ok()
 }
 
-async fn keep(replica: &mut Replica, state: &dyn Backend) -> Result<(), SyncError> {
-    let Some(store) = replica.store() else { return Ok(()) };
-    let recent = replica.take_recent().into_iter().filter_map(Recent::read).collect();
-    let bounds = Bounds { bytes: u64::MAX, oldest: Timestamp(i64::MIN) };
-    archive::keep(state, store, recent, bounds).await.map_err(SyncError::Local)
-}
-
-async fn sync(replica: &mut Replica, context: Context<'_>, task: Task) -> Result<Report, SyncError> {
-    match task {
-        Task::Sync | Task::Rebuild => replica.sync(context).await,
-        Task::Compact => {
-            let report = replica.sync(context).await?;
-            replica.compact(context).await?;
-            Ok(report)
-        }
-        Task::Mirror => {
-            let report = replica.sync(context).await?;
-            replica.mirror(context).await?;
-            Ok(report)
-        }
-        Task::Reconcile => replica.reconcile(context, Mirror::On).await,
-    }
+/// Returns the place in the store of a file in a directory.
+fn join(prefix: &Locator, locator: &Locator) -> Locator {
+    let path = if prefix.is_root() { locator.to_string() } else { format!("{prefix}/{locator}") };
+    Locator::parse(&path).expect("a plain name")
 }
 
 fn units(storage: &Storage) -> BTreeSet<String> {
     storage.all().values().flat_map(|bytes| units_of(&String::from_utf8_lossy(bytes))).collect()
+}
+
+/// The secrets that the gates of all devices hold back: a secret is on one device until it is allowed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Secrets {
+    held: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Secrets {
+    pub(crate) fn hold(&self, unit: &str) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(unit.to_owned());
+    }
+
+    pub(crate) fn allow_all(&self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Returns a secret in a content that is held back.
+    pub(crate) fn found_in(&self, content: &[u8]) -> Option<String> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_empty() {
+            return None;
+        }
+        let text = String::from_utf8_lossy(content);
+        unit::units(&text).find(|unit| held.contains(*unit)).map(str::to_owned)
+    }
+}
+
+impl Gate for Secrets {
+    fn holds(&self, _: &Locator, content: &[u8]) -> Option<Hold> {
+        self.found_in(content).map(|unit| Hold::whole(format!("{unit} is a secret")))
+    }
 }
 
 /// Ids that a seed repeats.
@@ -520,19 +716,22 @@ impl Patience for Hurried {
     }
 }
 
-/// A clock that jumps: nothing may depend on it, but for how long is waited in a folder, where it jumps within minutes.
+/// A clock that jumps. In a folder it jumps within minutes, because devices wait there for files. With a remote that gets lost it jumps
+/// within a month, because a device keeps its commits for a year.
 struct Jumping {
     random: AtomicU64,
-    /// What time it is in a folder.
-    hours: Option<u64>,
+    /// The time in a folder.
+    hours: u64,
+    meeting: Meeting,
 }
 
 impl Clock for Jumping {
     fn now(&self) -> Timestamp {
         let number = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-        let milliseconds = match self.hours {
-            None => number % 4_000_000_000_000,
-            Some(hours) => hours * HOUR + number % (PATIENCE / 2),
+        let milliseconds = match self.meeting {
+            Meeting::Log => number % 4_000_000_000_000,
+            Meeting::Lost => number % (30 * 24 * HOUR),
+            Meeting::Vault => self.hours * HOUR + number % (PATIENCE / 2),
         };
         Timestamp(i64::try_from(milliseconds).unwrap_or(0))
     }

@@ -15,6 +15,12 @@ pub enum Broken {
     Stuck,
     /// Something is left over.
     LeftOver,
+    /// A byte of a file that the gate holds back was sent.
+    Leaked,
+    /// A signed write is in the history under another name.
+    Misattributed,
+    /// A directory has files that do not belong there, or was changed after it was unbound.
+    Trespassed,
     /// The engine gave up in the middle of it.
     Panicked,
 }
@@ -43,6 +49,9 @@ impl fmt::Display for Failure {
             Broken::NotConverged => "not converged",
             Broken::Stuck => "stuck",
             Broken::LeftOver => "left over",
+            Broken::Leaked => "leaked",
+            Broken::Misattributed => "misattributed",
+            Broken::Trespassed => "trespassed",
             Broken::Panicked => "panicked",
         };
         write!(f, "{broken}: {}", self.why)

@@ -36,6 +36,8 @@ struct WireState {
     changes: usize,
     /// What happened to requests, to be read.
     happened: Vec<String>,
+    /// The contents that devices sent, whether or not they arrived.
+    sent: Vec<(Locator, Bytes)>,
 }
 
 /// A change that is still on its way.
@@ -61,7 +63,14 @@ impl Wire {
     pub(crate) fn new(model: Model, weather: Weather) -> Arc<Wire> {
         let weather = model.weather(weather);
         let store = Store::new(model);
-        let state = WireState { store, weather, late: Vec::new(), changes: 0, happened: Vec::new() };
+        let state = WireState {
+            store,
+            weather,
+            late: Vec::new(),
+            changes: 0,
+            happened: Vec::new(),
+            sent: Vec::new(),
+        };
         Arc::new(Wire { state: Mutex::new(state) })
     }
 
@@ -82,6 +91,16 @@ impl Wire {
     /// Returns what happened to requests since the last time.
     pub(crate) fn happened(&self) -> Vec<String> {
         std::mem::take(&mut self.state().happened)
+    }
+
+    /// Returns the contents that devices sent since the last time.
+    pub(crate) fn take_sent(&self) -> Vec<(Locator, Bytes)> {
+        std::mem::take(&mut self.state().sent)
+    }
+
+    /// Returns an object, as it is.
+    pub(crate) fn object(&self, locator: &Locator) -> Option<Bytes> {
+        self.state().store.read(locator).ok().map(|object| object.bytes)
     }
 
     /// Lets one request that is still on its way arrive; returns where, if there was one.
@@ -267,6 +286,7 @@ impl Backend for Link {
 
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written> {
         moment().await;
+        self.wire.state().sent.push((locator.clone(), bytes.clone()));
         let late =
             || Late { locator: locator.clone(), bytes: Some(bytes.clone()), condition: condition.clone() };
         let result = self.change(Operation::Write, locator, late, |store, random| {

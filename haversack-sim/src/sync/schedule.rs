@@ -33,6 +33,15 @@ const RENAMING: usize = 4;
 /// One in how many times that a user does something to a file it is a rename, where users rename files.
 const RENAMES: usize = 4;
 
+/// In one of how many schedules devices have bound directories, agents sign, and a gate holds files back.
+const HOMES: usize = 4;
+
+/// One in how many edits is signed by an agent, where agents sign.
+const SIGNED: usize = 3;
+
+/// One in how many edits writes a secret, where a gate holds files back.
+const SECRETS: usize = 8;
+
 /// Who needs random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
@@ -45,6 +54,7 @@ pub(crate) enum Stream {
     Folding,
     Haste,
     Renames,
+    Homes,
 }
 
 /// Returns the random numbers that somebody gets from a seed.
@@ -95,6 +105,8 @@ pub struct Schedule {
     pub(crate) haste: Haste,
     /// Whether users rename files by case.
     pub(crate) renames: Renames,
+    /// Tells whether devices have bound directories, agents sign, and a gate holds files back.
+    pub(crate) homes: Homes,
     /// How many actions there are in a tick of the filesystems' clock.
     pub(crate) actions_per_tick: usize,
     pub(crate) actions: Vec<Action>,
@@ -113,6 +125,18 @@ pub(crate) enum Renames {
     Never,
     Sometimes,
 }
+
+/// The directories of a device, and who writes into them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Homes {
+    /// One memory directory, and users.
+    Plain,
+    /// Directories bound to prefixes too, agents that sign, and a gate.
+    Bound,
+}
+
+/// The agents that sign.
+pub(crate) const AGENTS: [&str; 2] = ["agent-a", "agent-b"];
 
 /// How much time a sync has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,6 +259,12 @@ pub(crate) enum What {
     Return {
         device: usize,
     },
+    /// A user binds, unbinds or moves a directory, or one goes away or is back.
+    Arrange {
+        device: usize,
+    },
+    /// Users allow all secrets that the gate holds back.
+    Allow,
     /// There is no space left on a device.
     FillUp {
         device: usize,
@@ -249,7 +279,7 @@ impl What {
     /// Tells whether a device has a part in it.
     pub(crate) fn concerns(self, number: usize) -> bool {
         match self {
-            What::Arrive | What::Meddle | What::Forge | What::Lose(_) => false,
+            What::Arrive | What::Meddle | What::Forge | What::Allow | What::Lose(_) => false,
             What::Copy { from, to } => from == number || to == number,
             What::Edit { device }
             | What::Sync { device, .. }
@@ -262,6 +292,7 @@ impl What {
             | What::Restore { device }
             | What::Vanish { device }
             | What::Return { device }
+            | What::Arrange { device }
             | What::FillUp { device }
             | What::MakeRoom { device } => device == number,
         }
@@ -346,6 +377,20 @@ impl Schedule {
                 ..swarm
             },
         };
+        let mut of_homes = stream(seed, Stream::Homes);
+        let homes = match of_homes.between(1, HOMES) {
+            1 if meeting != Meeting::Lost => Homes::Bound,
+            _ => Homes::Plain,
+        };
+        // Bound directories are in memory, and are neither copied nor backed up with their device.
+        let (swarm, ground, sheets) = match homes {
+            Homes::Plain => (swarm, ground, sheets),
+            Homes::Bound => (
+                Swarm { copies: false, backups: false, vanishing: false, ..swarm },
+                Ground::Memory,
+                sheets.in_directories(&mut of_homes),
+            ),
+        };
         // Of three devices one can have seen a line that the second has removed and the third, which rebuilds, has never seen: see docs/adr/0029.
         let count = if meeting == Meeting::Lost { 2 } else { count };
         let planned = |begins, random: &mut Random| Planned { begins, processes: random.between(1, 2) };
@@ -365,9 +410,10 @@ impl Schedule {
             },
             renames: match stream(seed, Stream::Renames).between(1, RENAMING) {
                 // In a folder both names stay: see docs/adr/0031.
-                1 if meeting == Meeting::Log => Renames::Sometimes,
+                1 if meeting == Meeting::Log && homes == Homes::Plain => Renames::Sometimes,
                 _ => Renames::Never,
             },
+            homes,
             actions_per_tick,
             actions: Vec::new(),
         };
@@ -401,6 +447,19 @@ impl Schedule {
         self.renames == Renames::Sometimes && stream(action.seed, Stream::Renames).between(1, RENAMES) == 1
     }
 
+    /// Returns the agent that signs an edit; `None` if it is a user's.
+    pub(crate) fn agent(&self, action: Action) -> Option<&'static str> {
+        let mut random = stream(action.seed, Stream::Homes);
+        let is_signed = self.homes == Homes::Bound && random.between(1, SIGNED) == 1;
+        is_signed.then(|| AGENTS[random.between(0, AGENTS.len() - 1)])
+    }
+
+    /// Tells whether an edit writes a secret.
+    pub(crate) fn is_secret(&self, action: Action) -> bool {
+        let mut random = stream(action.seed.rotate_left(1), Stream::Homes);
+        self.homes == Homes::Bound && random.between(1, SECRETS) == 1
+    }
+
     /// Returns how many actions there are.
     pub fn len(&self) -> usize {
         self.actions.len()
@@ -418,6 +477,7 @@ impl Schedule {
             Planted::ForeignOverwritten | Planted::MergesAreNotAnnounced | Planted::StrangeIsAnEdit => {
                 self.mirror == Mirror::On
             }
+            planted if Planted::IN_HOMES.contains(&planted) => self.homes == Homes::Bound,
             _ => true,
         }
     }
@@ -439,6 +499,16 @@ impl Schedule {
                 ]);
             }
             return all;
+        }
+        if let What::Arrange { device } = next
+            && random.coin()
+        {
+            return vec![
+                What::GoOn { device, process: 0, effects: MANY_EFFECTS },
+                What::Sync { device, process: 0, task: Task::Sync },
+                What::GoOn { device, process: 0, effects: 2 * MANY_EFFECTS },
+                next,
+            ];
         }
         let What::Vanish { device } = next else { return vec![next] };
         // A directory vanishes whose files the log knows, perhaps while something of another device is being put into it; and then
@@ -483,6 +553,8 @@ impl Schedule {
             44..=47 if flip(&mut mood.is_offline) => What::GoOffline { device },
             44..=47 => What::ComeOnline { device },
             48..=53 => What::Arrive,
+            54..=59 if self.homes == Homes::Bound => What::Arrange { device },
+            60 if self.homes == Homes::Bound => What::Allow,
             54 | 55 if swarm.copies && self.devices.len() < MAX_DEVICES => {
                 What::Copy { from: device, to: self.devices.len() }
             }

@@ -136,14 +136,24 @@ impl Sheets {
     /// Returns some files, no two of them the same.
     pub(crate) fn any(random: &mut Random) -> Sheets {
         // The last sheet takes turns with the log, which it resembles. So seeds that were kept mean what they did, but for those few.
-        let mut all: Vec<usize> = (0..SHEETS.len() - 1).collect();
+        let mut all: Vec<usize> = (0..PLAIN_SHEETS - 1).collect();
         let mut numbers = [(); FILES].map(|()| all.swap_remove(random.between(0, all.len() - 1)));
         for (turn, number) in numbers.iter_mut().enumerate() {
             if SHEETS[*number].path == LOG && turn % 2 == 1 {
-                *number = SHEETS.len() - 1;
+                *number = PLAIN_SHEETS - 1;
             }
         }
         Sheets { numbers, are_rearranged: random.between(1, 4) == 1 }
+    }
+
+    /// Returns the same with all files but one below the prefixes of bound directories.
+    pub(crate) fn in_directories(self, random: &mut Random) -> Sheets {
+        let mut below: Vec<usize> = (PLAIN_SHEETS..SHEETS.len()).collect();
+        let mut numbers = self.numbers;
+        for number in &mut numbers[1..] {
+            *number = below.swap_remove(random.between(0, below.len() - 1));
+        }
+        Sheets { numbers, ..self }
     }
 
     /// Returns the same with fewer files, so that users meet more often.
@@ -171,11 +181,14 @@ const fn sheet(path: &'static str, text: Text) -> Sheet {
     Sheet { path, reading: Reading::Merged, form: Form::Text(text) }
 }
 
-/// The file of the rule that the last sheet resembles.
+/// The number of sheets that lie anywhere; the sheets after them lie below the prefixes of bound directories.
+const PLAIN_SHEETS: usize = 19;
+
+/// The file of the rule that the last plain sheet resembles.
 const LOG: &str = "self_observations.md";
 
 /// Every file.
-const SHEETS: [Sheet; 19] = [
+const SHEETS: [Sheet; 23] = [
     sheet("notes.md", Text::lines(|_, unit| format!("line {unit}"))),
     sheet("deep/er.md", Text::lines(|_, unit| format!("- {unit}"))),
     sheet("events.jsonl", Text::events(|key, unit| format!("{{\"id\":\"{key}\",\"text\":\"{unit}\"}}"))),
@@ -239,6 +252,16 @@ const SHEETS: [Sheet; 19] = [
             &["## 2026-11-03", "## 2026-11-02", "## 2026-11-04"],
             |_, unit| format!("- said {unit}"),
         ),
+    ),
+    sheet("lighthouse/notes.md", Text::lines(|_, unit| format!("line {unit}"))),
+    sheet(
+        "lighthouse/events.jsonl",
+        Text::events(|key, unit| format!("{{\"id\":\"{key}\",\"text\":\"{unit}\"}}")),
+    ),
+    sheet("lighthouse/lamp/notes.md", Text::lines(|_, unit| format!("- {unit}"))),
+    sheet(
+        "lighthouse/lamp/MEMORY.md",
+        Text::under("# Memory\n", |key, unit| format!("- [{key}]({key}.md) — {unit}")),
     ),
 ];
 

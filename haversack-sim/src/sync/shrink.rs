@@ -4,7 +4,7 @@ use haversack::sync::planted::Planted;
 
 use super::failure::{Broken, Failure};
 use super::memory::Outside;
-use super::schedule::{Begins, Ground, Haste, Renames, Schedule, What};
+use super::schedule::{Begins, Ground, Haste, Homes, Renames, Schedule, What};
 use super::{Run, play};
 
 /// How often a shorter schedule is tried.
@@ -97,6 +97,7 @@ impl Search {
         self.keeps_failing(|schedule| schedule.ground = Ground::Memory);
         self.keeps_failing(|schedule| schedule.haste = Haste::Never);
         self.keeps_failing(|schedule| schedule.renames = Renames::Never);
+        self.keeps_failing(|schedule| schedule.homes = Homes::Plain);
     }
 
     fn fewer_effects(&mut self) {

@@ -120,6 +120,11 @@ impl Intention {
 }
 
 impl Edit {
+    /// Returns the unit that was added.
+    pub(crate) fn added(&self) -> Option<&str> {
+        self.added.as_deref()
+    }
+
     /// Tells the oracle.
     pub(crate) fn tell(&self, oracle: &mut Oracle, actor: usize) {
         match &self.change {

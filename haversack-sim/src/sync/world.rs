@@ -1,25 +1,29 @@
 //! A schedule, played: a few devices, a remote, and users.
 
+mod arrange;
 mod lose;
 mod meddle;
 mod settle;
+mod signed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use haversack::sync::{Deletions, Mirror, Report, SyncError};
+use haversack::home::{HomeReport, Stopped};
+use haversack::sync::{Deletions, Mirror, SyncError};
 use haversack_store::{Bytes, ErrorKind, Locator};
 
 use self::lose::Swapped;
+use self::signed::Signed;
 use super::client::{Client, Found, Whole};
 use super::crashing;
-use super::device::{Device, MAX_CALLS, Now};
+use super::device::{Device, MAX_CALLS, Now, Secrets};
 use super::failure::{Broken, Failure};
 use super::link::Wire;
 use super::memory::Numbers;
 use super::oracle::Oracle;
-use super::schedule::{Action, Begins, Meeting, Schedule, Stream, Task, Time, What, stream};
+use super::schedule::{Action, Begins, Homes, Meeting, Schedule, Stream, Task, Time, What, stream};
 use super::sheet::{Sheet, Sheets};
 use super::storage::Storage;
 use super::user::{Change, Edit, Intention};
@@ -75,6 +79,10 @@ pub(crate) struct World<'a> {
     strangers: BTreeSet<usize>,
     /// Devices that have not synced since the remote was wiped.
     apart: BTreeSet<usize>,
+    /// True once a device was killed or failed while it rebuilt the store in a remote that was lost.
+    is_rebuild_cut: bool,
+    secrets: Secrets,
+    signed: Signed,
 }
 
 impl<'a> World<'a> {
@@ -109,11 +117,15 @@ impl<'a> World<'a> {
             swapped: None,
             strangers: (0..schedule.devices.len()).collect(),
             apart: BTreeSet::new(),
+            is_rebuild_cut: false,
+            secrets: Secrets::default(),
+            signed: Signed::default(),
         }
     }
 
     /// Lets everything happen.
     pub(crate) fn play(&mut self) -> Result<Ended, Failure> {
+        self.bind_first();
         for action in &self.schedule.actions {
             self.tick(action.number);
             self.act(*action)?;
@@ -191,6 +203,11 @@ impl<'a> World<'a> {
                 self.note(format!("{device}: is backed up"));
             }
             What::Restore { device } => self.restore(device, &mut disk),
+            What::Arrange { device } => self.arrange(device, action.seed)?,
+            What::Allow => {
+                self.secrets.allow_all();
+                self.note("all secrets are allowed");
+            }
             What::Vanish { device } => self.vanish(device, &mut disk),
             What::Return { device } => self.come_back(device, &mut disk),
             What::FillUp { device } | What::MakeRoom { device } => {
@@ -226,7 +243,7 @@ impl<'a> World<'a> {
             return;
         }
         let now = Now { started: self.oracle.now(), hours: self.hours, time };
-        device.start(process, seed, &self.wire, now, task, self.deletions);
+        device.start(process, seed, &self.wire, now, task, self.deletions, self.secrets.clone());
         let does = match task {
             Task::Sync => "syncs",
             Task::Compact => "syncs and compacts",
@@ -249,6 +266,7 @@ impl<'a> World<'a> {
             self.note(happened);
         }
         self.take_notice();
+        self.check_sent()?;
         if self.devices.get(&number).is_some_and(Device::has_crashed) {
             return Ok(false);
         }
@@ -262,8 +280,14 @@ impl<'a> World<'a> {
         &mut self,
         number: usize,
         process: usize,
-        result: Result<Report, SyncError>,
+        result: Result<HomeReport, Stopped>,
     ) -> Result<(), Failure> {
+        self.check_folder(number)?;
+        let actors = match (&result, self.devices.get(&number)) {
+            (Ok(report), Some(device)) => device.told_actors(report),
+            _ => Vec::new(),
+        };
+        let result = result.map(|report| report.sync).map_err(|stopped| stopped.error);
         let told = match &result {
             Ok(report) => format!("took {}, published {}", report.taken, report.published),
             Err(trouble) => trouble.to_string(),
@@ -272,15 +296,17 @@ impl<'a> World<'a> {
         let device = self.devices.get_mut(&number).expect("it has just synced");
         let ended = device.processes[process].take().expect("it has just ended");
         let others = device.processes.iter().flatten().count();
+        self.is_rebuild_cut |= ended.task == Task::Rebuild && result.is_err();
         match result {
             Ok(report) => {
                 if report.taken + report.published > 0 {
                     self.strangers.remove(&number);
                 }
                 self.apart.remove(&number);
+                device.held = report.held.iter().map(|(locator, _)| locator.clone()).collect();
                 let is_all = report.held.is_empty() && report.waiting_deletions.is_empty();
                 if is_all && !report.out_of_time {
-                    self.oracle.told(device.actor, ended.started);
+                    actors.into_iter().for_each(|actor| self.oracle.told(actor, ended.started));
                 }
                 Ok(())
             }
@@ -305,7 +331,10 @@ impl<'a> World<'a> {
     /// Lets a process die.
     fn die(&mut self, number: usize, process: usize, random: &mut Random) {
         let Some(device) = self.devices.get_mut(&number) else { return };
-        if device.die(process, random) {
+        if let Some(task) = device.die(process, random) {
+            self.is_rebuild_cut |= task == Task::Rebuild;
+            // A line that was just signed may be cut short: it costs the name, never the content.
+            self.signed.forget_unsent(number);
             self.note(format!("{}: dies", shown(number, process)));
         }
     }
@@ -384,6 +413,9 @@ impl<'a> World<'a> {
     /// Lets a user of a device do something to a file, with any editor; on a disk that crashes also in the middle of an effect.
     fn edit(&mut self, number: usize, action: Action) {
         let Some(device) = self.devices.get(&number).filter(|device| !device.is_away()) else { return };
+        if self.schedule.homes == Homes::Bound {
+            return self.edit_in_directories(number, action);
+        }
         let random = stream(action.seed, Stream::Users);
         let sheets = self.schedule.sheets;
         let renames = self.schedule.is_rename(action);

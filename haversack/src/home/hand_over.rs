@@ -16,6 +16,8 @@ use haversack_store::{
 
 use super::{BoundDirectory, Home};
 use crate::merge::{Rule, Side, conflict_name, merge};
+use crate::signed;
+use crate::sync::planted::{Planted, has};
 
 /// The lock of those who write through the verbs.
 const STORE_LOCK: &str = "store";
@@ -35,8 +37,14 @@ pub(super) async fn move_to_bound_directories(home: &Home, lock_wait: Duration) 
         let Some(there) = files else { continue };
         let here = Prefixed::new(home.memory_files.clone(), prefix.clone());
         for file in here.list_all(&Locator::root()).await? {
-            if !is_fenced(file.as_str()) {
-                hand_over(&here, &**there, &file).await?;
+            let is_deeper = |other: &BoundDirectory| {
+                other.prefix != *prefix
+                    && other.prefix.is_within(prefix)
+                    && prefix.child(file.as_str()).is_ok_and(|path| path.is_within(&other.prefix))
+            };
+            // The file of a deeper directory that is not there waits for it.
+            if !is_fenced(file.as_str()) && !home.bound.iter().any(is_deeper) {
+                hand_over(home, &here, (&**there, prefix), &file).await?;
             }
         }
     }
@@ -44,13 +52,21 @@ pub(super) async fn move_to_bound_directories(home: &Home, lock_wait: Duration) 
 }
 
 /// Moves one file; where both sides have it, they are merged.
-async fn hand_over(from: &dyn Backend, to: &dyn Backend, locator: &Locator) -> StoreResult<()> {
+async fn hand_over(
+    home: &Home,
+    from: &dyn Backend,
+    (to, prefix): (&dyn Backend, &Locator),
+    locator: &Locator,
+) -> StoreResult<()> {
     for _ in 0..MAX_TRIES {
         let ours = match from.read(locator).await {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             ours => ours?,
         };
-        if !put(to, locator, &ours.bytes).await? {
+        if has(Planted::HandOverDeletesFirst) {
+            from.delete(locator, Condition::Any).await?;
+        }
+        if !put(home, (to, prefix), locator, &ours.bytes).await? {
             continue;
         }
         match from.delete(locator, Condition::Matches(ours.version)).await {
@@ -65,7 +81,12 @@ async fn hand_over(from: &dyn Backend, to: &dyn Backend, locator: &Locator) -> S
 }
 
 /// Puts a content in its place, merged with the content that is there. Returns false if another program wrote there meanwhile.
-async fn put(to: &dyn Backend, locator: &Locator, ours: &haversack_store::Bytes) -> StoreResult<bool> {
+async fn put(
+    home: &Home,
+    (to, prefix): (&dyn Backend, &Locator),
+    locator: &Locator,
+    ours: &haversack_store::Bytes,
+) -> StoreResult<bool> {
     match to.write(locator, ours.clone(), Condition::Absent).await {
         Ok(_) => return Ok(true),
         Err(error) if error.kind() == ErrorKind::Conflict => {}
@@ -88,6 +109,11 @@ async fn put(to: &dyn Backend, locator: &Locator, ours: &haversack_store::Bytes)
     }
     if merged.bytes == theirs.bytes {
         return Ok(true);
+    }
+    // The merge is in the history under the writer of either side.
+    if let Ok(whole) = prefix.child(locator.as_str()) {
+        let sides = [&ours[..], &theirs.bytes[..]];
+        signed::sign_merged(&*home.verb_state, &whole, &sides, &[(&whole, &merged.bytes)]).await?;
     }
     match to.write(locator, merged.bytes, Condition::Matches(theirs.version)).await {
         // A text that this write displaced was saved by an editor in the same moment. The backend keeps it, and the next sync merges it.

@@ -20,6 +20,7 @@ use super::progress::{Progress, Stage};
 use super::state::{ApplyRecord, Move, State};
 use crate::ids::ContentHash;
 use crate::merge::{Rule, Side, conflict_name, merge};
+use crate::signed;
 
 /// How often a file is merged again because another program saved meanwhile.
 const MAX_TRIES: usize = 8;
@@ -113,6 +114,7 @@ pub(crate) async fn carry_out(
     files: &dyn Backend,
     state: &State,
     applying: &ApplyRecord,
+    signed: Option<&dyn Backend>,
     progress: &dyn Progress,
 ) -> StoreResult<Met> {
     let prepared = prepared_merges(files, &applying.attempt).await?;
@@ -121,7 +123,7 @@ pub(crate) async fn carry_out(
         let locator = Locator::parse(&moved.at).ok()?;
         let (names, prefix) = (names(&applying.attempt, number), format!("{}-{number}-", applying.attempt));
         let went = went_for(applying, moved);
-        Some(Mover { files, state, prepared: &prepared, moved, went, locator, names, prefix })
+        Some(Mover { files, state, signed, prepared: &prepared, moved, went, locator, names, prefix })
     };
     let half = &Half::new(progress, applying.moves.len(), applying.moves.len() / 2);
     let mut met = Met::default();
@@ -303,6 +305,8 @@ pub(crate) async fn is_nothing_there(files: &dyn Backend) -> StoreResult<bool> {
 struct Mover<'a> {
     files: &'a dyn Backend,
     state: &'a State,
+    /// The state in which writers signed their changes.
+    signed: Option<&'a dyn Backend>,
     /// Merges that were prepared before.
     prepared: &'a BTreeSet<String>,
     moved: &'a Move,
@@ -644,6 +648,10 @@ impl Mover<'_> {
             let rule = Rule::of(&self.locator, all);
             let (ours, theirs) = (Side { bytes: other, device: HERE }, Side { bytes: now, device: HERE });
             let merged = merge(rule, base.map(|base| &base[..]), ours, theirs);
+            if let Some(signed) = self.signed.filter(|_| !has(Planted::MergeIsNotSigned)) {
+                let results: [(&Locator, &[u8]); 1] = [(&self.locator, &merged.bytes)];
+                signed::sign_merged(signed, &self.locator, &[other, now], &results).await?;
+            }
             if let Some(copy) = merged.copy {
                 put_copy(self.files, &self.locator, copy).await?;
             }

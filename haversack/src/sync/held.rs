@@ -3,6 +3,7 @@
 use haversack_store::{Backend, ErrorKind, Locator, Result as StoreResult};
 
 use super::plan::{self, Pending};
+use super::planted::{Planted, has};
 use super::renames::Rename;
 use super::state::State;
 use super::{Gate, Hold};
@@ -20,11 +21,15 @@ pub(super) async fn hold(
     sent: Option<ContentHash>,
 ) -> StoreResult<Option<Hold>> {
     let Some(hold) = gate.holds(locator, bytes) else { return Ok(None) };
+    if has(Planted::GateAsksAboutNewFilesOnly) && sent.is_some() {
+        return Ok(None);
+    }
     let sent = match sent {
         Some(sent) => state.kept(&sent).await?,
         None => None,
     };
     Ok(match sent {
+        Some(sent) if has(Planted::GateIgnoresAppends) && bytes.starts_with(&sent) => None,
         Some(sent) => gate.still_holds(locator, bytes, &sent),
         None => Some(hold),
     })

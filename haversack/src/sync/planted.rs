@@ -83,6 +83,26 @@ pub enum Planted {
     MergesAreNotAnnounced,
     /// In a vault: a plain file that no log names is taken for an edit at once.
     StrangeIsAnEdit,
+    /// The gate is asked about new files only.
+    GateAsksAboutNewFilesOnly,
+    /// The gate is not asked about lines that were appended.
+    GateIgnoresAppends,
+    /// The gate is not asked about a file that was merged.
+    GateIgnoresMerges,
+    /// A file that moves to a bound directory is deleted before it is written there.
+    HandOverDeletesFirst,
+    /// A bound directory holds the files of a deeper bound directory too.
+    DeeperDirectoryForgotten,
+    /// The memory directory holds the files of a bound directory that is not there.
+    AbsentPrefixIsTheMemorys,
+    /// A file that comes back into a directory's scope counts as deleted there.
+    UnbindingDeletes,
+    /// A change is sent under the writer who signed last, whatever file that was.
+    LastWriterIsTaken,
+    /// Appended lines are sent without their writer.
+    AppendsAreNotSigned,
+    /// A signed change that was merged is sent without its writer.
+    MergeIsNotSigned,
 }
 
 #[cfg(feature = "planted")]
@@ -127,6 +147,20 @@ impl Planted {
         Planted::HalfIsRead,
         Planted::KeptIsTakenIn,
         Planted::StrangeIsAnEdit,
+    ];
+
+    /// Every mistake with bound directories, gates and signatures that schedules are to find.
+    pub const IN_HOMES: [Planted; 10] = [
+        Planted::GateAsksAboutNewFilesOnly,
+        Planted::GateIgnoresAppends,
+        Planted::GateIgnoresMerges,
+        Planted::HandOverDeletesFirst,
+        Planted::DeeperDirectoryForgotten,
+        Planted::AbsentPrefixIsTheMemorys,
+        Planted::UnbindingDeletes,
+        Planted::LastWriterIsTaken,
+        Planted::AppendsAreNotSigned,
+        Planted::MergeIsNotSigned,
     ];
 
     /// Every mistake that schedules over a remote that gets lost are to find.

@@ -360,7 +360,8 @@ impl Replica {
             let rename = old_names.get(locator);
             let sent = base.map(|base| base.hash).or(rename.map(|rename| rename.before));
             let hold = held::hold(&self.state, context.gate, locator, &bytes, sent).await;
-            if let Some(hold) = hold.map_err(SyncError::Local)? {
+            let is_ignored = has(Planted::GateIgnoresMerges) && report.merged.contains(locator);
+            if let Some(hold) = hold.map_err(SyncError::Local)?.filter(|_| !is_ignored) {
                 report.held.push((locator.clone(), hold));
                 continue;
             }

@@ -12,15 +12,14 @@ use super::apply::{self, Leftovers};
 use super::fetch::Taken;
 use super::plan::{self, Elsewhere, Reach, Step, Theirs, Winner};
 use super::planted::{Planted, has};
-use super::progress::Progress;
 use super::scan::Found;
 use super::state::{Advance, ApplyRecord, BaseLine, Head, Move};
 use super::{Context, Deletions, Recent, Replica, Report, SyncError};
 use crate::frame::shown;
 use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId};
 use crate::log::{self, Carried, Content, FileChange, What};
-use crate::merge::{Rule, Side, merge};
-use crate::names;
+use crate::merge::{Rule, Side, conflict_name, merge};
+use crate::{names, signed};
 
 /// Changes read from the log that this replica has not applied yet.
 pub(super) struct IncomingChanges {
@@ -410,7 +409,7 @@ impl Replica {
         if !has(Planted::FileWithoutRecord) {
             self.state.begin_applying(&applying).await.map_err(SyncError::Local)?;
         }
-        self.apply(&applying, context.progress, report).await.map_err(SyncError::Local)
+        self.apply(context, &applying, report).await.map_err(SyncError::Local)
     }
 
     /// Completes what a process that died was doing to working files.
@@ -445,7 +444,7 @@ impl Replica {
                 {
                     return Err(SyncError::Vanished);
                 }
-                return self.apply(&applying, context.progress, report).await.map_err(SyncError::Local);
+                return self.apply(context, &applying, report).await.map_err(SyncError::Local);
             }
             // The state went back behind it: the log will say the same again.
             Some(_) => {
@@ -461,18 +460,19 @@ impl Replica {
     /// Carries out moves that were recorded, and moves the bases with them.
     async fn apply(
         &mut self,
+        context: Context<'_>,
         applying: &ApplyRecord,
-        progress: &dyn Progress,
         report: &mut Report,
     ) -> Result<(), StoreError> {
+        let Context { signed, progress, .. } = context;
         let is_done = self.state.has_ended(&applying.attempt);
         self.state.expect(&applying.advance);
         let mut refused = Vec::new();
         if has(Planted::BaseBeforeFile) && !is_done {
             self.state.advance(&applying.advance).await?;
-            apply::carry_out(&*self.files, &self.state, applying, progress).await?;
+            apply::carry_out(&*self.files, &self.state, applying, signed, progress).await?;
         } else if !is_done {
-            let met = apply::carry_out(&*self.files, &self.state, applying, progress).await?;
+            let met = apply::carry_out(&*self.files, &self.state, applying, signed, progress).await?;
             let mut advance = applying.advance.clone();
             let mut refused_bases = Vec::new();
             let kept_renames = apply::keep_old_names(&*self.files, applying, &met.refused).await?;
@@ -663,6 +663,14 @@ impl Replica {
         report.merged.push(locator.clone());
         if merged.both_kept {
             report.both_kept.push(locator.clone());
+        }
+        if let Some(signed) = context.signed.filter(|_| !has(Planted::MergeIsNotSigned)) {
+            let copy = merged.copy.as_ref().filter(|copy| *copy == ours);
+            let copy = copy.and_then(|copy| Some((conflict_name(locator, copy).ok()?, copy)));
+            let mut results: Vec<(&Locator, &[u8])> = vec![(locator, &merged.bytes)];
+            results.extend(copy.as_ref().map(|(name, copy)| (name, &copy[..])));
+            let signed = signed::sign_merged(signed, locator, &[ours], &results).await;
+            signed.map_err(SyncError::Local)?;
         }
         if let Some(copy) = merged.copy {
             apply::put_copy(&*self.files, locator, copy).await.map_err(SyncError::Local)?;

@@ -41,6 +41,8 @@ impl World<'_> {
         self.deletions = Deletions::Allowed;
         self.wire.clear_up();
         while self.wire.deliver_late(&mut random).is_some() {}
+        self.bring_back();
+        self.secrets.allow_all();
         self.note("all is calm");
         if self.schedule.meeting == Meeting::Lost {
             self.swap_back(&mut random)?;
@@ -52,6 +54,8 @@ impl World<'_> {
         }
         // Somebody looks at what was changed by hand, before the rounds and after them.
         self.reconcile(&numbers, &mut random)?;
+        self.sync_all(&numbers, &mut random)?;
+        self.rename_held_twins();
         for _ in 0..MAX_ROUNDS {
             self.sync_all(&numbers, &mut random)?;
         }
@@ -71,10 +75,11 @@ impl World<'_> {
             return Err(Broken::NotConverged.because("one more round still changes files"));
         }
         match self.oracle.judge(&there(&files)) {
-            // Who merges without a base cannot know what was deleted, and says so.
+            // A device that merges without a base cannot know what was deleted, and says so. The same holds for a file that is newer than
+            // the device which completed the rebuild of another one (docs/adr/0029).
             Err(failure)
                 if failure.broken == Broken::Resurrected
-                    && self.devices.values().any(Device::has_lost_base) => {}
+                    && (self.is_rebuild_cut || self.devices.values().any(Device::has_lost_base)) => {}
             judged => judged?,
         }
         for device in self.devices.values() {
@@ -82,6 +87,12 @@ impl World<'_> {
                 return Err(Broken::LeftOver.because(format!("device {} has {left}", device.number)));
             }
         }
+        for device in self.devices.values() {
+            if let Some(trespassed) = device.trespassed() {
+                return Err(Broken::Trespassed.because(format!("device {}: {trespassed}", device.number)));
+            }
+        }
+        self.check_histories()?;
         let trace = self.trace.finalize().to_hex()[..16].to_owned();
         let entries = self.client.server().keys().filter(|locator| locator.is_within(&log())).count();
         Ok(Ended { trace, effects: self.effects, commits: self.wire.all(&log()).len() + entries })
@@ -98,6 +109,26 @@ impl World<'_> {
                 Err(Broken::NotConverged.because(why))
             }
         }
+    }
+
+    /// Lets users rename the files that sync holds back because their names differ only by case from another file there, as it asks them to.
+    fn rename_held_twins(&mut self) {
+        let mut renamed = Vec::new();
+        for device in self.devices.values() {
+            let texts = device.texts();
+            for held in &device.held {
+                let is_twin =
+                    |path: &&String| *path != held.as_str() && path.eq_ignore_ascii_case(held.as_str());
+                if texts.contains_key(held.as_str()) && texts.keys().any(|path| is_twin(&path)) {
+                    let (stem, extension) = held.as_str().rsplit_once('.').unwrap_or((held.as_str(), ""));
+                    let to = format!("{stem}.case-{:08}.{extension}", device.number);
+                    device.files.rename(held, &Locator::parse(&to).expect("a plain name"));
+                    renamed
+                        .push(format!("{}: renames {held}, which sync holds back, to {to}", device.number));
+                }
+            }
+        }
+        renamed.into_iter().for_each(|renamed| self.note(renamed));
     }
 
     fn sync_all(&mut self, numbers: &[usize], random: &mut Random) -> Result<(), Failure> {
