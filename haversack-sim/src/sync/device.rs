@@ -424,7 +424,7 @@ impl Device {
                 Some(Place { actor: *actor, files: files.clone(), prefix: prefix.clone() })
             }
             // While the directory is not there, some write into the memory directory.
-            None => (choice % 2 == 0).then(memory),
+            None => choice.is_multiple_of(2).then(memory),
         }
     }
 
@@ -559,6 +559,7 @@ impl Device {
     }
 
     /// Starts a sync.
+    #[expect(clippy::too_many_arguments, reason = "all that a process of a device depends on")]
     pub(crate) fn start(
         &mut self,
         process: usize,

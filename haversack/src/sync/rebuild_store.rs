@@ -191,14 +191,14 @@ async fn go_back(
     predecessor: &Predecessor,
 ) -> Result<usize, SyncError> {
     let mut without_base = 0;
-    for index in 0..replicas.len() {
-        replicas[index].end_lost_publishing(predecessor).await?;
-        let Some(own) = replicas[index].position() else { continue };
-        let common = common(&replicas[index], archive, predecessor, own).await?;
+    for replica in replicas {
+        replica.end_lost_publishing(predecessor).await?;
+        let Some(own) = replica.position() else { continue };
+        let common = common(replica, archive, predecessor, own).await?;
         if has(Planted::NewerBaseIsTaken) {
             continue;
         }
-        let rebased = replicas[index].rebase(context, archive, common).await?;
+        let rebased = replica.rebase(context, archive, common).await?;
         without_base += usize::from(rebased == Rebased::WithoutBase);
     }
     Ok(without_base)
