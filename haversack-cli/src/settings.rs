@@ -11,6 +11,7 @@ pub(crate) mod files;
 pub(crate) mod flags;
 pub(crate) mod layers;
 pub(crate) mod reference;
+mod store;
 pub(crate) mod variables;
 
 use std::collections::BTreeMap;
@@ -20,7 +21,6 @@ use std::time::Duration;
 
 use etcetera::AppStrategy;
 use haversack::Writer;
-use haversack::ids::StoreId;
 use haversack::sync::Budget;
 
 use self::declarations::{DECLARATIONS, Declaration, Value};
@@ -29,6 +29,7 @@ use self::flags::Flag;
 use self::layers::{
     Layer, Line, Said, said_in_environment, said_in_flags, said_in_text, warn_of_unknown_variables,
 };
+use self::store::StorePaths;
 use crate::error::{CommandError, Warning};
 use crate::settings::environment::Surroundings;
 pub(crate) use crate::ui::paths::shown;
@@ -97,9 +98,19 @@ impl Settings {
         })
     }
 
-    /// Returns the directory of the default store's files.
+    /// Returns the stores of the home; the personal one is the first.
+    pub(crate) fn stores(&self) -> Vec<StorePaths> {
+        vec![StorePaths::personal(&self.home)]
+    }
+
+    /// Returns the store that this run works on.
+    pub(crate) fn store(&self) -> StorePaths {
+        self.stores().swap_remove(0)
+    }
+
+    /// Returns the directory of the store's files.
     pub(crate) fn memory(&self) -> PathBuf {
-        self.home.join("memory")
+        self.store().memory()
     }
 
     /// Returns the file that changes and extends the kinds of memory.
@@ -107,24 +118,9 @@ impl Settings {
         self.home.join("kinds.toml")
     }
 
-    /// Returns the directory of what Haversack remembers about the default store.
+    /// Returns the directory of the store's state.
     pub(crate) fn state(&self) -> PathBuf {
-        self.home.join("state").join("default")
-    }
-
-    /// Returns the directory of the history that a home keeps without a remote.
-    pub(crate) fn local_history(&self) -> PathBuf {
-        self.home.join("state").join("local")
-    }
-
-    /// Returns the directory of what this machine keeps for a folder that a sync client replicates.
-    pub(crate) fn vault(&self) -> PathBuf {
-        self.home.join("state").join("vault")
-    }
-
-    /// Returns the directory of the same for a store that this home left.
-    pub(crate) fn left_vault(&self, store: StoreId) -> PathBuf {
-        self.home.join("state").join(format!("vault-left-{store}"))
+        self.store().state()
     }
 
     /// Returns the directory of the lock files, which must be outside of what they lock.

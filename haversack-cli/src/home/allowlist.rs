@@ -32,7 +32,7 @@ struct Lines {
 }
 
 fn place(settings: &Settings) -> PathBuf {
-    settings.home.join("allowed.toml")
+    settings.store().allowlist()
 }
 
 /// Returns what is allowed in a home, in the order it was.

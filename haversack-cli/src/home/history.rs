@@ -190,7 +190,7 @@ impl<'a> Past<'a> {
             }
             None => past.device = Some(label(&remote::device_name())),
         }
-        if settings.local_history().is_dir() {
+        if settings.store().local_history().is_dir() {
             let own = Home::open_for_local_history(settings)?;
             past.add(Log::Local, &own, Some(local_history::log(settings)?), patience)?;
         }

@@ -34,7 +34,7 @@ fn place(settings: &Settings) -> PathBuf {
 }
 
 fn copies(settings: &Settings) -> Result<Arc<dyn Backend>, CommandError> {
-    let directory = settings.home.join("state").join("before-join");
+    let directory = settings.store().before_join();
     Ok(Arc::new(DeviceLocal::open(directory, settings.locks())?))
 }
 

@@ -28,12 +28,12 @@ pub(crate) fn is_used(settings: &Settings) -> Result<bool, CommandError> {
 
 /// Opens the log of this home's own history.
 pub(crate) fn log(settings: &Settings) -> Result<Arc<dyn Backend>, CommandError> {
-    Ok(Arc::new(DeviceLocal::open(settings.local_history().join("log"), settings.locks())?))
+    Ok(Arc::new(DeviceLocal::open(settings.store().local_history().join("log"), settings.locks())?))
 }
 
 /// Begins the history with the files that are there, if the home has no remote and no history yet.
 pub(crate) fn begin(settings: &Settings) -> Result<(), CommandError> {
-    match settings.local_history().join("memory").is_dir() || !is_used(settings)? {
+    match settings.store().local_history().join("memory").is_dir() || !is_used(settings)? {
         true => Ok(()),
         false => round(settings, Work::Sync, "import"),
     }

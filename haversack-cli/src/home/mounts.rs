@@ -41,7 +41,7 @@ struct Line {
 }
 
 fn place(settings: &Settings) -> PathBuf {
-    settings.home.join("mounts.toml")
+    settings.store().mounts()
 }
 
 fn read(settings: &Settings) -> Result<(Vec<Mount>, Vec<Mount>), CommandError> {
@@ -115,7 +115,7 @@ pub(crate) fn is_real(directory: &Path) -> bool {
 impl Mount {
     /// Returns the directory of what Haversack remembers about it.
     pub(crate) fn state(&self, settings: &Settings) -> PathBuf {
-        settings.home.join("state").join(self.state_name())
+        settings.store().bound_state(&self.state_name())
     }
 
     /// Returns the name of that directory.

@@ -33,7 +33,7 @@ impl Home {
 
     /// Opens every directory of the home, to add their changes to the history that stays on this machine.
     pub(crate) fn open_for_local_history(settings: &Settings) -> Result<Home, CommandError> {
-        let root = settings.local_history();
+        let root = settings.store().local_history();
         let home = Home::open_with(settings, root.join("memory"), |mount| root.join(mount.state_name()))?;
         let directories = home.directories.with_verb_state(open_state(settings, settings.state())?);
         Ok(Home { directories, ..home })
@@ -123,7 +123,7 @@ impl Home {
             left = block_on(haversack::sync::leave(&directory.state))?.or(left);
         }
         let Some(left) = left else { return Ok(()) };
-        rename_if_there(&settings.vault(), &settings.left_vault(left))
+        rename_if_there(&settings.store().vault(), &settings.store().left_vault(left))
     }
 
     /// Returns to a store that this home left earlier; tells whether there was one. Another store is left for it.
@@ -135,7 +135,7 @@ impl Home {
         for directory in self.directories.directories() {
             block_on(haversack::sync::return_to(&*directory.state, store))?;
         }
-        rename_if_there(&settings.left_vault(store), &settings.vault())?;
+        rename_if_there(&settings.store().left_vault(store), &settings.store().vault())?;
         Ok(true)
     }
 

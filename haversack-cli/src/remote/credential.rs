@@ -147,7 +147,7 @@ impl Kept {
 
 /// Returns the file that holds what was handed in.
 fn file(settings: &Settings) -> PathBuf {
-    settings.home.join("credential.toml")
+    settings.store().credential()
 }
 
 impl Source {

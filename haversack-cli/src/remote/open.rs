@@ -84,7 +84,7 @@ pub(crate) fn vault(settings: &Settings, remote: &Remote) -> Result<Option<Vault
         return Ok(None);
     }
     let folder = plain(settings, remote)?;
-    let home = Arc::new(DeviceLocal::open(settings.vault(), settings.locks())?);
+    let home = Arc::new(DeviceLocal::open(settings.store().vault(), settings.locks())?);
     Ok(Some(Vault { folder, home }))
 }
 

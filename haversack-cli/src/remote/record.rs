@@ -43,7 +43,7 @@ fn yes() -> bool {
 }
 
 fn place(settings: &Settings) -> PathBuf {
-    settings.home.join("remote.toml")
+    settings.store().remote()
 }
 
 impl Remote {
