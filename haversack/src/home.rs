@@ -36,7 +36,7 @@ pub use self::lost_and_found::LostAndFound;
 pub use self::rebuild::{HomeRebuilt, rebuild};
 pub use self::report::{HomeReport, Stopped};
 use crate::Memory;
-use crate::ids::{ReplicaId, Timestamp};
+use crate::ids::{Ids, ReplicaId, Timestamp};
 use crate::sync::planted::{Planted, has};
 use crate::sync::{
     Asking, Context, Gate, Mirror, OneLog, Origins, Outlook, ReadOnce, Replica, Report, Scope, SyncError,
@@ -212,18 +212,22 @@ impl Home {
     }
 
     /// Finishes a batch that a killed process left, and moves files to the directories where they belong.
-    pub async fn tidy(&self, lock_wait: Duration) -> Result<(), SyncError> {
+    pub async fn tidy(&self, ids: &dyn Ids, lock_wait: Duration) -> Result<(), SyncError> {
         let memory = Memory::new(self.files(), self.verb_state.clone()).with_lock_wait(lock_wait);
         memory.complete().await.map_err(local)?;
-        self.move_to_bound_directories(lock_wait).await
+        self.move_to_bound_directories(ids, lock_wait).await
     }
 
     /// Moves files that lie in the memory directory below a bound prefix into the bound directory.
     ///
     /// They were there before the directory was bound, or were written while it was not there. A name that is never written into a bound
     /// directory stays.
-    pub async fn move_to_bound_directories(&self, lock_wait: Duration) -> Result<(), SyncError> {
-        hand_over::move_to_bound_directories(self, lock_wait).await.map_err(SyncError::Local)
+    pub async fn move_to_bound_directories(
+        &self,
+        ids: &dyn Ids,
+        lock_wait: Duration,
+    ) -> Result<(), SyncError> {
+        hand_over::move_to_bound_directories(self, ids, lock_wait).await
     }
 }
 
@@ -351,7 +355,7 @@ pub async fn sync(
     context: Context<'_>,
     round: &Round<'_>,
 ) -> Result<HomeReport, Stopped> {
-    home.tidy(round.lock_wait).await?;
+    home.tidy(context.ids, round.lock_wait).await?;
     let own = home.replicas().await?;
     let context = Context {
         signed: Some(&*home.verb_state),

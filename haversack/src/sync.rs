@@ -706,6 +706,20 @@ impl Replica {
         Ok((found, pending))
     }
 
+    /// Lets go of the files outside of the replica's scope, because they are about to be moved to another directory: from then on their
+    /// absence is no deletion, also if they come back into the scope. Returns false if a killed process left work that the next sync has to
+    /// finish first.
+    pub(crate) async fn let_go(&mut self) -> Result<bool, SyncError> {
+        if self.state.applying().await.map_err(SyncError::Local)?.is_some() {
+            return Ok(false);
+        }
+        self.rescope().await?;
+        // A directory that is empty after the move did not vanish.
+        self.cache = StatCache::default();
+        self.state.save_cache(&mut self.cache).await.map_err(SyncError::Local)?;
+        Ok(true)
+    }
+
     /// Lets go of files that are not in the replica's scope any more, and asks for those that are now.
     async fn rescope(&mut self) -> Result<(), SyncError> {
         let known = &self.state.known;

@@ -141,7 +141,7 @@ impl Home {
 
     /// Finishes a batch that a killed process left, and moves files into the bound directories where they belong.
     pub(crate) fn tidy(&self, settings: &Settings) -> Result<(), CommandError> {
-        block_on(self.directories.tidy(settings.lock_wait)).map_err(CommandError::from)
+        block_on(self.directories.tidy(&RandomIds, settings.lock_wait)).map_err(CommandError::from)
     }
 
     /// Keeps the wanted ones of the held files: another machine deleted them, and they are still here. The next sync sends them again.

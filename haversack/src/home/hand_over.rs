@@ -2,22 +2,26 @@
 //!
 //! There is no base for such a file, so a file that both directories have is merged without one: no line of either side is lost.
 //!
-//! 1. Write the file (or the merge of both) into the bound directory.
-//! 2. Delete it from the memory directory, if it is still the file of step 1; otherwise start over.
+//! 1. Let the memory directory's replica let go of the files, so that their absence there is never taken for a deletion.
+//! 2. Write the file (or the merge of both) into the bound directory.
+//! 3. Delete it from the memory directory, if it is still the file of step 2; otherwise start over.
 //!
-//! A process that is killed between the two steps leaves both files. The next run merges them again, and a merge with one's own result
+//! A process that is killed between the last two steps leaves both files. The next run merges them again, and a merge with one's own result
 //! changes nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use haversack_store::{
-    Backend, BackendExt, Condition, ErrorKind, Locator, Prefixed, Result as StoreResult, is_fenced,
+    Backend, BackendExt, Condition, ErrorKind, InMemory, Locator, Prefixed, Result as StoreResult, is_fenced,
 };
 
-use super::{BoundDirectory, Home};
+use super::{BoundDirectory, Directory, Home};
+use crate::ids::Ids;
 use crate::merge::{Rule, Side, conflict_name, merge};
 use crate::signed;
 use crate::sync::planted::{Planted, has};
+use crate::sync::{Replica, SyncError};
 
 /// The lock of those who write through the verbs.
 const STORE_LOCK: &str = "store";
@@ -25,15 +29,38 @@ const STORE_LOCK: &str = "store";
 /// The most times that one file is tried again because another program wrote it.
 const MAX_TRIES: usize = 100;
 
-pub(super) async fn move_to_bound_directories(home: &Home, lock_wait: Duration) -> StoreResult<()> {
-    if home.bound.is_empty() {
+pub(super) async fn move_to_bound_directories(
+    home: &Home,
+    ids: &dyn Ids,
+    lock_wait: Duration,
+) -> Result<(), SyncError> {
+    if files_to_move(home).await.map_err(SyncError::Local)?.is_empty() {
         return Ok(());
     }
-    let _turn = home.memory_files.lock(STORE_LOCK, lock_wait).await?;
-    // The deepest prefix first: its files are not those of the directory around it.
-    let mut bound: Vec<&BoundDirectory> = home.bound.iter().collect();
-    bound.sort_by(|one, other| other.prefix.cmp(&one.prefix));
-    for BoundDirectory { prefix, files, .. } in bound {
+    let Directory { files, state, scope, .. } = home.memory();
+    // Letting go of files asks nothing of a remote.
+    let nowhere = Arc::new(InMemory::new());
+    let opened = Replica::open_within(files.clone(), state.clone(), nowhere, ids, lock_wait).await?;
+    // No other process syncs the memory directory until the files are moved.
+    let mut memory = opened.with_scope(scope.clone());
+    if !has(Planted::MovedIsDeleted) && !memory.let_go().await? {
+        return Ok(());
+    }
+    let moved = async {
+        let _turn = home.memory_files.lock(STORE_LOCK, lock_wait).await?;
+        for (there, prefix, file) in files_to_move(home).await? {
+            let here = Prefixed::new(home.memory_files.clone(), prefix.clone());
+            hand_over(home, &here, (&*there, &prefix), &file).await?;
+        }
+        Ok(())
+    };
+    moved.await.map_err(SyncError::Local)
+}
+
+/// Returns the files in the memory directory that belong in a bound directory that is there: the directory, its prefix, and the name there.
+async fn files_to_move(home: &Home) -> StoreResult<Vec<(Arc<dyn Backend>, Locator, Locator)>> {
+    let mut all = Vec::new();
+    for BoundDirectory { prefix, files, .. } in &home.bound {
         let Some(there) = files else { continue };
         let here = Prefixed::new(home.memory_files.clone(), prefix.clone());
         for file in here.list_all(&Locator::root()).await? {
@@ -44,11 +71,11 @@ pub(super) async fn move_to_bound_directories(home: &Home, lock_wait: Duration) 
             };
             // The file of a deeper directory that is not there waits for it.
             if !is_fenced(file.as_str()) && !home.bound.iter().any(is_deeper) {
-                hand_over(home, &here, (&**there, prefix), &file).await?;
+                all.push((there.clone(), prefix.clone(), file));
             }
         }
     }
-    Ok(())
+    Ok(all)
 }
 
 /// Moves one file; where both sides have it, they are merged.

@@ -23,7 +23,7 @@ pub async fn rebuild(
     context: Context<'_>,
     lock_wait: Duration,
 ) -> Result<HomeRebuilt, Stopped> {
-    home.tidy(lock_wait).await?;
+    home.tidy(context.ids, lock_wait).await?;
     let own = home.replicas().await?;
     let context = Context { asking: meeting.asking(), own_replicas: &own, ..context };
     if let Some(mut bridge) = meeting.bridge(context, lock_wait).await? {

@@ -95,6 +95,8 @@ pub enum Planted {
     DeeperDirectoryForgotten,
     /// The memory directory holds the files of a bound directory that is not there.
     AbsentPrefixIsTheMemorys,
+    /// A file that was moved to a bound directory counts as deleted once that is unbound.
+    MovedIsDeleted,
     /// A file that comes back into a directory's scope counts as deleted there.
     UnbindingDeletes,
     /// A change is sent under the writer who signed last, whatever file that was.
@@ -150,13 +152,14 @@ impl Planted {
     ];
 
     /// Every mistake with bound directories, gates and signatures that schedules are to find.
-    pub const IN_HOMES: [Planted; 10] = [
+    pub const IN_HOMES: [Planted; 11] = [
         Planted::GateAsksAboutNewFilesOnly,
         Planted::GateIgnoresAppends,
         Planted::GateIgnoresMerges,
         Planted::HandOverDeletesFirst,
         Planted::DeeperDirectoryForgotten,
         Planted::AbsentPrefixIsTheMemorys,
+        Planted::MovedIsDeleted,
         Planted::UnbindingDeletes,
         Planted::LastWriterIsTaken,
         Planted::AppendsAreNotSigned,

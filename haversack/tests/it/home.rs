@@ -9,8 +9,10 @@ use haversack::clock::Clock;
 use haversack::history::archive;
 use haversack::home::{BoundDirectory, Home, HomeReport, Meeting, Round, Stopped, Work, sync};
 use haversack::ids::{Ids, Timestamp};
+use haversack::log::{Commit, layout};
 use haversack::store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Fault, Faulty, InMemory, Locator};
 use haversack::sync::{Author, Context, SyncError};
+use haversack::{Memory, Writer};
 use proptest::prelude::*;
 
 use crate::subjects::at;
@@ -165,6 +167,67 @@ fn absent_directory_keeps_its_prefix() {
     assert_eq!(keys(&*desktop.memory), ["lighthouse/ports.md"]);
 }
 
+/// A write at a deeper prefix whose directory is not there must not land in the directory around it, which never sends it.
+#[test]
+fn file_of_an_absent_deeper_directory_waits_for_it() {
+    let [laptop, desktop] = at_one_log();
+    let laptop = laptop.bind("lighthouse").bind("lighthouse/lamp");
+    let mut bound: Vec<BoundDirectory> = laptop.home().bound().to_vec();
+    bound[1].files = None;
+    let home = Home::new("memory", laptop.memory.clone(), laptop.state.clone(), bound);
+    put(&*laptop.memory, "lighthouse/lamp/colour.md", "red\n");
+    put(&*home.files(), "lighthouse/lamp/height.md", "31 m\n");
+    laptop.try_sync(&home, Work::Sync).expect("synced");
+    assert_eq!(keys(&*laptop.bound[0].1), Vec::<String>::new());
+    // The directory is back.
+    laptop.sync();
+    assert_eq!(keys(&*laptop.bound[1].1), ["colour.md", "height.md"]);
+    desktop.sync();
+    assert_eq!(keys(&*desktop.memory), ["lighthouse/lamp/colour.md", "lighthouse/lamp/height.md"]);
+}
+
+/// A signed write that is merged with another device's change before it is sent is still in the history under its writer.
+#[test]
+fn merged_write_is_under_its_writer() {
+    let [laptop, desktop] = at_one_log();
+    for (file, text) in [("notes.md", "the lamp is lit\n"), ("sketch.bin", "\0one\n")] {
+        put(&*laptop.memory, file, text);
+    }
+    laptop.sync();
+    let writer = Writer { agent: Some("agent-a".to_owned()), session: None };
+    let memory = Memory::new(desktop.memory.clone(), desktop.state.clone()).with_writer(writer);
+    block_on(memory.create(&at("notes.md"), "the door is open\n")).expect("created");
+    block_on(memory.create(&at("sketch.bin"), "\0two\n")).expect("created");
+    desktop.sync();
+    let log = block_on(desktop.meeting.remote().list_all(&layout::commits())).expect("listed");
+    let mut agents = Vec::new();
+    for at in log {
+        let bytes = block_on(desktop.meeting.remote().read(&at)).expect("read").bytes;
+        let commit = Commit::decode(&bytes).expect("a commit");
+        let told = String::from_utf8_lossy(&bytes);
+        if told.contains("the door is open") || told.contains("\0two") {
+            agents.push(commit.agent);
+        }
+    }
+    assert_eq!(agents, [Some("agent-a".to_owned())]);
+}
+
+/// Binding moves the files of the memory directory away. If the directory is unbound before the next sync, nothing was deleted.
+#[test]
+fn unbinding_before_a_sync_deletes_nothing() {
+    let [laptop, desktop] = at_one_log();
+    put(&*laptop.memory, "lighthouse/ports.md", "staging 5433\n");
+    laptop.sync();
+    let laptop = laptop.bind("lighthouse");
+    block_on(laptop.home().tidy(&laptop.ids, Duration::ZERO)).expect("tidied");
+    assert_eq!(keys(&*laptop.memory), Vec::<String>::new());
+    let laptop = Device { bound: Vec::new(), ..laptop };
+    assert_eq!(laptop.sync().sync.published, 0);
+    assert_eq!(keys(&*laptop.memory), ["lighthouse/ports.md"]);
+    desktop.sync();
+    assert_eq!(keys(&*desktop.memory), ["lighthouse/ports.md"]);
+}
+
 #[test]
 fn broken_directory_stops_only_itself() {
     let [laptop, desktop] = at_one_log();
@@ -224,7 +287,9 @@ fn moved(name: &str, here: &str, there: &str) -> String {
         state: Some(state.clone()),
     };
     let home = Home::new("memory", memory.clone(), state, vec![directory]);
-    let move_files = || block_on(home.move_to_bound_directories(Duration::ZERO)).expect("moved");
+    let move_files = || {
+        block_on(home.move_to_bound_directories(&Counting(AtomicU64::new(0)), Duration::ZERO)).expect("moved")
+    };
     move_files();
     assert_eq!(keys(&*memory), Vec::<String>::new());
     let once = text(&*bound, name).expect("there");
