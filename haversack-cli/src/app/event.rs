@@ -12,13 +12,19 @@ use crate::remote::{Remote, device_name};
 use crate::settings::Settings;
 use crate::ui::moments::day;
 
-/// Appends an event to the log of its day, and returns the log. The inner error says why the event is unfit.
+/// An event in the log of its day.
+pub(crate) struct NotedEvent {
+    pub(crate) log: Locator,
+    pub(crate) size_bytes: u64,
+}
+
+/// Appends an event to the log of its day. The inner error says why the event is unfit.
 pub(crate) fn note_event(
     settings: &Settings,
     memory: &Memory,
     event: &Event,
     writer: Writer,
-) -> Result<Result<Locator, String>, CommandError> {
+) -> Result<Result<NotedEvent, String>, CommandError> {
     let device = Remote::recorded(settings)?.map_or_else(device_name, |remote| remote.device);
     let stamp = Stamp { id: RandomIds.next(), time: SystemClock.now(), device, writer: writer.clone() };
     let line = match event::line(event, &stamp) {
@@ -26,6 +32,7 @@ pub(crate) fn note_event(
         Err(why) => return Ok(Err(why)),
     };
     let log = event::log_of(&day(stamp.time));
+    let size_bytes = line.len() as u64;
     block_on(memory.clone().with_writer(writer).append(&log, line))?;
-    Ok(Ok(log))
+    Ok(Ok(NotedEvent { log, size_bytes }))
 }

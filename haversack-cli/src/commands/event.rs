@@ -52,7 +52,7 @@ pub(crate) fn cmd_event(
         action: args.action.clone(),
     };
     match note_event(settings, &open(settings)?, &event, settings.writer.clone())? {
-        Ok(log) => ui.note(format!("Noted in {log}")),
+        Ok(event) => ui.note(format!("Noted in {}", event.log)),
         Err(why) => return Err(CommandError::user(why, "haversack event --help")),
     }
     Ok(ExitCode::SUCCESS)

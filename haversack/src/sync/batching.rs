@@ -1,26 +1,26 @@
-//! When a long-lived process sends what it wrote: soon, but not every line by itself.
+//! Decides when a long-lived process sends the lines that it appended: soon, but not each line by itself.
 //!
-//! Nothing is queued: what was written is in the working files, durably, and what differs from its base is sent by whichever sync comes
-//! next. So a process that is killed loses no batch, and one that lives too short to wait leaves it to the next.
+//! Nothing is queued: the lines are in the working files, and the next sync sends every file that differs from its base. So a process that is
+//! killed loses no batch.
 
 use std::time::Duration;
 
 use crate::ids::Timestamp;
 
-/// How long the first write of a batch waits at most.
+/// The longest time that the first write of a batch waits.
 pub const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// How many bytes wait at most.
+/// The most bytes that wait.
 pub const MAX_WAITING_BYTES: u64 = 4 * 1024;
 
-/// What was written since the last sync.
+/// The writes since the last sync.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Batching {
     first: Option<Timestamp>,
     bytes: u64,
 }
 
-/// When it is time to sync.
+/// The time of the next sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// Nothing waits.
@@ -32,13 +32,13 @@ pub enum Due {
 }
 
 impl Batching {
-    /// Notes that something was written.
+    /// Notes a write.
     pub fn wrote(&mut self, now: Timestamp, bytes: u64) {
         self.first.get_or_insert(now);
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Returns when it is time to sync.
+    /// Returns the time of the next sync.
     pub fn due(&self, now: Timestamp) -> Due {
         let Some(first) = self.first else { return Due::Never };
         // A clock that was set back must not keep anything waiting.
@@ -49,15 +49,9 @@ impl Batching {
         }
     }
 
-    /// Notes that a sync begins: what is written from now on belongs to the next batch.
-    pub fn begin(&mut self) -> Batching {
-        std::mem::take(self)
-    }
-
-    /// Notes that the sync of a batch failed: it still waits.
-    pub fn put_back(&mut self, batch: Batching) {
-        self.first = batch.first.or(self.first);
-        self.bytes = self.bytes.saturating_add(batch.bytes);
+    /// Notes that a sync begins: later writes belong to the next batch.
+    pub fn begin(&mut self) {
+        *self = Batching::default();
     }
 }
 
@@ -77,10 +71,7 @@ mod tests {
         assert_eq!(batching.due(at(900)), Due::Now, "the clock was set back");
         batching.wrote(at(3_000), MAX_WAITING_BYTES - 200);
         assert_eq!(batching.due(at(3_000)), Due::Now);
-        let batch = batching.begin();
+        batching.begin();
         assert_eq!(batching.due(at(9_000)), Due::Never);
-        batching.wrote(at(4_000), 1);
-        batching.put_back(batch);
-        assert_eq!(batching.due(at(4_000)), Due::Now, "it failed, and still waits");
     }
 }

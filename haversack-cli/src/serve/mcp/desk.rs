@@ -16,7 +16,7 @@ use haversack_system::SystemClock;
 
 use super::errands::Errands;
 use super::tools::Call;
-use crate::app::event::note_event;
+use crate::app::event::{NotedEvent, note_event};
 use crate::app::history::{INCOMPLETE, history};
 use crate::app::recall::{NotRecalled, recall};
 use crate::app::remember::{Remembered, remember};
@@ -120,6 +120,7 @@ impl Desk {
     /// Does what a call asks for. Blocks.
     pub(crate) fn answer(&self, call: Call, writer: Writer) -> Answer {
         let writes = call.writes();
+        let is_event = matches!(call, Call::Event(_));
         if writes
             && self.whose == Whose::ThisProjects
             && let Some(refusal) = lock(&self.guard).refusal()
@@ -145,7 +146,9 @@ impl Desk {
             Call::Status => status(&self.settings).map(|status| shortened(status.text())),
         };
         let answer = answer.unwrap_or_else(|error| Answer::error(in_words(&error)));
-        if writes && !answer.is_error {
+        if is_event {
+            // Events are sent together.
+        } else if writes && !answer.is_error {
             self.errands.wrote();
         } else {
             self.errands.asked();
@@ -230,7 +233,10 @@ impl Desk {
 
     fn event(&self, event: &Event, writer: Writer) -> Result<Answer, CommandError> {
         Ok(match note_event(&self.settings, &self.memory()?, event, writer)? {
-            Ok(log) => text(format!("Noted in /memories/{log}")),
+            Ok(NotedEvent { log, size_bytes }) => {
+                self.errands.logged(size_bytes);
+                text(format!("Noted in /memories/{log}"))
+            }
             Err(why) => Answer::error(format!("Error: {why}")),
         })
     }

@@ -1,11 +1,19 @@
-//! Carries what a long-lived server wrote to the other machines, and theirs here, without anybody waiting for it.
+//! Lets the home's one [background process](crate::background) sync for a long-lived server, so that no call waits for the remote.
 //!
-//! It hands wishes to the home's one [background process](crate::background): soon after a write, so that several go together, and
-//! now and then while questions are asked, so that answers are fresh.
+//! - After a write: once there was no other write for 300 ms, so that several are sent together.
+//! - After an event in the interaction log: with the next write, or after 5 seconds, or once 4 KB have gathered ([`Batching`]). A chat makes many small
+//!   events, and a commit for each would fill the log.
+//! - While questions are asked: at most once a minute, so that answers are fresh.
+//!
+//! A server that is killed loses nothing: the next sync sends every file that differs from its base.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use haversack::clock::Clock;
+use haversack::sync::{Batching, Due};
+use haversack_system::SystemClock;
 
 use crate::agents::journal::Journal;
 use crate::background;
@@ -21,7 +29,7 @@ const FRESH: Duration = Duration::from_secs(60);
 /// Whoever goes to the other machines.
 pub(crate) struct Errands {
     /// Tells the thread that there is something to do; `None` once it was told to end.
-    sender: Mutex<Option<Sender<()>>>,
+    sender: Mutex<Option<Sender<Errand>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     asked: Mutex<Option<Instant>>,
     settings: Settings,
@@ -38,9 +46,14 @@ impl Errands {
         }
     }
 
-    /// Something was written: it is sent soon.
+    /// Notes a write: it is sent soon.
     pub(crate) fn wrote(&self) {
-        self.run();
+        self.run(Errand::Sync);
+    }
+
+    /// Notes that the interaction log grew: its events are sent together.
+    pub(crate) fn logged(&self, bytes: u64) {
+        self.run(Errand::Growth(bytes));
     }
 
     /// Something was asked: if nobody asked for a while, it is looked for what is new.
@@ -49,17 +62,17 @@ impl Errands {
         let now = Instant::now();
         if asked.is_none_or(|then| now.duration_since(then) >= FRESH) {
             *asked = Some(now);
-            self.run();
+            self.run(Errand::Sync);
         }
     }
 
-    fn run(&self) {
+    fn run(&self, errand: Errand) {
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        if sender.as_ref().is_some_and(|sender| sender.send(()).is_ok()) {
+        if sender.as_ref().is_some_and(|sender| sender.send(errand).is_ok()) {
             return;
         }
         let (new, errands) = channel();
-        let _ = new.send(());
+        let _ = new.send(errand);
         *sender = Some(new);
         let settings = self.settings.clone();
         let thread =
@@ -76,11 +89,42 @@ impl Errands {
     }
 }
 
-/// Gathers errands, and hands them over when there are no more for a moment.
-fn work(settings: &Settings, errands: &Receiver<()>) {
-    while errands.recv().is_ok() {
-        while errands.recv_timeout(GATHER).is_ok() {}
-        // Who wrote what is signed: the wish itself is nobody's.
+/// A reason to sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Errand {
+    /// A file was written, or news may have arrived.
+    Sync,
+    /// The interaction log grew by so many bytes.
+    Growth(u64),
+}
+
+/// Gathers errands, and hands them over when they are due.
+fn work(settings: &Settings, errands: &Receiver<Errand>) {
+    let mut batching = Batching::default();
+    let mut is_ended = false;
+    while !is_ended {
+        let next = match batching.due(SystemClock.now()) {
+            Due::Never => errands.recv().map_err(RecvTimeoutError::from),
+            Due::In(wait) => errands.recv_timeout(wait),
+            Due::Now => Err(RecvTimeoutError::Timeout),
+        };
+        match next {
+            Ok(Errand::Growth(bytes)) => {
+                batching.wrote(SystemClock.now(), bytes);
+                continue;
+            }
+            Ok(Errand::Sync) => while errands.recv_timeout(GATHER).is_ok() {},
+            Err(RecvTimeoutError::Timeout) => {}
+            // The server ends: events that wait are handed over now.
+            Err(RecvTimeoutError::Disconnected) => {
+                is_ended = true;
+                if batching.due(SystemClock.now()) == Due::Never {
+                    break;
+                }
+            }
+        }
+        batching.begin();
+        // The writers are signed in the state: the wish itself needs no name.
         if let Err(error) = background::hand_over(settings, &Wish::default()) {
             Journal::of(settings).note("mcp", None, &format!("failed: {}", error.message));
         }
