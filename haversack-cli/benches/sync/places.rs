@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use haversack::clock::Clock;
+use haversack::home::{self, Home, Meeting, Round, Work};
 use haversack::ids::{Ids, Timestamp};
 use haversack::store::{Backend, DeviceLocal, InMemory};
-use haversack::sync::{Author, Context, Intervals, Replica, Report};
+use haversack::sync::{Author, Context, Intervals, Mirror, Report};
 use haversack_bench::Outcome;
 
 use crate::counted::Counted;
@@ -82,7 +83,7 @@ impl Clock for Midnight {
 static NUMBERS: Numbers = Numbers(AtomicU64::new(1));
 
 impl Device {
-    /// Opens the replica and syncs, as a short-lived process does.
+    /// Does one round of the device's home, as a short-lived process does.
     pub(crate) fn sync(&self) -> Outcome<Report> {
         self.sync_folding(Intervals::default())
     }
@@ -90,11 +91,10 @@ impl Device {
     /// Does the same, and folds the log as often as is said.
     pub(crate) fn sync_folding(&self, intervals: Intervals) -> Outcome<Report> {
         let author = Author { device: "laptop".to_owned(), agent: None, session: None };
-        let report = haversack::store::block_on(async {
-            let (files, state, remote) = (self.files.clone(), self.state.clone(), self.remote.clone());
-            let mut replica = Replica::open(files, state, remote, &NUMBERS).await?;
-            replica.sync(Context { intervals, ..Context::new(&Midnight, &NUMBERS, &author) }).await
-        });
-        Ok(report?)
+        let home = Home::new("laptop", self.files.clone(), self.state.clone(), Vec::new());
+        let context = Context { intervals, ..Context::new(&Midnight, &NUMBERS, &author) };
+        let round = Round { mirror: Mirror::Off, ..Round::new(Work::Sync) };
+        let meeting = Meeting::log(self.remote.clone());
+        Ok(haversack::store::block_on(home::sync(&home, &meeting, context, &round))?.sync)
     }
 }
