@@ -44,6 +44,7 @@ mod str_replace;
 mod sync;
 mod undo;
 mod uninstall;
+mod version;
 mod view;
 mod why;
 
@@ -120,6 +121,7 @@ pub(crate) enum Command {
     Mcp(mcp::McpArgs),
     Serve(serve::ServeArgs),
     Help(help::HelpArgs),
+    Version(version::VersionArgs),
     #[command(hide = true)]
     Debug(debug::DebugArgs),
 }
@@ -189,7 +191,8 @@ impl Command {
             | Command::Init(_)
             | Command::Uninstall(_)
             | Command::Demo(_)
-            | Command::Help(_) => Upkeep::Nothing,
+            | Command::Help(_)
+            | Command::Version(_) => Upkeep::Nothing,
             // Agents and other processes start these, or they report dead hooks and change nothing.
             Command::Background(_)
             | Command::Mirror(_)
@@ -310,6 +313,7 @@ fn dispatch(ui: &mut Ui, resolved: &Resolved, command: &Command) -> Result<ExitC
         Command::Recall(args) => recall::cmd_recall(ui, settings, args),
         Command::Event(args) => event::cmd_event(ui, settings, args),
         Command::Help(args) => help::cmd_help(ui, args),
+        Command::Version(args) => version::cmd_version(ui, args),
         Command::Debug(args) => debug::cmd_debug(ui, settings, args),
     }
 }

@@ -35,7 +35,9 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let matches = flags::accept(Arguments::command().override_help(help::SHORT)).get_matches();
+    let matches = flags::accept(Arguments::command().override_help(help::SHORT))
+        .try_get_matches()
+        .unwrap_or_else(|error| help::suggest_only_close(error).exit());
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let mut ui = Ui::terminal(environment::columns());
     if matches!(arguments.command, Command::Hook(_)) && std::env::current_dir().is_err() {

@@ -7,7 +7,8 @@ use serde_json::{Value as Json, json};
 
 use crate::error::CommandError;
 use crate::settings::declarations::Value;
-use crate::settings::files::SettingsFile;
+use crate::settings::files::{self, SettingsFile};
+use crate::settings::layers::{Layer, known_key, said_for_file};
 use crate::settings::reference::reference;
 use crate::settings::{Resolved, flags, shown};
 use crate::ui::Ui;
@@ -25,6 +26,10 @@ pub(crate) struct ConfigArgs {
 enum ConfigCommand {
     /// Show every setting, its value and where it comes from
     List(ListArgs),
+    /// Change a setting in the user file; comments and everything else in it stay
+    Set(SetArgs),
+    /// Take a setting out of the user file, so that its default holds again
+    Unset(UnsetArgs),
     /// Print what can be set, and how, as Markdown
     Reference(ReferenceArgs),
 }
@@ -35,6 +40,24 @@ struct ListArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Change a setting in the user file; comments and everything else in it stay
+#[derive(Debug, Args)]
+struct SetArgs {
+    /// The setting, as `haversack config list` names it
+    key: String,
+
+    /// Its new value
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+}
+
+/// Take a setting out of the user file, so that its default holds again
+#[derive(Debug, Args)]
+struct UnsetArgs {
+    /// The setting, as `haversack config list` names it
+    key: String,
 }
 
 /// Print what can be set, and how, as Markdown
@@ -48,6 +71,8 @@ pub(crate) fn cmd_config(
 ) -> Result<ExitCode, CommandError> {
     match &args.command {
         ConfigCommand::List(args) => list(ui, resolved, args)?,
+        ConfigCommand::Set(args) => set(ui, resolved, args)?,
+        ConfigCommand::Unset(args) => unset(ui, resolved, args)?,
         ConfigCommand::Reference(ReferenceArgs {}) => ui.line(reference()?.trim_end())?,
     }
     Ok(ExitCode::SUCCESS)
@@ -65,6 +90,34 @@ fn list(ui: &mut Ui, resolved: &Resolved, args: &ListArgs) -> Result<(), Command
     ui.note(format!("User file: {}", looked_for(&resolved.user_file, "")));
     ui.note(format!("Project file: {}", looked_for(&resolved.project_file, ", nor in a directory above")));
     Ok(())
+}
+
+fn set(ui: &mut Ui, resolved: &Resolved, args: &SetArgs) -> Result<(), CommandError> {
+    let said = said_for_file(&args.key, &args.value, &Layer::Flag("haversack config set"))?;
+    files::write_setting(&resolved.settings.home, said.key, &said.value)?;
+    ui.note(format!("Set {} to {} in {}", said.key, said.value, shown(&resolved.user_file.path)));
+    tell_of_winner(ui, resolved, said.key);
+    Ok(())
+}
+
+fn unset(ui: &mut Ui, resolved: &Resolved, args: &UnsetArgs) -> Result<(), CommandError> {
+    let file = shown(&resolved.user_file.path);
+    let key = known_key(&args.key)?;
+    if files::remove_setting(&resolved.settings.home, key)? {
+        ui.note(format!("Removed {key} from {file}"));
+    } else {
+        ui.note(format!("{key} is not set in {file}: nothing was changed"));
+    }
+    tell_of_winner(ui, resolved, key);
+    Ok(())
+}
+
+/// Says so if a layer above the user file sets the same setting.
+fn tell_of_winner(ui: &mut Ui, resolved: &Resolved, key: &str) {
+    let layer = resolved.layer(key);
+    if matches!(layer, Layer::Project(_) | Layer::Environment(_) | Layer::Flag(_)) {
+        ui.note(format!("{layer} sets {key} too, and wins here"));
+    }
 }
 
 /// Returns where a file is, or would be; `elsewhere` says where else it was looked for.

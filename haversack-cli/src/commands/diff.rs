@@ -14,18 +14,36 @@ use crate::ui::Ui;
 /// Show what waits to be sent, or what a change did
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// Only this file or directory
-    #[arg(default_value = "")]
-    path: String,
+    /// The change, by its number in `haversack log` (12, local-3), or only this file or directory, or both
+    #[arg(value_name = "NUMBER|PATH", num_args = 0..=2)]
+    wanted: Vec<String>,
 
-    /// What this change did: its number in `haversack log`
+    /// Show this change: its number in `haversack log`
     #[arg(long, value_name = "NUMBER")]
     at: Option<ChangeNumber>,
 }
 
 pub(crate) fn cmd_diff(ui: &mut Ui, settings: &Settings, args: &DiffArgs) -> Result<ExitCode, CommandError> {
-    let differences = differences(settings, &locate(&args.path)?, args.at)?;
+    let (number, path) = read(args)?;
+    let differences = differences(settings, &locate(path)?, number)?;
     let shown: String = differences.iter().map(Difference::unified).collect();
     ui.bytes(shown.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the change and the place that the arguments name. A text that reads as a number is a change; a file of that name is `/memories/12`.
+fn read(args: &DiffArgs) -> Result<(Option<ChangeNumber>, &str), CommandError> {
+    let mut number = args.at;
+    let mut path = None;
+    for text in &args.wanted {
+        match text.parse::<ChangeNumber>() {
+            Ok(parsed) if number.is_none() => number = Some(parsed),
+            _ if path.is_none() => path = Some(text.as_str()),
+            _ => {
+                let message = format!("diff takes one change and one place, and {text} is one too many");
+                return Err(CommandError::user(message, "haversack diff NUMBER PATH"));
+            }
+        }
+    }
+    Ok((number, path.unwrap_or_default()))
 }

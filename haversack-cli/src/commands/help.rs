@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory};
 
 use crate::Arguments;
 use crate::error::CommandError;
+use crate::settings::flags;
 use crate::ui::Ui;
 
 /// What `haversack --help` shows.
@@ -31,18 +33,26 @@ Manage   sync          Now, instead of by itself
          doctor        Check everything
          uninstall     Leave; your files stay
 
+One command: haversack help COMMAND
 For agents and scripts (mcp, serve, memory-tool, create, append, …): haversack help --all
 ";
 
-/// Show what there is
+/// Show the commands, or explain one
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
+    /// Explain this command, as `haversack COMMAND --help` does
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+
     /// Show every command
-    #[arg(long)]
+    #[arg(long, conflicts_with = "command")]
     all: bool,
 }
 
 pub(crate) fn cmd_help(ui: &mut Ui, args: &HelpArgs) -> Result<ExitCode, CommandError> {
+    if !args.command.is_empty() {
+        return explain(ui, &args.command);
+    }
     let page = match args.all {
         true => {
             let mut everything = Arguments::command().mut_subcommands(|command| command.hide(false));
@@ -53,6 +63,64 @@ pub(crate) fn cmd_help(ui: &mut Ui, args: &HelpArgs) -> Result<ExitCode, Command
     };
     ui.bytes(page.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the help of a command, named by one word or several (`config set`).
+fn explain(ui: &mut Ui, words: &[String]) -> Result<ExitCode, CommandError> {
+    let mut command = flags::accept(Arguments::command());
+    command.build();
+    let mut named = &mut command;
+    for word in words {
+        let alike = closest(word, named.get_subcommands().map(clap::Command::get_name));
+        named = named.find_subcommand_mut(word).ok_or_else(|| {
+            let hint = match alike {
+                Some(alike) => format!("Did you mean {alike}? See all commands: haversack help --all"),
+                None => "See all commands: haversack help --all".to_owned(),
+            };
+            CommandError::user(format!("there is no command {}", words.join(" ")), hint)
+        })?;
+    }
+    let words = ["haversack"].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
+    match command.try_get_matches_from(words) {
+        Err(page) => ui.bytes(page.render().to_string().as_bytes())?,
+        Ok(_) => return Err(CommandError::ours("a command has no help")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The share of letters that a mistyped name and a known one must have in common for a suggestion.
+const CLOSE: f64 = 0.6;
+
+/// Returns the known name that a mistyped one is close to: most letters are the same, or one begins with the other.
+fn closest<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
+    let closeness = |known: &str| match known.starts_with(typed) && typed.len() >= 2 {
+        true => 1.0,
+        false => strsim::normalized_damerau_levenshtein(typed, known),
+    };
+    let all = known.into_iter().map(|known| (closeness(known), known));
+    let best = all.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    best.filter(|(closeness, _)| *closeness >= CLOSE).map(|(_, known)| known.to_owned())
+}
+
+/// Keeps the suggestion for a mistyped command only if the names are close.
+pub(crate) fn suggest_only_close(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
+        return error;
+    };
+    let suggested = match error.remove(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::String(one)) => vec![one],
+        Some(ContextValue::Strings(several)) => several,
+        _ => Vec::new(),
+    };
+    error.remove(ContextKind::Suggested);
+    match closest(&typed, suggested.iter().map(String::as_str)) {
+        Some(one) => error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![one])),
+        None => {
+            let tip = "see all commands: haversack help --all".into();
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]))
+        }
+    };
+    error
 }
 
 #[cfg(test)]
@@ -74,5 +142,23 @@ mod tests {
             }
         }
         assert!(seen > 14, "{seen}");
+    }
+
+    #[test]
+    fn closest_name_is_suggested_only_when_close() {
+        let known = || ["status", "setup", "restore", "recall", "log", "conflicts", "mcp"];
+        for (typed, expected) in [
+            ("statsu", Some("status")),
+            ("stat", Some("status")),
+            ("recal", Some("recall")),
+            ("conflict", Some("conflicts")),
+            ("lgo", Some("log")),
+            ("frobnicate", None),
+            ("start", None),
+            ("push-all", None),
+            ("x", None),
+        ] {
+            assert_eq!(closest(typed, known()).as_deref(), expected, "{typed}");
+        }
     }
 }

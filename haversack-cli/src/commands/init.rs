@@ -26,7 +26,8 @@ use crate::remote::address::{self, only_here, refuse_mistyped};
 use crate::remote::credential::{Cloud, Source};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
-use crate::settings::{Settings, declarations, files, shown};
+use crate::settings::declarations::{self, Value};
+use crate::settings::{Settings, files, shown};
 use crate::ui::moments::counted;
 use crate::ui::{Answer, Ui};
 
@@ -94,7 +95,7 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
         return Ok(ExitCode::SUCCESS);
     }
     if args.keep_memory_local {
-        files::remember(&settings.home, declarations::KEEP_MEMORY_LOCAL, true)?;
+        files::write_setting(&settings.home, declarations::KEEP_MEMORY_LOCAL, &Value::Switch(true))?;
     }
     match &url {
         Some(url) => {

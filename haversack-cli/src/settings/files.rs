@@ -1,10 +1,13 @@
-//! Finds and reads the files that settings are in. Only [`remember`] writes one.
+//! Finds and reads the files that settings are in. Only [`write_setting`] and [`remove_setting`] write one.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::declarations::KEEP_MEMORY_LOCAL;
+use toml_edit::{DocumentMut, Item, Table, TableLike};
+
+use super::declarations::{KEEP_MEMORY_LOCAL, Value};
 use super::layers::{Layer, said_in_text};
 use crate::error::CommandError;
 use crate::records;
@@ -32,31 +35,98 @@ pub(crate) fn user_file(home: &Path) -> PathBuf {
     home.join(USER_FILE)
 }
 
-/// Writes a switch into the user file of `home`; everything else in the file stays as the user wrote it.
-pub(crate) fn remember(home: &Path, key: &str, value: bool) -> Result<(), CommandError> {
+/// Writes a setting into the user file of `home`; everything else in the file stays as the user wrote it.
+pub(crate) fn write_setting(home: &Path, key: &str, value: &Value) -> Result<(), CommandError> {
     let SettingsFile { path, text } = read_user(home)?;
-    let mut document: toml_edit::DocumentMut =
-        text.as_deref().unwrap_or_default().parse().map_err(|error: toml_edit::TomlError| {
+    let mut document = parsed(&path, text.as_deref().unwrap_or_default())?;
+    let value: toml_edit::Value = match value {
+        Value::Number(number) => i64::try_from(*number).expect("every range ends below 4 GiB").into(),
+        Value::Text(text) => text.as_str().into(),
+        Value::Switch(is_on) => (*is_on).into(),
+        Value::Directory(path) => path.to_string_lossy().into_owned().into(),
+    };
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    let (tables, name) = key.rsplit_once('.').map_or((None, key), |(tables, name)| (Some(tables), name));
+    for part in tables.into_iter().flat_map(|tables| tables.split('.')) {
+        let inner = table.entry(part).or_insert_with(|| Item::Table(Table::new()));
+        table = inner.as_table_like_mut().ok_or_else(|| {
             CommandError::user(
-                format!("{} is not TOML: {}", shown(&path), error.message()),
+                format!("{part} in {} is no table, so {key} cannot be set there", shown(&path)),
                 "Mend it, and run the same command again",
             )
         })?;
-    if document.get(key).and_then(toml_edit::Item::as_bool) == Some(value) {
-        return Ok(());
     }
-    match document.get_mut(key) {
+    match table.get_mut(name) {
+        Some(Item::Value(old)) if old.to_string().trim() == value.to_string() => return Ok(()),
         // The remark behind the old value stays.
-        Some(toml_edit::Item::Value(old)) => {
+        Some(Item::Value(old)) => {
             let decor = old.decor().clone();
-            *old = value.into();
+            *old = value;
             *old.decor_mut() = decor;
         }
-        _ => drop(document.insert(key, toml_edit::value(value))),
+        _ => drop(table.insert(name, Item::Value(value))),
     }
+    write(path, &document.to_string())
+}
+
+/// Takes a setting out of the user file of `home`; returns false if it is not there. Remarks above it and everything else stay.
+pub(crate) fn remove_setting(home: &Path, key: &str) -> Result<bool, CommandError> {
+    let SettingsFile { path, text } = read_user(home)?;
+    let text = text.unwrap_or_default();
+    let mut without = parsed(&path, &text)?;
+    let (tables, name) = key.rsplit_once('.').map_or((None, key), |(tables, name)| (Some(tables), name));
+    let mut table: &mut dyn TableLike = without.as_table_mut();
+    for part in tables.into_iter().flat_map(|tables| tables.split('.')) {
+        match table.get_mut(part).and_then(Item::as_table_like_mut) {
+            Some(inner) => table = inner,
+            None => return Ok(false),
+        }
+    }
+    if table.remove(name).is_none() {
+        return Ok(false);
+    }
+    let without = without.to_string();
+    // The editor of TOML drops the remarks above a key with the key. Without the key's own lines, the text must mean the same.
+    let kept = lines_of(&text, key).map(|lines| format!("{}{}", &text[..lines.start], &text[lines.end..]));
+    let means_the_same = |kept: &String| {
+        let said = |text: &str| said_in_text(&path, text, |_| Layer::Default);
+        matches!((said(kept), said(&without)), (Ok(kept), Ok(without)) if kept == without)
+    };
+    write(path.clone(), &kept.filter(means_the_same).unwrap_or(without))?;
+    Ok(true)
+}
+
+/// Returns the bytes of the lines in which a file has a setting.
+fn lines_of(text: &str, key: &str) -> Option<Range<usize>> {
+    let document = toml_edit::Document::parse(text).ok()?;
+    let (tables, name) = key.rsplit_once('.').map_or((None, key), |(tables, name)| (Some(tables), name));
+    let mut table: &dyn TableLike = document.as_table();
+    for part in tables.into_iter().flat_map(|tables| tables.split('.')) {
+        table = table.get(part)?.as_table_like()?;
+    }
+    let start = table.key(name)?.span()?.start;
+    let end = table.get(name)?.span()?.end;
+    let start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[end..].find('\n').map_or(text.len(), |newline| end + newline + 1);
+    Some(start..end)
+}
+
+fn parsed(path: &Path, text: &str) -> Result<DocumentMut, CommandError> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
+        CommandError::user(
+            format!("{} is not TOML: {}", shown(path), error.message()),
+            "Mend it, and run the same command again",
+        )
+    })
+}
+
+fn write(path: PathBuf, text: &str) -> Result<(), CommandError> {
     // A file that is a link, as people keep their settings elsewhere, stays one.
     let path = path.canonicalize().unwrap_or(path);
-    records::write_text(&path, &document.to_string(), records::Weight::Durable)
+    if let Some(home) = path.parent() {
+        records::private::create_directories(home)?;
+    }
+    records::write_text(&path, text, records::Weight::Durable)
 }
 
 /// Reads the user file of `home`.
@@ -138,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switch_is_remembered_and_the_rest_of_the_file_stays() {
+    fn written_switch_leaves_the_rest_of_the_file() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let file = home.path().join(USER_FILE);
         let cases = [
@@ -162,12 +232,44 @@ mod tests {
                 None => drop(std::fs::remove_file(&file)),
             }
             for _ in 0..2 {
-                remember(home.path(), "keep-memory-local", true).expect("remembered");
+                write_setting(home.path(), KEEP_MEMORY_LOCAL, &Value::Switch(true)).expect("written");
                 assert_eq!(std::fs::read_to_string(&file).expect("there"), after);
             }
         }
         std::fs::write(&file, "keep-memory-local = ").expect("written");
-        assert!(remember(home.path(), "keep-memory-local", true).is_err());
+        assert!(write_setting(home.path(), KEEP_MEMORY_LOCAL, &Value::Switch(true)).is_err());
         assert_eq!(std::fs::read_to_string(&file).expect("there"), "keep-memory-local = ");
+    }
+
+    #[test]
+    fn setting_in_a_table_is_written_and_removed_with_all_remarks_kept() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let file = home.path().join(USER_FILE);
+        let there = || std::fs::read_to_string(&file).expect("there");
+        let key = "memory-tool.line-bytes";
+        write_setting(home.path(), key, &Value::Number(70_000)).expect("written");
+        assert_eq!(there(), "[memory-tool]\nline-bytes = 70000\n");
+        for (before, after) in [
+            (
+                "# mine\n\n[memory-tool] # theirs\n# large lines\nline-bytes = 65536 # bytes\n\n# shown\nview-characters = 9000\n",
+                "# mine\n\n[memory-tool] # theirs\n# large lines\n\n# shown\nview-characters = 9000\n",
+            ),
+            ("# large lines\nmemory-tool.line-bytes = 65536\n", "# large lines\n"),
+            (
+                "memory-tool = { line-bytes = 65536, view-characters = 9000 }\n",
+                "memory-tool = { view-characters = 9000 }\n",
+            ),
+        ] {
+            std::fs::write(&file, before).expect("written");
+            write_setting(home.path(), key, &Value::Number(70_000)).expect("written");
+            assert_eq!(there(), before.replace("65536", "70000"));
+            assert!(remove_setting(home.path(), key).expect("removed"));
+            assert_eq!(there(), after);
+            assert!(!remove_setting(home.path(), key).expect("nothing to remove"));
+        }
+        let several = "projects.exclude = \"\"\"a,\nb\"\"\" # two\n# end\n";
+        std::fs::write(&file, several).expect("written");
+        assert!(remove_setting(home.path(), "projects.exclude").expect("removed"));
+        assert_eq!(there(), "# end\n");
     }
 }

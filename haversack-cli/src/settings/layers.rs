@@ -161,6 +161,31 @@ pub(crate) fn said_in_flags(flags: &[Flag]) -> Result<Vec<Said>, CommandError> {
     each.collect()
 }
 
+/// Returns the key of a setting that the user file can have.
+pub(crate) fn known_key(key: &str) -> Result<&'static str, CommandError> {
+    match declared(key) {
+        Some(declaration) if declaration.kind == Kind::Home => Err(CommandError::user(
+            "home cannot be set in a file, because the user file is inside the home",
+            format!("Name the home with --home or {}", variables::HOME),
+        )),
+        Some(declaration) => Ok(declaration.key),
+        None => {
+            let hint = match nearest_key(key) {
+                Nearest::Meant(nearest) => format!("Write {nearest} instead"),
+                Nearest::Far(_) => "See the settings: haversack config list".to_owned(),
+            };
+            Err(CommandError::user(format!("{} is not a setting", excerpt(key)), hint))
+        }
+    }
+}
+
+/// Checks a setting that a command is to write into the user file; `layer` names the command.
+pub(crate) fn said_for_file(key: &str, value: &str, layer: &Layer) -> Result<Said, CommandError> {
+    let declaration = declared(known_key(key)?).expect("the key is known");
+    let value = from_text(declaration, OsStr::new(value), layer)?;
+    Ok(Said { key: declaration.key, value, layer: layer.clone() })
+}
+
 /// A key of a file, its table's name before it.
 struct Entry<'a> {
     key: String,

@@ -24,7 +24,7 @@ pub(crate) fn reference() -> Result<String, CommandError> {
 
 <!-- Made by: {REGENERATE} -->
 
-Everything works without any. `haversack config list` shows each setting, its value and where it comes from.
+Everything works without any. `haversack config list` shows each setting, its value and where it comes from. `haversack config set KEY VALUE` changes one.
 
 | setting | variable | default | range | meaning |
 |---|---|---|---|---|

@@ -429,7 +429,7 @@ fn the_reference_is_the_page_in_the_documentation() {
 
 #[test]
 fn the_help_of_the_group() {
-    assert_snapshot!(TestEnv::new().run(&["config", "--help"]), @r#"
+    assert_snapshot!(TestEnv::new().run(&["config", "--help"]), @r"
     exit 0
     --- stdout
     Manage settings
@@ -438,6 +438,8 @@ fn the_help_of_the_group() {
 
     Commands:
       list       Show every setting, its value and where it comes from
+      set        Change a setting in the user file; comments and everything else in it stay
+      unset      Take a setting out of the user file, so that its default holds again
       reference  Print what can be set, and how, as Markdown
 
     Options:
@@ -445,5 +447,5 @@ fn the_help_of_the_group() {
           --config <KEY=VALUE>  Change a setting for this run; can be given more than once
       -h, --help                Print help
     --- stderr
-    "#);
+    ");
 }

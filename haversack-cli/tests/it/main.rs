@@ -17,6 +17,7 @@ mod debug;
 mod demo;
 mod doctor;
 mod environment;
+mod expected_verbs;
 mod forged_names;
 #[cfg(unix)]
 mod found_by_real_use;
