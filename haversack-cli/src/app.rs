@@ -6,6 +6,7 @@
 pub(crate) mod conflicts;
 pub(crate) mod devices;
 pub(crate) mod doctor;
+pub(crate) mod edit;
 pub(crate) mod event;
 pub(crate) mod history;
 pub(crate) mod mirror;

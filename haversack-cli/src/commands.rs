@@ -15,6 +15,7 @@ mod demo;
 mod devices;
 mod diff;
 mod doctor;
+mod edit;
 mod event;
 pub(crate) mod help;
 pub(crate) mod hook;
@@ -82,6 +83,7 @@ pub(crate) enum Command {
     Insert(insert::InsertArgs),
     Append(append::AppendArgs),
     Delete(delete::DeleteArgs),
+    Edit(edit::EditArgs),
     Rename(rename::RenameArgs),
     Recall(recall::RecallArgs),
     Event(event::EventArgs),
@@ -142,6 +144,7 @@ impl Command {
                 | Command::StrReplace(_)
                 | Command::Insert(_)
                 | Command::Append(_)
+                | Command::Edit(_)
                 | Command::Rename(_)
                 | Command::New(_)
                 | Command::Event(_)
@@ -158,6 +161,7 @@ impl Command {
             Command::Insert(_) => "insert",
             Command::Append(_) => "append",
             Command::Delete(_) => "delete",
+            Command::Edit(_) => "edit",
             Command::Rename(_) => "rename",
             Command::New(_) => "new",
             Command::Event(_) => "event",
@@ -277,6 +281,7 @@ fn dispatch(ui: &mut Ui, resolved: &Resolved, command: &Command) -> Result<ExitC
         Command::Insert(args) => insert::cmd_insert(ui, settings, args),
         Command::Append(args) => append::cmd_append(ui, settings, args),
         Command::Delete(args) => delete::cmd_delete(ui, settings, args),
+        Command::Edit(args) => edit::cmd_edit(ui, settings, args),
         Command::Rename(args) => rename::cmd_rename(ui, settings, args),
         Command::Kinds(args) => kinds::cmd_kinds(ui, settings, args),
         Command::New(args) => new::cmd_new(ui, settings, args),

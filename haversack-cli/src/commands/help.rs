@@ -27,6 +27,7 @@ Fix      undo          Take a change, a session or a join back
          restore       Bring a file back as it once was
          conflicts     Memories with two versions: resolve them
          allow         Send a line that only looks like a secret
+Write    edit, new     Change a memory in your editor, or begin one
 Manage   sync          Now, instead of by itself
          migrate       Copy what you have to another storage
          remote, join, project, devices, setup, mount, config

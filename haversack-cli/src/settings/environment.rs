@@ -57,6 +57,12 @@ pub(crate) fn columns() -> Option<usize> {
     std::env::var(variables::COLUMNS).ok()?.parse().ok()
 }
 
+/// Returns the command that starts the user's editor, if the user named one.
+pub(crate) fn editor() -> Option<String> {
+    let named = [variables::VISUAL, variables::EDITOR].map(|name| std::env::var(name).ok());
+    named.into_iter().flatten().find(|editor| !editor.trim().is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -78,6 +78,12 @@ pub(crate) const LOCALAPPDATA: &str = "LOCALAPPDATA";
 /// How wide the terminal is, in characters; asked of the terminal itself if nobody says.
 pub(crate) const COLUMNS: &str = "COLUMNS";
 
+/// The editor of the user, before [`EDITOR`]; a variable of all programs.
+pub(crate) const VISUAL: &str = "VISUAL";
+
+/// The editor of the user; a variable of all programs.
+pub(crate) const EDITOR: &str = "EDITOR";
+
 /// The variables that set nothing, each with what it is for.
 pub(crate) const NOT_SETTINGS: &[(&str, &str)] = &[
     (AGENT, "Which agent is at work: what a sync sends is in the history under this name"),

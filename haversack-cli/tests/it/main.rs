@@ -16,6 +16,8 @@ mod damaged_state;
 mod debug;
 mod demo;
 mod doctor;
+#[cfg(unix)]
+mod edit;
 mod environment;
 mod expected_verbs;
 mod forged_names;
