@@ -6,7 +6,7 @@ use haversack_sim::sync::{Run, Schedule, explain, play, run, shrink};
 /// Schedules that must hold. Of the first, each is found by planting the mistake that a sync once made, so it is known to meet what broke
 /// a promise then. The others broke one while sync was written, on schedules that were made differently: plain ones today. What a killed
 /// process left and a machine that stopped forgot has a test of its own (`twice`).
-const REGRESSIONS: [(u64, &str); 32] = [
+const REGRESSIONS: [(u64, &str); 33] = [
     (15, "what a dead process had prepared was left over"),
     (432, "a displaced text was merged again after a crash, and with it what the user had removed since"),
     (6479, "two devices changed a file that a third had deleted, and their common start was forgotten"),
@@ -53,6 +53,10 @@ const REGRESSIONS: [(u64, &str); 32] = [
     (40_400_126, "an empty sign was put aside as if it was a text"),
     (54_004_342, "a file that was renamed here made way for a change that was undone"),
     (58_005_734, "a rename stood against a deletion without what was removed before"),
+    (
+        24_216,
+        "two devices renamed a file in the same way, one in the moment of a sync, and a line that it had removed came back",
+    ),
     (720_310_356, "a base had no content where a file became what the log has while its device was joining"),
 ];
 
@@ -71,7 +75,7 @@ const BITES: [(Planted, u64); 27] = [
     (Planted::DeletionWins, 21),
     (Planted::StartIsForgotten, 94_103),
     (Planted::LastIsIgnored, 48_869),
-    (Planted::SizeTellsContent, 61),
+    (Planted::SizeTellsContent, 85),
     (Planted::AppendToAnything, 5),
     (Planted::BasesAreNotKept, 2),
     (Planted::LeftoversStay, 15),
@@ -88,10 +92,11 @@ const BITES: [(Planted, u64); 27] = [
 ];
 
 /// A schedule that finds each planted mistake with bound directories, gates and signatures.
-const HOME_BITES: [(Planted, u64); 10] = [
+const HOME_BITES: [(Planted, u64); 11] = [
     (Planted::GateAsksAboutNewFilesOnly, 38),
     (Planted::GateIgnoresAppends, 74),
     (Planted::GateIgnoresMerges, 74),
+    (Planted::HandOverDeletesFirst, 546),
     (Planted::DeeperDirectoryForgotten, 0),
     (Planted::AbsentPrefixIsTheMemorys, 322),
     (Planted::MovedIsDeleted, 11_205),

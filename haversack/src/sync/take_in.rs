@@ -619,7 +619,12 @@ impl Replica {
             // Theirs is not at hand, or ours has just gone. Each file is taken by itself; ours stays where it is.
             report.edits_won.push(from.clone());
             work.before.extend(base.map(|base| (from.to_string(), base)));
-            return self.put(to, None, theirs, incoming, work, report).await;
+            self.put(to, None, theirs, incoming, work, report).await?;
+            // The user may have just renamed ours in the same way.
+            if let Some(moved) = work.moves.last_mut().filter(|moved| moved.at == to.as_str()) {
+                moved.last = base;
+            }
+            return Ok(());
         };
         let base = match base {
             Some(base) => self.content(context, incoming, &base).await?,

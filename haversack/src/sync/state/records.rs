@@ -53,7 +53,7 @@ pub(crate) struct Move {
     /// The content after; `None` if the file is deleted.
     pub(crate) new: Option<ContentHash>,
     /// For a deletion: the last content on the other device, if it differs from `expected`. For a new file: the common base, in case the user
-    /// has the file under another spelling.
+    /// has just renamed the file to this name or to another spelling.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) last: Option<ContentHash>,
     /// The old name of a file that one side renamed and the other changed.
