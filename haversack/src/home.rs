@@ -39,8 +39,8 @@ use crate::Memory;
 use crate::ids::{Ids, ReplicaId, Timestamp};
 use crate::sync::planted::{Planted, has};
 use crate::sync::{
-    Asking, Context, Gate, Mirror, OneLog, Origins, Outlook, ReadOnce, Replica, Report, Scope, SyncError,
-    look, replica_of,
+    Agreement, Asking, Context, Gate, Mirror, OneLog, Origins, Outlook, ReadOnce, Replica, Report, Scope,
+    SyncError, agreement, look, replica_of,
 };
 use crate::vault::lost::Named;
 use crate::vault::{Bridge, FolderOrigins, Mine};
@@ -175,6 +175,16 @@ impl Home {
         look(&*directory.files, directory.state.clone(), &directory.scope, gate, now, signed)
             .await
             .map_err(SyncError::Local)
+    }
+
+    /// Returns the agreement of each directory with the store. The files of the directories are not looked at.
+    pub async fn agreements(&self) -> Result<Vec<Agreement>, Stopped> {
+        let mut agreements = Vec::new();
+        for directory in &self.directories {
+            let read = agreement(directory.state.clone()).await.map_err(SyncError::Local);
+            agreements.push(read.map_err(|error| Stopped::at(directory, error))?);
+        }
+        Ok(agreements)
     }
 
     /// Returns the ids of all replicas of the home that have synced before, also of bound directories that are not there now.

@@ -16,6 +16,7 @@ use self::given::Given;
 use self::news::News;
 use crate::agents::claude_code::{ClaudeCode, slug};
 use crate::error::CommandError;
+use crate::home::Home;
 use crate::projects::Project;
 use crate::projects::book::Book;
 use crate::records::private;
@@ -54,7 +55,9 @@ pub(crate) fn project_here(settings: &Settings) -> Result<Project, CommandError>
 
 /// Returns the context that the next session in a project would be given; `None` if there is nothing to say.
 pub(crate) fn next(settings: &Settings, project: &Project) -> Option<Assembled> {
-    let news = project.prefix().and_then(|prefix| News::of(settings, &prefix).ok()).unwrap_or_default();
+    let home = Home::open(settings).ok();
+    let news = project.prefix().zip(home);
+    let news = news.and_then(|(prefix, home)| News::of(settings, &home, &prefix).ok()).unwrap_or_default();
     let parts = parts(project, &news, SystemClock.now(), false);
     context::assemble(&project.label(settings), &parts)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use haversack::history::{Held, History};
 use haversack::home::Work;
-use haversack::ids::{ContentHash, Position};
+use haversack::ids::{ContentHash, Position, ReplicaId};
 use haversack::log::{Commit, What, label};
 use haversack::store::{Backend, Bytes, ErrorKind, Locator, block_on};
 use haversack_system::Backoff;
@@ -39,6 +39,8 @@ pub(crate) struct Past<'a> {
     parts: Vec<Part<'a>>,
     /// The newest position of the store's log that was taken in.
     pub(crate) head: Option<Position>,
+    /// The replicas of this home that follow the store.
+    pub(crate) replicas: BTreeSet<ReplicaId>,
     /// This machine's name, as its commits have it.
     pub(crate) device: Option<String>,
 }
@@ -182,7 +184,7 @@ impl<'a> Past<'a> {
         backend: Option<Arc<dyn Backend>>,
         patience: &'a Backoff,
     ) -> Result<Past<'a>, CommandError> {
-        let mut past = Past { parts: Vec::new(), head: None, device: None };
+        let mut past = Past { parts: Vec::new(), head: None, replicas: BTreeSet::new(), device: None };
         match &remote {
             Some(remote) => {
                 past.add(Log::Store, home, backend, patience)?;
@@ -212,12 +214,13 @@ impl<'a> Past<'a> {
         backend: Option<Arc<dyn Backend>>,
         patience: &'a Backoff,
     ) -> Result<(), CommandError> {
-        let looks = home.places().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
-        let Some(store) = looks.iter().find_map(|look| look.store) else { return Ok(()) };
-        let head = looks.iter().filter_map(|look| look.position).max();
+        let agreements = home.agreements()?;
+        let Some(store) = agreements.iter().find_map(|agreement| agreement.store) else { return Ok(()) };
+        let head = agreements.iter().filter_map(|agreement| agreement.position).max();
         let history = block_on(History::open(home.memory().state.clone(), backend, store, patience))?;
         if log == Log::Store {
             self.head = head;
+            self.replicas = agreements.iter().filter_map(|agreement| agreement.replica).collect();
         }
         self.parts.push(Part { log, history, head });
         Ok(())

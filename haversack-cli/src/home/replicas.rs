@@ -7,7 +7,7 @@ use haversack::clock::Clock;
 use haversack::home::{BoundDirectory, Directory, Home as Directories, Meeting, Stopped};
 use haversack::ids::StoreId;
 use haversack::store::{Backend, DeviceLocal, ErrorKind, Locator, block_on};
-use haversack::sync::{Author, Context, Gate, Outlook, Replica, SyncError};
+use haversack::sync::{Agreement, Author, Context, Gate, Outlook, Replica, SyncError};
 use haversack_system::{RandomIds, SystemClock};
 
 use super::gate::NothingPrivate;
@@ -106,6 +106,11 @@ impl Home {
     ) -> Result<Replica, CommandError> {
         let opened = self.directories.memory().open(meeting.remote().clone(), context, settings.lock_wait);
         block_on(opened).map_err(|stopped| self.explain(stopped))
+    }
+
+    /// Returns the agreement of each directory with the store, without a scan of its files.
+    pub(crate) fn agreements(&self) -> Result<Vec<Agreement>, CommandError> {
+        block_on(self.directories.agreements()).map_err(|stopped| self.explain(stopped))
     }
 
     /// Forgets the agreement with a store, so that the next sync starts anew.

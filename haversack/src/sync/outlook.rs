@@ -80,6 +80,29 @@ pub(crate) async fn replica_of(state: Arc<dyn Backend>) -> StoreResult<Option<Re
     State::replica(&*state).await
 }
 
+/// The part of an [`Outlook`] that a replica's state knows by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// The replica; `None` before its first sync.
+    pub replica: Option<ReplicaId>,
+    /// The store that it follows; `None` before it met one.
+    pub store: Option<StoreId>,
+    /// The last position that it took in.
+    pub position: Option<Position>,
+}
+
+/// Reads the agreement of a replica with its store, without a look at its files.
+pub(crate) async fn agreement(state: Arc<dyn Backend>) -> StoreResult<Agreement> {
+    Ok(match State::look(state).await? {
+        Some((state, JournalEnd::Whole | JournalEnd::CutShort)) => Agreement {
+            replica: Some(state.identity.replica),
+            store: state.known.store,
+            position: state.known.head.as_ref().map(|head| head.position),
+        },
+        _ => Agreement::default(),
+    })
+}
+
 /// Looks at a replica's files and state.
 ///
 /// `signed` is the state in which it was noted who wrote what.

@@ -11,7 +11,7 @@ use haversack::home::{BoundDirectory, Home, HomeReport, Meeting, Round, Stopped,
 use haversack::ids::{Ids, Timestamp};
 use haversack::log::{Commit, layout};
 use haversack::store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Fault, Faulty, InMemory, Locator};
-use haversack::sync::{Author, Context, SyncError};
+use haversack::sync::{Author, Context, Open, SyncError};
 use haversack::{Memory, Writer};
 use proptest::prelude::*;
 
@@ -99,6 +99,27 @@ impl Device {
 fn at_one_log() -> [Device; 2] {
     let remote = storage();
     [1, 2].map(|seed| Device::new(seed, Meeting::log(remote.clone())))
+}
+
+#[test]
+fn agreements_are_read_without_a_look_at_the_files() {
+    let [device, _] = at_one_log();
+    let device = device.bind("projects/lighthouse");
+    put(&*device.memory, "notes.md", "The lamp turns every 12 s.\n");
+    let before = block_on(device.home().agreements()).expect("read");
+    assert!(before.iter().all(|agreement| agreement.store.is_none() && agreement.replica.is_none()));
+    device.sync();
+    let operations = || device.memory.operations() + device.bound[0].1.operations();
+    let (home, until_then) = (device.home(), operations());
+    let agreements = block_on(home.agreements()).expect("read");
+    assert_eq!(operations(), until_then);
+    let replicas: Vec<_> = agreements.iter().filter_map(|agreement| agreement.replica).collect();
+    assert_eq!(replicas.len(), 2);
+    for (directory, agreement) in home.directories().iter().zip(agreements) {
+        let outlook = block_on(home.look(directory, &Open, Timestamp(0))).expect("looked");
+        let looked = (outlook.replica, outlook.store, outlook.position);
+        assert_eq!(looked, (agreement.replica, agreement.store, agreement.position));
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use haversack::Conflicts;
 use haversack::clock::Clock;
-use haversack::ids::{Position, ReplicaId, Timestamp};
+use haversack::ids::{Position, Timestamp};
 use haversack::store::{Locator, block_on};
 use haversack_system::{Backoff, SystemClock};
 use serde::{Deserialize, Serialize};
@@ -80,16 +80,14 @@ fn told(settings: &Settings) -> Told {
 }
 
 impl News {
-    /// Looks for what is new in a project, on this machine alone.
-    pub(crate) fn of(settings: &Settings, prefix: &Locator) -> Result<News, CommandError> {
-        let home = Home::open(settings)?;
-        let looks = home.places().map(|place| place.look()).collect::<Result<Vec<_>, _>>()?;
-        if looks.iter().all(|look| look.store.is_none()) {
+    /// Reads the history on this machine for changes of a project. The files of the home are not scanned.
+    pub(crate) fn of(settings: &Settings, home: &Home, prefix: &Locator) -> Result<News, CommandError> {
+        let patience = Backoff::new();
+        let mut past = Past::at_hand(settings, home, &patience)?;
+        let ours = std::mem::take(&mut past.replicas);
+        if ours.is_empty() {
             return Ok(News::default());
         }
-        let ours: BTreeSet<ReplicaId> = looks.iter().filter_map(|look| look.replica).collect();
-        let patience = Backoff::new();
-        let mut past = Past::at_hand(settings, &home, &patience)?;
         let seen = told(settings).positions.get(prefix.as_str()).copied().unwrap_or(0);
         let mut news = News { head: past.head, ..News::default() };
         let mut left = MAX_LOOKED_AT;
@@ -131,8 +129,12 @@ impl News {
 }
 
 /// Returns the line about what needs the user, if it was not told lately.
-pub(crate) fn problem(settings: &Settings, prefix: &Locator) -> Result<Option<String>, CommandError> {
-    match find_problem(settings, prefix, SystemClock.now())? {
+pub(crate) fn problem(
+    settings: &Settings,
+    home: Option<&Home>,
+    prefix: &Locator,
+) -> Result<Option<String>, CommandError> {
+    match find_problem(settings, home, prefix, SystemClock.now())? {
         Some((key, line)) => once(settings, key, line),
         None => Ok(None),
     }
@@ -183,6 +185,7 @@ pub(crate) fn is_told(settings: &Settings, prefix: &Locator, telling: Telling) -
 
 fn find_problem(
     settings: &Settings,
+    home: Option<&Home>,
     prefix: &Locator,
     now: Timestamp,
 ) -> Result<Option<(String, String)>, CommandError> {
@@ -201,7 +204,7 @@ fn find_problem(
         let name = shown(&mount.directory);
         return Ok(told(&format!("unbound {name}"), format!("{name} became a link and is not carried")));
     }
-    let home = Home::open(settings)?;
+    let Some(home) = home else { return Ok(None) };
     for place in home.places().filter(|place| place.scope.contains(prefix)) {
         let look = place.look()?;
         if let Some((locator, hold)) = look.held.first() {

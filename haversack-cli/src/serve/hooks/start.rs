@@ -20,6 +20,7 @@ use crate::app::session::{INDEX, parts};
 use crate::background::wishes::Wish;
 use crate::background::{self, Answer};
 use crate::error::CommandError;
+use crate::home::Home;
 use crate::home::contact::Contact;
 use crate::home::mounts;
 use crate::projects::bind::{self, AskedBy, Bound};
@@ -77,8 +78,10 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
             });
         notes.push(told(answer));
     }
-    let news = match &prefix {
-        Some(prefix) => News::of(settings, prefix).unwrap_or_default(),
+    // Opened after the sync, and once for everything that is told: each scan of the files costs the user time.
+    let home = prefix.as_ref().and_then(|_| Home::open(settings).ok());
+    let news = match prefix.as_ref().zip(home.as_ref()) {
+        Some((prefix, home)) => News::of(settings, home, prefix).unwrap_or_default(),
         None => News::default(),
     };
     let now = SystemClock.now();
@@ -89,7 +92,7 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
         "resume" | "fork" => context::assemble(&label, &changed(&news)),
         _ => context::assemble(&label, &parts(&project, &news, now, is_index_wanted)),
     };
-    let message = message(settings, &project, &bound, &news, now);
+    let message = message(settings, home.as_ref(), &project, &bound, &news, now);
     if let Some(Message::Needed(line)) = message.as_ref().filter(|_| settings.surroundings.is_headless) {
         // Such a client prints its answer and nothing else.
         assembled = Some(context::with_line(assembled, line));
@@ -157,6 +160,7 @@ impl Message {
 /// Returns the one line that the user sees: what needs them, else what arrived.
 fn message(
     settings: &Settings,
+    home: Option<&Home>,
     project: &Project,
     bound: &Bound,
     news: &News,
@@ -181,7 +185,7 @@ fn message(
                 drop(news::is_new(settings, &prefix));
             }
             let needed = missed(settings, project, &label)
-                .or_else(|| news::problem(settings, &prefix).ok().flatten())
+                .or_else(|| news::problem(settings, home, &prefix).ok().flatten())
                 .map(Message::Needed)
                 .or_else(|| agents_question(settings, project));
             let arrived = news.line(now).map(Message::News);
