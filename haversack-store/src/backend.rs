@@ -100,7 +100,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
     ///
     /// With [`Condition::Any`] deleting what is not there succeeds; with [`Condition::Matches`] it is a
     /// [`Conflict`](crate::ErrorKind::Conflict). A directory with something in it is
-    /// [`Invalid`](crate::ErrorKind::Invalid), and so is [`Condition::Absent`].
+    /// [`Invalid`](crate::ErrorKind::Invalid). With [`Condition::Absent`] only an empty directory is removed: an object
+    /// there is a [`Conflict`](crate::ErrorKind::Conflict) and stays, and if nothing is there the call succeeds.
     async fn delete(&self, locator: &Locator, condition: Condition) -> Result<()>;
 
     /// Moves an object or a directory to a name that is free; directories on the way are made.
@@ -147,7 +148,7 @@ pub struct Object {
 pub enum Condition {
     /// Whatever is there.
     Any,
-    /// Nothing may be there.
+    /// No object may be there.
     Absent,
     /// Exactly this state must be there.
     Matches(Version),

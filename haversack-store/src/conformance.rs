@@ -177,7 +177,7 @@ cases! { $
     conditions::update_if_match [update_if_match] "an update with a stale version, or of nothing, is refused and changes nothing"
     conditions::conditional_delete [conditional_delete] "a delete with a stale version, or of nothing, is refused and removes nothing"
     conditions::deleting [] "a deleted object is gone, and deleting it again is fine"
-    conditions::deleting_demands_sense [] "a delete cannot demand absence, and the root stays"
+    conditions::deleting_only_directories [] "a delete that demands absence removes an empty directory and no object, and the root stays"
     tree::listing_children [] "a listing has the immediate children and nothing else, sorted"
     tree::listing_nothing [] "listing what is not there, or an object, gives nothing"
     tree::informing [] "sizes are those of the content, and a directory has none"

@@ -17,8 +17,8 @@ use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::ext::pages_of;
 use crate::locator::Locator;
 use crate::refuse::{
-    absent_makes_no_sense, check_lock_name, check_rename, condition_failed, is_a_directory, lock_busy,
-    nothing_there, root_refused, twin_refused,
+    check_lock_name, check_rename, condition_failed, is_a_directory, lock_busy, nothing_there, root_refused,
+    twin_refused,
 };
 use crate::version::{Fingerprint, TouchMark, Version};
 
@@ -275,11 +275,8 @@ impl Backend for InMemory {
             return Err(root_refused(Operation::Delete));
         }
         let mut tree = self.tree();
-        if condition == Condition::Absent {
-            return Err(absent_makes_no_sense(locator));
-        }
         if tree.kind(locator) == Some(EntryKind::Directory) {
-            if condition != Condition::Any {
+            if matches!(condition, Condition::Matches(_)) {
                 return Err(is_a_directory(Operation::Delete, locator));
             }
             if !tree.children(locator).is_empty() {

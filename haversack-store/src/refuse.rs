@@ -62,11 +62,6 @@ pub(crate) fn check_own(objects: &[(Locator, Bytes)]) -> Result<()> {
     }
 }
 
-/// The error for a delete that demands that there is nothing to delete.
-pub(crate) fn absent_makes_no_sense(locator: &Locator) -> Error {
-    Error::new(ErrorKind::Invalid, Operation::Delete, locator, "a delete cannot demand that nothing is there")
-}
-
 /// Refuses a lock name that some disk could not hold.
 pub(crate) fn check_lock_name(name: &str) -> Result<()> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';

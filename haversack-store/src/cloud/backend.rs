@@ -29,9 +29,7 @@ use crate::device_local::DeviceLocal;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::ext::BackendExt;
 use crate::locator::Locator;
-use crate::refuse::{
-    absent_makes_no_sense, check_lock_name, check_rename, condition_failed, nothing_there, root_refused,
-};
+use crate::refuse::{check_lock_name, check_rename, condition_failed, nothing_there, root_refused};
 use crate::version::{Fingerprint, TouchMark, Version};
 
 /// What every cloud promises.
@@ -470,16 +468,20 @@ impl Backend for Cloud {
         if locator.is_root() {
             return Err(root_refused(Operation::Delete));
         }
-        if condition == Condition::Absent {
-            return Err(absent_makes_no_sense(locator));
-        }
         // Whoever names a directory means what is in it. Our own files are never one.
-        if condition == Condition::Any
+        if !matches!(condition, Condition::Matches(_))
             && !locator.is_reserved()
             && self.has_children(Operation::Delete, locator).await?
         {
             let message = "the directory is not empty";
             return Err(Error::new(ErrorKind::Invalid, Operation::Delete, locator, message));
+        }
+        if condition == Condition::Absent {
+            // There are no empty directories here, so nothing is to be removed.
+            return match self.exists(locator).await? {
+                true => Err(condition_failed(Operation::Delete, locator, &condition)),
+                false => Ok(()),
+            };
         }
         self.remove(Operation::Delete, locator, &condition).await
     }

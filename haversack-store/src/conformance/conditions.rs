@@ -59,10 +59,18 @@ pub(super) fn deleting(bench: &Bench<'_>) -> Checked {
     ensure_eq(&bench.store.read(&locator)?.bytes[..], b"again", "created again")
 }
 
-pub(super) fn deleting_demands_sense(bench: &Bench<'_>) -> Checked {
+pub(super) fn deleting_only_directories(bench: &Bench<'_>) -> Checked {
     let _ = bench.store.write(&at("a.md"), "x", Condition::Any)?;
-    let absent = bench.store.delete(&at("a.md"), Condition::Absent);
-    ensure_refused(absent, ErrorKind::Invalid, "a delete that demands absence")?;
+    let _ = bench.store.write(&at("full/b.md"), "y", Condition::Any)?;
+    let object = bench.store.delete(&at("a.md"), Condition::Absent);
+    ensure_refused(object, ErrorKind::Conflict, "an object that is to be an empty directory")?;
+    let full = bench.store.delete(&at("full"), Condition::Absent);
+    ensure_refused(full, ErrorKind::Invalid, "a full directory")?;
+    bench.store.mkdir(&at("empty"))?;
+    bench.store.delete(&at("empty"), Condition::Absent)?;
+    ensure_eq(bench.store.exists(&at("empty"))?, false, "a directory that was deleted")?;
+    bench.store.delete(&at("never/was"), Condition::Absent)?;
+    ensure_eq(&bench.store.read(&at("full/b.md"))?.bytes[..], b"y", "what is in the full directory")?;
     let root = bench.store.delete(&Locator::root(), Condition::Any);
     ensure_refused(root, ErrorKind::Invalid, "deleting the root")?;
     ensure_eq(&bench.store.read(&at("a.md"))?.bytes[..], b"x", "what was there")

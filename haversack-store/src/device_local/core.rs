@@ -18,7 +18,7 @@ use super::walk::{self, Place, Way, expect_file};
 use crate::backend::{Condition, Entry, EntryKind, Info, Listing, Object, Odd};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::{Children, Locator, is_own_name};
-use crate::refuse::{absent_makes_no_sense, condition_failed, is_a_directory};
+use crate::refuse::{condition_failed, is_a_directory};
 use crate::version::{Fingerprint, TouchMark};
 
 /// What a new file lets its owner do, and nobody else.
@@ -239,8 +239,7 @@ impl<F: Fs> Core<F> {
     pub(super) fn delete(&self, locator: &Locator, condition: &Condition) -> Result<()> {
         let operation = Operation::Delete;
         let expected = match condition {
-            Condition::Any => None,
-            Condition::Absent => return Err(absent_makes_no_sense(locator)),
+            Condition::Any | Condition::Absent => None,
             Condition::Matches(version) => Some(version),
         };
         self.locked(|| {
@@ -256,6 +255,11 @@ impl<F: Fs> Core<F> {
             };
             let failed = |error| gone(place.failed(&self.fs, operation, error));
             let stat = self.fs.stat(&place.dir, &place.name);
+            if *condition == Condition::Absent
+                && stat.as_ref().is_ok_and(|stat| stat.kind != NodeKind::Directory)
+            {
+                return Err(condition_failed(operation, locator, condition));
+            }
             if stat.is_ok() && expected.is_none() {
                 self.announce_deletion(UnderWay::Name { at: place.locator.clone() }).map_err(failed)?;
             }

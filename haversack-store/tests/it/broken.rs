@@ -64,7 +64,7 @@ const CAUGHT_BY: &[(Defect, &[&str])] = &[
     (Defect::FingerprintsBySize, &["fingerprints"]),
     (
         Defect::IgnoresConditions,
-        &["create_if_absent", "update_if_match", "conditional_delete", "deleting_demands_sense"],
+        &["create_if_absent", "update_if_match", "conditional_delete", "deleting_only_directories"],
     ),
     (Defect::RefusesRepeatedDeletes, &["deleting"]),
     (Defect::ListsRecursively, &["listing_children"]),

@@ -5,6 +5,8 @@
 //! anybody can tell whether that had happened, whatever became of the file since (docs/adr/0006). Only when the bases have moved do the reserved
 //! names go.
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -108,8 +110,12 @@ pub(crate) async fn prepare(
 
 /// Carries out every move that was recorded; what was carried out before is left as it is.
 ///
-/// What makes way goes first, in order, and what goes before what comes: a new file may need its name. Otherwise moves have nothing to do
-/// with one another.
+/// 1. Files make way, in order.
+/// 2. Files are removed: a new file may need their names.
+/// 3. Files are put in place. If one has the name of a directory of another (`deep` and `deep/ideas.md`), the deeper one is put in place first,
+///    and the other one is refused. At the same time, one would remove directories that the other makes.
+///
+/// Other moves do not depend on one another.
 pub(crate) async fn carry_out(
     files: &dyn Backend,
     state: &State,
@@ -131,9 +137,14 @@ pub(crate) async fn carry_out(
         met.add(mover.carry_out().await?);
     }
     let rest = applying.in_order.min(applying.moves.len())..applying.moves.len();
-    let (goes, comes): (Vec<usize>, Vec<usize>) =
+    let (removed, put): (Vec<usize>, Vec<usize>) =
         rest.partition(|number| applying.moves[*number].new.is_none());
-    for wave in [goes, comes] {
+    let name = |number: usize| Locator::fold(&applying.moves[number].at);
+    let directories = directories_of(put.iter().map(|number| name(*number)));
+    let (mut nested, put): (Vec<usize>, Vec<usize>) =
+        put.into_iter().partition(|number| directories.contains(&*name(*number)));
+    nested.sort_by_key(|number| Reverse(name(*number).matches('/').count()));
+    for wave in [removed, put] {
         let moves = wave.into_iter().filter_map(mover).map(|mover| -> Work<'_, Met, StoreError> {
             Box::pin(async move {
                 let met = mover.carry_out().await;
@@ -143,7 +154,27 @@ pub(crate) async fn carry_out(
         });
         many(MAX_FILES_AT_ONCE, moves).await?.into_iter().for_each(|one| met.add(one));
     }
+    for mover in nested.into_iter().filter_map(mover) {
+        met.add(mover.carry_out().await?);
+        half.step(1);
+    }
     Ok(met)
+}
+
+/// Returns the directories that files with these names are in, and those above them.
+fn directories_of<'a>(names: impl Iterator<Item = Cow<'a, str>>) -> BTreeSet<String> {
+    let mut directories = BTreeSet::new();
+    for name in names {
+        let ends = name.rmatch_indices('/').map(|(end, _)| end);
+        // Directories above one that is known are known.
+        for directory in ends.map(|end| &name[..end]) {
+            if directories.contains(directory) {
+                break;
+            }
+            directories.insert(directory.to_owned());
+        }
+    }
+    directories
 }
 
 /// How far a half of the work on some files is: they are prepared first, then put in place.
@@ -730,10 +761,13 @@ async fn remove_empty_directories(files: &dyn Backend, locator: &Locator) -> Sto
     }
     // The deepest were found last.
     for directory in directories.iter().rev() {
-        match files.delete(directory, Condition::Any).await {
+        // The condition spares a file that another program has just put in the directory's place.
+        match files.delete(directory, Condition::Absent).await {
             Ok(()) => {}
-            // Another program has just put something into it.
-            Err(error) if error.kind() == ErrorKind::Invalid => return Ok(false),
+            // Another program has just put something into it, or in its place.
+            Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Conflict) => {
+                return Ok(false);
+            }
             Err(error) => return Err(error),
         }
     }

@@ -27,6 +27,7 @@ mod mirror;
 mod older_state;
 mod renames;
 mod scope;
+mod swaps;
 mod unwritable;
 
 struct Counting(AtomicU64);
