@@ -62,6 +62,7 @@ use crate::agents::program;
 use crate::error::CommandError;
 use crate::home::{Work, local_history};
 use crate::projects::border::{Face, Guard};
+use crate::projects::names::Names;
 use crate::settings::{Resolved, Settings};
 use crate::ui::Ui;
 
@@ -240,6 +241,10 @@ pub(crate) fn run(
         (Err(error), _) => return Err(error),
     };
     let settings = &resolved.settings;
+    if !command.must_not_stop() {
+        // Records that cannot be read are the concern of the command itself. Until they are mended, messages show locators.
+        ui.abbreviate(Names::of(settings).unwrap_or_default().abbreviations());
+    }
     // Those that are asked about the remote tell of half a one themselves.
     let is_told = matches!(
         command,

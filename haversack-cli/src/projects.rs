@@ -13,6 +13,7 @@ pub(crate) mod border;
 pub(crate) mod discover;
 pub(crate) mod git;
 pub(crate) mod identity;
+pub(crate) mod names;
 pub(crate) mod private;
 pub(crate) mod proof;
 

@@ -3,6 +3,7 @@
 //! Names of files and machines, and passages of memory, are text of others. So every line has its control characters and bidirectional overrides
 //! escaped ([`haversack::display`]). Only [`Ui::bytes`] prints data as it is, and not to a terminal, which would obey it.
 
+pub(crate) mod abbreviations;
 pub(crate) mod moments;
 pub(crate) mod paths;
 mod progress;
@@ -12,6 +13,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use haversack::check::{Finding, Verdict};
 use haversack::display;
 
+use self::abbreviations::Abbreviations;
 pub(crate) use self::progress::Bar;
 use crate::error::{CommandError, Fault, Warning};
 
@@ -22,6 +24,8 @@ pub(crate) struct Ui {
     reader: Reader,
     /// The number of characters in a line, as the user set it.
     columns: Option<usize>,
+    /// Short names for places, used in every line.
+    abbreviations: Abbreviations,
 }
 
 /// What reads the data.
@@ -45,7 +49,18 @@ impl Ui {
     pub(crate) fn terminal(columns: Option<usize>) -> Ui {
         // Not locked: a server answers from another thread while this one waits.
         let reader = if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Program };
-        Ui { out: Box::new(io::stdout()), err: Box::new(io::stderr()), reader, columns }
+        Ui {
+            out: Box::new(io::stdout()),
+            err: Box::new(io::stderr()),
+            reader,
+            columns,
+            abbreviations: Abbreviations::default(),
+        }
+    }
+
+    /// Shows these short names from now on.
+    pub(crate) fn abbreviate(&mut self, abbreviations: Abbreviations) {
+        self.abbreviations = abbreviations;
     }
 
     /// Prints a line of data.
@@ -56,6 +71,12 @@ impl Ui {
 
     /// Prints whole lines of data.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), CommandError> {
+        let text = self.abbreviations.apply(text).into_owned();
+        self.quote(&text)
+    }
+
+    /// Prints whole lines that hold passages of files: no name in them is replaced.
+    pub(crate) fn quote(&mut self, text: &str) -> Result<(), CommandError> {
         self.write(display::lines(text).as_bytes())
     }
 
@@ -63,7 +84,7 @@ impl Ui {
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         match self.reader {
             Reader::Program => self.write(bytes),
-            Reader::Terminal => self.text(&String::from_utf8_lossy(bytes)),
+            Reader::Terminal => self.quote(&String::from_utf8_lossy(bytes)),
         }
     }
 
@@ -106,7 +127,8 @@ impl Ui {
                 "Say it with the command: --yes",
             ));
         }
-        drop(write!(self.err, "{} [y/N] ", display::lines(question)));
+        let question = self.abbreviations.apply(question).into_owned();
+        drop(write!(self.err, "{} [y/N] ", display::lines(&question)));
         drop(self.err.flush());
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
@@ -125,15 +147,18 @@ impl Ui {
     /// Prints a line that is not data.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
         // A remark that cannot be shown is no reason to fail.
-        drop(writeln!(self.err, "{}", display::lines(text.as_ref())));
+        let text = self.abbreviations.apply(text.as_ref()).into_owned();
+        drop(writeln!(self.err, "{}", display::lines(&text)));
     }
 
     /// Prints rows in aligned columns; the first row is the heading.
     pub(crate) fn table(&mut self, rows: &[Vec<String>]) -> Result<(), CommandError> {
+        let shown = |cell: &String| self.abbreviations.apply(cell).into_owned();
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(shown).collect()).collect();
         let width = |column: usize| {
             rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
-        for row in rows {
+        for row in &rows {
             let cells = row.iter().enumerate().map(|(column, cell)| format!("{cell:<0$}", width(column)));
             self.line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
         }
@@ -162,7 +187,8 @@ impl Ui {
             return;
         }
         // There is nowhere left to report to if this fails too.
-        drop(self.err.write_all(display::lines(&error.text()).as_bytes()));
+        let text = self.abbreviations.apply(&error.text()).into_owned();
+        drop(self.err.write_all(display::lines(&text).as_bytes()));
     }
 }
 
@@ -195,7 +221,7 @@ mod tests {
     fn printed(reader: Reader, print: impl FnOnce(&mut Ui)) -> String {
         let captured = Captured::default();
         let (out, err) = (Box::new(captured.clone()), Box::new(captured.clone()));
-        print(&mut Ui { out, err, reader, columns: None });
+        print(&mut Ui { out, err, reader, columns: None, abbreviations: Abbreviations::default() });
         String::from_utf8_lossy(&captured.bytes.borrow()).into_owned()
     }
 

@@ -1,15 +1,13 @@
 //! Finds memories by their words.
 
-use std::time::UNIX_EPOCH;
-
 use haversack::Memory;
 use haversack::ids::Timestamp;
-use haversack::store::block_on;
+use haversack::store::{Locator, block_on};
 use haversack_recall::{DEFAULT_LIMIT, Hit, Query, Recalled, Shelf};
 
 use crate::error::CommandError;
 use crate::projects::border;
-use crate::ui::moments::{ago, counted};
+use crate::ui::moments::{ago, counted, timestamp};
 
 /// The longest answer of a recall, in bytes, unless more memories are asked for.
 const RECALL_BYTES: usize = 4000;
@@ -43,8 +41,8 @@ pub(crate) fn recall(memory: &Memory, shelf: &mut Shelf, query: Query) -> Result
 }
 
 impl Recall {
-    /// Returns the memories, best first, with their passages.
-    pub(crate) fn text(&self, now: Timestamp) -> String {
+    /// Returns the memories, best first, with their passages. `show` returns the name of a file.
+    pub(crate) fn text(&self, show: impl Fn(&Locator) -> String, now: Timestamp) -> String {
         let Recall { query, recalled } = self;
         let asked: String = query.text.chars().take(QUERY_CHARACTERS).collect();
         let through = counted(recalled.looked_through, "file");
@@ -57,7 +55,7 @@ impl Recall {
         };
         let most = if query.limit > DEFAULT_LIMIT { usize::MAX } else { RECALL_BYTES };
         for (number, hit) in recalled.hits.iter().enumerate() {
-            let shown = in_line(hit, now);
+            let shown = in_line(&show(&hit.locator), hit, now);
             if lines.len() + shown.len() > most {
                 lines.push_str(&format!(
                     "\n{} more: ask for them by narrower words.\n",
@@ -70,19 +68,18 @@ impl Recall {
         if let Some(first) = recalled.unread.first() {
             let unread = counted(recalled.unread.len(), "file");
             lines.push_str(&format!(
-                "\n{unread} could not be looked through ({first} …), so there may be more.\n"
+                "\n{unread} could not be looked through ({} …), so there may be more.\n",
+                show(first)
             ));
         }
         lines
     }
 }
 
-fn in_line(hit: &Hit, now: Timestamp) -> String {
+fn in_line(name: &str, hit: &Hit, now: Timestamp) -> String {
     let (first, last) = hit.lines;
     let lines = if first == last { first.to_string() } else { format!("{first}-{last}") };
-    let since = hit.modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
-    let age = since.and_then(|since| i64::try_from(since.as_millis()).ok());
-    let age = age.map(|millis| format!(", {}", ago(now, Timestamp(millis)))).unwrap_or_default();
+    let age = hit.modified.map(|modified| format!(", {}", ago(now, timestamp(modified)))).unwrap_or_default();
     let passage = hit.passage.replace('\n', "\n  ");
-    format!("\n/memories/{}:{lines} ({}{age})\n  {passage}\n", hit.locator, hit.kind)
+    format!("\n{name}:{lines} ({}{age})\n  {passage}\n", hit.kind)
 }

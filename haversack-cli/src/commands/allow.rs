@@ -11,7 +11,8 @@ use serde_json::json;
 
 use crate::error::CommandError;
 use crate::home::allowlist::{self, Allowed};
-use crate::home::store::{locate, open_to_look};
+use crate::home::store::open_to_look;
+use crate::projects::names::locate;
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::ui::Ui;
@@ -97,9 +98,9 @@ fn add(ui: &mut Ui, settings: &Settings, places: &[String], as_json: bool) -> Re
 fn parse(settings: &Settings, place: &str) -> Result<(Locator, usize), CommandError> {
     let parts = place.rsplit_once(':').and_then(|(path, line)| Some((path, line.parse().ok()?)));
     match parts {
-        Some((path, line)) if line > 0 => Ok((locate(path)?, line)),
+        Some((path, line)) if line > 0 => Ok((locate(settings, path)?, line)),
         _ => {
-            let locator = locate(place.rsplit_once(':').map_or(place, |(path, _)| path))?;
+            let locator = locate(settings, place.rsplit_once(':').map_or(place, |(path, _)| path))?;
             let found = read(settings, &locator).map(|content| find(&content)).unwrap_or_default();
             Err(CommandError::user(
                 format!("\"{place}\" does not name a line"),

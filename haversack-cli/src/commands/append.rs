@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::content::content;
 use crate::error::CommandError;
-use crate::home::store::{locate, open};
+use crate::home::store::open;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -32,7 +33,7 @@ pub(crate) fn cmd_append(
     settings: &Settings,
     args: &AppendArgs,
 ) -> Result<ExitCode, CommandError> {
-    let locator = locate(&args.path)?;
+    let locator = locate(settings, &args.path)?;
     let content = content(args.text.as_deref())?;
     let added = content.len() as u64;
     let offset = block_on(open(settings)?.append(&locator, content))?;

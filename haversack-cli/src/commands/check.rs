@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::error::CommandError;
 use crate::home::kinds::load;
-use crate::home::store::{locate, open, open_to_look};
+use crate::home::store::{open, open_to_look};
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -42,7 +43,7 @@ pub(crate) fn cmd_check(
     args: &CheckArgs,
 ) -> Result<ExitCode, CommandError> {
     let kinds = load(settings)?;
-    let below = locate(&args.path)?;
+    let below = locate(settings, &args.path)?;
     let memory = if args.fix { open(settings)? } else { open_to_look(settings)? };
     let looked: Result<(usize, Vec<Found>), CommandError> = block_on(async {
         let infos = match memory.files().scan_all(&below).await?.infos {

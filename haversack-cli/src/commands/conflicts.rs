@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::app::conflicts::conflicts;
 use crate::error::CommandError;
-use crate::home::store::locate;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -39,7 +39,7 @@ pub(crate) fn cmd_conflicts(
     settings: &Settings,
     args: &ConflictsArgs,
 ) -> Result<ExitCode, CommandError> {
-    let Conflicts { found, unread } = conflicts(settings, &locate(&args.path)?)?;
+    let Conflicts { found, unread } = conflicts(settings, &locate(settings, &args.path)?)?;
     if args.json {
         let all: Vec<Json> = found.iter().zip(1_usize..).map(as_json).collect();
         let unread: Vec<Json> = unread.iter().map(unread_as_json).collect();

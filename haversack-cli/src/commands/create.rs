@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::content::content;
 use crate::error::CommandError;
-use crate::home::store::{locate, open};
+use crate::home::store::open;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -32,7 +33,7 @@ pub(crate) fn cmd_create(
     settings: &Settings,
     args: &CreateArgs,
 ) -> Result<ExitCode, CommandError> {
-    let locator = locate(&args.path)?;
+    let locator = locate(settings, &args.path)?;
     let content = content(args.text.as_deref())?;
     let version = block_on(open(settings)?.create(&locator, content))?;
     if args.json {

@@ -8,7 +8,8 @@ use haversack::store::block_on;
 use serde_json::json;
 
 use crate::error::CommandError;
-use crate::home::store::{locate, open};
+use crate::home::store::open;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -32,7 +33,7 @@ pub(crate) fn cmd_delete(
     settings: &Settings,
     args: &DeleteArgs,
 ) -> Result<ExitCode, CommandError> {
-    let locator = locate(&args.path)?;
+    let locator = locate(settings, &args.path)?;
     let depth = if args.recursive { Depth::Recursive } else { Depth::Single };
     block_on(open(settings)?.delete(&locator, depth))?;
     if args.json {

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::app::history::{Difference, differences};
 use crate::error::CommandError;
 use crate::home::history::ChangeNumber;
-use crate::home::store::locate;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -25,7 +25,7 @@ pub(crate) struct DiffArgs {
 
 pub(crate) fn cmd_diff(ui: &mut Ui, settings: &Settings, args: &DiffArgs) -> Result<ExitCode, CommandError> {
     let (number, path) = read(args)?;
-    let differences = differences(settings, &locate(path)?, number)?;
+    let differences = differences(settings, &locate(settings, path)?, number)?;
     let shown: String = differences.iter().map(Difference::unified).collect();
     ui.bytes(shown.as_bytes())?;
     Ok(ExitCode::SUCCESS)

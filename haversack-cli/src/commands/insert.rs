@@ -8,7 +8,8 @@ use haversack::store::block_on;
 
 use super::content::text;
 use crate::error::CommandError;
-use crate::home::store::{locate, open};
+use crate::home::store::open;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -35,7 +36,7 @@ pub(crate) fn cmd_insert(
     settings: &Settings,
     args: &InsertArgs,
 ) -> Result<ExitCode, CommandError> {
-    let locator = locate(&args.path)?;
+    let locator = locate(settings, &args.path)?;
     let text = text(args.text.as_deref())?;
     let edited = block_on(open(settings)?.insert(&locator, args.line, &text, Ending::Kept))?;
     super::tell_edited(ui, &locator, &edited, args.json)

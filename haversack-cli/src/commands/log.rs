@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::app::history::{INCOMPLETE, change_name, history};
 use crate::error::CommandError;
 use crate::home::history::{ChangeNumber, Log, NumberedChange, Waiting};
-use crate::home::store::locate;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -29,7 +29,7 @@ pub(crate) struct LogArgs {
 }
 
 pub(crate) fn cmd_log(ui: &mut Ui, settings: &Settings, args: &LogArgs) -> Result<ExitCode, CommandError> {
-    let history = history(settings, locate(&args.path)?, args.count)?;
+    let history = history(settings, locate(settings, &args.path)?, args.count)?;
     if args.json {
         let waiting = history.waiting.iter().map(waiting_to_json).collect::<Vec<_>>();
         let commits = history.commits.iter().map(to_json).collect::<Vec<_>>();

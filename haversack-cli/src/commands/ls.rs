@@ -1,90 +1,147 @@
-//! `haversack ls`: what is in a directory.
+//! `haversack ls`: the projects, and the files in them.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack::store::{BackendExt, Entry, EntryKind, Error, ErrorKind, Info, Odd, block_on};
+use haversack::clock::Clock;
+use haversack::store::{BackendExt, EntryKind, ErrorKind, Info, Locator, Odd, block_on};
 use haversack::{Memory, View};
+use haversack_system::SystemClock;
 use serde_json::json;
 
 use crate::error::CommandError;
-use crate::home::store::{locate, open_to_look};
+use crate::home::kinds;
+use crate::home::store::open_to_look;
+use crate::projects::names::{Names, holds_projects, locate};
 use crate::settings::Settings;
 use crate::ui::Ui;
+use crate::ui::moments::{ago, timestamp};
 
-/// List what is in a directory
+/// List projects, directories and files, with size and age
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    /// The directory; the whole memory if left out
+    /// The project or directory; the whole memory if left out
     #[arg(default_value = "")]
     path: String,
 
     /// List the files of all directories below it
-    #[arg(long, short)]
+    #[arg(long, short = 'R', visible_short_alias = 'r')]
     recursive: bool,
+
+    /// List only files of this kind, in all directories below it: haversack kinds
+    #[arg(long)]
+    kind: Option<String>,
 
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
+/// The entries of a directory, and the names in it that are no files of a memory.
+struct Listing {
+    infos: Vec<Info>,
+    odd: Vec<Odd>,
+}
+
 pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<ExitCode, CommandError> {
-    let locator = locate(&args.path)?;
+    let locator = locate(settings, &args.path)?;
     let memory = open_to_look(settings)?;
-    let found: Result<_, CommandError> = block_on(async {
-        match memory.view(&locator).await? {
-            View::File(_) => Ok((vec![memory.files().info(&locator).await?], Vec::new())),
-            View::Directory(_) if args.recursive => {
-                let page = memory.files().scan_all(&locator).await?;
-                Ok((page.infos, page.odd))
+    let names = Names::of(settings)?;
+    let is_deep = args.recursive || args.kind.is_some();
+    let mut listing = block_on(list(&memory, &names, &locator, is_deep))?;
+    if let Some(kind) = &args.kind {
+        let kinds = kinds::load(settings)?;
+        let kind = kinds::named(&kinds, kind)?;
+        let mut of_kind = Vec::new();
+        for info in listing.infos {
+            let content = block_on(memory.files().read(&info.locator))?;
+            if kinds.of(&info.locator, &content.bytes).name == kind.name {
+                of_kind.push(info);
             }
-            View::Directory(listing) => Ok((infos(&memory, listing.entries).await?, listing.odd)),
         }
-    });
-    let (infos, odd) = found?;
+        listing.infos = of_kind;
+    }
+    let Listing { infos, odd } = listing;
     if args.json {
-        let entries: Vec<_> = infos
-            .iter()
-            .map(|info| {
-                json!({ "path": info.locator.as_str(), "type": kind(info), "size_bytes": info.size_bytes })
+        let entries = infos.iter().map(|info| {
+            json!({
+                "path": info.locator.as_str(),
+                "name": names.show(&info.locator),
+                "type": type_name(info),
+                "size_bytes": info.size_bytes,
+                "modified": info.modified.map(|modified| timestamp(modified).to_string()),
             })
-            .collect();
+        });
         let odd: Vec<_> =
             odd.iter().map(|Odd { shown, why, .. }| json!({ "name": shown, "why": why })).collect();
-        ui.json(&json!({ "path": locator.as_str(), "entries": entries, "odd": odd }))?;
+        ui.json(&json!({ "path": locator.as_str(), "entries": entries.collect::<Vec<_>>(), "odd": odd }))?;
         return Ok(ExitCode::SUCCESS);
     }
     let width = infos.iter().map(|info| info.size_bytes.to_string().len()).max().unwrap_or(0);
-    let lines: Vec<String> = infos
-        .iter()
-        .map(|info| match info.kind {
-            EntryKind::Directory => format!("{:>width$}  {}/\n", "-", info.locator),
-            EntryKind::File => format!("{:>width$}  {}\n", info.size_bytes, info.locator),
-        })
-        .collect();
-    ui.text(&lines.concat())?;
+    ui.table(&infos.iter().map(|info| row(&names, info, width)).collect::<Vec<_>>())?;
+    if infos.is_empty()
+        && let Some(kind) = &args.kind
+    {
+        ui.note(format!("No file here is of the kind {kind}"));
+    }
     for Odd { shown, why, .. } in odd {
         ui.note(format!("Left alone: {shown}: {why}"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn kind(info: &Info) -> &'static str {
+/// Returns size, age and name of an entry. The size is at the right of a column of this width.
+fn row(names: &Names, info: &Info, width: usize) -> Vec<String> {
+    let name = names.show(&info.locator);
+    match info.kind {
+        EntryKind::Directory => vec![format!("{:>width$}", "-"), String::new(), format!("{name}/")],
+        EntryKind::File => {
+            let age = info.modified.map(|modified| ago(SystemClock.now(), timestamp(modified)));
+            vec![format!("{:>width$}", info.size_bytes), age.unwrap_or_default(), name]
+        }
+    }
+}
+
+fn type_name(info: &Info) -> &'static str {
     match info.kind {
         EntryKind::File => "file",
         EntryKind::Directory => "directory",
     }
 }
 
-/// Returns what is known about each entry; what is gone meanwhile is left out.
-async fn infos(memory: &Memory, entries: Vec<Entry>) -> Result<Vec<Info>, Error> {
-    let mut infos = Vec::with_capacity(entries.len());
-    for entry in entries {
-        match memory.files().info(&entry.locator).await {
-            Ok(info) => infos.push(info),
+/// Returns the entries of a directory, or those of all directories below it. A file is its own only entry.
+///
+/// The whole memory shows its projects beside its other directories.
+async fn list(
+    memory: &Memory,
+    names: &Names,
+    locator: &Locator,
+    is_deep: bool,
+) -> Result<Listing, CommandError> {
+    if is_deep && memory.files().info(locator).await.is_ok_and(|info| info.kind == EntryKind::Directory) {
+        let page = memory.files().scan_all(locator).await?;
+        return Ok(Listing { infos: page.infos, odd: page.odd });
+    }
+    let is_above_projects = locator.is_root() || holds_projects(locator);
+    let (entries, odd) = match memory.view(locator).await {
+        Ok(View::File(_)) => {
+            return Ok(Listing { infos: vec![memory.files().info(locator).await?], odd: Vec::new() });
+        }
+        Ok(View::Directory(listing)) => (listing.entries, listing.odd),
+        Err(error) if error.kind() == ErrorKind::NotFound && is_above_projects => (Vec::new(), Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut infos = BTreeMap::new();
+    let entries = entries.into_iter().map(|entry| entry.locator).filter(|entry| !holds_projects(entry));
+    let projects = names.places().filter(|_| is_above_projects);
+    for place in entries.chain(projects) {
+        match memory.files().info(&place).await {
+            Ok(info) => drop(infos.insert(names.show(&place), info)),
+            // It was deleted meanwhile, or its directory is not there.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
-    Ok(infos)
+    Ok(Listing { infos: infos.into_values().collect(), odd })
 }

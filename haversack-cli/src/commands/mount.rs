@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
-use crate::home::store::locate;
 use crate::home::{self, Home};
 use crate::projects::book;
+use crate::projects::names::parse_place;
 use crate::remote::Remote;
 use crate::settings::{Settings, flags, shown};
 use crate::ui::Ui;
@@ -61,7 +61,7 @@ pub(crate) fn cmd_mount(
 }
 
 fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Result<(), CommandError> {
-    let prefix = locate(prefix)?;
+    let prefix = parse_place(settings, prefix)?;
     let no_directory = || {
         CommandError::user(
             format!("there is no directory {}", shown(directory)),

@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::error::CommandError;
 use crate::home::kinds::{load, named};
-use crate::home::store::{locate, open};
+use crate::home::store::open;
+use crate::projects::names;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -35,7 +36,7 @@ pub(crate) fn cmd_new(ui: &mut Ui, settings: &Settings, args: &NewArgs) -> Resul
         let message = format!("a memory of kind {} is not begun by hand", kind.name);
         return Err(CommandError::user(message, "See which are: haversack kinds"));
     };
-    let locator = locate(&path(kind, args.name.as_deref())?)?;
+    let locator = names::parse(&path(kind, args.name.as_deref())?)?;
     let stem = locator.name().rsplit_once('.').map_or(locator.name(), |(stem, _)| stem);
     let title = args.name.as_deref().filter(|name| !is_path(name)).unwrap_or(stem);
     let field = format!("name: {}", scalar(title));

@@ -10,8 +10,9 @@ use serde_json::json;
 
 use crate::app::recall::{NotRecalled, recall};
 use crate::error::CommandError;
-use crate::home::store::{locate, open_to_look};
+use crate::home::store::open_to_look;
 use crate::projects::border::{self, Breadth};
+use crate::projects::names::{Names, locate};
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -51,7 +52,7 @@ pub(crate) fn cmd_recall(
     let breadth = if args.everywhere { Breadth::Everywhere } else { Breadth::ThisProject };
     let query = Query {
         text: args.query.join(" "),
-        within: locate(&args.within)?,
+        within: locate(settings, &args.within)?,
         projects: border::reach(settings, breadth),
         limit: args.count,
     };
@@ -71,7 +72,8 @@ pub(crate) fn cmd_recall(
         let unread: Vec<&str> = recalled.unread.iter().map(|locator| locator.as_str()).collect();
         ui.json(&json!({ "hits": hits.collect::<Vec<_>>(), "looked_through": recalled.looked_through, "unread": unread }))?;
     } else {
-        ui.text(&found.text(SystemClock.now()))?;
+        let names = Names::of(settings)?;
+        ui.quote(&found.text(|file| names.show(file), SystemClock.now()))?;
     }
     Ok(if recalled.hits.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

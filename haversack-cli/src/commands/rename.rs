@@ -7,7 +7,8 @@ use haversack::store::block_on;
 use serde_json::json;
 
 use crate::error::CommandError;
-use crate::home::store::{locate, open};
+use crate::home::store::open;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -30,7 +31,7 @@ pub(crate) fn cmd_rename(
     settings: &Settings,
     args: &RenameArgs,
 ) -> Result<ExitCode, CommandError> {
-    let (from, to) = (locate(&args.old)?, locate(&args.new)?);
+    let (from, to) = (locate(settings, &args.old)?, locate(settings, &args.new)?);
     block_on(open(settings)?.rename(&from, &to))?;
     if args.json {
         ui.json(&json!({ "old_path": from.as_str(), "new_path": to.as_str() }))?;

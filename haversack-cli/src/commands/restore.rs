@@ -7,7 +7,7 @@ use clap::Args;
 use crate::app::restore::{Restored, Version, Written, restore};
 use crate::error::CommandError;
 use crate::home::history::ChangeNumber;
-use crate::home::store::locate;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -40,7 +40,7 @@ pub(crate) fn cmd_restore(
         None if args.deleted => Version::Deleted,
         None => Version::Previous,
     };
-    let Restored { kept, written } = restore(settings, &locate(&args.path)?, version)?;
+    let Restored { kept, written } = restore(settings, &locate(settings, &args.path)?, version)?;
     for locator in &kept {
         ui.note(format!("Kept {locator}: the next sync sends it again"));
     }

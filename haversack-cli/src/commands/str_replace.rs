@@ -7,7 +7,8 @@ use haversack::store::block_on;
 
 use super::content::text;
 use crate::error::CommandError;
-use crate::home::store::{locate, open};
+use crate::home::store::open;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -35,7 +36,7 @@ pub(crate) fn cmd_str_replace(
     settings: &Settings,
     args: &StrReplaceArgs,
 ) -> Result<ExitCode, CommandError> {
-    let locator = locate(&args.path)?;
+    let locator = locate(settings, &args.path)?;
     let new = text(args.new.as_deref())?;
     let edited = block_on(open(settings)?.str_replace(&locator, &args.old, &new))?;
     super::tell_edited(ui, &locator, &edited, args.json)

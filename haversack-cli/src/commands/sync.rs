@@ -17,8 +17,8 @@ use crate::app::sync::{sync, text};
 use crate::error::CommandError;
 use crate::home::contact::Contact;
 use crate::home::gate::named;
-use crate::home::store::{locate, locate_file};
 use crate::home::{Manner, Summary, Work};
+use crate::projects::names::{locate, locate_file};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
@@ -143,7 +143,7 @@ fn agreed(ui: &mut Ui, settings: &Settings) -> Result<Remote, CommandError> {
 
 /// Returns the plain files at these paths, as they are there now.
 fn these(settings: &Settings, remote: &Remote, paths: &[String]) -> Result<Mine, CommandError> {
-    let locators = paths.iter().map(|path| locate(path)).collect::<Result<Vec<Locator>, _>>()?;
+    let locators = paths.iter().map(|path| locate(settings, path)).collect::<Result<Vec<Locator>, _>>()?;
     let Some(vault) = remote::vault(settings, remote)? else { return Ok(Mine::Nothing) };
     let mut these = BTreeSet::new();
     for locator in locators {

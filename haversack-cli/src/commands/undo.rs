@@ -11,7 +11,7 @@ use crate::app::undo::join::{self, JoinUndone};
 use crate::app::undo::{DONE, NOTHING, Outcome, Wanted, plan};
 use crate::error::CommandError;
 use crate::home::history::ChangeNumber;
-use crate::home::store::locate;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::moments::parse_span;
 use crate::ui::{Answer, Ui};
@@ -70,10 +70,10 @@ impl FromStr for Target {
 
 impl UndoArgs {
     /// Returns the changes that the arguments name.
-    fn wanted(&self) -> Result<Wanted, CommandError> {
+    fn wanted(&self, settings: &Settings) -> Result<Wanted, CommandError> {
         Ok(match (&self.target, &self.session, self.since) {
             (Some(Target::Change(number)), ..) => Wanted::Change(*number),
-            (Some(Target::Path(path)), ..) => Wanted::File(locate(path)?),
+            (Some(Target::Path(path)), ..) => Wanted::File(locate(settings, path)?),
             (None, Some(session), _) => Wanted::Session(session.clone()),
             (None, None, Some(span)) => Wanted::Since(span),
             (None, None, None) => Wanted::Last,
@@ -85,7 +85,7 @@ pub(crate) fn cmd_undo(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Res
     if args.join {
         return undo_join(ui, settings, args);
     }
-    let plan = plan(settings, &args.wanted()?)?;
+    let plan = plan(settings, &args.wanted(settings)?)?;
     tell(ui, &plan.text(), &plan.outcomes, args)?;
     if plan.is_empty() {
         ui.note(NOTHING);

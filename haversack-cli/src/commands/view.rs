@@ -10,7 +10,8 @@ use haversack::store::block_on;
 use serde_json::{Value, json};
 
 use crate::error::CommandError;
-use crate::home::store::{locate, open_to_look};
+use crate::home::store::open_to_look;
+use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -49,7 +50,7 @@ fn parse_lines(text: &str) -> Result<Lines, String> {
 }
 
 pub(crate) fn cmd_view(ui: &mut Ui, settings: &Settings, args: &ViewArgs) -> Result<ExitCode, CommandError> {
-    let locator = locate(&args.path)?;
+    let locator = locate(settings, &args.path)?;
     let memory = open_to_look(settings)?;
     let object = match block_on(memory.view(&locator))? {
         View::File(object) => object,

@@ -9,7 +9,7 @@ use haversack::store::{Backend, DeviceLocal, EntryKind, ErrorKind, InMemory, Loc
 use crate::error::CommandError;
 use crate::home::mounts;
 use crate::home::{Home, local_history, open_mount};
-use crate::settings::{Settings, shown};
+use crate::settings::Settings;
 
 /// The directory of the store with the records of projects.
 pub(crate) const PROJECT_RECORDS: &str = "state/projects";
@@ -52,68 +52,6 @@ pub(crate) fn open_to_look(settings: &Settings) -> Result<Memory, CommandError> 
     Ok(Memory::new(with_mounts(settings, files)?, Arc::new(InMemory::new())))
 }
 
-/// Returns the place that a user calls `path`: relative to the memory, or from `/memories` as agents write it.
-pub(crate) fn locate(path: &str) -> Result<Locator, CommandError> {
-    let below = path.strip_prefix("/memories").filter(|rest| rest.is_empty() || rest.starts_with('/'));
-    Locator::parse(below.unwrap_or(path)).map_err(|error| {
-        CommandError::user(error.to_string(), "Name a place inside the memory: haversack ls")
-    })
-}
-
-/// Returns the file of the memory that a user calls `text`: a path on this machine, or a place in the memory.
-///
-/// 1. `/memories/x.md` is a place in the memory.
-/// 2. A path on this machine (absolute, below `~`, or relative to the current directory) names a file if it lies in a bound directory or
-///    in the home's `memory/`.
-/// 3. Any other text is a place in the memory, as `haversack ls` prints it.
-///
-/// A file that was deleted here is known as long as its deletion waits to be sent. Everything else is an error, so that no command
-/// does nothing and reports success. A relative text that names two different files, one by each reading, is an error too.
-pub(crate) fn locate_file(settings: &Settings, text: &str) -> Result<Locator, CommandError> {
-    let path = real_path(text);
-    let at_path = match &path {
-        Some(path) => place_of(settings, path)?.map(|(_, locator)| locator),
-        None => None,
-    };
-    let is_explicit = path.is_some() && is_explicit_path(text);
-    let in_memory = match (is_explicit, &at_path) {
-        (true, _) => None,
-        (false, Some(_)) => locate(text).ok(),
-        (false, None) => Some(locate(text)?),
-    };
-    let mut found = Vec::new();
-    let mut is_directory = false;
-    for locator in at_path.iter().chain(&in_memory) {
-        match look_up(settings, locator)? {
-            Known::File if !found.contains(&locator) => found.push(locator),
-            Known::Directory => is_directory = true,
-            Known::File | Known::Nothing => {}
-        }
-    }
-    match found[..] {
-        [file] => Ok(file.clone()),
-        [] if is_directory => Err(CommandError::user(
-            format!("{text} is a directory, and one file is needed"),
-            "Name a file in it: haversack ls",
-        )),
-        [] if is_explicit && at_path.is_none() => Err(CommandError::user(
-            format!(
-                "{text} is not in the memory: it lies in no bound directory, and not in {}",
-                shown(&settings.memory())
-            ),
-            "See the files of the memory: haversack ls. See the bound directories: haversack mount list",
-        )),
-        [] => Err(CommandError::user(
-            format!("the memory has no file {text}"),
-            "See the files of the memory: haversack ls",
-        )),
-        [ref at_path, ref in_memory, ..] => Err(CommandError::user(
-            format!("{text} names two files: {at_path} (in this directory) and {in_memory}"),
-            format!("Name one: ./{text} or /memories/{in_memory}"),
-        )),
-    }
-}
-
 /// Returns the prefix and the place in the memory of a path on this machine; `None` if the path lies in no bound directory and not
 /// in the home's `memory/`. The prefix is that of the bound directory.
 ///
@@ -137,23 +75,6 @@ pub(crate) fn place_of(settings: &Settings, path: &Path) -> Result<Option<(Locat
     Ok(None)
 }
 
-/// Returns the path on this machine that a text means; `None` for a place in the memory as agents write it.
-fn real_path(text: &str) -> Option<PathBuf> {
-    if text == "/memories" || text.starts_with("/memories/") {
-        return None;
-    }
-    let path = match text.strip_prefix("~/").zip(std::env::home_dir()) {
-        Some((below, home)) => home.join(below),
-        None => PathBuf::from(text),
-    };
-    std::path::absolute(path).ok()
-}
-
-/// Tells whether a text can only be meant as a path on this machine.
-fn is_explicit_path(text: &str) -> bool {
-    Path::new(text).is_absolute() || ["./", "../", "~/"].iter().any(|start| text.starts_with(start))
-}
-
 /// Follows the links in a path, as far as it exists.
 fn without_links(path: &Path) -> PathBuf {
     for existing in path.ancestors() {
@@ -164,15 +85,17 @@ fn without_links(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// What the memory knows at a place.
-enum Known {
+/// The thing that the memory knows at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
     /// A file, also one whose deletion waits to be sent.
     File,
     Directory,
     Nothing,
 }
 
-fn look_up(settings: &Settings, locator: &Locator) -> Result<Known, CommandError> {
+/// Looks a place up in the memory, and among the deletions that wait to be sent.
+pub(crate) fn look_up(settings: &Settings, locator: &Locator) -> Result<Known, CommandError> {
     match block_on(open_to_look(settings)?.files().info(locator)) {
         Ok(info) if info.kind == EntryKind::Directory => return Ok(Known::Directory),
         Ok(_) => return Ok(Known::File),

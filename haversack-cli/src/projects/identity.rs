@@ -73,10 +73,19 @@ pub(crate) fn old_id_of_repository(address: &str) -> String {
     id_with_hash(address, OLD_HASH_CHARACTERS)
 }
 
+/// Returns true if a text is the hash of an id.
+pub(crate) fn is_hash(text: &str) -> bool {
+    text.len() == HASH_CHARACTERS && is_hexadecimal(text)
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// Tells whether an id has the old form: a word and a hash of 32 bits.
 pub(crate) fn is_old_id(id: &str) -> bool {
     let hash = id.rsplit_once('-').map_or("", |(_, hash)| hash);
-    hash.len() == OLD_HASH_CHARACTERS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    hash.len() == OLD_HASH_CHARACTERS && is_hexadecimal(hash)
 }
 
 fn id_with_hash(address: &str, characters: usize) -> String {

@@ -1,5 +1,7 @@
 //! Moments and spans of time as people say them.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use haversack::ids::Timestamp;
 
 const MINUTE: i64 = 60;
@@ -13,6 +15,12 @@ pub(crate) fn ago(now: Timestamp, then: Timestamp) -> String {
         seconds if seconds < MINUTE => "just now".to_owned(),
         seconds => format!("{} ago", span(seconds)),
     }
+}
+
+/// Returns a moment of the file system's clock.
+pub(crate) fn timestamp(moment: SystemTime) -> Timestamp {
+    let since = moment.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    Timestamp(i64::try_from(since).unwrap_or(i64::MAX))
 }
 
 /// Returns a span of time, roughly.

@@ -169,9 +169,9 @@ fn a_conflict_is_settled_by_its_letters_or_its_number() {
     assert_snapshot!(env.run(&["ls", "lighthouse"]), @r#"
     exit 0
     --- stdout
-    94  lighthouse/lamp.md
-    36  lighthouse/ports-2.json
-    43  lighthouse/ports.json
+    94  just now  lighthouse/lamp.md
+    36  just now  lighthouse/ports-2.json
+    43  just now  lighthouse/ports.json
     --- stderr
     "#);
 }

@@ -38,6 +38,8 @@ mod memory_tool;
 mod migrate;
 mod mounts;
 #[cfg(unix)]
+mod names;
+#[cfg(unix)]
 mod older_homes;
 #[cfg(unix)]
 mod private_files;

@@ -108,7 +108,7 @@ impl Client {
     }
 
     /// Calls a tool that must succeed.
-    fn done(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn done(&mut self, tool: &str, arguments: Value) -> String {
         let (text, is_error) = self.call(tool, arguments);
         assert!(!is_error, "{tool}: {text}");
         text

@@ -32,7 +32,7 @@ fn a_bound_directory_is_carried() {
     assert_snapshot!(machines.shown("desktop", &["ls", PREFIX]), @r#"
     exit 0
     --- stdout
-    8  claude_memory/lighthouse/fact.md
+    8  just now  lighthouse/fact.md
     --- stderr
     "#);
     machines.settle(&["desktop", "laptop"]);
@@ -204,11 +204,11 @@ fn push_refuses_what_is_no_file_of_the_memory() {
     Error: notes is a directory, and one file is needed
     Hint: Name a file in it: haversack ls
     exit 1
-    Error: claude_memory/lighthouse/notes is a directory, and one file is needed
+    Error: lighthouse/notes is a directory, and one file is needed
     Hint: Name a file in it: haversack ls
     exit 1
-    Error: root.md names two files: claude_memory/lighthouse/root.md (in this directory) and root.md
-    Hint: Name one: ./root.md or /memories/root.md
+    Error: root.md names 2 files
+    Hint: Name one: lighthouse/root.md or /memories/root.md
     "#);
 }
 
@@ -258,7 +258,7 @@ fn a_directory_that_vanished_deletes_nothing() {
     --- stdout
     1 thing needs you. All you wrote is safe on this machine.
 
-      1  BASE/user/laptop-project is not there or may not be read; its memory (claude_memory/lighthouse) is kept, and nothing was deleted
+      1  BASE/user/laptop-project is not there or may not be read; its memory (lighthouse) is kept, and nothing was deleted
          → put it back, or: haversack mount remove BASE/user/laptop-project
 
       files      1

@@ -405,8 +405,8 @@ fn the_same_line_on_every_machine() {
       1 file stays here, and will not be sent:
         lighthouse/deploy.md: line 1 holds a GitHub token (github-token)
     Nothing new.
-      claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md stays on this machine: line 1 holds a GitHub token (github-token)
-      → edit the line, or, if it may be sent: haversack allow claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md:1
+      lighthouse/deploy.md stays on this machine: line 1 holds a GitHub token (github-token)
+      → edit the line, or, if it may be sent: haversack allow lighthouse/deploy.md:1
     Done. On your other machine:  haversack init remote
     --- stderr
     Claude Code is set up already
@@ -560,8 +560,8 @@ fn persona_holds_back_memory_without_frontmatter() {
     exit 0
     --- stdout
     Sent 1 file.
-      claude_memory/lighthouse/lamp.md stays on this machine: it has no frontmatter, and with the persona set up (haversack setup --persona) none is sent without
-      → add frontmatter at its top: printf -- '---\nname: %s\n---\n\n' lamp | haversack insert claude_memory/lighthouse/lamp.md 0
+      lighthouse/lamp.md stays on this machine: it has no frontmatter, and with the persona set up (haversack setup --persona) none is sent without
+      → add frontmatter at its top: printf -- '---\nname: %s\n---\n\n' lamp | haversack insert lighthouse/lamp.md 0
     --- stderr
     "#);
     agents.done("desktop", &["sync"]);

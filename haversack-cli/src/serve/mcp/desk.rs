@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use haversack::clock::Clock;
 use haversack::event::Event;
-use haversack::memory_tool::{Answer, MemoryTool};
+use haversack::memory_tool::{Answer, Command, MemoryTool};
 use haversack::remember::Wish;
 use haversack::store::{Locator, block_on};
 use haversack::{Memory, Writer, display};
@@ -24,8 +24,9 @@ use crate::app::status::status;
 use crate::app::undo::{self, Wanted};
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
-use crate::home::store::{locate, open};
+use crate::home::store::open;
 use crate::projects::border::{self, Breadth, Face, Guard};
+use crate::projects::names::{Names, Viewpoint, locate_from, project_here};
 use crate::settings::Settings;
 
 /// Where facts go that belong to no project.
@@ -92,6 +93,15 @@ impl Desk {
         }
     }
 
+    /// Returns the place that a client names.
+    fn locate(&self, text: &str) -> Result<Locator, CommandError> {
+        let viewpoint = match self.whose {
+            Whose::ThisProjects => Viewpoint::CurrentDirectory,
+            Whose::Nobodys => Viewpoint::Unknown,
+        };
+        locate_from(&self.settings, viewpoint, text)
+    }
+
     /// Returns the projects that a recall reaches.
     pub(crate) fn reach(&self, breadth: Breadth) -> Projects {
         match self.whose {
@@ -128,10 +138,7 @@ impl Desk {
             return Answer::error(refusal.for_model());
         }
         let answer = match call {
-            Call::Command(command) => self.memory().map(|memory| {
-                let tool = MemoryTool::new(memory.with_writer(writer));
-                block_on(tool.with_view_characters(self.settings.memory_tool.view_characters).answer(command))
-            }),
+            Call::Command(command) => self.command(command, writer),
             Call::Recall { query, path, limit, breadth } => self.recall(&query, &path, limit, breadth),
             Call::Remember { kind, name, description, content } => {
                 let (name, description) = (&name, &description);
@@ -143,7 +150,7 @@ impl Desk {
                 self.history(&path, count)
             }
             Call::Undo { path } => self.undo(path.as_deref(), writer),
-            Call::Status => status(&self.settings).map(|status| shortened(status.text())),
+            Call::Status => status(&self.settings).and_then(|status| self.told(status.text())),
         };
         let answer = answer.unwrap_or_else(|error| Answer::error(in_words(&error)));
         if is_event {
@@ -156,6 +163,21 @@ impl Desk {
         answer
     }
 
+    /// Runs a command of the memory tool. Its paths may be in any form.
+    fn command(&self, mut command: Command, writer: Writer) -> Result<Answer, CommandError> {
+        for path in paths_of(&mut command) {
+            let is_path_of_tool = path == "/memories" || path.starts_with("/memories/");
+            match self.locate(path) {
+                Ok(place) if !is_path_of_tool => *path = format!("/memories/{place}"),
+                Err(error) if !path.starts_with('/') => return Err(error),
+                // The tool itself says what is wrong with such a path.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        let tool = MemoryTool::new(self.memory()?.with_writer(writer));
+        Ok(block_on(tool.with_view_characters(self.settings.memory_tool.view_characters).answer(command)))
+    }
+
     fn recall(
         &self,
         query: &str,
@@ -165,12 +187,13 @@ impl Desk {
     ) -> Result<Answer, CommandError> {
         let query = Query {
             text: query.to_owned(),
-            within: locate(path)?,
+            within: self.locate(path)?,
             projects: self.reach(breadth),
             limit: limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT),
         };
+        let names = Names::of(&self.settings)?;
         Ok(match recall(&self.memory()?, &mut lock(&self.shelf), query) {
-            Ok(recall) => text(recall.text(SystemClock.now())),
+            Ok(recall) => text(recall.text(|file| path_of(&names, file), SystemClock.now())),
             Err(NotRecalled::OtherProject(why)) => {
                 Answer::error(format!("Error: {why}. To look there: everywhere = true"))
             }
@@ -182,30 +205,31 @@ impl Desk {
     }
 
     fn history(&self, path: &str, count: usize) -> Result<Answer, CommandError> {
-        let history = history(&self.settings, locate(path)?, count)?;
+        let history = history(&self.settings, self.locate(path)?, count)?;
         let note = if history.is_complete { String::new() } else { format!("{INCOMPLETE}\n") };
-        Ok(shortened(history.text() + &note))
+        self.told(history.text() + &note)
     }
 
     /// Takes back the last change of a file, or else the last change of the writer's session.
     fn undo(&self, path: Option<&str>, writer: Writer) -> Result<Answer, CommandError> {
         let wanted = match (path, &writer.session) {
-            (Some(path), _) => Wanted::File(locate(path)?),
+            (Some(path), _) => Wanted::File(self.locate(path)?),
             (None, Some(session)) => Wanted::LastOfSession(session.clone()),
             (None, None) => Wanted::Last,
         };
         let settings = Settings { writer, ..self.settings.clone() };
         let plan = undo::plan(&settings, &wanted)?;
         if plan.is_empty() {
-            return Ok(shortened(format!("{}{}\n", plan.text(), undo::NOTHING)));
+            return self.told(format!("{}{}\n", plan.text(), undo::NOTHING));
         }
         plan.carry_out(&settings)?;
-        Ok(shortened(format!("{}{}\n", plan.text(), undo::DONE)))
+        self.told(format!("{}{}\n", plan.text(), undo::DONE))
     }
 
     fn remember(&self, wish: &Wish<'_>, writer: Writer) -> Result<Answer, CommandError> {
         let (memory, place) = (self.memory()?.with_writer(writer), self.place());
         let remembered = remember(&self.settings, &memory, &mut lock(&self.shelf), &place, wish)?;
+        let names = Names::of(&self.settings)?;
         Ok(match remembered {
             Remembered::New { file, secret } => {
                 let held = secret.map(|finding| {
@@ -216,19 +240,25 @@ impl Desk {
                 });
                 text(format!(
                     "Remembered in {}, and in the index.{}",
-                    path_of(&file),
+                    path_of(&names, &file),
                     held.unwrap_or_default()
                 ))
             }
-            Remembered::Already(file) => {
-                text(format!("That is remembered already, in {}. Nothing was written.", path_of(&file)))
-            }
+            Remembered::Already(file) => text(format!(
+                "That is remembered already, in {}. Nothing was written.",
+                path_of(&names, &file)
+            )),
             Remembered::Taken(file) => Answer::error(format!(
                 "Error: {} is there already and says something else. View it: change it with str_replace if the fact changed, or choose another name",
-                path_of(&file)
+                path_of(&names, &file)
             )),
             Remembered::Unfit(why) => Answer::error(format!("Error: {why}")),
         })
+    }
+
+    /// Returns a text of ours as an answer, with short names.
+    fn told(&self, text: String) -> Result<Answer, CommandError> {
+        Ok(shortened(&Names::of(&self.settings)?.abbreviations().apply(&text)))
     }
 
     fn event(&self, event: &Event, writer: Writer) -> Result<Answer, CommandError> {
@@ -242,16 +272,20 @@ impl Desk {
     }
 }
 
-/// Returns the place of the project that we were started in, if it is carried.
-fn project_here(settings: &Settings) -> Option<Locator> {
-    let prefix = border::here(settings)?.prefix()?;
-    let mounts = mounts::of(settings).ok()?;
-    mounts.iter().any(|mount| mount.prefix == prefix && mount.is_there()).then_some(prefix)
+fn paths_of(command: &mut Command) -> Vec<&mut String> {
+    match command {
+        Command::View { path, .. }
+        | Command::Create { path, .. }
+        | Command::StrReplace { path, .. }
+        | Command::Insert { path, .. }
+        | Command::Delete { path } => vec![path],
+        Command::Rename { old_path, new_path } => vec![old_path, new_path],
+    }
 }
 
 /// Returns a text of ours as an answer. Names in it are those of files and machines, so it is escaped, and it is shortened to a bound.
-fn shortened(text_of_ours: String) -> Answer {
-    let mut shown = display::lines(&text_of_ours).into_owned();
+fn shortened(text_of_ours: &str) -> Answer {
+    let mut shown = display::lines(text_of_ours).into_owned();
     if shown.len() > TOLD_BYTES {
         let end = (0..=TOLD_BYTES).rev().find(|end| shown.is_char_boundary(*end)).unwrap_or(0);
         shown.truncate(end);
@@ -265,9 +299,12 @@ fn in_words(error: &CommandError) -> String {
     display::lines(&error.text()).trim_end().to_owned()
 }
 
-/// Returns the path of a file as agents write it.
-fn path_of(file: &Locator) -> String {
-    format!("/memories/{file}")
+/// Returns the name of a file for an agent: the short name of a project's file, or else its path from `/memories`. Every tool takes both.
+fn path_of(names: &Names, file: &Locator) -> String {
+    match names.show(file) {
+        name if name != file.as_str() => name,
+        _ => format!("/memories/{file}"),
+    }
 }
 
 fn text(text: String) -> Answer {

@@ -197,12 +197,13 @@ fn recall_stays_in_its_project() {
     let archive = agents.archive("laptop", "archive", LIGHTHOUSE);
     assert_eq!(recalled(&agents, &archive, false), ["shared"]);
     // A path does not lead around it.
-    let id = agents.done("laptop", &["mount", "list"]);
-    let tower = id.lines().find_map(|line| line.split_whitespace().find(|word| word.contains("/tower-")));
-    let tower = tower.expect("bound");
-    let mut command = at(&agents, root("lighthouse"), &["recall", "secret", "--within", tower]);
-    let shown = agents.machines.env.shown(&mut command);
-    assert!(shown.starts_with("exit 1\n") && shown.contains("--everywhere"), "{shown}");
+    let bound = agents.done("laptop", &["mount", "list", "--json"]);
+    let tower = bound.split('"').find(|word| word.contains("/tower-")).expect("bound");
+    for name in [tower, "tower"] {
+        let mut command = at(&agents, root("lighthouse"), &["recall", "secret", "--within", name]);
+        let shown = agents.machines.env.shown(&mut command);
+        assert!(shown.starts_with("exit 1\n") && shown.contains("--everywhere"), "{shown}");
+    }
     // Nor does a list of resources.
     let mut client = Client::start(&mut at(&agents, root("lighthouse"), &["mcp"]), "claude-code");
     let listed = client.ask("resources/list", json!({})).to_string();

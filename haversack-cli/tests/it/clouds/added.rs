@@ -228,7 +228,7 @@ fn half_a_remote_by_variables_is_none() {
     assert_snapshot!(run(halves[0], &["ls"]), @r#"
     exit 0
     --- stdout
-    33  ports.md
+    33  just now  ports.md
     --- stderr
     Warning: the remote is only half named: HAVERSACK_BLOB_ENDPOINT is set and HAVERSACK_BLOB_CONTAINER is not, so nothing is sent
     Hint: Set HAVERSACK_BLOB_CONTAINER too, or unset HAVERSACK_BLOB_ENDPOINT

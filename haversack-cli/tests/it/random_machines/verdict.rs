@@ -45,6 +45,7 @@ impl End {
         // A second spelling of a name is told with its directory.
         let name = folded(locator.rsplit('/').next().unwrap_or(locator));
         said.contains(&folded(locator))
+            || locator.strip_prefix("claude_memory/").is_some_and(|short| said.contains(&folded(short)))
             || said.contains("more files are held back")
             || said.lines().any(|line| line.contains(" disappeared from ") && line.contains(", …)"))
             || said.lines().any(|line| line.contains("is not carried") && line.contains(&name))
@@ -138,7 +139,8 @@ fn nothing_stuck(player: &Player<'_>, end: &End) -> Result<(), (Broken, String)>
         for line in status.lines() {
             let Some(at) = STUCK.iter().find_map(|words| line.find(words)) else { continue };
             let name = line[..at].trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
-            if !player.may_be_held(name) {
+            // A file of a project is shown by the project's short name.
+            if !player.may_be_held(name) && !player.may_be_held(&format!("claude_memory/{name}")) {
                 return Err((Broken::Stuck, format!("{home}: {}", line.trim())));
             }
         }
