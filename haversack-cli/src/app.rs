@@ -4,6 +4,7 @@
 //! is the same for both has it as a method.
 
 pub(crate) mod conflicts;
+pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod doctor;
 pub(crate) mod edit;

@@ -106,10 +106,35 @@ pub fn draft(kinds: &Kinds, place: &Locator, wish: &Wish<'_>) -> std::result::Re
     });
     let text = format!("---\n{}---\n\n{}\n", fields.collect::<String>(), wish.content.trim());
     let text = stating(kinds, &locator, text);
-    let title = name.replace(['[', ']'], "");
-    let entry: String = format!("- [{title}]({}) — {description}", locator.name());
-    let entry = entry.chars().take(MAX_LINE_CHARACTERS).collect();
+    let entry = entry(&locator, &name, &description);
     Ok(Draft { locator, text, entry })
+}
+
+/// Returns the draft of a memory whose text is written already. Its line of the index has the fields `name` and `description`, or else
+/// the file's name and the first line of the text. A line that looks like a secret stays out of the index.
+pub fn written(locator: &Locator, text: &str) -> Draft {
+    let document = document::Document::read(text);
+    let is_fit = |line: &String| !line.is_empty() && secrets::find(line.as_bytes()).is_empty();
+    let field = |name: &str| document.text(name).map(|value| one_line(&value)).filter(is_fit);
+    let stem = locator.name().rsplit_once('.').map_or(locator.name(), |(stem, _)| stem);
+    let name = field("name").unwrap_or_else(|| stem.to_owned());
+    let first = || {
+        let lines = document.body.lines().map(|line| one_line(line.trim_start_matches('#')));
+        lines.into_iter().find(|line| !line.is_empty()).filter(is_fit)
+    };
+    let description = field("description").or_else(first).unwrap_or_else(|| name.clone());
+    Draft { locator: locator.clone(), text: text.to_owned(), entry: entry(locator, &name, &description) }
+}
+
+/// Returns true if a file has a line in the index of its directory: a Markdown file that is not the index itself.
+pub fn is_indexed(locator: &Locator) -> bool {
+    locator.name().ends_with(".md") && locator.name() != INDEX
+}
+
+fn entry(locator: &Locator, name: &str, description: &str) -> String {
+    let title = name.replace(['[', ']'], "");
+    let entry = format!("- [{title}]({}) — {description}", locator.name());
+    entry.chars().take(MAX_LINE_CHARACTERS).collect()
 }
 
 /// The frontmatter of a kind's template, and the pattern of its file names.
@@ -291,6 +316,26 @@ mod tests {
         let lamp = drafted(&Wish { name: "lamp", ..WISH }).expect("fits");
         assert_eq!(block_on(keep(&memory, &lamp)).expect("kept"), Kept::New);
         assert_eq!(block_on(files.read_text(&index)).expect("read").as_deref(), Some(theirs));
+    }
+
+    #[test]
+    fn written_memory_has_a_line_of_the_index_without_secrets() {
+        let locator = Locator::parse("lighthouse/ports.md").expect("valid");
+        let key = concat!("AKIA", "Z7QK3XN5PLVT2RWD");
+        for (text, expected) in [
+            ("staging 5433\n", "- [ports](ports.md) — staging 5433"),
+            ("\n# Ports\n\nstaging 5433\n", "- [ports](ports.md) — Ports"),
+            (
+                "---\nname: The ports\ndescription: All of them\n---\nx\n",
+                "- [The ports](ports.md) — All of them",
+            ),
+            (key, "- [ports](ports.md) — ports"),
+            ("", "- [ports](ports.md) — ports"),
+        ] {
+            assert_eq!(written(&locator, text).entry, expected);
+        }
+        let is_indexed = |path: &str| is_indexed(&Locator::parse(path).expect("valid"));
+        assert!(is_indexed("a/b.md") && !is_indexed("a/MEMORY.md") && !is_indexed("a/b.jsonl"));
     }
 
     #[test]

@@ -3,20 +3,19 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack::store::block_on;
+use haversack::store::Locator;
 use serde_json::json;
 
 use super::content::content;
+use crate::app::create::{self, Created};
 use crate::error::CommandError;
-use crate::home::store::open;
-use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
 /// Make a new file
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
-    /// The file; directories on the way are made
+    /// The file; directories on the way are made. A bare name in a checkout belongs to that project
     path: String,
 
     /// Its text, taken as it is; stdin if left out
@@ -33,13 +32,21 @@ pub(crate) fn cmd_create(
     settings: &Settings,
     args: &CreateArgs,
 ) -> Result<ExitCode, CommandError> {
-    let locator = locate(settings, &args.path)?;
-    let content = content(args.text.as_deref())?;
-    let version = block_on(open(settings)?.create(&locator, content))?;
+    let place = create::place(settings, &args.path)?;
+    let created = create::create(settings, &place, content(args.text.as_deref())?)?;
+    let locator = &place.locator;
     if args.json {
-        ui.json(&json!({ "path": locator.as_str(), "version": version.as_str() }))?;
+        ui.json(&json!({ "path": locator.as_str(), "version": created.version }))?;
     } else {
-        ui.note(format!("Created {locator}"));
+        ui.note(told(locator, &created));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the message about a file that was made.
+pub(super) fn told(locator: &Locator, created: &Created) -> String {
+    match created.is_indexed {
+        true => format!("Created {locator}, with its line in MEMORY.md"),
+        false => format!("Created {locator}"),
+    }
 }

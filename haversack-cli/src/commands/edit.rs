@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::app::edit::{Edited, Opened, edit};
 use crate::error::CommandError;
-use crate::home::store::locate_file;
+use crate::projects::names::locate_file;
 use crate::settings::{Settings, environment};
 use crate::ui::Ui;
 

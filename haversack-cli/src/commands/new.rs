@@ -5,13 +5,12 @@ use std::process::ExitCode;
 use clap::Args;
 use haversack::document::scalar;
 use haversack::kind::{Kind, Pattern, stating};
-use haversack::store::block_on;
 use serde_json::json;
 
+use super::create::told;
+use crate::app::create;
 use crate::error::CommandError;
 use crate::home::kinds::{load, named};
-use crate::home::store::open;
-use crate::projects::names;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -21,7 +20,7 @@ pub(crate) struct NewArgs {
     /// The kind
     kind: String,
 
-    /// What it is called, or the whole path; where a kind has one file, it can be left out
+    /// Its name, or the whole path; for a kind with one file, it can be left out. In a checkout, a name belongs to that project
     name: Option<String>,
 
     /// Print JSON
@@ -36,17 +35,18 @@ pub(crate) fn cmd_new(ui: &mut Ui, settings: &Settings, args: &NewArgs) -> Resul
         let message = format!("a memory of kind {} is not begun by hand", kind.name);
         return Err(CommandError::user(message, "See which are: haversack kinds"));
     };
-    let locator = names::parse(&path(kind, args.name.as_deref())?)?;
+    let place = create::place(settings, &path(kind, args.name.as_deref())?)?;
+    let locator = &place.locator;
     let stem = locator.name().rsplit_once('.').map_or(locator.name(), |(stem, _)| stem);
     let title = args.name.as_deref().filter(|name| !is_path(name)).unwrap_or(stem);
     let field = format!("name: {}", scalar(title));
     let text = template.trim_start_matches('\n').replace("name: {name}", &field).replace("{name}", title);
-    let text = stating(&kinds, &locator, text);
-    let version = block_on(open(settings)?.create(&locator, text))?;
+    let text = stating(&kinds, locator, text);
+    let created = create::create(settings, &place, text.into_bytes())?;
     if args.json {
-        ui.json(&json!({ "path": locator.as_str(), "kind": kind.name, "version": version.as_str() }))?;
+        ui.json(&json!({ "path": locator.as_str(), "kind": kind.name, "version": created.version }))?;
     } else {
-        ui.note(format!("Created {locator}"));
+        ui.note(told(locator, &created));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -60,7 +60,8 @@ fn path(kind: &Kind, name: Option<&str>) -> Result<String, CommandError> {
     let only = kind.names.iter().find(|pattern| pattern.is_name());
     match (name, only) {
         (Some(path), _) if is_path(path) => Ok(path.to_owned()),
-        (_, Some(only)) => Ok(only.to_string()),
+        // The one file of such a kind belongs to no project.
+        (_, Some(only)) => Ok(format!("/memories/{only}")),
         (Some(name), None) => {
             let name = name.trim().replace(char::is_whitespace, "_").to_lowercase();
             let filled = kind.names.iter().find_map(|pattern: &Pattern| pattern.filled(&name));

@@ -13,6 +13,7 @@ use super::book::Book;
 use super::{KnownBy, Project, git, identity, is_meant, proof};
 use crate::agents::claude_code::{ClaudeCode, slug};
 use crate::error::CommandError;
+use crate::home::mounts;
 use crate::remote::Remote;
 use crate::settings::{Settings, files};
 
@@ -84,6 +85,13 @@ pub(crate) fn here(settings: &Settings) -> Option<Project> {
     let here = std::env::current_dir().ok()?;
     let claude = ClaudeCode::of(settings, None)?;
     Some(Project::of(settings, &claude, &Book::of(settings).ok()?, &here))
+}
+
+/// Returns the place of the current directory's project, if its memory is carried.
+pub(crate) fn place_here(settings: &Settings) -> Option<Locator> {
+    let prefix = here(settings)?.prefix()?;
+    let mounts = mounts::of(settings).ok()?;
+    mounts.iter().any(|mount| mount.prefix == prefix && mount.is_there()).then_some(prefix)
 }
 
 fn refusal(settings: &Settings, project: &Project, face: Face) -> Option<Refusal> {

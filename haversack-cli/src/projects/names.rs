@@ -246,7 +246,7 @@ fn readings(settings: &Settings, viewpoint: Viewpoint, text: &str) -> Result<Vec
         Some(path) => place_of(settings, path)?.map(|(_, locator)| locator),
         None => None,
     };
-    let project = if is_here { project_here(settings) } else { None };
+    let project = if is_here { border::place_here(settings) } else { None };
     if is_explicit_path(text) {
         let is_current_directory = Path::new(text).iter().all(|name| name == ".");
         return match at_path.or(project.filter(|_| is_current_directory)) {
@@ -274,13 +274,6 @@ fn readings(settings: &Settings, viewpoint: Viewpoint, text: &str) -> Result<Vec
         true => as_locator.map(|locator| vec![locator]),
         false => Ok(readings),
     }
-}
-
-/// Returns the place of the project of the current directory, if its memory is bound.
-pub(crate) fn project_here(settings: &Settings) -> Option<Locator> {
-    let prefix = border::here(settings)?.prefix()?;
-    let mounts = mounts::of(settings).ok()?;
-    mounts.iter().any(|mount| mount.prefix == prefix && mount.is_there()).then_some(prefix)
 }
 
 fn ambiguous(names: &Names, text: &str, what: &str, choices: &[&Locator]) -> CommandError {

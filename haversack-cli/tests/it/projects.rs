@@ -243,3 +243,54 @@ fn subagents_memory_comes_along() {
         }
     }
 }
+
+#[test]
+fn new_file_in_a_checkout_belongs_to_the_project_and_its_index() {
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.remember("laptop", &root, "MEMORY.md", "- [Lamp](lamp.md) — white\n");
+    agents.remember("laptop", &root, "lamp.md", "white\n");
+    agents.shown("laptop", &["project", "bind", "laptop-code/lighthouse"]);
+    let run = |arguments: &[&str]| {
+        let mut command = agents.command("laptop", arguments);
+        let shown = agents.machines.env.shown(command.current_dir(&root));
+        shown.replace("claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/", "lighthouse/")
+    };
+    assert_snapshot!(run(&["create", "ports.md", "staging 5433\n"]), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    Created lighthouse/ports.md, with its line in MEMORY.md
+    ");
+    assert_snapshot!(run(&["create", "ports.md", "staging 5433\n"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: cannot create lighthouse/ports.md: something is there already
+    Hint: Change what is there with edit, str-replace, insert or append, or take another name
+    ");
+    assert_snapshot!(run(&["new", "feedback", "Short answers"]), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    Created lighthouse/feedback_short_answers.md, with its line in MEMORY.md
+    ");
+    assert_snapshot!(run(&["create", "notes.txt", "x\n"]), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    Created lighthouse/notes.txt
+    ");
+    assert_snapshot!(run(&["create", "shared/tools.md", "x\n"]), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    Created shared/tools.md
+    ");
+    let index = agents.memory("laptop", &root).join("MEMORY.md");
+    assert_snapshot!(fs::read_to_string(index).expect("there"), @r"
+    - [Lamp](lamp.md) — white
+    - [ports](ports.md) — staging 5433
+    - [Short answers](feedback_short_answers.md) — one line by which it is found again
+    ");
+}

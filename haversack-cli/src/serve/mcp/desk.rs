@@ -26,7 +26,7 @@ use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
 use crate::home::store::open;
 use crate::projects::border::{self, Breadth, Face, Guard};
-use crate::projects::names::{Names, Viewpoint, locate_from, project_here};
+use crate::projects::names::{Names, Viewpoint, locate_from};
 use crate::settings::Settings;
 
 /// Where facts go that belong to no project.
@@ -84,7 +84,7 @@ impl Desk {
             return place.clone();
         }
         let found = match self.whose {
-            Whose::ThisProjects => project_here(&self.settings),
+            Whose::ThisProjects => border::place_here(&self.settings),
             Whose::Nobodys => None,
         };
         match found {
