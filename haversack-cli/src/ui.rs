@@ -136,6 +136,15 @@ impl Ui {
         Ok(if is_yes { Answer::Yes } else { Answer::No })
     }
 
+    /// Asks a person for a line; `None` at the end of the input.
+    pub(crate) fn prompt(&mut self, question: &str) -> Result<Option<String>, CommandError> {
+        drop(write!(self.err, "{} ", display::lines(question)));
+        drop(self.err.flush());
+        let mut answer = String::new();
+        let count = io::stdin().lock().read_line(&mut answer)?;
+        Ok((count > 0).then(|| answer.trim().to_owned()))
+    }
+
     /// Returns how many characters go into a line; `None` if there is no such bound.
     pub(crate) fn width(&self) -> Option<usize> {
         self.columns.or_else(|| {

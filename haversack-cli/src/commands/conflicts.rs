@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack::conflict::{Conflict, Copy, Lines, Passage};
-use haversack::{Conflicts, Error};
+use haversack::Error;
+use haversack::conflict::{Conflict, Lines, Passage};
 use serde_json::{Value as Json, json};
 
-use crate::app::conflicts::conflicts;
+use crate::app::conflicts::{Origin, TracedConflict, traced};
 use crate::error::CommandError;
 use crate::projects::names::locate;
 use crate::settings::Settings;
@@ -15,9 +15,6 @@ use crate::ui::Ui;
 
 /// The narrowest column that a passage is shown in beside another.
 const MIN_COLUMN: usize = 30;
-
-/// How many lines are shown of a passage.
-const MAX_SHOWN_LINES: usize = 40;
 
 /// What is left of every passage.
 const MARGIN: &str = "   ";
@@ -39,7 +36,7 @@ pub(crate) fn cmd_conflicts(
     settings: &Settings,
     args: &ConflictsArgs,
 ) -> Result<ExitCode, CommandError> {
-    let Conflicts { found, unread } = conflicts(settings, &locate(settings, &args.path)?)?;
+    let (found, unread) = traced(settings, &locate(settings, &args.path)?)?;
     if args.json {
         let all: Vec<Json> = found.iter().zip(1_usize..).map(as_json).collect();
         let unread: Vec<Json> = unread.iter().map(unread_as_json).collect();
@@ -55,7 +52,7 @@ pub(crate) fn cmd_conflicts(
         if let Some(first) = found.first() {
             ui.note(format!(
                 "Hint: haversack resolve {} --keep 1|2|both settles the first of them",
-                first.id
+                first.conflict.id
             ));
         }
     }
@@ -76,17 +73,11 @@ pub(super) fn count(conflicts: usize) -> String {
     }
 }
 
-fn write(ui: &mut Ui, conflict: &Conflict, number: usize) -> Result<(), CommandError> {
-    let Conflict { id, locator, passages, copy, .. } = conflict;
-    let place = match (copy, lines(conflict)) {
-        (Some(copy), _) => format!(" and {}", copy.locator.name()),
-        (None, Some(Lines { first, last })) if first == last => format!(", line {first}"),
-        (None, Some(Lines { first, last })) => format!(", lines {first} to {last}"),
-        (None, None) => String::new(),
-    };
-    ui.line(format!("{number}  {id}  {locator}{place}"))?;
-    let titles: Vec<String> = passages.iter().zip(1..).map(|(passage, keep)| title(passage, keep)).collect();
-    let bodies: Vec<String> = passages.iter().zip(0..).map(|(passage, at)| body(passage, copy, at)).collect();
+/// Shows a conflict, its passages side by side if there is room.
+pub(super) fn write(ui: &mut Ui, traced: &TracedConflict, number: usize) -> Result<(), CommandError> {
+    let Conflict { id, passages, .. } = &traced.conflict;
+    ui.line(format!("{number}  {id}  {}", traced.place()))?;
+    let (titles, bodies) = (traced.titles(), traced.bodies());
     // A bar and a space at each side of it.
     let taken = MARGIN.len() + 3 * (passages.len() - 1);
     let column = ui.width().map(|width| width.saturating_sub(taken) / passages.len());
@@ -106,49 +97,12 @@ fn write(ui: &mut Ui, conflict: &Conflict, number: usize) -> Result<(), CommandE
             }
         }
         None => {
-            for (title, body) in titles.iter().zip(&bodies) {
-                ui.line(format!("{MARGIN}{title}:"))?;
-                for line in body.lines() {
-                    ui.line(format!("{MARGIN}{MARGIN}{line}").trim_end())?;
-                }
+            for line in traced.text().lines().skip(1) {
+                ui.line(line)?;
             }
         }
     }
     ui.line("")
-}
-
-/// Returns the lines of a file that a conflict is in.
-fn lines(conflict: &Conflict) -> Option<Lines> {
-    let all = || conflict.passages.iter().filter_map(|passage| passage.lines);
-    let (first, last) = (all().map(|lines| lines.first).min()?, all().map(|lines| lines.last).max()?);
-    Some(Lines { first, last })
-}
-
-fn title(passage: &Passage, keep: usize) -> String {
-    match &passage.device {
-        Some(device) => format!("{keep}, from {device}"),
-        None => keep.to_string(),
-    }
-}
-
-fn body(passage: &Passage, copy: &Option<Copy>, at: usize) -> String {
-    let lines = passage.text.lines().count();
-    // What is no text for a terminal could be an order to it.
-    let plain = |line: &str| line.replace('\t', "    ").replace(char::is_control, " ");
-    let shown: Vec<String> = passage.text.lines().take(MAX_SHOWN_LINES).map(plain).collect();
-    let mut text = shown.join("\n");
-    if lines > MAX_SHOWN_LINES {
-        text.push_str(&format!("\n(and {} more lines)", lines - MAX_SHOWN_LINES));
-    }
-    match copy {
-        Some(copy) => {
-            let size = if at == 0 { copy.original_bytes } else { Some(copy.size_bytes) };
-            let size = size.map_or("not there any more".to_owned(), |bytes| format!("{bytes} bytes"));
-            if text.is_empty() { size } else { format!("{size}, and only here:\n{text}") }
-        }
-        None if text.is_empty() => "(nothing)".to_owned(),
-        None => text,
-    }
 }
 
 /// Breaks lines that are longer than a column, between words where that is possible.
@@ -167,22 +121,30 @@ fn wrapped(text: &str, column: usize) -> Vec<String> {
     rows
 }
 
-fn as_json((conflict, number): (&Conflict, usize)) -> Json {
+fn as_json((traced, number): (&TracedConflict, usize)) -> Json {
+    let TracedConflict { conflict, origins } = traced;
     let pair = |lines: Option<Lines>| lines.map(|Lines { first, last }| json!([first, last]));
     let passages: Vec<Json> = conflict
         .passages
         .iter()
+        .zip(origins)
         .zip(1_usize..)
-        .map(|(passage, keep)| {
+        .map(|((passage, origin), keep)| {
             let Passage { device, lines, text } = passage;
-            json!({ "keep": keep, "device": device, "lines": pair(*lines), "text": text })
+            let mut shown = json!({ "keep": keep, "device": device, "lines": pair(*lines), "text": text });
+            if let Some(Origin { device, agent, time }) = origin {
+                shown["device"] = json!(device);
+                shown["agent"] = json!(agent);
+                shown["time"] = json!(time.to_string());
+            }
+            shown
         })
         .collect();
     let mut answer = json!({
         "number": number,
         "id": conflict.id,
         "path": conflict.locator.as_str(),
-        "lines": pair(lines(conflict)),
+        "lines": pair(traced.lines()),
         "passages": passages,
     });
     if let Some(copy) = &conflict.copy {

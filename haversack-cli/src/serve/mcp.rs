@@ -53,7 +53,10 @@ you learn who they are and what they know (user); when a decision, date or const
 when an outside place turns out to be the one to look at (reference). One fact, one memory. A fact that changed is edited where it stands \
 (str_replace), not written twice. Write no passwords, keys or tokens, and nothing that the work at hand shows anyway.
 
-Others write at the same time; nothing is overwritten, and everything can be undone. Only when the user asks: undo, delete.";
+Others write at the same time; nothing is overwritten, and everything can be undone. Only when the user asks: undo, delete.
+
+A line > [also, from MACHINE:] is the note of a merge: two machines changed one place, the text above it is one version, the text below the other. \
+Trust neither alone: tell the user, and settle it with resolve.";
 
 /// What a server offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::environment::TestEnv;
+use crate::machines::Machines;
 
 fn memory(env: &TestEnv) -> PathBuf {
     let memory = env.path(".local/share/haversack/memory");
@@ -285,4 +286,57 @@ fn an_agent_reads_both_passages() {
     - [Lamp](lamp.md) — 15 s
     --- stderr
     "#);
+}
+
+/// Returns a laptop and a desktop that wrote different things in one place; the desktop merged them.
+fn parted() -> Machines {
+    let machines = Machines::laptop_and_desktop(&[("lamp.md", "The lamp turns every 10 s.\nIt is white.\n")]);
+    let edit = |machine: &str, agent: &str, period: &str| {
+        let mut command = machines.command(machine, &["str-replace", "lamp.md", "10 s", period]);
+        assert!(command.env("HAVERSACK_AGENT", agent).output().expect("it ran").status.success());
+    };
+    edit("laptop", "claude-code", "12 s");
+    edit("desktop", "codex", "15 s");
+    machines.done("laptop", &["sync"]);
+    machines.done("desktop", &["sync"]);
+    machines
+}
+
+#[test]
+fn conflicts_name_machine_agent_and_time_of_both_passages() {
+    let machines = parted();
+    for machine in ["desktop", "laptop"] {
+        machines.done(machine, &["sync"]);
+        let shown = machines.done(machine, &["conflicts"]);
+        assert!(shown.contains("from laptop (claude-code), DATE TIME"), "{machine}: {shown}");
+        assert!(shown.contains("from desktop (codex), DATE TIME"), "{machine}: {shown}");
+    }
+    let output = machines.command("laptop", &["conflicts", "--json"]).output().expect("it ran");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("valid JSON");
+    let passages = json["conflicts"][0]["passages"].as_array().expect("a list");
+    let mut agents: Vec<&str> = passages.iter().filter_map(|passage| passage["agent"].as_str()).collect();
+    agents.sort_unstable();
+    assert_eq!(agents, ["claude-code", "codex"]);
+    assert!(passages.iter().all(|passage| passage["time"].is_string()), "{json}");
+}
+
+#[test]
+fn resolve_asks_on_a_terminal() {
+    let machines = parted();
+    let asked = |keys: &str| machines.env.on_terminal(&["--home", "desktop", "resolve"], keys);
+    let shown = asked("s\n");
+    assert!(shown.contains("Nothing was changed. 1 conflict left"), "{shown}");
+    let shown = asked("7\n2\n");
+    assert!(shown.contains("Keep 1, 2, both, skip or quit?"), "{shown}");
+    assert!(shown.contains("Kept 2 in lamp.md") && shown.contains("No conflicts left"), "{shown}");
+    machines.settle(&["desktop", "laptop"]);
+    let text = machines.read("laptop", "lamp.md").expect("there");
+    assert!(!text.contains("[also, from") && text.lines().count() == 2, "{text}");
+}
+
+#[test]
+fn resolve_without_a_terminal_needs_its_answer() {
+    let machines = parted();
+    let shown = machines.shown("desktop", &["resolve", "1"]);
+    assert!(shown.starts_with("exit 1\n") && shown.contains("--keep 1|2|both"), "{shown}");
 }

@@ -1,7 +1,8 @@
 //! A machine of its own for each test.
 
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -40,6 +41,19 @@ impl TestEnv {
     /// Runs the binary and returns exit code, stdout and stderr in one text, paths made the same everywhere.
     pub(crate) fn run(&self, arguments: &[&str]) -> String {
         self.shown(&mut self.command(arguments))
+    }
+
+    /// Runs the binary on a terminal that a person types into; returns everything that the terminal shows.
+    pub(crate) fn on_terminal(&self, arguments: &[&str], keys: &str) -> String {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+        let mut line = format!("stty -echo cols 100; exec {}", quoted(env!("CARGO_BIN_EXE_haversack")));
+        arguments.iter().for_each(|argument| line.push_str(&format!(" {}", quoted(argument))));
+        let mut command = self.program("script");
+        command.args(["-qec", &line, "/dev/null"]).env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+        child.stdin.take().expect("piped").write_all(keys.as_bytes()).expect("typed");
+        let output = child.wait_with_output().expect("ended");
+        String::from_utf8_lossy(&output.stdout).replace('\r', "")
     }
 
     pub(crate) fn shown(&self, command: &mut Command) -> String {

@@ -16,6 +16,7 @@ use haversack_system::SystemClock;
 
 use super::errands::Errands;
 use super::tools::Call;
+use crate::app::conflicts::{self, TracedConflict};
 use crate::app::event::{NotedEvent, note_event};
 use crate::app::history::{INCOMPLETE, history};
 use crate::app::recall::{NotRecalled, recall};
@@ -150,6 +151,9 @@ impl Desk {
                 self.history(&path, count)
             }
             Call::Undo { path } => self.undo(path.as_deref(), writer),
+            Call::Resolve { path, keep, conflict } => {
+                self.resolve(&path, keep.as_deref(), conflict.as_deref(), writer)
+            }
             Call::Status => status(&self.settings).and_then(|status| self.told(status.text())),
         };
         let answer = answer.unwrap_or_else(|error| Answer::error(in_words(&error)));
@@ -224,6 +228,47 @@ impl Desk {
         }
         plan.carry_out(&settings)?;
         self.told(format!("{}{}\n", plan.text(), undo::DONE))
+    }
+
+    /// Shows the conflicts of a file, or settles one of them.
+    fn resolve(
+        &self,
+        path: &str,
+        keep: Option<&str>,
+        conflict: Option<&str>,
+        writer: Writer,
+    ) -> Result<Answer, CommandError> {
+        let (mut found, unread) = conflicts::traced(&self.settings, &self.locate(path)?)?;
+        if let Some(error) = unread.into_iter().next() {
+            return Err(error.into());
+        }
+        if let Some(id) = conflict {
+            found.retain(|traced| traced.conflict.id == id);
+        }
+        let shown: String = found.iter().map(TracedConflict::text).collect();
+        let Some(keep) = keep else {
+            let none = "No conflicts.\n".to_owned();
+            return self.told(if found.is_empty() { none } else { shown });
+        };
+        let keep = match conflicts::parse_keep(keep) {
+            Ok(keep) => keep,
+            Err(why) => return Ok(Answer::error(format!("Error: `keep`: {why}"))),
+        };
+        let (Some(traced), true) = (found.pop(), found.is_empty()) else {
+            let why = match shown.is_empty() {
+                true => "There is no such conflict, or its passages changed: call resolve without keep",
+                false => "There are several conflicts: say which by its letters (conflict)",
+            };
+            let mut answer = self.told(format!("Error: {why}\n{shown}"))?;
+            answer.is_error = true;
+            return Ok(answer);
+        };
+        let settings = Settings { writer, ..self.settings.clone() };
+        let settled = conflicts::settle(&settings, traced.conflict, keep)?;
+        let kept = settled.resolved.kept.iter();
+        let kept =
+            kept.map(|kept| format!("\nAnother program saved in that moment; its text is kept as {kept}"));
+        self.told(format!("{}{}\n", settled.text(keep), kept.collect::<String>()))
     }
 
     fn remember(&self, wish: &Wish<'_>, writer: Writer) -> Result<Answer, CommandError> {

@@ -157,6 +157,16 @@ pub(crate) const TOOLS: &[Tool] = &[
         parameters: &[("path", Text, May, "Only this file")],
     },
     Tool {
+        name: "resolve",
+        about: "Settle a place where two machines wrote different things; the merge left both, with the note [also, from MACHINE:] above the second. Without keep it shows the conflicts of the file, and who wrote each passage when. Ask the user which stays unless they said so.",
+        nature: Nature::Changes,
+        parameters: &[
+            ("path", Text, Must, "The file"),
+            ("keep", Text, May, "1, 2 or both"),
+            ("conflict", Text, May, "Its letters, if the file has several"),
+        ],
+    },
+    Tool {
         name: "status",
         about: "Tell whether all memory is safe and carried to the other machines, and what the user should do if not.",
         nature: Nature::Looks,
@@ -173,6 +183,7 @@ pub(crate) enum Call {
     Command(Command),
     History { path: String, limit: Option<usize> },
     Undo { path: Option<String> },
+    Resolve { path: String, keep: Option<String>, conflict: Option<String> },
     Status,
 }
 
@@ -218,6 +229,11 @@ impl Call {
                 limit: limit(given)?,
             }),
             "undo" => Ok(Call::Undo { path: given.optional_text("path")?.filter(|path| !path.is_empty()) }),
+            "resolve" => Ok(Call::Resolve {
+                path: given.text("path")?,
+                keep: given.optional_text("keep")?,
+                conflict: given.optional_text("conflict")?,
+            }),
             "status" => Ok(Call::Status),
             _ => command(given).map(Call::Command),
         }
@@ -229,8 +245,13 @@ impl Call {
             Call::Recall { .. }
             | Call::History { .. }
             | Call::Status
+            | Call::Resolve { keep: None, .. }
             | Call::Command(Command::View { .. }) => false,
-            Call::Remember { .. } | Call::Event(_) | Call::Undo { .. } | Call::Command(_) => true,
+            Call::Remember { .. }
+            | Call::Event(_)
+            | Call::Undo { .. }
+            | Call::Resolve { .. }
+            | Call::Command(_) => true,
         }
     }
 }

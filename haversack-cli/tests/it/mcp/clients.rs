@@ -96,6 +96,7 @@ fn calls() -> Vec<(&'static str, Value, &'static str, bool)> {
             false,
         ),
         ("undo", json!({ "path": "/memories/old.md" }), "\nUndone.", false),
+        ("resolve", json!({ "path": "/memories/kept.md" }), "No conflicts.", false),
         ("status", json!({}), "All well.", false),
         ("view", json!({}), "Error: The parameter `path` of `view` is missing", true),
         (

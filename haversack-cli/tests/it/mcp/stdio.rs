@@ -151,11 +151,35 @@ fn the_newest_revision_needs_no_hello() {
     assert!(versions.contains(&json!(NEWEST)) && versions.contains(&json!("2025-11-25")), "{found}");
     assert!(!env.path(".local/share/haversack").exists(), "it answered before anything was opened");
     let tools = client.ask("tools/list", json!({ "_meta": meta("tester") }));
-    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(12), "{tools}");
+    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(13), "{tools}");
     let arguments = json!({ "path": "/memories/a.md", "file_text": "lamp" });
     let created = client
         .ask("tools/call", json!({ "name": "create", "arguments": arguments, "_meta": meta("tester") }));
     assert_eq!(said(&created["result"]).0, "File created successfully at: /memories/a.md");
+}
+
+#[test]
+fn resolve_shows_conflicts_and_settles_the_chosen_one() {
+    let env = TestEnv::new();
+    let mut client = Client::start(&mut env.command(&["mcp"]), "tester");
+    let path = "/memories/lamp.md";
+    let pile = "turns every 12 s\n> [also, from desktop:]\nturns every 15 s\n\nIt is white.\n";
+    let text = format!("{pile}\nred door\n> [also, from laptop:]\ngreen door\n");
+    client.done("create", json!({ "path": path, "file_text": text }));
+    let shown = client.done("resolve", json!({ "path": path }));
+    assert!(shown.contains("2, from desktop:") && shown.contains("turns every 15 s"), "{shown}");
+    let (told, is_error) = client.call("resolve", json!({ "path": path, "keep": "2" }));
+    assert!(is_error && told.contains("several conflicts"), "{told}");
+    let id = shown.split_whitespace().next().expect("letters");
+    let (told, is_error) = client.call("resolve", json!({ "path": path, "keep": "x", "conflict": id }));
+    assert!(is_error && told.contains("neither the number of a passage"), "{told}");
+    let told = client.done("resolve", json!({ "path": path, "keep": "2", "conflict": id }));
+    assert!(told.contains("Kept 2 in lamp.md"), "{told}");
+    assert!(client.done("resolve", json!({ "path": path, "keep": "1" })).contains("Kept 1 in lamp.md"));
+    assert!(client.done("resolve", json!({ "path": path })).contains("No conflicts"));
+    let left = client.done("view", json!({ "path": path }));
+    assert!(left.contains("turns every 15 s") && left.contains("red door"), "{left}");
+    assert!(!left.contains("[also, from") && !left.contains("12 s"), "{left}");
 }
 
 #[test]
