@@ -1,6 +1,6 @@
 //! Devices that share one log, with everything going wrong that can: the ground on which sync is tested.
 //!
-//! It runs the real engine. A seed is turned into a [`Schedule`] before anything happens; playing it does the same every time. Every
+//! It runs the real engine: every sync is a round of [`haversack::home::sync`], the function that the command line calls. A seed is turned into a [`Schedule`] before anything happens; playing it does the same every time. Every
 //! action has a seed of its own, and what goes wrong with a sync follows from the seed of the action that started it: whatever is left
 //! out, the rest means the same. That is how a schedule that breaks a promise [shrinks](shrink()).
 //!
@@ -31,6 +31,11 @@
 //!   rebuild it, one after the other or both at once. No process runs in the moment of the loss, and no request from before it arrives after it.
 //!   A device whose archive has a hole merges without a base, and what was deleted may be there again.
 //!
+//! - In one of four schedules over a log or a folder, homes: directories bound to prefixes (two at one prefix, one below another) that are
+//!   unbound, bound again, moved to another place, away for a while and back; agents that sign their writes; a gate that holds back files
+//!   with a secret until users allow all secrets. No byte of a held secret may be in the remote, every signed line is under its
+//!   agent in the history, and a sync changes no file in a directory outside the part of the store that belongs there.
+//!
 //! # How the oracle reads what happened
 //! It counts *units*: words that are in whatever a user adds, and nowhere else. A unit that a user added must be there at the end, unless
 //! some device removed it that had it, or deleted the file with it in it. One that a device removed must not be there at the end. Whoever
@@ -60,11 +65,18 @@
 //!   user who saw that one may set another, further back.
 //! - *What cannot be merged* is there whole, in the file or in a copy; what one device removed of it and another did not may be there.
 //!
+//! - *Bound directories*: users bind, unbind and move directories once their device has told everything. Every text in a directory that is
+//!   bound again, or moved, counts as written anew. A step that a killed sync had begun in a directory is completed there, also if a deeper
+//!   directory was bound meanwhile.
+//!
 //! What a device has told the log is known from its syncs: one that ended well has told what was done before it started.
 //!
 //! # What is not modelled
 //! - A working directory of which the log knows one file only, and which vanishes: it is taken for deleted.
 //! - A directory that vanishes while a sync is under way: whoever has it open keeps it.
+//! - Homes whose devices are copied, backed up or on a crashing disk, whose memory directory vanishes, whose users rename files, or
+//!   whose remote gets lost. Edits below a bound prefix that are not sent when a directory is unbound or a deeper one is bound.
+//! - A round with a deadline for one directory ([`Work::Near`](haversack::home::Work::Near)), a round that only takes in, and one that sends one file.
 //! - Files that are too large for a commit. Renames in a folder, where both names stay, and edits of the mirror in a schedule with renames.
 
 mod client;

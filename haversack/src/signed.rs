@@ -78,7 +78,8 @@ pub(crate) async fn sign(
     writer: &Writer,
     left: impl IntoIterator<Item = (&Locator, Left)>,
 ) -> StoreResult<()> {
-    let mut text = Vec::new();
+    // A process that was killed may have left half a line: ours begin on a line of their own.
+    let mut text = vec![b'\n'];
     for (locator, left) in left {
         let line = Line { path: locator.to_string(), left, writer: writer.clone() };
         serde_json::to_writer(&mut text, &line).expect("texts and numbers print");
@@ -236,6 +237,17 @@ mod tests {
         assert_eq!(who(&locator("lighthouse/lamp.md"), Some(b"lamp")), "two");
         assert_eq!(who(&locator("lighthouse/lamp.md"), None), "one");
         assert_eq!(who(&locator("lighthouses.md"), None), "");
+    }
+
+    #[test]
+    fn line_after_half_a_line_counts() {
+        let state = InMemory::new();
+        let note = locator("note.md");
+        let half = Bytes::from_static(b"{half a li");
+        let _ = block_on(state.append(&LINES, half, Durability::AtBarrier)).expect("there");
+        block_on(sign(&state, &writer("one"), [(&note, Left::content(b"first"))])).expect("signed");
+        let found = block_on(writer_of(&state, &note, Some(b"first"))).expect("read");
+        assert_eq!(found, Some(writer("one")));
     }
 
     #[test]

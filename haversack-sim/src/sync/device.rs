@@ -34,6 +34,9 @@ pub(crate) const MAX_CALLS: usize = 60;
 /// The most syncs of a disk until the process dies in one.
 const MAX_SYNCS: usize = 12;
 
+/// The record of files that a sync is putting into a directory, in the state of its replica.
+const APPLYING: &str = "applying";
+
 /// After how many commits the log is folded at most.
 const MAX_INTERVAL: usize = 6;
 
@@ -86,8 +89,9 @@ pub(crate) struct Bound {
     pub(crate) state: Storage,
     /// True while the directory is not there.
     pub(crate) is_absent: bool,
-    /// The files in it that belong to a deeper directory since that was bound.
-    pub(crate) outside: BTreeMap<Locator, Bytes>,
+    /// The files in it that belong to a deeper directory since that was bound; `None` if a sync was putting files here when that was bound,
+    /// because the next sync completes that.
+    pub(crate) outside: Option<BTreeMap<Locator, Bytes>>,
 }
 
 impl Bound {
@@ -386,9 +390,11 @@ impl Device {
         all
     }
 
-    /// Notes the files that lie in each directory and belong to a deeper one: nobody touches them from now on.
+    /// Notes the files that lie in each directory and belong to a deeper one: no sync touches them from now on, except to complete a step.
     pub(crate) fn note_outside(&mut self) {
-        let outside: Vec<_> = self.bound.iter().map(|bound| self.outside(bound)).collect();
+        let is_midway = |bound: &Bound| bound.state.all().keys().any(|locator| locator.name() == APPLYING);
+        let outside = |bound: &Bound| (!is_midway(bound)).then(|| self.outside(bound));
+        let outside: Vec<_> = self.bound.iter().map(outside).collect();
         for (bound, outside) in self.bound.iter_mut().zip(outside) {
             bound.outside = outside;
         }
@@ -402,7 +408,9 @@ impl Device {
         if let Some((_, locator, _)) = self.all_files().into_iter().find(is_foreign) {
             return Some(format!("the memory directory has {locator}"));
         }
-        if let Some(bound) = self.bound.iter().find(|bound| self.outside(bound) != bound.outside) {
+        let has_changed =
+            |bound: &&Bound| bound.outside.as_ref().is_some_and(|before| self.outside(bound) != *before);
+        if let Some(bound) = self.bound.iter().find(has_changed) {
             return Some(format!("{} has files of a deeper directory", bound.name()));
         }
         let changed = self.unbound.iter().find(|(_, (files, before))| files.all() != *before);
@@ -428,15 +436,19 @@ impl Device {
         }
     }
 
-    /// Returns the actors of its directories that took part in a sync with this report.
+    /// Returns the actors of its directories that have told everything in a sync with this report.
+    ///
+    /// A file of a directory that is not there waits in the memory directory, or was moved there and not sent: the memory's user has told
+    /// everything only in a round of all directories.
     pub(crate) fn told_actors(&self, report: &HomeReport) -> Vec<usize> {
-        let is_stopped = |bound: &&Bound| {
+        let has_told = |bound: &&Bound| {
             let name = bound.name();
             let failed = report.failed.iter().any(|stopped| stopped.directory.as_ref() == Some(&name));
             !failed && !report.vanished.contains(&name)
         };
-        let bound = self.bound.iter().filter(is_stopped).map(|bound| bound.actor);
-        std::iter::once(self.actor).chain(bound).collect()
+        let is_whole = self.bound.iter().all(|bound| has_told(&bound) && !bound.is_absent);
+        let bound = self.bound.iter().filter(has_told).map(|bound| bound.actor);
+        bound.chain(is_whole.then_some(self.actor)).collect()
     }
 
     /// Returns its home, with directories opened for a process.

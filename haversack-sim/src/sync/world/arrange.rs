@@ -1,7 +1,5 @@
 //! Bound directories: users bind, unbind and move them, directories go away and come back, and agents and users write into them.
 
-use std::collections::BTreeMap;
-
 use haversack::Memory;
 use haversack_store::{Bytes, Locator, block_on};
 
@@ -85,7 +83,7 @@ impl World<'_> {
         let files = device.unbound.remove(&slot).map(|(files, _)| files);
         let files = files.unwrap_or_else(|| device.empty_storage());
         let (prefix, state) = (Locator::parse(SLOTS[slot]).expect("a plain name"), device.empty_storage());
-        let (is_absent, outside) = (false, BTreeMap::new());
+        let (is_absent, outside) = (false, None);
         let bound = Bound { slot, prefix, actor, files, state, is_absent, outside };
         let name = bound.name();
         device.bound.push(bound);
