@@ -45,6 +45,8 @@ fn an_unknown_command_is_a_usage_error() {
     --- stderr
     error: unrecognized subcommand 'xyzzy'
 
+      tip: see all commands: haversack help --all
+
     Usage: haversack [OPTIONS] <COMMAND>
 
     For more information, try '--help'.
