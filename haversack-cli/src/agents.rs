@@ -10,6 +10,7 @@ pub(crate) mod ledger;
 pub(crate) mod mend;
 pub(crate) mod persona;
 pub(crate) mod program;
+pub(crate) mod skills;
 
 pub(crate) use self::ledger::Change;
 
@@ -130,6 +131,9 @@ impl Agent {
         if self.settings_file(settings).is_ok_and(|settings| settings == file) {
             return wiring::without_hooks(text);
         }
+        if self.directory(settings).is_ok_and(|directory| skills::is_skill(&directory, file)) {
+            return Ok(text.to_owned());
+        }
         match self.servers_file(settings).is_some_and(|servers| servers == file) {
             true => self.without_server(text),
             false => Ok(persona::without_block(text)),
@@ -212,6 +216,9 @@ pub(crate) fn plan_setup(
         let after = persona::with_block(before.as_deref().unwrap_or_default());
         changes.push(Change { file, before, after: Some(after) });
     }
+    if agent == Agent::ClaudeCode {
+        changes.extend(skills::plan(&agent.directory(settings)?, &agent.ledger(settings))?);
+    }
     changes.retain(|change| change.before != change.after);
     Ok(changes)
 }
@@ -254,6 +261,13 @@ pub(crate) fn plan_removal(settings: &Settings, agent: Agent) -> Result<Vec<Chan
         let after = after.map_err(|why| unfit(&file, agent, &why.to_string()))?;
         changes.push(Change { file, before: Some(now), after });
     }
+    for (file, _) in skills::files(&agent.directory(settings)?) {
+        // A skill that the user changed since is the user's.
+        if let Some(now) = read(&file)?.filter(|now| ledger.has_written(&file, now)) {
+            let after = ledger.before(&file);
+            changes.push(Change { file, before: Some(now), after });
+        }
+    }
     changes.retain(|change| change.before != change.after);
     Ok(changes)
 }
@@ -271,6 +285,9 @@ pub(crate) fn set_up(settings: &Settings, agent: Agent, changes: &[Change]) -> R
 /// Makes a removal's changes, and forgets what was there.
 pub(crate) fn remove(settings: &Settings, agent: Agent, changes: &[Change]) -> Result<(), CommandError> {
     agent.ledger(settings).take_back(changes)?;
+    if changes.iter().any(|change| change.after.is_none()) {
+        skills::tidy(&agent.directory(settings)?);
+    }
     agent.ledger(settings).forget()
 }
 

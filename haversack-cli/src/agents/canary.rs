@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use haversack::ids::{ContentHash, Ids};
 use haversack_system::RandomIds;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Agent;
 use crate::agents::claude_code::wiring;
@@ -53,6 +53,22 @@ pub(crate) fn try_hooks(settings: &Settings, agent: Agent) -> Result<Canary, Com
     Ok(Canary::Fired(ours.len()))
 }
 
+/// Returns the input that the agent gives to a hook. The file in it is in no memory, so the hook has nothing to send.
+fn input(event: &str, session: &str) -> Value {
+    let file = std::env::temp_dir().join(format!("{session}.md"));
+    let mut input =
+        json!({ "session_id": session, "cwd": "/", "hook_event_name": event, "source": "startup" });
+    match event {
+        "PostToolUse" => {
+            input["tool_name"] = json!("Write");
+            input["tool_input"] = json!({ "file_path": file, "content": "" });
+        }
+        "FileChanged" => input["file_path"] = json!(file),
+        _ => {}
+    }
+    input
+}
+
 fn fire(event: &str, command: &str, session: &str) -> Result<(), String> {
     let mut shell = if cfg!(windows) { Command::new("cmd") } else { Command::new("/bin/sh") };
     shell.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(command);
@@ -60,7 +76,7 @@ fn fire(event: &str, command: &str, session: &str) -> Result<(), String> {
     shell.env_clear().env(crate::settings::variables::SYNC, "off").current_dir(std::env::temp_dir());
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = shell.spawn().map_err(|error| error.to_string())?;
-    let input = json!({ "session_id": session, "cwd": "/", "hook_event_name": event, "source": "startup" });
+    let input = input(event, session);
     if let Some(mut stdin) = child.stdin.take() {
         drop(stdin.write_all(input.to_string().as_bytes()));
     }
@@ -73,5 +89,21 @@ fn fire(event: &str, command: &str, session: &str) -> Result<(), String> {
             code.map_or("a signal".to_owned(), |code| code.to_string()),
             said.lines().next().unwrap_or("and said nothing")
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_names_a_file_where_the_agent_does() {
+        let file = |event: &str, place: &str| {
+            input(event, "canary-1").pointer(place).and_then(Value::as_str).map(str::to_owned)
+        };
+        let by_tool = file("PostToolUse", "/tool_input/file_path").expect("a file");
+        assert!(std::path::Path::new(&by_tool).is_absolute(), "{by_tool}");
+        assert_eq!(file("FileChanged", "/file_path"), Some(by_tool));
+        assert_eq!(file("SessionStart", "/tool_input/file_path"), None);
     }
 }

@@ -76,6 +76,17 @@ impl Ledger {
         self.record().file.iter().any(|changed| changed.path == file)
     }
 
+    /// Returns true if a text is the one that we wrote into a file.
+    pub(crate) fn has_written(&self, file: &Path, text: &str) -> bool {
+        let hash = hash(text);
+        self.record().file.iter().any(|changed| changed.path == file && changed.after == hash)
+    }
+
+    /// Returns the text of a file before we changed it; `None` if the file was not there.
+    pub(crate) fn before(&self, file: &Path) -> Option<String> {
+        self.record().file.into_iter().find(|changed| changed.path == file)?.before
+    }
+
     /// Returns what was changed, if nobody changed it since.
     pub(crate) fn changed(&self) -> Result<Vec<Change>, CommandError> {
         let mut changes = Vec::new();

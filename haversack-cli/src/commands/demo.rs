@@ -46,6 +46,10 @@ pub(crate) struct DemoArgs {
     #[arg(long, conflicts_with = "json")]
     slow: bool,
 
+    /// Keep the sandbox, to look around in it; else it is deleted at the end
+    #[arg(long)]
+    keep: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -93,16 +97,23 @@ pub(crate) fn cmd_demo(ui: &mut Ui, args: &DemoArgs) -> Result<ExitCode, Command
 
     let seconds = started.elapsed().as_secs_f64();
     let home = quoted(&shown(&sandbox.home(Machine::Laptop)));
+    let look = match args.keep {
+        true => format!("Look around: {} --home {home} log", quoted(&program())),
+        false => {
+            sandbox.delete()?;
+            "The sandbox is deleted. To look around in one: haversack demo --keep".to_owned()
+        }
+    };
     teller.tell(&[
         String::new(),
-        format!("Done in {seconds:.1} s. Look around: {} --home {home} log", quoted(&program())),
+        format!("Done in {seconds:.1} s. {look}"),
         "Yours next:  haversack remote add URL, and on your other machine: haversack join URL".to_owned(),
     ])?;
     if args.json {
         let fates = script.edits.iter().map(|edit| edit_as_json(edit, &end.files, &newest));
         let untouched = tally::untouched(&course).len();
         ui.json(&json!({
-            "sandbox": place,
+            "sandbox": args.keep.then_some(place),
             "files": outcomes.iter().map(outcome_as_json).collect::<Vec<_>>(),
             "edits": fates.collect::<Vec<_>>(),
             "made": tally.made,

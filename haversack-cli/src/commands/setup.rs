@@ -8,6 +8,7 @@ use similar::TextDiff;
 
 use crate::agents::claude_code::wiring;
 use crate::agents::program;
+use crate::agents::skills;
 use crate::agents::{self, AGENTS, Agent, CODEX_ASKS, Change, WithPersona};
 use crate::error::CommandError;
 use crate::settings::Settings;
@@ -96,6 +97,9 @@ pub(crate) fn set_up(
     }
     agents::set_up(settings, agent, changes)?;
     let hooks = counted(agent.hooks(settings)?.len(), "hook");
+    let directory = agent.directory(settings)?;
+    let (skill_files, changes): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| skills::is_skill(&directory, &change.file));
     for change in changes {
         let what = match &change.file {
             file if *file == agent.settings_file(settings)? => hooks.clone(),
@@ -108,6 +112,13 @@ pub(crate) fn set_up(
             agent.name()
         ));
     }
+    if !skill_files.is_empty() {
+        ui.note(format!(
+            "added {} to {}",
+            counted(skill_files.len(), "skill"),
+            tilde(settings, &skills::directory(&directory))
+        ));
+    }
     if agent == Agent::Codex {
         ui.note(CODEX_ASKS);
     }
@@ -118,11 +129,21 @@ pub(crate) fn set_up(
 pub(crate) fn remove(ui: &mut Ui, settings: &Settings, agent: Agent) -> Result<(), CommandError> {
     let changes = agents::plan_removal(settings, agent)?;
     agents::remove(settings, agent, &changes)?;
-    for change in &changes {
+    let directory = agent.directory(settings)?;
+    let (skill_files, others): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| skills::is_skill(&directory, &change.file));
+    for change in others {
         ui.note(match &change.after {
             Some(_) => format!("{} is without us again", tilde(settings, &change.file)),
             None => format!("{} is gone again: it was not there before", tilde(settings, &change.file)),
         });
+    }
+    if !skill_files.is_empty() {
+        ui.note(format!(
+            "Removed {} from {}",
+            counted(skill_files.len(), "skill"),
+            tilde(settings, &skills::directory(&directory))
+        ));
     }
     if changes.is_empty() {
         ui.note(format!("Nothing of ours was in the settings of {}", agent.title()));
@@ -132,7 +153,10 @@ pub(crate) fn remove(ui: &mut Ui, settings: &Settings, agent: Agent) -> Result<(
 
 /// Prints changes of files as a diff.
 pub(crate) fn show(ui: &mut Ui, settings: &Settings, changes: &[Change]) -> Result<(), CommandError> {
-    for Change { file, before, after } in changes {
+    let directory = Agent::ClaudeCode.directory(settings)?;
+    let (skill_files, others): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| skills::is_skill(&directory, &change.file));
+    for Change { file, before, after } in others {
         let name = tilde(settings, file);
         let [old, new] = [before, after].map(|text| text.clone().unwrap_or_default());
         let headers = [(before, "a"), (after, "b")];
@@ -142,6 +166,13 @@ pub(crate) fn show(ui: &mut Ui, settings: &Settings, changes: &[Change]) -> Resu
         });
         let diff = TextDiff::from_lines(&old, &new);
         ui.bytes(diff.unified_diff().context_radius(AROUND).header(&from, &to).to_string().as_bytes())?;
+    }
+    if !skill_files.is_empty() {
+        // Their texts are long, and belong to no settings.
+        let names = skill_files.iter().filter_map(|change| change.file.parent()?.file_name());
+        let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+        let place = tilde(settings, &skills::directory(&directory));
+        ui.note(format!("{} in {place}: {}", counted(names.len(), "skill"), names.join(", ")));
     }
     if changes.is_empty() {
         ui.note("Nothing is to be changed");

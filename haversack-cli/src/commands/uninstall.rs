@@ -8,6 +8,7 @@ use super::setup;
 use crate::agents::program;
 use crate::agents::{self, AGENTS};
 use crate::error::CommandError;
+use crate::home::mounts::{self, Left, Mount};
 use crate::projects::book::Standing;
 use crate::projects::private;
 use crate::remote::Remote;
@@ -37,6 +38,9 @@ pub(crate) fn cmd_uninstall(
         }
     }
     leave_worktrees(ui, settings, args)?;
+    if !args.dry_run {
+        tidy_bound_directories(ui, settings)?;
+    }
     let bin = tilde(settings, &program::directory_of_all(&settings.home));
     match args.dry_run {
         true if program::is_recorded(settings) => {
@@ -57,6 +61,19 @@ pub(crate) fn cmd_uninstall(
         tilde(settings, &settings.home)
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Deletes our staging directories in the agents' memory directories. Texts of other programs that we put aside there stay.
+fn tidy_bound_directories(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
+    for mount in mounts::of(settings)?.into_iter().filter(Mount::is_there) {
+        if let Left::Files(directory) = mount.remove_staging() {
+            ui.note(format!(
+                "{} holds texts of other programs that we put aside: look at them, then delete it",
+                tilde(settings, &directory)
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Takes back the settings of worktrees with nothing of their own. Those with memory keep it: without the setting Claude Code would not find it.

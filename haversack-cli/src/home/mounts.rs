@@ -107,12 +107,40 @@ pub(crate) fn forget_unbound(settings: &Settings, directory: &Path) -> Result<bo
     Ok(true)
 }
 
+/// Deletes a directory and those below it, as far as they are empty. Links are not followed.
+fn remove_empty(directory: &Path) {
+    if !directory.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return;
+    }
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        remove_empty(&entry.path());
+    }
+    // A directory with files is not deleted: this call refuses it.
+    drop(std::fs::remove_dir(directory));
+}
+
 /// Tells whether a path names a directory without leading through a link.
 pub(crate) fn is_real(directory: &Path) -> bool {
     directory.is_dir() && directory.canonicalize().is_ok_and(|real| real == directory)
 }
 
+/// The rest of our own directory in a bound directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// The directory is gone.
+    Nothing,
+    /// The directory holds files, so it stays.
+    Files(PathBuf),
+}
+
 impl Mount {
+    /// Deletes our own directory `.haversack` in the bound directory, unless it holds files.
+    pub(crate) fn remove_staging(&self) -> Left {
+        let own = self.directory.join(".haversack");
+        remove_empty(&own);
+        if own.symlink_metadata().is_ok() { Left::Files(own) } else { Left::Nothing }
+    }
+
     /// Returns the directory of what Haversack remembers about it.
     pub(crate) fn state(&self, settings: &Settings) -> PathBuf {
         settings.store().bound_state(&self.state_name())
@@ -167,4 +195,24 @@ pub(crate) fn refused(settings: &Settings, directory: &Path) -> Option<String> {
         return Some("it holds everything".to_owned());
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn staging_directories_are_deleted_and_texts_put_aside_stay() {
+        let directory = tempfile::TempDir::new().expect("made");
+        let mount = Mount { directory: directory.path().to_owned(), prefix: Locator::root() };
+        let own = directory.path().join(".haversack");
+        std::fs::create_dir_all(own.join("incoming")).expect("made");
+        assert_eq!(mount.remove_staging(), Left::Nothing);
+        assert!(!own.exists());
+        std::fs::create_dir_all(own.join("incoming")).expect("made");
+        std::fs::create_dir_all(own.join("kept")).expect("made");
+        std::fs::write(own.join("kept/1.md"), "theirs").expect("written");
+        assert_eq!(mount.remove_staging(), Left::Files(own.clone()));
+        assert!(own.join("kept/1.md").exists() && !own.join("incoming").exists());
+    }
 }

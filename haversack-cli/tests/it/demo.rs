@@ -23,7 +23,7 @@ fn the_demo_loses_nothing_and_touches_nothing_of_the_user() {
     let temporary = env.path("").join("../with space, 100%");
     std::fs::create_dir(&temporary).expect("made");
     // What the user has set is not for the demo's machines, nor for its git.
-    let mut command = env.command(&["demo"]);
+    let mut command = env.command(&["demo", "--keep"]);
     command
         .env("TMPDIR", &temporary)
         .env("HAVERSACK_HOME", env.path("own"))
@@ -67,10 +67,24 @@ fn the_demo_loses_nothing_and_touches_nothing_of_the_user() {
 }
 
 #[test]
+fn demo_deletes_its_sandbox_unless_it_is_kept() {
+    let env = TestEnv::new();
+    let temporary = env.path("temporary");
+    std::fs::create_dir(&temporary).expect("made");
+    let shown = env.shown(env.command(&["demo"]).env("TMPDIR", &temporary));
+    assert!(shown.starts_with("exit 0\n"), "{shown}");
+    assert!(
+        shown.contains(" The sandbox is deleted. To look around in one: haversack demo --keep\n"),
+        "{shown}"
+    );
+    assert_eq!(names_in(&temporary), [""; 0]);
+}
+
+#[test]
 fn the_demo_says_the_same_in_json_without_a_home_and_without_git() {
     let env = TestEnv::new();
     let nowhere = env.path("nowhere");
-    let mut command = env.command(&["demo", "--json"]);
+    let mut command = env.command(&["demo", "--keep", "--json"]);
     command.env("HOME", &nowhere).env("PATH", &nowhere);
     let output = command.output().expect("it ran");
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");

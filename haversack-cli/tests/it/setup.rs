@@ -51,6 +51,37 @@ fn what_nobody_changed_is_put_back_byte_for_byte() {
 }
 
 #[test]
+fn setup_installs_the_skills_and_remove_takes_them_out() {
+    let agents = with_claude();
+    let skills = agents.claude("laptop").join("skills");
+    agents.done("laptop", &["setup", "claude-code"]);
+    for name in ["remember", "digest-session", "refresh-persona"] {
+        let text = fs::read_to_string(skills.join(name).join("SKILL.md")).expect("installed");
+        assert!(text.contains(&format!("name: {name}")), "{text}");
+    }
+    agents.done("laptop", &["uninstall"]);
+    assert!(!skills.exists());
+}
+
+#[test]
+fn skill_of_the_user_is_left_alone() {
+    let agents = with_claude();
+    let skills = agents.claude("laptop").join("skills");
+    let own = skills.join("remember/SKILL.md");
+    fs::create_dir_all(skills.join("remember")).expect("made");
+    fs::write(&own, "mine\n").expect("written");
+    agents.done("laptop", &["setup", "claude-code"]);
+    assert_eq!(fs::read_to_string(&own).expect("there"), "mine\n");
+    let edited = skills.join("digest-session/SKILL.md");
+    fs::write(&edited, "ours, edited\n").expect("written");
+    agents.done("laptop", &["setup", "claude-code"]);
+    agents.done("laptop", &["uninstall"]);
+    assert_eq!(fs::read_to_string(&own).expect("there"), "mine\n");
+    assert_eq!(fs::read_to_string(&edited).expect("there"), "ours, edited\n");
+    assert!(!skills.join("refresh-persona").exists());
+}
+
+#[test]
 fn what_somebody_changed_since_stays() {
     let agents = with_claude();
     let file = agents.claude("laptop").join("settings.json");
@@ -68,6 +99,7 @@ fn what_somebody_changed_since_stays() {
     ~/laptop-claude/settings.json is without us again
     ~/laptop-claude/.claude.json is gone again: it was not there before
     ~/laptop-claude/CLAUDE.md is without us again
+    Removed 3 skills from ~/laptop-claude/skills
     Removed ~/laptop/bin, the program that hooks ran
     Memory is where your agents have it, and they go on with it by themselves.
     What else is ours is in ~/laptop; delete it if you want nothing back
@@ -177,6 +209,7 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     +  }
     +}
     --- stderr
+    3 skills in ~/laptop-claude/skills: remember, digest-session, refresh-persona
     "#);
     assert_snapshot!(shown(&agents, "laptop", &["setup", "claude-code"]), @r#"
     exit 0
@@ -184,6 +217,7 @@ fn a_change_is_shown_before_and_after_it_is_made() {
     --- stderr
     changed ~/laptop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
     changed ~/laptop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
+    added 3 skills to ~/laptop-claude/skills
     "#);
     assert_eq!(shown(&agents, "laptop", &["setup", "claude-code", "--diff"]), before);
 }
@@ -394,6 +428,7 @@ fn the_same_line_on_every_machine() {
     This machine is called "laptop" there. Send what is here: haversack sync
     changed ~/laptop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
     changed ~/laptop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
+    added 3 skills to ~/laptop-claude/skills
     self-check: 6 hooks of Claude Code fired, 2 files read back from the store
     "#);
     assert_snapshot!(shown(&agents, "laptop", &[&init[..], &["--yes"]].concat()), @r#"
@@ -425,6 +460,7 @@ fn the_same_line_on_every_machine() {
     --- stderr
     changed ~/desktop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
     changed ~/desktop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
+    added 3 skills to ~/desktop-claude/skills
     self-check: 6 hooks of Claude Code fired, 3 files read back from the store
     "#);
     let there = agents.machines.env.path("desktop-code/lighthouse").canonicalize().expect("there");
@@ -448,6 +484,7 @@ fn without_an_address_nothing_leaves() {
     --- stderr
     changed ~/laptop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
     changed ~/laptop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
+    added 3 skills to ~/laptop-claude/skills
     self-check: 6 hooks of Claude Code fired
     "#);
     let told = shown(&agents, "laptop", &["init", "remote", "--keep-memory-local", "--yes"]);

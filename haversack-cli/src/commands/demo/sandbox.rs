@@ -59,6 +59,17 @@ impl Sandbox {
         })
     }
 
+    /// Deletes everything of the demo.
+    pub(super) fn delete(&self) -> Result<(), CommandError> {
+        std::fs::remove_dir_all(&self.base).map_err(|error| CommandError {
+            source: Some(error.into()),
+            ..CommandError::user(
+                format!("the sandbox {} could not be deleted", shown(&self.base)),
+                "It holds nothing of yours: delete it by hand",
+            )
+        })
+    }
+
     /// Returns the home of a machine.
     pub(super) fn home(&self, machine: Machine) -> PathBuf {
         self.base.join(machine.name())

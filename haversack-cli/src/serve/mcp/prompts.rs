@@ -4,12 +4,7 @@ use haversack::document::Document;
 use haversack::store::Locator;
 use rmcp::model::{ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 
-/// The skills: their names and their texts.
-const SKILLS: [(&str, &str); 3] = [
-    ("remember", include_str!("../../../../plugin/skills/remember/SKILL.md")),
-    ("digest-session", include_str!("../../../../plugin/skills/digest-session/SKILL.md")),
-    ("refresh-persona", include_str!("../../../../plugin/skills/refresh-persona/SKILL.md")),
-];
+use crate::agents::skills::SKILLS;
 
 /// The only argument that a skill has.
 const ARGUMENT: &str = "arguments";
