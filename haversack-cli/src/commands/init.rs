@@ -1,6 +1,7 @@
 //! `haversack init`: everything in one line, the same on every machine.
 
 mod found;
+mod places;
 mod proof;
 
 use std::process::ExitCode;
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use self::found::Found;
+use self::places::Place;
 use super::join::{self, JoinArgs};
 use super::remote::{AddArgs, NamedArgs, add};
 use super::setup;
@@ -15,6 +17,7 @@ use crate::agents::canary::{Canary, try_hooks};
 use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::wiring;
 use crate::agents::program;
+use crate::agents::skills;
 use crate::agents::{self, AGENTS, Agent, Change, WithPersona};
 use crate::app;
 use crate::error::CommandError;
@@ -22,20 +25,22 @@ use crate::home::mounts;
 use crate::home::{Manner, Work};
 use crate::projects::bind::{self, AskedBy};
 use crate::projects::book::Book;
+use crate::records::private;
 use crate::remote::address::{self, only_here, refuse_mistyped};
-use crate::remote::credential::{Cloud, Source};
+use crate::remote::credential::{Cloud, Source, on_path};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::declarations::{self, Value};
-use crate::settings::{Settings, files, shown};
+use crate::settings::{Settings, files, shown, tilde};
 use crate::ui::moments::counted;
+use crate::ui::paths::quoted;
 use crate::ui::{Answer, Ui};
 
 /// Carry this machine's memory: find it, wire the agents, meet the other machines (the same line on every machine)
 ///
-/// Shows what it found before it does anything. With an address, memory goes there and comes from there; without one it stays on this
-/// machine. Running it again is safe.
-#[derive(Debug, Args)]
+/// Shows what it found, what it will change and what it will send, and asks once. With an address, memory goes there and comes from there;
+/// without one you choose from the places that are here, or memory stays on this machine. Running it again is safe.
+#[derive(Clone, Debug, Args)]
 pub(crate) struct InitArgs {
     /// Where the machines meet: a directory, s3://BUCKET, az://CONTAINER, gs://BUCKET; nowhere if left out
     url: Option<String>,
@@ -63,8 +68,15 @@ pub(crate) struct InitArgs {
 
 pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Result<ExitCode, CommandError> {
     let mut settings = settings.clone();
+    let mut args = args.clone();
+    let asks = if args.yes || args.dry_run { Asks::No } else { Asks::Yes };
     settings.keep_local |= args.keep_memory_local;
     settings.home = std::path::absolute(&settings.home)?;
+    let is_open = args.url.is_none() && !settings.keep_local && asks == Asks::Yes && ui.can_ask();
+    if is_open && Remote::unagreed(&settings)?.is_none() && Remote::for_looking(&settings)?.is_none() {
+        choose_place(ui, &settings, &mut args)?;
+    }
+    let args = &args;
     let url = match args.url.as_deref() {
         Some(typed) if settings.keep_local => refuse_mistyped(typed).map(|()| None)?,
         None if settings.keep_local => None,
@@ -82,18 +94,50 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
     let agents: Vec<Agent> = AGENTS.into_iter().filter(|agent| agent.is_here(&settings)).collect();
     // Before anything is done: a settings file that is not understood stops it here.
     let changes = plan(ui, &settings, &agents).inspect_err(|_| {
-        if !args.dry_run {
+        if args.yes {
             // The hooks that were printed name the copy. If it cannot be made, the error of the settings file is the one to tell.
             drop(program::install(&settings));
         }
     })?;
+    let is_ours = match &url {
+        Some(url) => Remote::recorded(&settings)?.is_some_and(|remote| remote.url == *url),
+        None => false,
+    };
+    if !args.yes {
+        tell_plan(ui, &settings, args, &changes, &found, url.as_deref())?;
+    }
     if args.dry_run {
+        if let Some(url) = url.as_ref().filter(|_| !is_ours) {
+            ui.note(match try_address(&settings, url, args)? {
+                Some(true) => format!("{url} answers. A store is there, and this machine would join it."),
+                Some(false) => format!("{url} answers. No store is there yet, and one would begin."),
+                None => format!("{url} was not tried, because that would keep the credential."),
+            });
+        }
         for (_, changes) in changes.iter().filter(|(_, changes)| !changes.is_empty()) {
             setup::show(ui, &settings, changes)?;
         }
         ui.note("This was a dry run: nothing was done.");
         return Ok(ExitCode::SUCCESS);
     }
+    let is_settled = is_ours && changes.iter().all(|(_, changes)| changes.is_empty());
+    if asks == Asks::Yes && !ui.can_ask() {
+        // An address that does not work is the more useful error.
+        if let Some(url) = url.as_ref().filter(|_| !is_ours) {
+            try_address(&settings, url, args)?;
+        }
+        return Err(CommandError::user(
+            "this needs a yes, and there is nobody to ask; nothing was changed",
+            "Say it with the command: --yes. See all changes first: --dry-run",
+        ));
+    }
+    // A new address has a question of its own: start a store, or join one.
+    let has_own_question = url.is_some() && !is_ours;
+    if asks == Asks::Yes && !has_own_question && !is_settled && ui.ask("Do this?")? == Answer::No {
+        ui.note("Nothing was changed.");
+        return Ok(ExitCode::from(1));
+    }
+    prepare_home(&settings)?;
     if args.keep_memory_local {
         files::write_setting(&settings.home, declarations::KEEP_MEMORY_LOCAL, &Value::Switch(true))?;
     }
@@ -106,10 +150,11 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
         None => bind_all(&settings, &found)?,
     }
     if !agents.is_empty() {
-        program::install(&settings)?;
+        program::install(&settings).map_err(|error| not_set_up(error, url.as_deref(), agents[0]))?;
     }
     for (agent, changes) in &changes {
-        setup::set_up(ui, &settings, *agent, changes)?;
+        setup::set_up(ui, &settings, *agent, changes)
+            .map_err(|error| not_set_up(error, url.as_deref(), *agent))?;
     }
     let is_sound = check(ui, &settings, &agents, url.is_some())?;
     if settings.keep_local {
@@ -125,14 +170,161 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
     match (&url, is_sound) {
         (_, false) => return Ok(ExitCode::from(1)),
         (Some(url), true) => {
-            let typed = args.url.as_deref().unwrap_or(url);
-            ui.line(format!("Done. On your other machine:  haversack init {typed}"))?;
+            ui.line(format!("Done. On your other machine:  {}", other_line(&settings, args, url)))?;
         }
         (None, true) => {
             ui.line("Done, on this machine only. To carry it to others:  haversack init URL")?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells whether the user has to agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    Yes,
+    No,
+}
+
+/// Lets the user choose a place at which the machines meet, from those that are here.
+fn choose_place(ui: &mut Ui, settings: &Settings, args: &mut InitArgs) -> Result<(), CommandError> {
+    let Some(user) = &settings.surroundings.user else { return Ok(()) };
+    let places = places::find(user, on_path("az").is_some());
+    ui.note("Where should your machines meet?");
+    for (place, number) in places.iter().zip(1..) {
+        ui.note(match place {
+            Place::Folder { client, directory } => {
+                format!("  {number}  {client}: {}", tilde(settings, directory))
+            }
+            Place::S3 { profile } => format!("  {number}  a bucket in S3, with the AWS profile {profile}"),
+            Place::Azure => format!("  {number}  a container in Azure, with the login of az"),
+        });
+    }
+    ui.note("  a  another address: a directory, s3://BUCKET, az://CONTAINER, gs://BUCKET");
+    ui.note("  n  nowhere: memory stays on this machine");
+    loop {
+        let answer = ui.prompt("Your choice:")?.unwrap_or_else(|| "n".to_owned());
+        let chosen = answer.parse::<usize>().ok().and_then(|number| places.get(number.checked_sub(1)?));
+        match (chosen, answer.to_lowercase().as_str()) {
+            (Some(Place::Folder { directory, .. }), _) => args.url = Some(shown(directory)),
+            (Some(Place::S3 { profile }), _) => {
+                let bucket = ui.prompt("Bucket, as NAME or NAME/PREFIX:")?;
+                args.url = bucket.filter(|name| !name.is_empty()).map(|name| with_scheme("s3", &name));
+                args.credential = Some(format!("profile:{profile}"));
+            }
+            (Some(Place::Azure), _) => {
+                let container = ui.prompt(
+                    "Container, as https://ACCOUNT.blob.core.windows.net/CONTAINER or az://CONTAINER:",
+                )?;
+                args.url = container.filter(|name| !name.is_empty()).map(|name| with_scheme("az", &name));
+                args.credential = Some("az".to_owned());
+            }
+            (None, "a") => args.url = ui.prompt("Address:")?.filter(|address| !address.is_empty()),
+            (None, "n" | "") => return Ok(()),
+            (None, _) => continue,
+        }
+        if args.url.is_some() {
+            return Ok(());
+        }
+        args.credential = None;
+    }
+}
+
+/// Returns an address, with a scheme if it has none.
+fn with_scheme(scheme: &str, typed: &str) -> String {
+    if typed.contains("://") { typed.to_owned() } else { format!("{scheme}://{typed}") }
+}
+
+/// Tells everything that will be changed and sent.
+fn tell_plan(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &InitArgs,
+    changes: &[(Agent, Vec<Change>)],
+    found: &Found,
+    url: Option<&str>,
+) -> Result<(), CommandError> {
+    let mut lines = Vec::new();
+    for (agent, changes) in changes {
+        let directory = agent.directory(settings)?;
+        let (skill_files, files): (Vec<&Change>, Vec<&Change>) =
+            changes.iter().partition(|change| skills::is_skill(&directory, &change.file));
+        lines.extend(files.iter().map(|change| format!("  change  {}", tilde(settings, &change.file))));
+        if !skill_files.is_empty() {
+            let skills_directory = tilde(settings, &skills::directory(&directory));
+            lines.push(format!("  add     {} to {skills_directory}", counted(skill_files.len(), "skill")));
+        }
+    }
+    if args.keep_memory_local {
+        lines.push(format!(
+            "  change  {} (keep-memory-local)",
+            tilde(settings, &files::user_file(&settings.home))
+        ));
+    }
+    match url {
+        Some(url) => {
+            lines.push(format!("  send    {} to {}", found.to_send(), place_of(settings, args, url)))
+        }
+        None => lines.push("  send    nothing: memory stays on this machine".to_owned()),
+    }
+    ui.note(format!("init will:\n{}", lines.join("\n")));
+    Ok(())
+}
+
+/// Returns an address as the user would type it on any machine: a directory below the home directory begins with `~`.
+fn place_of(settings: &Settings, args: &InitArgs, url: &str) -> String {
+    let is_path = match &args.url {
+        Some(typed) => !typed.contains("://"),
+        None => remote::is_vault(url),
+    };
+    match haversack::store::directory_of(url) {
+        Ok(directory) if is_path => quoted(&tilde(settings, &directory.canonicalize().unwrap_or(directory))),
+        _ => quoted(args.url.as_deref().unwrap_or(url)),
+    }
+}
+
+/// Returns the line that brings another machine to the same store.
+fn other_line(settings: &Settings, args: &InitArgs, url: &str) -> String {
+    let credential = args.credential.as_ref().map(|source| format!(" --credential {}", quoted(source)));
+    format!("haversack init {}{}", place_of(settings, args, url), credential.unwrap_or_default())
+}
+
+/// Returns true if there is a store at an address; `None` if a try would write the credential down.
+fn try_address(settings: &Settings, url: &str, args: &InitArgs) -> Result<Option<bool>, CommandError> {
+    match args.credential.as_deref() {
+        Some("file" | "keychain") => Ok(None),
+        _ => there_is_a_store(settings, url, args).map(Some),
+    }
+}
+
+/// Makes the home's directory. A home that cannot be written stops here, before anything else is done.
+fn prepare_home(settings: &Settings) -> Result<(), CommandError> {
+    let state = settings.home.join("state");
+    let probe = state.join("init-probe");
+    let made = private::create_directories(&state)
+        .and_then(|()| private::write(&probe, b""))
+        .and_then(|()| std::fs::remove_file(&probe));
+    made.map_err(|error| CommandError {
+        source: Some(error.into()),
+        ..CommandError::user(
+            format!("{} cannot be written; nothing was changed", shown(&settings.home)),
+            "Give this user access to it, or choose another: haversack --home DIRECTORY init",
+        )
+    })
+}
+
+/// Says that memory was taken care of and an agent was not.
+fn not_set_up(error: CommandError, url: Option<&str>, agent: Agent) -> CommandError {
+    let done = match url {
+        Some(url) => format!("Memory is sent to {url}"),
+        None => "Memory is safe on this machine".to_owned(),
+    };
+    let again = error.hint.unwrap_or_else(|| "Run the same command again, and it goes on".to_owned());
+    CommandError {
+        message: format!("INCOMPLETE: {}", error.message),
+        hint: Some(format!("{done}; {} is not set up. {again}", agent.title())),
+        ..error
+    }
 }
 
 fn plan(
@@ -196,7 +388,7 @@ fn meet(
     let question = format!(
         "{}Start a new store at {url} and copy {} there? Not encrypted: who can read it there can read them.",
         reach(url),
-        counted(found.to_carry(), "file")
+        found.to_send()
     );
     if !args.yes && ui.ask(&question)? == Answer::No {
         ui.note("Nothing was changed.");

@@ -7,6 +7,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::agents::Agents;
+use crate::machines::files_below;
 
 const LIGHTHOUSE: &str = "git@github.com:me/lighthouse.git";
 
@@ -423,7 +424,7 @@ fn the_same_line_on_every_machine() {
     Sent 2 files.
       claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md stays on this machine: line 1 holds a GitHub token (github-token)
       → edit the line, or, if it may be sent: haversack allow claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md:1
-    Done. On your other machine:  haversack init remote
+    Done. On your other machine:  haversack init ~/remote
     --- stderr
     This machine is called "laptop" there. Send what is here: haversack sync
     changed ~/laptop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
@@ -442,7 +443,7 @@ fn the_same_line_on_every_machine() {
     Nothing new.
       lighthouse/deploy.md stays on this machine: line 1 holds a GitHub token (github-token)
       → edit the line, or, if it may be sent: haversack allow lighthouse/deploy.md:1
-    Done. On your other machine:  haversack init remote
+    Done. On your other machine:  haversack init ~/remote
     --- stderr
     Claude Code is set up already
     self-check: 6 hooks of Claude Code fired, 2 files read back from the store
@@ -456,7 +457,7 @@ fn the_same_line_on_every_machine() {
     The store of "laptop": 1 machine (laptop, just now), 2 files.
       same 0 · only here 1 · only there 1 · different 1 (will be merged, nothing is dropped)
     Sent 2 files, received 2 files, merged 1 file.
-    Done. On your other machine:  haversack init remote
+    Done. On your other machine:  haversack init ~/remote
     --- stderr
     changed ~/desktop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
     changed ~/desktop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
@@ -474,7 +475,7 @@ fn the_same_line_on_every_machine() {
 fn without_an_address_nothing_leaves() {
     let agents = Agents::new();
     furnish(&agents, "laptop", "lamp");
-    assert_snapshot!(shown(&agents, "laptop", &["init"]), @r#"
+    assert_snapshot!(shown(&agents, "laptop", &["init", "--yes"]), @r#"
     exit 0
     --- stdout
     Found Claude Code: 2 projects with memory, 3 files, 38 bytes
@@ -496,6 +497,63 @@ fn without_an_address_nothing_leaves() {
     assert!(told.contains("remote is not used: memory stays on this machine (keep-memory-local)"), "{told}");
     assert!(told.starts_with("exit 0\n") && !agents.machines.env.path("remote").exists(), "{told}");
     assert!(shown(&agents, "laptop", &["remote", "add", "remote"]).starts_with("exit 1\n"));
+}
+
+#[test]
+fn init_changes_nothing_without_a_yes() {
+    let agents = Agents::new();
+    furnish(&agents, "laptop", "lamp");
+    let before = files_below(&agents.machines.env.path(""));
+    for arguments in [&["init"][..], &["init", "remote"], &["init", "--keep-memory-local"]] {
+        let told = shown(&agents, "laptop", arguments);
+        assert!(told.starts_with("exit 1\n") && told.contains("there is nobody to ask"), "{told}");
+        assert_eq!(files_below(&agents.machines.env.path("")), before, "{arguments:?}");
+    }
+}
+
+#[test]
+fn init_dry_run_tries_the_address() {
+    let agents = Agents::new();
+    furnish(&agents, "laptop", "lamp");
+    let told = shown(&agents, "laptop", &["init", "remote", "--dry-run"]);
+    assert!(
+        told.starts_with("exit 0\n") && told.contains("No store is there yet, and one would begin"),
+        "{told}"
+    );
+    assert!(told.contains("  send    2 files, ") && told.contains("  add     3 skills to "), "{told}");
+    fs::write(agents.machines.env.path("in-the-way"), "a file").expect("written");
+    let told = shown(&agents, "laptop", &["init", "in-the-way", "--dry-run"]);
+    assert!(told.starts_with("exit 1\n"), "{told}");
+}
+
+#[test]
+fn init_refuses_a_home_that_cannot_be_written() {
+    let agents = Agents::new();
+    fs::write(agents.machines.env.path("laptop"), "a file in the place of the home").expect("written");
+    let told = shown(&agents, "laptop", &["init", "--yes"]);
+    assert!(told.starts_with("exit 1\n"), "{told}");
+}
+
+#[test]
+fn init_on_a_terminal_offers_places_and_asks_once() {
+    let env = crate::environment::TestEnv::new();
+    for directory in ["Dropbox", ".claude/projects"] {
+        fs::create_dir_all(env.path(directory)).expect("made");
+    }
+    let memory = env.path(".local/share/haversack/memory");
+    fs::create_dir_all(&memory).expect("made");
+    fs::write(memory.join("relationship_ada.md"), "Ada likes short letters.\n").expect("written");
+    let before = files_below(&env.path(""));
+    let told = env.on_terminal(&["init"], "1\nn\n");
+    assert!(told.contains("  1  Dropbox: ~/Dropbox/haversack\n"), "{told}");
+    let sends = "  send    1 file, 25 bytes (1 file of the home's own memory; includes persona) to ~/Dropbox/haversack";
+    assert!(told.contains(sends), "{told}");
+    assert!(told.contains("Nothing was changed."), "{told}");
+    assert_eq!(files_below(&env.path("")), before);
+    let told = env.on_terminal(&["init"], "1\ny\n");
+    assert!(told.contains("Done. On your other machine:  haversack init ~/Dropbox/haversack\n"), "{told}");
+    assert_eq!(told.matches("[y/N]").count(), 1, "{told}");
+    assert!(env.path("Dropbox/haversack/relationship_ada.md").exists(), "{told}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What there is on this machine: projects, their memory, and what of it stays.
 
+use std::path::Path;
+
 use haversack::store::Locator;
 
 use crate::agents::claude_code::ClaudeCode;
@@ -22,7 +24,29 @@ pub(crate) struct Found {
     is_here: bool,
     /// Files that stay, as people find them, and why.
     held: Vec<(String, String)>,
+    /// Files of projects that are sent.
+    outgoing: Outgoing,
+    /// Files of the home's own memory that are sent.
+    own: Outgoing,
 }
+
+/// Files that are sent.
+#[derive(Default)]
+struct Outgoing {
+    files: usize,
+    bytes: u64,
+    has_persona: bool,
+}
+
+/// The names of files that belong to a persona.
+const PERSONA: [&str; 6] = [
+    "voice_calibration.md",
+    "self_observations.md",
+    "running_commitments.md",
+    "running_jokes_and_callbacks.md",
+    "philosophical_threads.md",
+    "unsent_drafts.md",
+];
 
 impl Found {
     /// Looks for it; changes nothing.
@@ -30,11 +54,13 @@ impl Found {
         let claude = ClaudeCode::expected(settings)?;
         let listed = listed(settings, &claude, &Book::of(settings)?);
         let gate = NothingPrivate::of(settings)?;
-        let mut held = Vec::new();
+        let (mut held, mut outgoing, mut own) = (Vec::new(), Outgoing::default(), Outgoing::default());
         for project in listed.iter().filter(|listed| listed.is_carried) {
-            held.extend(held_in(project, &gate));
+            sort(&project.memory, Some(&project.label), &gate, &mut outgoing, &mut held);
         }
-        Ok(Found { listed, is_here: claude.is_here(), held })
+        sort(&settings.memory(), None, &gate, &mut own, &mut held);
+        held.sort();
+        Ok(Found { listed, is_here: claude.is_here(), held, outgoing, own })
     }
 
     /// Returns the projects that are carried.
@@ -42,11 +68,26 @@ impl Found {
         self.listed.iter().filter(|listed| listed.is_carried).filter_map(|listed| listed.project.as_ref())
     }
 
-    /// Returns how many files are carried.
+    /// Returns how many files are sent to a new store.
     pub(crate) fn to_carry(&self) -> usize {
-        let files: usize =
-            self.listed.iter().filter(|listed| listed.is_carried).map(|listed| listed.files).sum();
-        files.saturating_sub(self.held.len())
+        self.outgoing.files + self.own.files
+    }
+
+    /// Returns how many files are sent and of what size, in words.
+    pub(crate) fn to_send(&self) -> String {
+        let mut remarks = Vec::new();
+        if self.own.files > 0 {
+            remarks.push(format!("{} of the home's own memory", counted(self.own.files, "file")));
+        }
+        if self.outgoing.has_persona || self.own.has_persona {
+            remarks.push("includes persona".to_owned());
+        }
+        let remarks = match remarks.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", remarks.join("; ")),
+        };
+        let bytes = size(self.outgoing.bytes + self.own.bytes);
+        format!("{}, {bytes}{remarks}", counted(self.to_carry(), "file"))
     }
 
     /// Says what was found.
@@ -84,27 +125,46 @@ impl Found {
     }
 }
 
-fn held_in(listed: &Listed, gate: &NothingPrivate) -> Vec<(String, String)> {
-    let mut held = Vec::new();
-    let mut directories = vec![listed.memory.clone()];
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+/// Adds the files of a directory to the outgoing or the held ones. `label` names the directory to people.
+fn sort(
+    directory: &Path,
+    label: Option<&str>,
+    gate: &NothingPrivate,
+    out: &mut Outgoing,
+    held: &mut Vec<(String, String)>,
+) {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(inner) = directories.pop() {
+        for entry in std::fs::read_dir(&inner).into_iter().flatten().flatten() {
             let path = entry.path();
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() && entry.file_name() != ".haversack" {
                 directories.push(path);
             } else if kind.is_file()
-                && let Ok(name) = path.strip_prefix(&listed.memory)
+                && let Ok(name) = path.strip_prefix(directory)
                 && let Ok(locator) = Locator::parse(&name.to_string_lossy())
                 && let Ok(content) = std::fs::read(&path)
-                && let Some(hold) = haversack::sync::Gate::holds(gate, &locator, &content)
             {
-                held.push((format!("{}/{}", listed.label, crate::home::gate::named(&locator)), hold.why));
+                match haversack::sync::Gate::holds(gate, &locator, &content) {
+                    Some(hold) => {
+                        let name = crate::home::gate::named(&locator);
+                        let name = label.map_or(name.clone(), |label| format!("{label}/{name}"));
+                        held.push((name, hold.why));
+                    }
+                    None => {
+                        out.files += 1;
+                        out.bytes += content.len() as u64;
+                        out.has_persona |= is_persona(locator.name());
+                    }
+                }
             }
         }
     }
-    held.sort();
-    held
+}
+
+/// Tells whether a file is part of a persona: it is about people, promises or a voice, rather than about a project.
+fn is_persona(name: &str) -> bool {
+    name.starts_with("relationship_") || PERSONA.contains(&name)
 }
 
 /// Returns a size as people say it.
