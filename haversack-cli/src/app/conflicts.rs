@@ -42,12 +42,8 @@ pub(crate) struct Origin {
 
 impl Origin {
     fn of(change: &NumberedChange) -> Origin {
-        let device = match change.number.log {
-            Log::Store => one_line(&change.device).into_owned(),
-            Log::Local => "this machine".to_owned(),
-        };
         let agent = change.agent.as_deref().map(|agent| one_line(agent).into_owned());
-        Origin { device, agent, time: change.time }
+        Origin { device: one_line(&change.device).into_owned(), agent, time: change.time }
     }
 }
 
@@ -86,6 +82,10 @@ fn origins(past: &mut Past<'_>, conflict: &Conflict) -> Vec<Option<Origin>> {
     let mut changes: Vec<(Locator, NumberedChange)> = Vec::new();
     // A part of the history that cannot be read only leaves origins out.
     drop(past.each(|change| {
+        if change.number.log == Log::Local {
+            // No other machine took part in it.
+            return Enough::No;
+        }
         for name in names.into_iter().flatten() {
             if change.changes.iter().any(|file| file.locator == *name) {
                 changes.push((name.clone(), change.clone()));

@@ -289,7 +289,7 @@ fn the_inspector() {
     let recall = ["tools/call", "--tool-name", "recall", "--tool-arg", "query=lamp"];
     let newest = ["tools/list", "--strict", "--protocol-era", "modern"];
     let asked: [(&[&str], &[&str], &str, &str); 7] = [
-        (&[haversack, "mcp"], &["tools/list", "--strict"], "/result/tools/11/name", "status"),
+        (&[haversack, "mcp"], &["tools/list", "--strict"], "/result/tools/12/name", "status"),
         (&[haversack, "mcp"], &newest, "/result/tools/0/name", "recall"),
         (
             &[haversack, "mcp"],
