@@ -47,6 +47,7 @@ const COMPUTING: Std = Std {
         "ptr::eq",
         "rc",
         "result",
+        "slice",
         "str",
         "sync::Arc",
         "sync::LazyLock",
