@@ -9,7 +9,10 @@ use similar::TextDiff;
 use crate::error::CommandError;
 use crate::home::history::{AtHand, ChangeNumber, Enough, Log, NumberedChange, Past, Waiting, open_home};
 use crate::settings::Settings;
-use crate::ui::moments::local;
+use crate::ui::moments::{counted, local};
+
+/// The most files of a change that the log names.
+const MAX_NAMED: usize = 3;
 
 /// The newest changes of a file or directory.
 pub(crate) struct History {
@@ -50,21 +53,83 @@ pub(crate) fn history(settings: &Settings, within: Locator, count: usize) -> Res
 }
 
 impl History {
-    /// Returns each change in a line, with a line for each of its files.
+    /// Returns two lines for each change: machine, time and cause, then its files in short.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         if !self.waiting.is_empty() {
             text.push_str("not sent yet\n");
         }
-        for file in &self.waiting {
-            text.push_str(&format!("      {:<8}  {}\n", file.change_name(), file.locator));
-        }
+        let waiting = self.waiting.iter().map(|file| (file.change_name(), &file.locator));
+        text.push_str(&files_in_short(waiting.collect(), "haversack diff"));
         for commit in &self.commits {
             text.push_str(&format!("{}\n", headline(commit)));
-            for change in commit.changes.iter().filter(|change| change.locator.is_within(&self.within)) {
-                text.push_str(&format!("      {:<8}  {}\n", change_name(&change.what), change.locator));
-            }
+            let changes = commit.changes.iter().filter(|change| change.locator.is_within(&self.within));
+            let files = changes.map(|change| (change_name(&change.what), &change.locator));
+            text.push_str(&files_in_short(files.collect(), &format!("haversack log {}", commit.number)));
         }
+        text
+    }
+}
+
+/// Returns one line about changed files, each given with the kind of its change. If the line does not name them all, it ends with the
+/// command that does.
+fn files_in_short(files: Vec<(&str, &Locator)>, all: &str) -> String {
+    match &files[..] {
+        [] => String::new(),
+        [(change, file)] => format!("      {change:<8}  {file}\n"),
+        several => {
+            let mut named: Vec<String> = Vec::new();
+            let mut last = "";
+            for (change, file) in several.iter().take(MAX_NAMED) {
+                named.push(if *change == last { file.to_string() } else { format!("{change} {file}") });
+                last = change;
+            }
+            let named = named.join(", ");
+            let more = match several.len().saturating_sub(MAX_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more: {all}"),
+            };
+            format!("      {:<8}  {named}{more}\n", counted(several.len(), "file"))
+        }
+    }
+}
+
+/// One change, with the number of lines that it took out of each file and put in.
+pub(crate) struct ChangeDetails {
+    pub(crate) change: NumberedChange,
+    /// By file, in the order of the change, the lines out and in; `None` if a content is not at hand.
+    lines: Vec<Option<(usize, usize)>>,
+}
+
+/// Returns the details of a change.
+pub(crate) fn change_details(
+    settings: &Settings,
+    number: ChangeNumber,
+) -> Result<ChangeDetails, CommandError> {
+    let patience = Backoff::new();
+    let home = open_home(settings)?;
+    let mut past = Past::open(settings, &home, &patience)?;
+    let change = past.change(number)?;
+    let files = change.changes.iter().map(|file| {
+        let (before, after) = past.around(&file.locator, &change).ok()?;
+        Some(counts(before.as_ref(), after.as_ref()))
+    });
+    let lines = files.collect();
+    Ok(ChangeDetails { change, lines })
+}
+
+impl ChangeDetails {
+    /// Returns the change in a line, a line for each of its files, and the commands that show it in full and take it back.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("{}\n", headline(&self.change));
+        for (file, lines) in self.change.changes.iter().zip(&self.lines) {
+            let lines = lines.map(|(out, new)| format!("  +{new} -{out}")).unwrap_or_default();
+            text.push_str(&format!("      {:<8}  {}{lines}\n", change_name(&file.what), file.locator));
+        }
+        let number = self.change.number;
+        text.push_str(&format!(
+            "See the lines: haversack diff --at {number}. Take it back: haversack undo {number}\n"
+        ));
         text
     }
 }

@@ -12,7 +12,7 @@ use super::sync::{REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, kept_elsewhere, n
 use crate::agents::{AGENTS, mend};
 use crate::error::{CommandError, Warning};
 use crate::home::contact::Contact;
-use crate::home::gate::{cure, named};
+use crate::home::gate::{HELD_BACK, HeldFiles, grouped};
 use crate::home::{Home, mounts};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
@@ -212,16 +212,8 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
                 .to_owned(),
         );
     }
-    for (locator, hold) in look.held.iter().take(MAX_SHOWN) {
-        let what = format!("{} is held back: {}", named(locator), hold.why);
-        add(what, "a file held back", cure(locator, hold));
-    }
-    if look.held.len() > MAX_SHOWN {
-        add(
-            format!("{} more files are held back", look.held.len() - MAX_SHOWN),
-            "files held back",
-            "haversack sync".to_owned(),
-        );
+    for HeldFiles { count, what, cure } in grouped(&look.held, HELD_BACK) {
+        add(what, if count == 1 { "a file held back" } else { "files held back" }, cure);
     }
     let is_told = |locator: &&Locator| look.unseen.iter().all(|(unseen, _)| unseen != *locator);
     for locator in look.refused.iter().filter(is_told).take(MAX_SHOWN) {
@@ -312,7 +304,8 @@ impl Status {
             text.push('\n');
         }
         for (index, problem) in self.problems.iter().enumerate() {
-            text.push_str(&format!("  {}  {}\n     → {}\n", index + 1, problem.what, problem.cure));
+            let what = problem.what.replace('\n', "\n       ");
+            text.push_str(&format!("  {}  {what}\n     → {}\n", index + 1, problem.cure));
         }
         let mut facts = vec![format!("files      {}", self.files)];
         if self.unfetched > 0 {
@@ -362,8 +355,11 @@ impl Status {
         if self.is_underway {
             parts.push("sync unfinished".to_owned());
         }
-        parts.extend(self.problems.iter().map(|problem| problem.short.clone()));
-        parts.dedup();
+        for problem in &self.problems {
+            if !parts.contains(&problem.short) {
+                parts.push(problem.short.clone());
+            }
+        }
         match (parts.is_empty(), &self.remote) {
             (false, _) => format!("haversack: {}", parts.join(", ")),
             (true, Some(_)) => "haversack: in sync".to_owned(),

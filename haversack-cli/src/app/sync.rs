@@ -8,7 +8,7 @@ use haversack::sync::Progress;
 
 use super::mirror;
 use crate::error::CommandError;
-use crate::home::gate::{cure, named};
+use crate::home::gate::{HeldFiles, STAYS, grouped};
 use crate::home::rebuild::{self, HomeRebuilt};
 use crate::home::{self, Manner, Summary};
 use crate::remote::Remote;
@@ -92,9 +92,8 @@ pub(crate) fn text(summary: &Summary) -> String {
             &format!("if it is to go: haversack delete {locator}"),
         );
     }
-    for (locator, hold) in &report.held {
-        let what = format!("{} stays on this machine: {}", named(locator), hold.why);
-        note(what, &cure(locator, hold));
+    for HeldFiles { what, cure, .. } in grouped(&report.held, STAYS) {
+        note(what.replace('\n', "\n    "), &cure);
     }
     if !report.held_deletions.is_empty() {
         let count = report.held_deletions.len();

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::app::history::{INCOMPLETE, change_name, history};
+use crate::app::history::{INCOMPLETE, change_details, change_name, history};
 use crate::error::CommandError;
 use crate::home::history::{ChangeNumber, Log, NumberedChange, Waiting};
 use crate::projects::names::locate;
@@ -15,9 +15,9 @@ use crate::ui::Ui;
 /// Show who wrote what, on which machine, when and why
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
-    /// Only what happened to this file or directory
-    #[arg(default_value = "")]
-    path: String,
+    /// Only changes of this file or directory; or a change by its number, as 12 or local-3, with all its files
+    #[arg(default_value = "", value_name = "PATH|NUMBER")]
+    target: String,
 
     /// How many changes
     #[arg(long, short = 'n', default_value_t = 20)]
@@ -29,7 +29,16 @@ pub(crate) struct LogArgs {
 }
 
 pub(crate) fn cmd_log(ui: &mut Ui, settings: &Settings, args: &LogArgs) -> Result<ExitCode, CommandError> {
-    let history = history(settings, locate(settings, &args.path)?, args.count)?;
+    // `/memories/12` names a file that is called 12.
+    if let Ok(number) = args.target.parse::<ChangeNumber>() {
+        let details = change_details(settings, number)?;
+        match args.json {
+            true => ui.json(&to_json(&details.change))?,
+            false => ui.text(&details.text())?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let history = history(settings, locate(settings, &args.target)?, args.count)?;
     if args.json {
         let waiting = history.waiting.iter().map(waiting_to_json).collect::<Vec<_>>();
         let commits = history.commits.iter().map(to_json).collect::<Vec<_>>();

@@ -227,6 +227,81 @@ pub(crate) fn cure(locator: &Locator, hold: &Hold) -> String {
     }
 }
 
+/// The most files of one group of held files that are named.
+const MAX_FILES_NAMED: usize = 5;
+
+/// Files that are held back and have one cure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeldFiles {
+    pub(crate) count: usize,
+    /// The files and the reasons. If there are several, each has a line of its own below the first line.
+    pub(crate) what: String,
+    pub(crate) cure: String,
+}
+
+/// The words for a file that is not sent, and for several.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wording {
+    one: &'static str,
+    several: &'static str,
+}
+
+/// The words for the state of a home.
+pub(crate) const HELD_BACK: Wording = Wording { one: "is held back", several: "are held back" };
+
+/// The words for the outcome of a sync.
+pub(crate) const STAYS: Wording = Wording { one: "stays on this machine", several: "stay on this machine" };
+
+/// Groups held files by their cure. The number of groups, and of files that a group names, is bounded.
+pub(crate) fn grouped(held: &[(Locator, Hold)], wording: Wording) -> Vec<HeldFiles> {
+    let is_secret = |hold: &Hold| !hold.lines.is_empty();
+    let is_formless = |hold: &Hold| hold.why == NO_FRONTMATTER;
+    let of =
+        |is_meant: &dyn Fn(&Hold) -> bool| held.iter().filter(|(_, hold)| is_meant(hold)).collect::<Vec<_>>();
+    let groups = [of(&is_secret), of(&is_formless), of(&|hold| !is_secret(hold) && !is_formless(hold))];
+    groups.iter().filter(|group| !group.is_empty()).map(|group| held_files(group, wording)).collect()
+}
+
+/// Returns one group. It is not empty.
+fn held_files(group: &[&(Locator, Hold)], wording: Wording) -> HeldFiles {
+    let count = group.len();
+    let (first, hold) = group[0];
+    if count == 1 {
+        let what = format!("{} {}: {}", named(first), wording.one, hold.why);
+        return HeldFiles { count, what, cure: cure(first, hold) };
+    }
+    let shown = &group[..count.min(MAX_FILES_NAMED)];
+    let mut what = format!("{count} files {}", wording.several);
+    let is_formless = hold.why == NO_FRONTMATTER;
+    if is_formless {
+        what.push_str(": they have no frontmatter, and with the persona set up (haversack setup --persona) none is sent without");
+    }
+    for (locator, hold) in shown {
+        let why = if is_formless { String::new() } else { format!(": {}", hold.why) };
+        what.push_str(&format!("\n{}{why}", named(locator)));
+    }
+    if count > shown.len() {
+        what.push_str(&format!("\n… and {} more that {}", count - shown.len(), wording.several));
+    }
+    let places: Vec<String> = shown
+        .iter()
+        .flat_map(|(locator, hold)| {
+            hold.lines.iter().take(MAX_NAMED).map(move |line| format!("{locator}:{line}"))
+        })
+        .map(|place| quoted(&place))
+        .collect();
+    let cure = match (is_formless, places.is_empty()) {
+        (true, _) => format!("for each of them, {}", cure(first, hold)),
+        (false, true) => {
+            format!("change them, or give them other names: haversack rename {} NAME", quoted(&named(first)))
+        }
+        (false, false) => {
+            format!("edit the lines, or, if they may be sent: haversack allow {}", places.join(" "))
+        }
+    };
+    HeldFiles { count, what, cure }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,6 +375,33 @@ mod tests {
             cure(&locator, &hold),
             "add frontmatter at its top: printf -- '---\\nname: %s\\n---\\n\\n' 'my lamp' | haversack insert 'claude_memory/lighthouse/my lamp.md' 0"
         );
+    }
+
+    #[test]
+    fn held_files_are_grouped_by_their_cure() {
+        let locator = |name: &str| Locator::parse(name).expect("valid");
+        let secret = |name: &str| (locator(name), Hold::lines("line 2 holds a key (key)", vec![2]));
+        let private = |name: &str| (locator(name), Hold::whole("a file of this name holds keys or settings"));
+        let held = [secret("a.md"), private(".env"), secret("b.md")];
+        let expected = [
+            HeldFiles {
+                count: 2,
+                what: "2 files are held back\na.md: line 2 holds a key (key)\nb.md: line 2 holds a key (key)"
+                    .to_owned(),
+                cure: "edit the lines, or, if they may be sent: haversack allow a.md:2 b.md:2".to_owned(),
+            },
+            HeldFiles {
+                count: 1,
+                what: ".env is held back: a file of this name holds keys or settings".to_owned(),
+                cure: "change it, or give it another name: haversack rename .env NAME".to_owned(),
+            },
+        ];
+        assert_eq!(grouped(&held, HELD_BACK), expected);
+        let many: Vec<_> = (0..21).map(|number| secret(&format!("{number:02}.md"))).collect();
+        let groups = grouped(&many, HELD_BACK);
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0].what.lines().count(), 7, "{}", groups[0].what);
+        assert!(groups[0].what.ends_with("… and 16 more that are held back"), "{}", groups[0].what);
     }
 
     #[test]

@@ -167,10 +167,10 @@ fn a_secret_added_to_a_file_that_was_sent_stays() {
     exit 0
     --- stdout
     Sent 1 file.
-      lamp.md stays on this machine: line 2 holds a GitHub token (github-token)
-      → edit the line, or, if it may be sent: haversack allow lamp.md:2
-      notes/b.md stays on this machine: line 2 holds a GitHub token (github-token). Other machines keep it as notes/a.md until then
-      → edit the line, or, if it may be sent: haversack allow notes/b.md:2
+      2 files stay on this machine
+        lamp.md: line 2 holds a GitHub token (github-token)
+        notes/b.md: line 2 holds a GitHub token (github-token). Other machines keep it as notes/a.md until then
+      → edit the lines, or, if they may be sent: haversack allow lamp.md:2 notes/b.md:2
     --- stderr
     "#);
     machines.done("desktop", &["sync"]);
@@ -245,7 +245,8 @@ fn what_is_allowed_is_allowed_by_what_it_is() {
     machines.write("laptop", "c.md", &format!("{first}\n"));
     let shown = machines.done("laptop", &["sync"]);
     assert!(
-        shown.contains("c.md stays on this machine: line 1 holds a GitHub token (github-token)"),
+        shown.contains("2 files stay on this machine\n")
+            && shown.contains("c.md: line 1 holds a GitHub token (github-token)\n"),
         "{shown}"
     );
 }

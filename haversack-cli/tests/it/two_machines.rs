@@ -104,11 +104,9 @@ fn from_one_machine_to_the_next() {
     exit 0
     --- stdout
        2  DATE TIME  laptop-2: import
-          written   own.md
-          appended  ports.md
+          2 files   written own.md, appended ports.md
        1  DATE TIME  laptop: import
-          written   notes/lamp.md
-          written   ports.md
+          2 files   written notes/lamp.md, ports.md
     --- stderr
     "#);
     assert_snapshot!(machines.shown("laptop", &["devices"]), @r#"
@@ -221,14 +219,18 @@ fn what_is_not_sent_yet_is_seen_and_taken_back() {
     exit 0
     --- stdout
     not sent yet
-          deleted   lamp.md
-          new       new.md
-          changed   ports.md
+          3 files   deleted lamp.md, new new.md, changed ports.md
        1  DATE TIME  laptop: import
-          written   lamp.md
-          written   ports.md
+          2 files   written lamp.md, ports.md
     --- stderr
     "#);
+    let details = machines.done("laptop", &["log", "1"]);
+    assert!(
+        details.contains("      written   lamp.md  +") && details.contains("      written   ports.md  +"),
+        "{details}"
+    );
+    assert!(details.contains("haversack diff --at 1. Take it back: haversack undo 1\n"), "{details}");
+    assert!(!details.contains("not sent yet"), "{details}");
     assert_snapshot!(machines.shown("laptop", &["diff"]), @r#"
     exit 0
     --- stdout
@@ -311,8 +313,7 @@ fn a_session_is_taken_back_and_later_edits_stay() {
        3  DATE TIME  desktop: sync
           appended  ports.md
        2  DATE TIME  laptop claude-code session 91c2: end of session
-          written   feedback_ports.md
-          written   ports.md
+          2 files   written feedback_ports.md, ports.md
     --- stderr
     "#);
     assert_snapshot!(machines.shown("desktop", &["diff", "--at", "2", "ports.md"]), @r#"
@@ -506,12 +507,12 @@ fn what_is_private_stays_here() {
     exit 0
     --- stdout
     Nothing new.
-      7f3a.jsonl stays on this machine: it is the transcript of a session
-      → change it, or give it another name: haversack rename 7f3a.jsonl NAME
       notes.md stays on this machine: line 1 holds a private key (private-key)
       → edit the line, or, if it may be sent: haversack allow notes.md:1
-      server.pem stays on this machine: a file with this ending holds a key
-      → change it, or give it another name: haversack rename server.pem NAME
+      2 files stay on this machine
+        7f3a.jsonl: it is the transcript of a session
+        server.pem: a file with this ending holds a key
+      → change them, or give them other names: haversack rename 7f3a.jsonl NAME
     --- stderr
     "#);
     machines.done("desktop", &["sync"]);

@@ -46,7 +46,7 @@ impl End {
         let name = folded(locator.rsplit('/').next().unwrap_or(locator));
         said.contains(&folded(locator))
             || locator.strip_prefix("claude_memory/").is_some_and(|short| said.contains(&folded(short)))
-            || said.contains("more files are held back")
+            || said.contains("more that are held back")
             || said.lines().any(|line| line.contains(" disappeared from ") && line.contains(", …)"))
             || said.lines().any(|line| line.contains("is not carried") && line.contains(&name))
     }
