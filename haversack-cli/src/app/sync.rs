@@ -14,6 +14,7 @@ use crate::home::{self, Manner, Summary};
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::ui::moments::{counted, was_it};
+use crate::ui::paths::quoted;
 
 /// Syncs every replica of a home.
 pub(crate) fn sync(
@@ -149,8 +150,13 @@ pub(crate) fn text(summary: &Summary) -> String {
     }
     for (locator, _) in &report.awaited {
         note(
-            format!("{locator} in the folder differs, and no machine's log says why: it is waited for"),
-            &format!("if it was written on this machine: haversack sync --mine {locator}"),
+            format!(
+                "{locator} in the folder differs, and no machine's log says why: we wait for the log until all else has been here for 15 minutes"
+            ),
+            &format!(
+                "if it was written on this machine, take it in now: haversack sync --mine {}",
+                quoted(locator.as_str())
+            ),
         );
     }
     if summary.arriving() > 0 {

@@ -63,7 +63,7 @@ fn the_demo_loses_nothing_and_touches_nothing_of_the_user() {
     let home = home.trim_matches('\'').replacen("BASE", &temporary.join("../").display().to_string(), 1);
     let mut log = env.command(&["--home", &home, "log"]);
     let log = env.shown(log.env("XDG_DATA_HOME", env.path("data")));
-    assert!(log.contains("laptop: sync") && log.contains("deleted   project_old.md"), "{log}");
+    assert!(log.contains("laptop: sync") && log.contains("haversack log 3"), "{log}");
 }
 
 #[test]

@@ -118,13 +118,13 @@ fn every_form_of_a_name_leads_to_the_file() {
     exit 0
     --- stdout
     --- stderr
-    Created lighthouse/harbor.md
+    Created lighthouse/harbor.md, with its line in MEMORY.md
     "#);
     assert!(agents.memory("laptop", &root).join("harbor.md").is_file());
     assert_snapshot!(run_in(&agents, &root, &["ls", "."]), @r#"
     exit 0
     --- stdout
-    32  just now  lighthouse/MEMORY.md
+    63  just now  lighthouse/MEMORY.md
      4  just now  lighthouse/harbor.md
     84  just now  lighthouse/ports.md
     --- stderr

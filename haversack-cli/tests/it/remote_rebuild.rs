@@ -190,7 +190,7 @@ fn restored_backup_with_other_changes_is_merged() {
     "#);
     agree(&machines);
     let log = machines.done("laptop", &["log"]);
-    assert!(log.contains("desktop: sync") && log.contains("deleted   old.md"), "{log}");
+    assert!(log.contains("desktop: sync") && log.contains("deleted old.md"), "{log}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn project_without_a_name_writes_nothing_that_is_carried() {
     let mut client = Client::start(&mut at(&agents, &root, &["mcp"]), "claude-code");
     let fact = json!({ "kind": "user", "name": "tide", "content": "The tide is high." });
     let (told, is_error) = client.call("remember", fact);
-    assert!(!is_error && told.contains("/memories/claude_memory/notes/"), "{told}");
+    assert!(!is_error && told.contains(" notes/user_tide.md"), "{told}");
     client.end();
     agents.rest();
 }
