@@ -79,6 +79,12 @@ impl CommandError {
     }
 }
 
+/// Returns a text as a shell takes it for one word.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "_-./:@%+=,~\\".contains(character);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> CommandError {
         let fault = if error.kind() == ErrorKind::Internal { Fault::Ours } else { Fault::User };
@@ -108,7 +114,8 @@ fn hint_for(kind: ErrorKind) -> Option<&'static str> {
 
 impl From<Error> for CommandError {
     fn from(error: Error) -> CommandError {
-        let place = error.locator();
+        // A command in a hint can be copied into a shell.
+        let place = quoted(error.locator().as_str());
         let hint = match error.reason() {
             Reason::NotFound => Some("See what is there: haversack ls".to_owned()),
             Reason::Exists => Some(

@@ -20,7 +20,8 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::{Command, help};
 use crate::settings::{BrokenProjectFile, environment, flags};
-use crate::ui::Ui;
+use crate::ui::colors::Colors;
+use crate::ui::{Presentation, Ui, pager};
 
 /// Your agent's memory, on every machine you work on.
 #[derive(Debug, Parser)]
@@ -29,6 +30,21 @@ struct Arguments {
     /// The directory that Haversack keeps everything in
     #[arg(long, global = true, value_name = "DIRECTORY", display_order = flags::LAST - 1)]
     home: Option<std::path::PathBuf>,
+
+    /// When to use colours: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        hide = true,
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    color: Colors,
+
+    /// Print long output as it is, without a pager
+    #[arg(long, global = true, hide = true)]
+    no_pager: bool,
 
     #[command(subcommand)]
     command: Command,
@@ -39,7 +55,13 @@ fn main() -> ExitCode {
         .try_get_matches()
         .unwrap_or_else(|error| help::suggest_only_close(error).exit());
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let mut ui = Ui::terminal(environment::columns());
+    let pager = environment::pager().unwrap_or_else(|| pager::DEFAULT.to_owned());
+    let mut ui = Ui::terminal(Presentation {
+        columns: environment::columns(),
+        colors: arguments.color,
+        is_colorless: environment::is_colorless(),
+        pager: Some(pager).filter(|pager| !arguments.no_pager && !matches!(pager.trim(), "" | "cat")),
+    });
     if matches!(arguments.command, Command::Hook(_)) && std::env::current_dir().is_err() {
         // A session may outlive its directory.
         drop(std::env::set_current_dir("/"));
@@ -50,7 +72,8 @@ fn main() -> ExitCode {
         false => BrokenProjectFile::Fails,
     };
     let resolved = settings::load(&flags::collect(&matches, arguments.home), broken);
-    match commands::run(&mut ui, resolved, &arguments.command, home.as_deref()) {
+    let done = commands::run(&mut ui, resolved, &arguments.command, home.as_deref());
+    match ui.finish().and(done) {
         Ok(code) => code,
         Err(error) => {
             ui.error(&error);

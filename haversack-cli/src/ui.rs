@@ -4,16 +4,21 @@
 //! escaped ([`haversack::display`]). Only [`Ui::bytes`] prints data as it is, and not to a terminal, which would obey it.
 
 pub(crate) mod abbreviations;
+pub(crate) mod colors;
 pub(crate) mod moments;
+pub(crate) mod pager;
 pub(crate) mod paths;
 mod progress;
+pub(crate) mod wrap;
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use clap::builder::styling::Style;
 use haversack::check::{Finding, Verdict};
 use haversack::display;
 
 use self::abbreviations::Abbreviations;
+use self::colors::Colors;
 pub(crate) use self::progress::Bar;
 use crate::error::{CommandError, Fault, Warning};
 
@@ -22,10 +27,30 @@ pub(crate) struct Ui {
     out: Box<dyn Write>,
     err: Box<dyn Write>,
     reader: Reader,
-    /// The number of characters in a line, as the user set it.
-    columns: Option<usize>,
+    presentation: Presentation,
+    /// The data and the notes of a command with long output, until it ends.
+    page: Option<Page>,
     /// Short names for places, used in every line.
     abbreviations: Abbreviations,
+}
+
+/// The user's wishes about the output.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Presentation {
+    /// The number of characters in a line.
+    pub(crate) columns: Option<usize>,
+    pub(crate) colors: Colors,
+    /// True if the environment asks for no colours.
+    pub(crate) is_colorless: bool,
+    /// The command of the pager; `None` for no pager.
+    pub(crate) pager: Option<String>,
+}
+
+/// Output that waits for the end of its command.
+#[derive(Default)]
+struct Page {
+    data: Vec<u8>,
+    notes: String,
 }
 
 /// What reads the data.
@@ -45,15 +70,16 @@ pub(crate) enum Answer {
 }
 
 impl Ui {
-    /// Returns the process's own streams. `columns` is the number of characters in a line if the user set it.
-    pub(crate) fn terminal(columns: Option<usize>) -> Ui {
+    /// Returns the process's own streams.
+    pub(crate) fn terminal(presentation: Presentation) -> Ui {
         // Not locked: a server answers from another thread while this one waits.
         let reader = if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Program };
         Ui {
             out: Box::new(io::stdout()),
             err: Box::new(io::stderr()),
             reader,
-            columns,
+            presentation,
+            page: None,
             abbreviations: Abbreviations::default(),
         }
     }
@@ -61,6 +87,96 @@ impl Ui {
     /// Shows these short names from now on.
     pub(crate) fn abbreviate(&mut self, abbreviations: Abbreviations) {
         self.abbreviations = abbreviations;
+    }
+
+    /// Lets a pager show the output of this command if it is longer than the screen.
+    pub(crate) fn page(&mut self) {
+        if self.is_watched() && self.presentation.pager.is_some() && self.page.is_none() {
+            self.page = Some(Page::default());
+        }
+    }
+
+    /// Prints the output that waits for the end of the command.
+    pub(crate) fn finish(&mut self) -> Result<(), CommandError> {
+        let rows = terminal_size::terminal_size_of(io::stdout());
+        self.finish_on(rows.map(|(_, terminal_size::Height(rows))| usize::from(rows)))
+    }
+
+    fn finish_on(&mut self, rows: Option<usize>) -> Result<(), CommandError> {
+        let Some(Page { data, notes }) = self.page.take() else { return Ok(()) };
+        let columns = self.width().unwrap_or(usize::MAX).max(1);
+        let text = String::from_utf8_lossy(&data);
+        let needed: usize = text.lines().map(|line| line.chars().count().div_ceil(columns).max(1)).sum();
+        let is_long = rows.is_some_and(|rows| needed >= rows);
+        let pager = self.presentation.pager.clone().filter(|_| is_long);
+        if !pager.is_some_and(|pager| pager::show(&pager, &data)) {
+            self.write(&data)?;
+        }
+        drop(self.err.write_all(notes.as_bytes()));
+        Ok(())
+    }
+
+    /// Prints whole lines of data, each in its style if colours are on.
+    pub(crate) fn painted(&mut self, text: &str, style: impl Fn(&str) -> Style) -> Result<(), CommandError> {
+        let text = self.abbreviations.apply(text).into_owned();
+        self.painted_quote(&text, style)
+    }
+
+    /// Prints whole lines as [`Ui::quote`] does, each in its style if colours are on.
+    pub(crate) fn painted_quote(
+        &mut self,
+        text: &str,
+        style: impl Fn(&str) -> Style,
+    ) -> Result<(), CommandError> {
+        let escaped = display::lines(text);
+        match self.is_colored() {
+            true => self.write(colors::painted(&escaped, style).as_bytes()),
+            false => self.write(escaped.as_bytes()),
+        }
+    }
+
+    /// Prints data as [`Ui::bytes`] does, each line in its style if colours are on.
+    pub(crate) fn painted_bytes(
+        &mut self,
+        bytes: &[u8],
+        style: impl Fn(&str) -> Style,
+    ) -> Result<(), CommandError> {
+        match self.is_colored() {
+            true => self.painted_quote(&String::from_utf8_lossy(bytes), style),
+            false => self.bytes(bytes),
+        }
+    }
+
+    fn is_colored(&self) -> bool {
+        match self.presentation.colors {
+            Colors::Always => true,
+            Colors::Never => false,
+            Colors::Auto => self.is_watched() && !self.presentation.is_colorless,
+        }
+    }
+
+    /// Returns true if notes are in colours: they have a stream of their own.
+    fn has_colored_notes(&self) -> bool {
+        match self.presentation.colors {
+            Colors::Always => true,
+            Colors::Never => false,
+            Colors::Auto => io::stderr().is_terminal() && !self.presentation.is_colorless,
+        }
+    }
+
+    /// Prints whole lines that are not data.
+    fn notes(&mut self, text: &str) {
+        let text = self.abbreviations.apply(text);
+        let escaped = display::lines(&text);
+        let shown = match self.has_colored_notes() {
+            true => colors::painted(&escaped, colors::note),
+            false => escaped.into_owned(),
+        };
+        match &mut self.page {
+            Some(page) => page.notes.push_str(&shown),
+            // A remark that cannot be shown is no reason to fail.
+            None => drop(self.err.write_all(shown.as_bytes())),
+        }
     }
 
     /// Prints a line of data.
@@ -99,6 +215,10 @@ impl Ui {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        if let Some(page) = &mut self.page {
+            page.data.extend_from_slice(bytes);
+            return Ok(());
+        }
         self.out.write_all(bytes)?;
         self.out.flush()?;
         Ok(())
@@ -147,7 +267,7 @@ impl Ui {
 
     /// Returns how many characters go into a line; `None` if there is no such bound.
     pub(crate) fn width(&self) -> Option<usize> {
-        self.columns.or_else(|| {
+        self.presentation.columns.or_else(|| {
             let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
             Some(usize::from(width))
         })
@@ -155,21 +275,18 @@ impl Ui {
 
     /// Prints a line that is not data.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
-        // A remark that cannot be shown is no reason to fail.
-        let text = self.abbreviations.apply(text.as_ref()).into_owned();
-        drop(writeln!(self.err, "{}", display::lines(&text)));
+        self.notes(&format!("{}\n", text.as_ref()));
     }
 
-    /// Prints rows in aligned columns; the first row is the heading.
+    /// Prints rows in aligned columns; the first row is the heading. On a terminal, long cells are wrapped.
     pub(crate) fn table(&mut self, rows: &[Vec<String>]) -> Result<(), CommandError> {
         let shown = |cell: &String| self.abbreviations.apply(cell).into_owned();
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(shown).collect()).collect();
-        let width = |column: usize| {
-            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
+        let widths = wrap::widths(&rows, self.width().filter(|_| self.is_watched()));
         for row in &rows {
-            let cells = row.iter().enumerate().map(|(column, cell)| format!("{cell:<0$}", width(column)));
-            self.line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
+            for line in wrap::row(row, &widths) {
+                self.line(line)?;
+            }
         }
         Ok(())
     }
@@ -195,9 +312,7 @@ impl Ui {
         if error.fault == Fault::BrokenPipe {
             return;
         }
-        // There is nowhere left to report to if this fails too.
-        let text = self.abbreviations.apply(&error.text()).into_owned();
-        drop(self.err.write_all(display::lines(&text).as_bytes()));
+        self.notes(&error.text());
     }
 }
 
@@ -230,7 +345,8 @@ mod tests {
     fn printed(reader: Reader, print: impl FnOnce(&mut Ui)) -> String {
         let captured = Captured::default();
         let (out, err) = (Box::new(captured.clone()), Box::new(captured.clone()));
-        print(&mut Ui { out, err, reader, columns: None, abbreviations: Abbreviations::default() });
+        let (presentation, page) = (Presentation::default(), None);
+        print(&mut Ui { out, err, reader, presentation, page, abbreviations: Abbreviations::default() });
         String::from_utf8_lossy(&captured.bytes.borrow()).into_owned()
     }
 
@@ -257,6 +373,105 @@ mod tests {
             let expected = "a\\u{1b}b\nc\\u{202e}d\nError: e\\u{1b}f\nHint: g\\u{7}h\ni\\u{9b}  j\n";
             assert_eq!(shown, expected);
         }
+    }
+
+    /// Returns the output of a terminal of 60 columns and 5 rows with a pager that writes into a file.
+    fn paged(print: impl FnOnce(&mut Ui)) -> (String, Option<String>) {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = directory.path().join("paged");
+        let captured = Captured::default();
+        let presentation = Presentation {
+            columns: Some(60),
+            colors: Colors::Never,
+            is_colorless: false,
+            pager: Some(format!("cat > '{}'", file.display())),
+        };
+        let (out, err) = (Box::new(captured.clone()), Box::new(captured.clone()));
+        let abbreviations = Abbreviations::default();
+        let mut ui = Ui { out, err, reader: Reader::Terminal, presentation, page: None, abbreviations };
+        print(&mut ui);
+        ui.finish_on(Some(5)).expect("shown");
+        let printed = String::from_utf8_lossy(&captured.bytes.borrow()).into_owned();
+        (printed, std::fs::read_to_string(file).ok())
+    }
+
+    #[test]
+    fn pager_shows_long_output_and_notes_follow() {
+        let lines = |ui: &mut Ui, count: usize| {
+            ui.page();
+            ui.note("remark");
+            (0..count).try_for_each(|line| ui.line(line.to_string())).expect("kept");
+        };
+        assert_eq!(paged(|ui| lines(ui, 3)), ("0\n1\n2\nremark\n".to_owned(), None));
+        let long = "0\n1\n2\n3\n4\n".to_owned();
+        assert_eq!(paged(|ui| lines(ui, 5)), ("remark\n".to_owned(), Some(long.clone())));
+        // Three lines that take two rows each.
+        let wide = |ui: &mut Ui| {
+            ui.page();
+            (0..3).try_for_each(|_| ui.line("x".repeat(100))).expect("kept");
+        };
+        assert!(paged(wide).1.is_some());
+        let without = |ui: &mut Ui| {
+            ui.presentation.pager = Some("no-such-pager 2>/dev/null".to_owned());
+            lines(ui, 5);
+        };
+        assert_eq!(paged(without).0, format!("{long}remark\n"));
+    }
+
+    #[test]
+    fn short_names_are_in_painted_lines_notes_and_tables_but_not_in_quotes() {
+        let shown = printed(Reader::Program, |ui| {
+            let pair = ("claude_memory/lighthouse-1f".to_owned(), "lighthouse".to_owned());
+            ui.abbreviate(Abbreviations::new([pair]));
+            ui.presentation.colors = Colors::Always;
+            let place = "claude_memory/lighthouse-1f/a.md";
+            ui.painted(&format!("+{place}\n"), colors::diff).expect("written");
+            ui.painted_quote(&format!("+{place}\n"), colors::diff).expect("written");
+            ui.note(format!("Hint: {place}"));
+            ui.error(&CommandError::user(place, place));
+            ui.table(&[vec![place.to_owned(), "b".to_owned()]]).expect("written");
+        });
+        let expected = [
+            "\u{1b}[32m+lighthouse/a.md\u{1b}[0m",
+            "\u{1b}[32m+claude_memory/lighthouse-1f/a.md\u{1b}[0m",
+            "\u{1b}[36mHint: lighthouse/a.md\u{1b}[0m",
+            "\u{1b}[31mError: lighthouse/a.md\u{1b}[0m",
+            "\u{1b}[36mHint: lighthouse/a.md\u{1b}[0m",
+            "lighthouse/a.md  b",
+        ];
+        assert_eq!(shown.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn table_wraps_on_a_narrow_terminal() {
+        let rows = [
+            ["setting", "meaning"],
+            ["lock-wait-seconds", "How long a write waits for another process that writes"],
+        ];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        let (shown, _) = paged(|ui| ui.table(&rows).expect("written"));
+        assert_eq!(
+            shown,
+            "setting            meaning\nlock-wait-seconds  How long a write waits for another\n                   process that writes\n"
+        );
+        let piped = printed(Reader::Program, |ui| ui.table(&rows).expect("written"));
+        assert_eq!(piped.lines().count(), 2);
+    }
+
+    #[test]
+    fn colors_follow_the_wish_of_the_user() {
+        let colored = |reader: Reader, colors: Colors, is_colorless: bool| {
+            printed(reader, |ui| {
+                ui.presentation = Presentation { colors, is_colorless, ..Presentation::default() };
+                ui.painted("+\u{1b}[2J\n", colors::diff).expect("written");
+            })
+            .contains("\u{1b}[32m+\\u{1b}[2J\u{1b}[0m\n")
+        };
+        assert!(colored(Reader::Terminal, Colors::Auto, false));
+        assert!(!colored(Reader::Terminal, Colors::Auto, true));
+        assert!(!colored(Reader::Program, Colors::Auto, false));
+        assert!(colored(Reader::Program, Colors::Always, true));
+        assert!(!colored(Reader::Terminal, Colors::Never, false));
     }
 
     #[test]

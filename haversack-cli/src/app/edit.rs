@@ -20,6 +20,7 @@ use crate::home::kinds;
 use crate::home::store::open;
 use crate::records::private;
 use crate::settings::{Settings, shown};
+use crate::ui::paths::quoted;
 
 /// How often a file may change while its new text is merged.
 const MAX_TRIES: usize = 8;
@@ -130,7 +131,7 @@ fn text_of(memory: &Memory, locator: &Locator) -> Result<Option<String>, Command
     let bytes = match block_on(memory.view(locator)) {
         Ok(View::File(object)) => object.bytes,
         Ok(View::Directory(_)) => {
-            let hint = format!("See the files in it: haversack ls {locator}");
+            let hint = format!("See the files in it: haversack ls {}", quoted(locator.as_str()));
             return Err(CommandError::user(format!("{locator} is a directory"), hint));
         }
         Err(error) if *error.reason() == Reason::NotFound => return Ok(None),

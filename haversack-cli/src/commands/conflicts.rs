@@ -11,7 +11,8 @@ use crate::app::conflicts::{Origin, TracedConflict, traced};
 use crate::error::CommandError;
 use crate::projects::names::locate;
 use crate::settings::Settings;
-use crate::ui::Ui;
+use crate::ui::wrap::wrapped;
+use crate::ui::{Ui, colors};
 
 /// The narrowest column that a passage is shown in beside another.
 const MIN_COLUMN: usize = 30;
@@ -36,6 +37,7 @@ pub(crate) fn cmd_conflicts(
     settings: &Settings,
     args: &ConflictsArgs,
 ) -> Result<ExitCode, CommandError> {
+    ui.page();
     let (found, unread) = traced(settings, &locate(settings, &args.path)?)?;
     if args.json {
         let all: Vec<Json> = found.iter().zip(1_usize..).map(as_json).collect();
@@ -76,7 +78,7 @@ pub(super) fn count(conflicts: usize) -> String {
 /// Shows a conflict, its passages side by side if there is room.
 pub(super) fn write(ui: &mut Ui, traced: &TracedConflict, number: usize) -> Result<(), CommandError> {
     let Conflict { id, passages, .. } = &traced.conflict;
-    ui.line(format!("{number}  {id}  {}", traced.place()))?;
+    ui.painted(&format!("{number}  {id}  {}\n", traced.place()), colors::conflict)?;
     let (titles, bodies) = (traced.titles(), traced.bodies());
     // A bar and a space at each side of it.
     let taken = MARGIN.len() + 3 * (passages.len() - 1);
@@ -103,22 +105,6 @@ pub(super) fn write(ui: &mut Ui, traced: &TracedConflict, number: usize) -> Resu
         }
     }
     ui.line("")
-}
-
-/// Breaks lines that are longer than a column, between words where that is possible.
-fn wrapped(text: &str, column: usize) -> Vec<String> {
-    let mut rows = Vec::new();
-    for line in text.lines() {
-        let mut rest: Vec<char> = line.chars().collect();
-        while rest.len() > column {
-            let space = rest[..=column].iter().rposition(|c| *c == ' ').filter(|at| *at >= column / 2);
-            let tail = rest.split_off(space.unwrap_or(column));
-            rows.push(rest.into_iter().collect());
-            rest = tail.into_iter().skip_while(|c| space.is_some() && *c == ' ').collect();
-        }
-        rows.push(rest.into_iter().collect());
-    }
-    rows
 }
 
 fn as_json((traced, number): (&TracedConflict, usize)) -> Json {
@@ -155,17 +141,4 @@ fn as_json((traced, number): (&TracedConflict, usize)) -> Json {
         });
     }
     answer
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_lines_are_broken_between_words() {
-        let text = "the lamp turns every 12 s\n\nabcdefghijklmnop\n  in";
-        let rows = ["the lamp", "turns", "every 12 s", "", "abcdefghij", "klmnop", "  in"];
-        assert_eq!(wrapped(text, 10), rows);
-        assert_eq!(wrapped("ä ö ü", 3), ["ä ö", "ü"]);
-    }
 }

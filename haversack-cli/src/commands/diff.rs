@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::home::history::ChangeNumber;
 use crate::projects::names::locate;
 use crate::settings::Settings;
-use crate::ui::Ui;
+use crate::ui::{Ui, colors};
 
 /// Show what waits to be sent, or what a change did
 #[derive(Debug, Args)]
@@ -27,7 +27,8 @@ pub(crate) fn cmd_diff(ui: &mut Ui, settings: &Settings, args: &DiffArgs) -> Res
     let (number, path) = read(args)?;
     let differences = differences(settings, &locate(settings, path)?, number)?;
     let shown: String = differences.iter().map(Difference::unified).collect();
-    ui.bytes(shown.as_bytes())?;
+    ui.page();
+    ui.painted_bytes(shown.as_bytes(), colors::diff)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -34,7 +34,7 @@ Manage   sync          Now, instead of by itself
          doctor        Check everything
          uninstall     Leave; your files stay
 
-One command: haversack help COMMAND
+One command: haversack help COMMAND. Everywhere: --color auto|always|never, --no-pager
 For agents and scripts (mcp, serve, memory-tool, create, append, …): haversack help --all
 ";
 
@@ -54,6 +54,7 @@ pub(crate) fn cmd_help(ui: &mut Ui, args: &HelpArgs) -> Result<ExitCode, Command
     if !args.command.is_empty() {
         return explain(ui, &args.command);
     }
+    ui.page();
     let page = match args.all {
         true => {
             let mut everything = Arguments::command().mut_subcommands(|command| command.hide(false));

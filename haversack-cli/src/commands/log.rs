@@ -10,7 +10,7 @@ use crate::error::CommandError;
 use crate::home::history::{ChangeNumber, Log, NumberedChange, Waiting};
 use crate::projects::names::locate;
 use crate::settings::Settings;
-use crate::ui::Ui;
+use crate::ui::{Ui, colors};
 
 /// Show who wrote what, on which machine, when and why
 #[derive(Debug, Args)]
@@ -34,7 +34,10 @@ pub(crate) fn cmd_log(ui: &mut Ui, settings: &Settings, args: &LogArgs) -> Resul
         let details = change_details(settings, number)?;
         match args.json {
             true => ui.json(&to_json(&details.change))?,
-            false => ui.text(&details.text())?,
+            false => {
+                ui.page();
+                ui.painted(&details.text(), colors::log)?;
+            }
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -45,7 +48,8 @@ pub(crate) fn cmd_log(ui: &mut Ui, settings: &Settings, args: &LogArgs) -> Resul
         ui.json(&json!({ "waiting": waiting, "changes": commits, "all_at_hand": history.is_complete }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    ui.text(&history.text())?;
+    ui.page();
+    ui.painted(&history.text(), colors::log)?;
     if !history.is_complete {
         ui.note(INCOMPLETE);
     }

@@ -14,7 +14,7 @@ use crate::home::store::open_to_look;
 use crate::projects::border::{self, Breadth};
 use crate::projects::names::{Names, locate};
 use crate::settings::Settings;
-use crate::ui::Ui;
+use crate::ui::{Ui, colors};
 
 /// Find memories by what they say
 ///
@@ -73,7 +73,8 @@ pub(crate) fn cmd_recall(
         ui.json(&json!({ "hits": hits.collect::<Vec<_>>(), "looked_through": recalled.looked_through, "unread": unread }))?;
     } else {
         let names = Names::of(settings)?;
-        ui.quote(&found.text(|file| names.show(file), SystemClock.now()))?;
+        ui.page();
+        ui.painted_quote(&found.text(|file| names.show(file), SystemClock.now()), colors::recall)?;
     }
     Ok(if recalled.hits.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::app::status::{Status, status};
 use crate::error::CommandError;
 use crate::settings::Settings;
-use crate::ui::Ui;
+use crate::ui::{Ui, colors};
 
 /// Tell whether all is well, and what to do if not
 ///
@@ -36,7 +36,8 @@ pub(crate) fn cmd_status(
     } else if args.line {
         ui.line(status.one_line())?;
     } else {
-        ui.text(&status.text())?;
+        let (verdict, is_well) = (status.verdict(), status.problems.is_empty());
+        ui.painted(&status.text(), |line| colors::status(line, &verdict, is_well))?;
     }
     Ok(if status.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

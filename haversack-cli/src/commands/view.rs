@@ -14,6 +14,7 @@ use crate::home::store::open_to_look;
 use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
+use crate::ui::paths::quoted;
 
 /// Print a file as it is
 #[derive(Debug, Args)]
@@ -58,7 +59,7 @@ pub(crate) fn cmd_view(ui: &mut Ui, settings: &Settings, args: &ViewArgs) -> Res
             let message = format!("{} is a directory", args.path);
             return Err(CommandError::user(
                 message,
-                format!("See what is in it: haversack ls {}", args.path),
+                format!("See what is in it: haversack ls {}", quoted(&args.path)),
             ));
         }
     };
@@ -82,7 +83,7 @@ pub(crate) fn cmd_view(ui: &mut Ui, settings: &Settings, args: &ViewArgs) -> Res
     }
     if ui.is_watched() && std::str::from_utf8(shown).is_err() {
         let message = format!("{} is not text", args.path);
-        let hint = format!("Write it to a file: haversack view {} > FILE", args.path);
+        let hint = format!("Write it to a file: haversack view {} > FILE", quoted(&args.path));
         return Err(CommandError::user(message, hint));
     }
     ui.bytes(shown)?;

@@ -57,6 +57,17 @@ pub(crate) fn columns() -> Option<usize> {
     std::env::var(variables::COLUMNS).ok()?.parse().ok()
 }
 
+/// Returns the command of the user's pager, if the user named one.
+pub(crate) fn pager() -> Option<String> {
+    std::env::var(variables::PAGER).ok()
+}
+
+/// Returns true if the environment asks for no colours.
+pub(crate) fn is_colorless() -> bool {
+    let is_dumb = std::env::var(variables::TERM).is_ok_and(|terminal| terminal == "dumb");
+    is_dumb || std::env::var_os(variables::NO_COLOR).is_some_and(|value| !value.is_empty())
+}
+
 /// Returns the command that starts the user's editor, if the user named one.
 pub(crate) fn editor() -> Option<String> {
     let named = [variables::VISUAL, variables::EDITOR].map(|name| std::env::var(name).ok());

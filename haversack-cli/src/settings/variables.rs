@@ -84,6 +84,15 @@ pub(crate) const VISUAL: &str = "VISUAL";
 /// The editor of the user; a variable of all programs.
 pub(crate) const EDITOR: &str = "EDITOR";
 
+/// The pager of the user; a variable of all programs.
+pub(crate) const PAGER: &str = "PAGER";
+
+/// Any text in it: no colours; a variable of all programs.
+pub(crate) const NO_COLOR: &str = "NO_COLOR";
+
+/// The sort of the terminal; a variable of all programs.
+pub(crate) const TERM: &str = "TERM";
+
 /// The variables that set nothing, each with what it is for.
 pub(crate) const NOT_SETTINGS: &[(&str, &str)] = &[
     (AGENT, "Which agent is at work: what a sync sends is in the history under this name"),

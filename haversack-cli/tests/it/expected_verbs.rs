@@ -248,3 +248,39 @@ fn diff_takes_the_number_of_a_change_beside_a_path() {
     Hint: haversack diff NUMBER PATH
     ");
 }
+
+#[test]
+fn colors_are_for_terminals_unless_they_are_asked_for() {
+    let env = TestEnv::new();
+    env.run(&["create", "lamp.md", "every 12 s\n"]);
+    env.run(&["str-replace", "lamp.md", "12", "10"]);
+    assert!(!env.run(&["diff", "local-2"]).contains('\u{1b}'));
+    let diff = env.run(&["diff", "local-2", "--color", "always"]);
+    assert!(diff.contains("\u{1b}[31m-every 12 s\u{1b}[0m\n\u{1b}[32m+every 10 s\u{1b}[0m\n"), "{diff}");
+    let recalled = env.run(&["--color", "always", "recall", "every"]);
+    assert!(recalled.contains("\u{1b}[36mlamp.md:1 ("), "{recalled}");
+    let failed = env.run(&["--color", "always", "view", "lens.md"]);
+    assert!(failed.contains("\u{1b}[31mError: "), "{failed}");
+    let plain = env.shown(env.command(&["log", "--color", "never"]).env("NO_COLOR", "1"));
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+}
+
+#[test]
+fn hint_quotes_a_name_with_spaces() {
+    let env = TestEnv::new();
+    env.run(&["create", "my notes/lamp.md", "every 12 s\n"]);
+    assert_snapshot!(env.run(&["delete", "my notes"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: could not delete my notes: the directory is not empty
+    Hint: Delete it with everything in it: haversack delete --recursive 'my notes'
+    ");
+    assert_snapshot!(env.run(&["view", "my notes"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: my notes is a directory
+    Hint: See what is in it: haversack ls 'my notes'
+    ");
+}
