@@ -19,10 +19,28 @@ use crate::ui::moments::counted;
 /// What stands for any client of the Model Context Protocol.
 const GENERIC_MCP: &str = "generic-mcp";
 
+/// A client of the Model Context Protocol whose file we know.
+struct Client {
+    name: &'static str,
+    /// The file with its servers.
+    file: &'static str,
+    /// The key of the servers in that file.
+    key: &'static str,
+}
+
+/// The clients whose files we know. We print the entry and do not write it: the files hold other settings of the user.
+const CLIENTS: [Client; 5] = [
+    Client { name: "cursor", file: "~/.cursor/mcp.json", key: "mcpServers" },
+    Client { name: "vscode", file: ".vscode/mcp.json, or \"MCP: Open User Configuration\"", key: "servers" },
+    Client { name: "windsurf", file: "~/.codeium/windsurf/mcp_config.json", key: "mcpServers" },
+    Client { name: "zed", file: "~/.config/zed/settings.json", key: "context_servers" },
+    Client { name: "gemini-cli", file: "~/.gemini/settings.json", key: "mcpServers" },
+];
+
 /// How many lines of a file are shown around a change.
 const AROUND: usize = 3;
 
-/// Let an agent's hooks carry its memory: claude-code or codex; generic-mcp and any other get something to paste
+/// Let an agent's hooks carry its memory: claude-code or codex; cursor, vscode, windsurf, zed, gemini-cli, generic-mcp and any other get something to paste
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
     /// The agent
@@ -56,6 +74,9 @@ pub(crate) fn cmd_setup(
     }
     if args.agent == GENERIC_MCP {
         return paste_mcp(ui, settings);
+    }
+    if let Some(client) = CLIENTS.iter().find(|client| client.name == args.agent) {
+        return paste_client(ui, settings, client, args);
     }
     let Some(agent) = Agent::of(&args.agent) else { return paste(ui, settings, &args.agent) };
     if args.print {
@@ -188,6 +209,26 @@ fn paste_mcp(ui: &mut Ui, settings: &Settings) -> Result<ExitCode, CommandError>
     ui.note("Into the file where your client has its MCP servers (mcp.json, .mcp.json, claude_desktop_config.json …):");
     ui.json(&json!({ "mcpServers": { "haversack": { "command": program.to_string_lossy(), "args": arguments } } }))?;
     ui.note("Clients that speak HTTP: haversack serve");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the entry of our server for a client, and the file it belongs into.
+fn paste_client(
+    ui: &mut Ui,
+    settings: &Settings,
+    client: &Client,
+    args: &SetupArgs,
+) -> Result<ExitCode, CommandError> {
+    let Client { file, key, .. } = client;
+    if args.remove {
+        ui.note(format!("Take \"haversack\" out of \"{key}\" in {file}"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let program = program::copy_of(settings)?;
+    let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
+    let arguments = ["--home", &home.to_string_lossy(), "mcp"].map(str::to_owned);
+    ui.note(format!("Put this into {file}, beside the servers that are in \"{key}\" already:"));
+    ui.json(&json!({ *key: { "haversack": { "command": program.to_string_lossy(), "args": arguments } } }))?;
     Ok(ExitCode::SUCCESS)
 }
 

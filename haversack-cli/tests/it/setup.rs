@@ -686,3 +686,24 @@ fn persona_holds_back_memory_without_frontmatter() {
     agents.done("desktop", &["sync"]);
     assert!(agents.machines.read("desktop", "claude_memory/lighthouse/oil.md").is_some());
 }
+
+#[test]
+fn setup_of_an_mcp_client_prints_its_entry_and_file() {
+    let env = crate::environment::TestEnv::new();
+    for (client, file, key) in [
+        ("cursor", "~/.cursor/mcp.json", "mcpServers"),
+        ("vscode", ".vscode/mcp.json", "servers"),
+        ("windsurf", "~/.codeium/windsurf/mcp_config.json", "mcpServers"),
+        ("zed", "~/.config/zed/settings.json", "context_servers"),
+        ("gemini-cli", "~/.gemini/settings.json", "mcpServers"),
+    ] {
+        let shown = env.run(&["setup", client]);
+        assert!(
+            shown.contains(file) && shown.contains(&format!("{{\n  \"{key}\": {{\n    \"haversack\"")),
+            "{shown}"
+        );
+        assert!(shown.contains("\"mcp\""), "{shown}");
+        let removed = env.run(&["setup", client, "--remove"]);
+        assert!(removed.contains(&format!("out of \"{key}\" in")), "{removed}");
+    }
+}
