@@ -149,19 +149,8 @@ impl Home {
 
     /// Returns the store's files: the memory directory with the bound directories at their prefixes.
     pub fn files(&self) -> Arc<dyn Backend> {
-        let there = self.bound.iter().filter_map(|bound| Some((bound.prefix.clone(), bound.files.clone()?)));
-        let mut there: Vec<(Locator, Arc<dyn Backend>)> = there.collect();
-        // The files of a directory that is not there wait in the memory directory, not in a directory around it, which would never send them.
-        for BoundDirectory { prefix, .. } in self.bound.iter().filter(|bound| bound.files.is_none()) {
-            if there.iter().any(|(around, _)| prefix != around && prefix.is_within(around)) {
-                let waiting = Prefixed::new(self.memory_files.clone(), prefix.clone());
-                there.push((prefix.clone(), Arc::new(waiting)));
-            }
-        }
-        match there.is_empty() {
-            true => self.memory_files.clone(),
-            false => Arc::new(Overlay::fenced(self.memory_files.clone(), there)),
-        }
+        let bound = self.bound.iter().map(|bound| (bound.prefix.clone(), bound.files.clone()));
+        with_bound_directories(self.memory_files.clone(), bound.collect())
     }
 
     /// Looks at a directory of this home without asking the remote.
@@ -239,6 +228,30 @@ impl Home {
     ) -> Result<(), SyncError> {
         hand_over::move_to_bound_directories(self, ids, lock_wait).await
     }
+}
+
+/// Puts bound directories at their prefixes over the files of the memory directory; `None` stands for a directory that is not there.
+///
+/// The files of a directory that is not there wait in the memory directory, and not in a bound directory around it, which would never send them.
+pub fn with_bound_directories(
+    memory: Arc<dyn Backend>,
+    bound: Vec<(Locator, Option<Arc<dyn Backend>>)>,
+) -> Arc<dyn Backend> {
+    let mut there: Vec<(Locator, Arc<dyn Backend>)> = Vec::new();
+    let mut absent = Vec::new();
+    for (prefix, files) in bound {
+        match files {
+            Some(files) => there.push((prefix, files)),
+            None => absent.push(prefix),
+        }
+    }
+    for prefix in absent {
+        if there.iter().any(|(around, _)| prefix != *around && prefix.is_within(around)) {
+            let waiting = Prefixed::new(memory.clone(), prefix.clone());
+            there.push((prefix, Arc::new(waiting)));
+        }
+    }
+    if there.is_empty() { memory } else { Arc::new(Overlay::fenced(memory, there)) }
 }
 
 impl Directory {

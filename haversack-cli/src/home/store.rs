@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haversack::Memory;
-use haversack::store::{Backend, DeviceLocal, EntryKind, ErrorKind, InMemory, Locator, Overlay, block_on};
+use haversack::home::with_bound_directories;
+use haversack::store::{Backend, DeviceLocal, EntryKind, ErrorKind, InMemory, Locator, block_on};
 
 use crate::error::CommandError;
 use crate::home::mounts;
@@ -33,13 +34,14 @@ pub(crate) fn files(settings: &Settings) -> Result<Arc<dyn Backend>, CommandErro
     with_mounts(settings, Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?))
 }
 
-/// Puts the bound directories that are there in their places.
+/// Puts the bound directories in their places.
 fn with_mounts(settings: &Settings, files: Arc<dyn Backend>) -> Result<Arc<dyn Backend>, CommandError> {
     let mut bound = Vec::new();
-    for mount in mounts::of(settings)?.into_iter().filter(mounts::Mount::is_there) {
-        bound.push((mount.prefix.clone(), open_mount(settings, &mount)?));
+    for mount in mounts::of(settings)? {
+        let there = if mount.is_there() { Some(open_mount(settings, &mount)?) } else { None };
+        bound.push((mount.prefix, there));
     }
-    Ok(if bound.is_empty() { files } else { Arc::new(Overlay::fenced(files, bound)) })
+    Ok(with_bound_directories(files, bound))
 }
 
 /// Opens the memory of the home to look at it, and makes nothing: a mistyped `--home` would leave a new home behind.

@@ -339,3 +339,24 @@ fn directories_that_are_never_bound() {
     --- stderr
     "#);
 }
+
+#[test]
+fn write_below_an_absent_directory_reaches_it_later() {
+    let machines = bound();
+    let deep = machines.env.path("laptop-deep");
+    std::fs::create_dir_all(&deep).expect("made");
+    machines.done("laptop", &["mount", "add", &deep.display().to_string(), &format!("{PREFIX}/deep")]);
+    std::fs::write(deep.join("lamp.md"), "red\n").expect("written");
+    machines.settle(&["laptop", "desktop"]);
+    // The inner directory is away. The verb must not write into the directory around it.
+    let away = machines.env.path("away");
+    std::fs::rename(&deep, &away).expect("moved");
+    machines.done("laptop", &["create", &format!("{PREFIX}/deep/tide.md"), "high\n"]);
+    assert!(!machines.env.path("laptop-project/deep").exists(), "it is not in the directory around");
+    machines.done("laptop", &["sync"]);
+    std::fs::rename(&away, &deep).expect("moved");
+    machines.settle(&["laptop", "desktop"]);
+    assert_eq!(std::fs::read_to_string(deep.join("tide.md")).expect("there"), "high\n");
+    let other = machines.env.path("desktop-project/deep/tide.md");
+    assert_eq!(std::fs::read_to_string(other).expect("carried"), "high\n");
+}
