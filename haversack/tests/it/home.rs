@@ -1,14 +1,13 @@
 //! Rounds of whole homes: a memory directory and bound directories that follow one log.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_lite::future::block_on;
-use haversack::clock::Clock;
 use haversack::history::archive;
 use haversack::home::{BoundDirectory, Home, HomeReport, Meeting, Round, Stopped, Work, sync};
-use haversack::ids::{Ids, Timestamp};
+use haversack::ids::Timestamp;
 use haversack::log::{Commit, layout};
 use haversack::store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Fault, Faulty, InMemory, Locator};
 use haversack::sync::{Author, Context, Open, SyncError};
@@ -16,22 +15,7 @@ use haversack::{Memory, Writer};
 use proptest::prelude::*;
 
 use crate::subjects::at;
-
-struct Counting(AtomicU64);
-
-impl Ids for Counting {
-    fn next(&self) -> [u8; 16] {
-        u128::from(self.0.fetch_add(1, Ordering::Relaxed)).to_be_bytes()
-    }
-}
-
-struct Midnight;
-
-impl Clock for Midnight {
-    fn now(&self) -> Timestamp {
-        Timestamp(0)
-    }
-}
+use crate::sync::{Counting, Midnight};
 
 /// A device with a memory directory and directories bound to prefixes.
 struct Device {

@@ -30,7 +30,8 @@ mod scope;
 mod swaps;
 mod unwritable;
 
-struct Counting(AtomicU64);
+/// Ids that count.
+pub(crate) struct Counting(pub(crate) AtomicU64);
 
 impl Ids for Counting {
     fn next(&self) -> [u8; 16] {
@@ -38,7 +39,8 @@ impl Ids for Counting {
     }
 }
 
-struct Midnight;
+/// A clock that stands still.
+pub(crate) struct Midnight;
 
 impl Clock for Midnight {
     fn now(&self) -> Timestamp {
