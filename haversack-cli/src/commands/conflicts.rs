@@ -95,12 +95,12 @@ pub(super) fn write(ui: &mut Ui, traced: &TracedConflict, number: usize) -> Resu
                 let cell =
                     |cells: &Vec<String>| format!("{:<column$}", cells.get(row).map_or("", String::as_str));
                 let line = cells.iter().map(cell).collect::<Vec<_>>().join(" │ ");
-                ui.line(format!("{MARGIN}{line}").trim_end())?;
+                ui.quote(&format!("{}\n", format!("{MARGIN}{line}").trim_end()))?;
             }
         }
         None => {
             for line in traced.text().lines().skip(1) {
-                ui.line(line)?;
+                ui.quote(&format!("{line}\n"))?;
             }
         }
     }
