@@ -2,6 +2,8 @@
 
 `hang`: answers nothing. `die-before`: ends instead of passing it on. `die-after`: ends instead of passing the answer on. `echo`: answers
 with what came in. `nonsense`: answers with what is no answer. Each command is noted in the file `stub.log` in HOME.
+
+The id of the real program is noted in `stub.pids` in HOME. The program outlives a stub that dies, so a test waits for it before it removes HOME.
 """
 
 import json
@@ -10,6 +12,8 @@ import subprocess
 import sys
 
 real = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+with open(os.path.join(os.environ["HOME"], "stub.pids"), "a") as pids:
+    pids.write(f"{real.pid}\n")
 assert real.stdin is not None and real.stdout is not None
 
 

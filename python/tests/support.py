@@ -69,9 +69,16 @@ class MachineTest(unittest.TestCase):
     def setUp(self) -> None:
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
+        self.addCleanup(self.wait_for_programs_behind_stubs)
         self.base = Path(directory.name).resolve()
         self.home = self.base / "home"
         self.environment = self.scrubbed()
+
+    def wait_for_programs_behind_stubs(self) -> None:
+        """Waits until every program that a stub started has ended: it may still write in the home."""
+        pids = self.base / "stub.pids"
+        for pid in map(int, pids.read_text().split()) if pids.exists() else ():
+            wait_until("the program behind the stub ends", lambda pid=pid: not is_running(pid))  # type: ignore[misc]
 
     def scrubbed(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PYTHONPATH") if name in os.environ}

@@ -3,6 +3,8 @@
  *
  * `hang`: answers nothing. `die-before`: ends instead of passing it on. `die-after`: ends instead of passing the answer on. `echo`:
  * answers with what came in. `nonsense`: answers with what is no answer. Each command is noted in the file `stub.log` in HOME.
+ *
+ * The id of the real program is noted in `stub.pids` in HOME. The program outlives a stub that dies, so a test waits for it before it removes HOME.
  */
 
 import { spawn } from 'node:child_process';
@@ -13,6 +15,7 @@ import { createInterface } from 'node:readline';
 const [program = '', ...rest] = process.argv.slice(2);
 const real = spawn(program, rest, { stdio: ['pipe', 'pipe', 'inherit'] });
 real.stdin.on('error', () => {});
+appendFileSync(join(process.env['HOME'] ?? '', 'stub.pids'), `${real.pid}\n`);
 const answers = createInterface({ input: real.stdout })[Symbol.asyncIterator]();
 
 function tell(text: string): void {

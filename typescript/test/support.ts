@@ -128,8 +128,16 @@ export class Machine {
     return existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
   }
 
+  /** Waits until every program that a stub started has ended: it may still write in the home. */
+  async #programsBehindStubsEnd(): Promise<void> {
+    const path = join(this.base, 'stub.pids');
+    const pids = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n').map(Number) : [];
+    for (const pid of pids) await waitUntil('the program behind the stub ends', () => !isRunning(pid));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const tool of this.#tools) await tool.close();
+    await this.#programsBehindStubsEnd();
     rmSync(this.base, { recursive: true, force: true });
   }
 }
