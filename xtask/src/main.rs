@@ -2,6 +2,7 @@
 
 mod bench;
 mod crates;
+mod durations;
 mod modules;
 mod packages;
 mod planted;

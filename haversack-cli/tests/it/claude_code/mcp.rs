@@ -62,10 +62,10 @@ fn remembers(client: &Client, arguments: &[&str], remember: &'static str, recall
     assert_eq!(printed.trim(), "White.");
     let path = "claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/project_lamp.md";
     let told = api.told();
-    let kept = format!("Remembered in /memories/{path}, and in the index.");
-    assert!(!told[0].contains(&kept) && told[1].contains(&kept), "{}", told[1]);
-    let found = format!("/memories/{path}:");
-    assert!(!told[1].contains(&found) && told[2].contains(&found), "{}", told[2]);
+    let kept = "Remembered in lighthouse/project_lamp.md, and in the index.";
+    assert!(!told[0].contains(kept) && told[1].contains(kept), "{}", told[1]);
+    let found = "lighthouse/project_lamp.md:";
+    assert!(!told[1].contains(found) && told[2].contains(found), "{}", told[2]);
     agents.rest();
     let file = agents.memory("laptop", &here).join("project_lamp.md");
     let text = std::fs::read_to_string(&file).expect("the project's own memory has it");
