@@ -21,8 +21,8 @@ use haversack_store::{Locator, Tier};
 pub use self::check::{Flaw, flaws, repaired, stating};
 pub use self::pattern::Pattern;
 pub use self::table::InvalidKinds;
+use crate::day::{Day, Period};
 use crate::document::Document;
-use crate::ids::Timestamp;
 use crate::merge::Rule;
 
 /// The kind of a text that no other kind recognises.
@@ -67,34 +67,10 @@ pub struct Kind {
 
 impl Kind {
     /// Tells whether a file that is named after a day, week, month or year is past the time that its kind is kept.
-    pub(crate) fn is_past(&self, locator: &Locator, now: Timestamp) -> bool {
+    pub(crate) fn is_past(&self, locator: &Locator, today: Day) -> bool {
         let Some(days) = self.keep.days.filter(|_| self.keep.section.is_none()) else { return false };
-        let Ok(now) = jiff::Timestamp::from_millisecond(now.0) else { return false };
-        let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
-        last_day(locator.name()).is_some_and(|last| (today - last).get_days() > days.cast_signed())
-    }
-}
-
-/// Returns the last day of the time that a file is named after.
-fn last_day(name: &str) -> Option<jiff::civil::Date> {
-    let digits = |text: &str| text.parse::<i16>().ok().filter(|_| text.bytes().all(|c| c.is_ascii_digit()));
-    let start = name.find(|c: char| c.is_ascii_digit())?;
-    let year = digits(name.get(start..start + 4)?)?;
-    let rest = &name[start + 4..];
-    if let Some(week) = rest.strip_prefix("-W").and_then(|rest| digits(rest.get(..2)?)) {
-        let week =
-            jiff::civil::ISOWeekDate::new(year, i8::try_from(week).ok()?, jiff::civil::Weekday::Sunday);
-        return Some(week.ok()?.date());
-    }
-    let part = |from: usize| digits(rest.get(from..)?.strip_prefix('-')?.get(..2)?);
-    match (part(0), part(3)) {
-        (Some(month), Some(day)) => {
-            jiff::civil::Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
-        }
-        (Some(month), None) => {
-            Some(jiff::civil::Date::new(year, i8::try_from(month).ok()?, 1).ok()?.last_of_month())
-        }
-        (None, _) => jiff::civil::Date::new(year, 12, 31).ok(),
+        let period = Period::of_name(locator.name());
+        period.is_some_and(|period| today.days_since(period.last_day()) > days.cast_signed())
     }
 }
 

@@ -10,6 +10,7 @@
 pub mod check;
 pub mod clock;
 pub mod conflict;
+pub mod day;
 pub mod display;
 pub mod document;
 mod error;

@@ -20,6 +20,7 @@ use super::plan::{self, Pending, Step};
 use super::state::{Advance, BaseLine};
 use super::take_in::{IncomingChanges, Work};
 use super::{Context, Deletions, Replica, Report, SyncError};
+use crate::day::Day;
 use crate::ids::{ContentHash, Timestamp};
 use crate::kind::Kinds;
 
@@ -63,6 +64,8 @@ impl Replica {
             return Ok(nothing);
         }
         let now = context.clock.now();
+        // The device that deleted may count its days in another zone.
+        let today = Day::latest_anywhere(now);
         let here: HashSet<ContentHash> = incoming
             .touched
             .iter()
@@ -70,7 +73,7 @@ impl Replica {
             .collect();
         let counts = |(locator, hash): &(&Locator, ContentHash)| {
             let by_us = incoming.deleters.get(*locator).is_some_and(|by| context.own_replicas.contains(by));
-            let is_past = || Kinds::built_in().of(locator, &[]).is_past(locator, now);
+            let is_past = || Kinds::built_in().of(locator, &[]).is_past(locator, today);
             !by_us && !here.contains(hash) && !is_past()
         };
         let mut groups: BTreeMap<&str, Vec<&Locator>> = BTreeMap::new();
