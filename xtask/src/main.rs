@@ -5,6 +5,7 @@ mod crates;
 mod durations;
 mod modules;
 mod packages;
+mod pictures;
 mod planted;
 mod run;
 mod sim;
@@ -22,6 +23,7 @@ Usage: cargo xtask COMMAND
   check-modules  No cycle between sibling modules (a second or two)
   check-crates  Only permitted dependencies, features and parts of std in each crate (a second or two)
   tools         Installs the servers that the tests talk to into .tools; `tools all`: those of benchmarks too
+  pictures      Makes the pictures of the README from the demo's real output
   packages      The packages for Python and TypeScript: types, builds, tests with the real SDKs
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
   bench hooks   What an agent waits for when a hook fires, beside a program that does nothing [--quick]
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         ["check-crates"] => crates::run().and_then(|()| planted::check_features()),
         ["tools", options @ ..] => tools::run(options),
         ["packages"] => packages::run(),
+        ["pictures"] => pictures::run(),
         ["bench", "store", options @ ..] => bench::store(options),
         ["bench", "hooks", options @ ..] => bench::hooks(options),
         ["bench", "clouds", options @ ..] => bench::clouds(options),

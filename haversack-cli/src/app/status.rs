@@ -322,7 +322,9 @@ impl Status {
             ));
         }
         if self.is_underway {
-            facts.push("a sync was not finished: the next one goes on with it".to_owned());
+            facts.push(
+                "the last sync was interrupted and not finished: the next sync continues it".to_owned(),
+            );
         }
         if let Some(next) = self.next_try.filter(|next| *next > now && !self.is_kept_local) {
             facts

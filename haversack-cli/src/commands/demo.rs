@@ -35,18 +35,18 @@ const UNFINISHED: &str = "not finished";
 
 /// See it work, in a sandbox
 ///
-/// Two machines change the same memory, one is killed in the middle of its sync, and both come to the same files. Each line is checked
-/// before it is printed; one that is not so ends the demo with exit code 1. Touches nothing of yours, and needs no network.
+/// Two machines change the same memory. We kill one of them during its sync. Then both sync, and both have the same files with every edit.
+/// The demo checks each line before it prints it, and exits with 1 if a line is not true. It does not touch your files and needs no network.
 ///
-/// Beside it, the same edits with tools by which the machine that wrote a file last wins, at their best: a deletion of a file that
-/// nobody else changed goes through. And with git, if it is here: two clones, a commit in each, a push and a pull.
+/// For comparison, the demo makes the same edits with "newest file wins" (the last writer of a file wins) and with git, if git is installed
+/// (two clones, one commit in each, a push and a pull).
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Pause after each step, to present it
     #[arg(long, conflicts_with = "json")]
     slow: bool,
 
-    /// Keep the sandbox, to look around in it; else it is deleted at the end
+    /// Keep the sandbox, so that you can look around in it
     #[arg(long)]
     keep: bool,
 
@@ -75,7 +75,7 @@ pub(crate) fn cmd_demo(ui: &mut Ui, args: &DemoArgs) -> Result<ExitCode, Command
     let killed = crash::kill_in_the_middle(&sandbox, Machine::Laptop)?;
     let status = look_after_kill(&sandbox, &killed, &edited)?;
     teller.tell(&[
-        step(3, "The laptop is killed in the middle of its sync", "kill -9"),
+        step(3, "The laptop starts a sync, and we kill it half-way", "kill -9"),
         format!("       haversack status       \"{status}\""),
     ])?;
 
@@ -98,7 +98,7 @@ pub(crate) fn cmd_demo(ui: &mut Ui, args: &DemoArgs) -> Result<ExitCode, Command
     let seconds = started.elapsed().as_secs_f64();
     let home = quoted(&shown(&sandbox.home(Machine::Laptop)));
     let look = match args.keep {
-        true => format!("Look around: {} --home {home} log", quoted(&program())),
+        true => format!("The sandbox stays. Look around: {} --home {home} log", quoted(&program())),
         false => {
             sandbox.delete()?;
             "The sandbox is deleted. To look around in one: haversack demo --keep".to_owned()
@@ -107,7 +107,7 @@ pub(crate) fn cmd_demo(ui: &mut Ui, args: &DemoArgs) -> Result<ExitCode, Command
     teller.tell(&[
         String::new(),
         format!("Done in {seconds:.1} s. {look}"),
-        "Yours next:  haversack remote add URL, and on your other machine: haversack join URL".to_owned(),
+        "Next, for your own memory: haversack init".to_owned(),
     ])?;
     if args.json {
         let fates = script.edits.iter().map(|edit| edit_as_json(edit, &end.files, &newest));
@@ -161,8 +161,7 @@ fn demand(sandbox: &Sandbox, differences: Vec<String>) -> Result<(), CommandErro
     if differences.is_empty() {
         return Ok(());
     }
-    let message =
-        format!("what the demo is to show is not so\n  {}", differences.join("\n").replace('\n', "\n  "));
+    let message = format!("the demo found a difference\n  {}", differences.join("\n").replace('\n', "\n  "));
     let place = shown(&sandbox.base);
     Err(CommandError::user(message, format!("This is a fault of Haversack. Please report it, with {place}")))
 }
@@ -330,7 +329,7 @@ fn told_figures(tally: &Tally, rivals: &Rivals, script: &Script) -> Vec<String> 
     vec![
         String::new(),
         format!(
-            "  edits made {made} · found on both machines {found} · lost {lost} · came back from the dead {came_back}"
+            "  edits made {made} · found on both machines {found} · lost {lost} · deleted but came back {came_back}"
         ),
         format!(
             "  the same edits with \"newest file wins\": lost {}, came back {}{git}",

@@ -1,5 +1,7 @@
 //! `haversack help`: the short page is for people, the long one lists everything.
 
+mod reference;
+
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
@@ -48,11 +50,19 @@ pub(crate) struct HelpArgs {
     /// Show every command
     #[arg(long, conflicts_with = "command")]
     all: bool,
+
+    /// Print every command with its arguments, as Markdown
+    #[arg(long, conflicts_with_all = ["command", "all"])]
+    reference: bool,
 }
 
 pub(crate) fn cmd_help(ui: &mut Ui, args: &HelpArgs) -> Result<ExitCode, CommandError> {
     if !args.command.is_empty() {
         return explain(ui, &args.command);
+    }
+    if args.reference {
+        ui.bytes(reference::reference().as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
     }
     ui.page();
     let page = match args.all {

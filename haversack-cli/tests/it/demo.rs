@@ -17,6 +17,21 @@ fn names_in(directory: &Path) -> Vec<String> {
     names
 }
 
+/// Returns the texts of the README's picture with their lines in the file, without those that differ from run to run.
+fn texts_of_picture() -> Vec<(usize, String)> {
+    let picture = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/pictures/demo.svg"));
+    let picture = picture.expect("the picture is there");
+    let texts = (1..).zip(picture.lines()).filter_map(|(number, line)| {
+        let text = line.strip_suffix("</text>")?.rsplit_once('>')?.1;
+        Some((number, text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")))
+    });
+    // The name of the sandbox, the time and the prompt.
+    let differs = |text: &str| {
+        ["Two machines, one", "Done in ", "$", "haversack demo"].iter().any(|start| text.starts_with(start))
+    };
+    texts.filter(|(_, text)| !differs(text) && (is_git_here() || !text.contains("git"))).collect()
+}
+
 #[test]
 fn the_demo_loses_nothing_and_touches_nothing_of_the_user() {
     let env = TestEnv::new();
@@ -37,15 +52,15 @@ fn the_demo_loses_nothing_and_touches_nothing_of_the_user() {
         "  2  Both go offline and change the same memory",
         "       MEMORY.md              laptop: + Deploys, + Reviews     desktop: + Staging, − Old dashboard",
         "       project_old.md         laptop: deletes it               –",
-        "  3  The laptop is killed in the middle of its sync                kill -9",
-        "       haversack status       \"a sync was not finished: the next one goes on with it\"",
+        "  3  The laptop starts a sync, and we kill it half-way             kill -9",
+        "       haversack status       \"the last sync was interrupted and not finished: the next sync continues it\"",
         "  4  Both come back and sync                                       3 syncs, 2 more find nothing to do",
         "       MEMORY.md              merged     3 added, 1 removed",
         "       voice_calibration.md   merged     2 notes for today, under 1 heading",
         "       commitments.md         merged     c-3 delivered in its new words, c-4 open",
         "       project_lighthouse.md  kept both  2 versions, you or your agent pick: haversack conflicts",
         "       project_old.md         deleted    and it stays deleted",
-        "  edits made 12 · found on both machines 12 · lost 0 · came back from the dead 0",
+        "  edits made 12 · found on both machines 12 · lost 0 · deleted but came back 0",
     ];
     for line in lines {
         assert!(shown.contains(&format!("\n{line}\n")), "{line}\n{shown}");
@@ -54,6 +69,12 @@ fn the_demo_loses_nothing_and_touches_nothing_of_the_user() {
     let git = if is_git_here() { " · with git: stops at 4 conflicts" } else { "" };
     assert!(shown.contains(&format!("\n{rivals}{git}\n")), "{shown}");
     assert!(shown.ends_with("--- stderr\n"), "{shown}");
+    for (line, text) in texts_of_picture() {
+        assert!(
+            shown.contains(&text),
+            "docs/pictures/demo.svg:{line} shows {text:?}; make it again: cargo xtask pictures"
+        );
+    }
     assert_eq!(names_in(&env.path("")), [""; 0], "nothing of the user is touched");
     assert_eq!(names_in(&temporary).len(), 1, "one sandbox");
 
