@@ -82,7 +82,12 @@ impl CommandError {
 /// Returns a text as a shell takes it for one word.
 pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "_-./:@%+=,~\\".contains(character);
-    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    // A shell replaces `~` only outside of quotes.
+    let (start, rest) = text.strip_prefix("~/").map_or(("", text), |rest| ("~/", rest));
+    format!("{start}'{}'", rest.replace('\'', r"'\''"))
 }
 
 impl From<StoreError> for CommandError {

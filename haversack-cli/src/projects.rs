@@ -26,6 +26,7 @@ use self::proof::{Missing, Proof};
 use crate::agents::claude_code::private::{directory as private_directory, is_private};
 use crate::agents::claude_code::{ChosenBy, ClaudeCode, MemoryDirectory};
 use crate::settings::{Settings, files, tilde};
+use crate::ui::paths::quoted;
 
 /// The place of all projects in a store.
 const PLACE: &str = "claude_memory";
@@ -166,9 +167,9 @@ impl Project {
 
     /// Returns why it is not carried, with what to do about it; `None` if it is.
     pub(crate) fn why_not(&self, settings: &Settings) -> Option<String> {
-        let root = tilde(settings, &self.root);
+        let root = quoted(&tilde(settings, &self.root));
         if self.is_private {
-            let checkout = tilde(settings, &self.checkout);
+            let checkout = quoted(&tilde(settings, &self.checkout));
             return Some(format!(
                 "private: stays on this machine (to share again: haversack project private --undo {checkout})"
             ));
@@ -176,7 +177,7 @@ impl Project {
         if self.is_excluded {
             return Some("not carried (excluded)".to_owned());
         }
-        let checkout = tilde(settings, &self.checkout);
+        let checkout = quoted(&tilde(settings, &self.checkout));
         match &self.barrier {
             Some(Barrier::Unproven(missing)) => {
                 return Some(format!(

@@ -488,7 +488,7 @@ impl Running<'_> {
             }
         }
         if round.work == Work::Full {
-            bridge.await_files(context, &self.report.sync.awaited).await?;
+            self.report.waits = bridge.await_files(context, &self.report.sync.awaited).await?;
             self.report.mended = bridge.mend().await?;
         }
         Ok(origins)

@@ -8,18 +8,38 @@ use haversack::sync::Outlook;
 use haversack_system::SystemClock;
 
 use super::devices::{Device, known_devices};
-use super::sync::{REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, kept_elsewhere, not_mirrored, parts_of_logs};
+use super::sync::{
+    REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, kept_elsewhere, not_mirrored, parts_of_logs, take_in,
+};
 use crate::agents::{AGENTS, mend};
 use crate::error::{CommandError, Warning};
-use crate::home::contact::Contact;
+use crate::home::contact::{Contact, Wait};
 use crate::home::gate::{HELD_BACK, HeldFiles, grouped};
 use crate::home::{Home, mounts};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
-use crate::ui::moments::{ago, counted, span, was_it};
+use crate::ui::moments::{ago, counted, span, time_of_day, was_it};
+use crate::ui::paths::quoted;
 
 /// How many names of one problem are shown.
 const MAX_SHOWN: usize = 5;
+
+/// The names of one problem that a status has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// A handful, and the number of the others.
+    Short,
+    All,
+}
+
+impl Extent {
+    fn limit(self) -> usize {
+        match self {
+            Extent::Short => MAX_SHOWN,
+            Extent::All => usize::MAX,
+        }
+    }
+}
 
 /// A thing that needs the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,13 +69,17 @@ pub(crate) struct Status {
     pub(crate) left_alone: usize,
     /// Parts of other machines' logs that the folder did not have whole at the last sync.
     pub(crate) arriving: usize,
+    /// Plain files of a synced folder that no machine's log named at the last look.
+    pub(crate) waits: Vec<Wait>,
+    /// The most names of one sort that the text has.
+    extent: Extent,
     pub(crate) is_underway: bool,
     pub(crate) problems: Vec<Problem>,
     pub(crate) devices: Vec<Device>,
 }
 
 /// Looks at a home; asks the remote nothing.
-pub(crate) fn status(settings: &Settings) -> Result<Status, CommandError> {
+pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, CommandError> {
     let now = SystemClock.now();
     let remote = Remote::for_looking(settings)?;
     let contact = Contact::of(settings);
@@ -68,6 +92,8 @@ pub(crate) fn status(settings: &Settings) -> Result<Status, CommandError> {
         next_try: contact.next_try(),
         failing_since: contact.failing_since,
         arriving: contact.arriving,
+        waits: if settings.keep_local { Vec::new() } else { contact.waits.clone() },
+        extent,
         files: 0,
         waiting: 0,
         unfetched: 0,
@@ -93,9 +119,13 @@ pub(crate) fn status(settings: &Settings) -> Result<Status, CommandError> {
             cure: contact.cure.clone().unwrap_or("haversack sync".to_owned()),
         });
     }
-    for name in contact.not_mirrored.iter().take(MAX_SHOWN).filter(|_| !settings.keep_local) {
+    for name in contact.not_mirrored.iter().take(extent.limit()).filter(|_| !settings.keep_local) {
         let (what, cure) = not_mirrored(name);
         status.problems.push(Problem { what, short: "a file in the way".to_owned(), cure });
+    }
+    if !settings.keep_local {
+        let more = contact.not_mirrored.len().saturating_sub(extent.limit());
+        status.problems.extend(more_like_it(more, "a file in the way"));
     }
     for agent in AGENTS {
         if let Some(dead) = mend::find(settings, agent) {
@@ -112,7 +142,7 @@ pub(crate) fn status(settings: &Settings) -> Result<Status, CommandError> {
                 mount.prefix
             ),
             short: "a directory is gone".to_owned(),
-            cure: format!("put it back, or: haversack mount remove {name}"),
+            cure: format!("put it back, or: haversack mount remove {}", quoted(&name)),
         });
     }
     for mount in mounts::unbound(settings)? {
@@ -124,7 +154,8 @@ pub(crate) fn status(settings: &Settings) -> Result<Status, CommandError> {
             ),
             short: "a directory became a link".to_owned(),
             cure: format!(
-                "put a directory in its place and open a session in the project, or: haversack mount remove {name}"
+                "put a directory in its place and open a session in the project, or: haversack mount remove {}",
+                quoted(&name)
             ),
         });
     }
@@ -135,10 +166,10 @@ pub(crate) fn status(settings: &Settings) -> Result<Status, CommandError> {
         status.unfetched += look.unfetched.len();
         status.left_alone += look.left_alone;
         status.is_underway |= look.underway.publishing || look.underway.applying;
-        status.problems.extend(problems(&place.name, &look));
+        status.problems.extend(problems(&place.name, &look, extent));
     }
     status.problems.extend(conflicts(settings)?);
-    if status.remote.is_some() && home.memory().look()?.store.is_some() {
+    if status.remote.is_some() && home.agreements()?.iter().any(|agreement| agreement.store.is_some()) {
         status.devices = known_devices(settings, &home)?;
     }
     Ok(status)
@@ -165,13 +196,23 @@ fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
 }
 
 /// Returns the first names of a list, for a sentence.
-fn first_names(files: &[Locator]) -> String {
-    let names: Vec<String> = files.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
-    let more = if files.len() > MAX_SHOWN { ", …" } else { "" };
+fn first_names(files: &[Locator], extent: Extent) -> String {
+    let names: Vec<String> = files.iter().take(extent.limit()).map(ToString::to_string).collect();
+    let more = if files.len() > extent.limit() { ", …" } else { "" };
     format!("{}{more}", names.join(", "))
 }
 
-fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
+/// Stands for so many problems that are not shown.
+fn more_like_it(more: usize, short: &str) -> Option<Problem> {
+    (more > 0).then(|| Problem {
+        what: format!("… and {more} more like it"),
+        short: short.to_owned(),
+        cure: "see all: haversack status --all".to_owned(),
+    })
+}
+
+fn problems(name: &str, look: &Outlook, extent: Extent) -> Vec<Problem> {
+    let limit = extent.limit();
     let mut problems = Vec::new();
     let mut add = |what: String, short: &str, cure: String| {
         problems.push(Problem { what, short: short.to_owned(), cure });
@@ -192,7 +233,7 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
             format!(
                 "{} disappeared from {name} ({}). {}",
                 counted(gone, "file"),
-                first_names(&look.waiting_deletions),
+                first_names(&look.waiting_deletions, extent),
                 kept_elsewhere(gone)
             ),
             "files disappeared",
@@ -205,7 +246,7 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
             format!(
                 "{} in {name} {was} deleted on another machine, very many at once ({}). We kept {it} here",
                 counted(look.held_deletions.len(), "file"),
-                first_names(&look.held_deletions)
+                first_names(&look.held_deletions, extent)
             ),
             "deletions held",
             "to send them again: haversack restore --deleted; if they are meant to go: haversack sync --allow-deletes"
@@ -216,23 +257,29 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
         add(what, if count == 1 { "a file held back" } else { "files held back" }, cure);
     }
     let is_told = |locator: &&Locator| look.unseen.iter().all(|(unseen, _)| unseen != *locator);
-    for locator in look.refused.iter().filter(is_told).take(MAX_SHOWN) {
-        add(format!("{locator} {REFUSED}"), "a file that cannot be written", REFUSED_CURE.to_owned());
+    let refused = look.refused.iter().filter(is_told).map(|locator| Problem {
+        what: format!("{locator} {REFUSED}"),
+        short: "a file that cannot be written".to_owned(),
+        cure: REFUSED_CURE.to_owned(),
+    });
+    let unseen = look.unseen.iter().map(|(locator, why)| Problem {
+        what: format!("{locator} cannot be looked at: {why}"),
+        short: "a place that cannot be read".to_owned(),
+        cure: UNSEEN.to_owned(),
+    });
+    let odd_names = look.odd_names.iter().map(|(shown, why)| Problem {
+        what: format!("{shown} in {name} is not carried: {why}"),
+        short: "a name that is not carried".to_owned(),
+        cure: "rename it, then: haversack sync".to_owned(),
+    });
+    for all in [refused.collect::<Vec<_>>(), unseen.collect(), odd_names.collect()] {
+        let more = all.len().saturating_sub(limit);
+        let more = all.first().and_then(|first| more_like_it(more, &first.short));
+        problems.extend(all.into_iter().take(limit).chain(more));
     }
-    for (locator, why) in look.unseen.iter().take(MAX_SHOWN) {
-        add(
-            format!("{locator} cannot be looked at: {why}"),
-            "a place that cannot be read",
-            UNSEEN.to_owned(),
-        );
-    }
-    for (shown, why) in look.odd_names.iter().take(MAX_SHOWN) {
-        add(
-            format!("{shown} in {name} is not carried: {why}"),
-            "a name that is not carried",
-            "rename it, then: haversack sync".to_owned(),
-        );
-    }
+    let mut add = |what: String, short: &str, cure: String| {
+        problems.push(Problem { what, short: short.to_owned(), cure });
+    };
     if let Some(first) = look.put_aside.first() {
         add(
             format!(
@@ -247,9 +294,9 @@ fn problems(name: &str, look: &Outlook) -> Vec<Problem> {
     if !look.missing.is_empty() {
         add(
             format!(
-                "the remote lacks the content of {} files, first {}",
-                look.missing.len(),
-                look.missing[0]
+                "the remote lacks the content of {} ({})",
+                counted(look.missing.len(), "file"),
+                first_names(&look.missing, extent)
             ),
             "content missing",
             "haversack sync --full on the machine that wrote them".to_owned(),
@@ -287,6 +334,10 @@ impl Status {
             (0, Some(_)) if self.arriving > 0 => {
                 format!("In sync with what has arrived. {} not yet.", parts_of_logs(self.arriving))
             }
+            (0, Some(_)) if !self.waits.is_empty() => {
+                let (count, verb) = (self.waits.len(), if self.waits.len() == 1 { "is" } else { "are" });
+                format!("In sync. {} in the folder {verb} not taken in yet.", counted(count, "plain file"))
+            }
             (0, Some(remote)) => match self.reached {
                 Some(reached) => format!("In sync. Last contact {} with {remote}", ago(self.now, reached)),
                 None => "In sync.".to_owned(),
@@ -321,6 +372,7 @@ impl Status {
                 "arriving   {parts} of other machines' logs; if that does not end: haversack doctor"
             ));
         }
+        facts.extend(self.waiting_files());
         if self.is_underway {
             facts.push(
                 "the last sync was interrupted and not finished: the next sync continues it".to_owned(),
@@ -345,6 +397,25 @@ impl Status {
         text
     }
 
+    /// Returns a line for each plain file of a synced folder that is waited for.
+    fn waiting_files(&self) -> Vec<String> {
+        let limit = self.extent.limit();
+        let line = |Wait { path, until }: &Wait| match *until > self.now {
+            true => format!(
+                "waits      {path} in the folder, until {} for the log of another machine; if you wrote it here: {}",
+                time_of_day(*until),
+                take_in(path)
+            ),
+            false => format!("waits      {path} in the folder; take it in now: haversack sync --full"),
+        };
+        let mut lines: Vec<String> = self.waits.iter().take(limit).map(line).collect();
+        if self.waits.len() > limit {
+            let more = self.waits.len() - limit;
+            lines.push(format!("           … and {more} more; see all: haversack status --all"));
+        }
+        lines
+    }
+
     /// Returns one line for a status bar.
     pub(crate) fn one_line(&self) -> String {
         let mut parts = Vec::new();
@@ -353,6 +424,9 @@ impl Status {
         }
         if self.arriving > 0 {
             parts.push(format!("{} arriving", self.arriving));
+        }
+        if !self.waits.is_empty() {
+            parts.push(format!("{} in the folder not taken in", self.waits.len()));
         }
         if self.is_underway {
             parts.push("sync unfinished".to_owned());
@@ -375,6 +449,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn long_lists_are_counted_unless_all_are_asked_for() {
+        let files = (1..=9).map(|number| Locator::parse(&format!("{number}.md")).expect("a name"));
+        let look = Outlook { refused: files.collect(), ..Outlook::default() };
+        let short = problems("memory", &look, Extent::Short);
+        assert_eq!(short.len(), 6);
+        assert_eq!(short[5].what, "… and 4 more like it");
+        assert_eq!(problems("memory", &look, Extent::All).len(), 9);
+    }
+
+    #[test]
     fn one_file_is_told_in_the_singular() {
         let file = vec![Locator::parse("notes.md").expect("a name")];
         let look = Outlook {
@@ -383,7 +467,8 @@ mod tests {
             has_vanished: true,
             ..Outlook::default()
         };
-        let told: Vec<String> = problems("memory", &look).into_iter().map(|problem| problem.what).collect();
+        let told: Vec<String> =
+            problems("memory", &look, Extent::Short).into_iter().map(|problem| problem.what).collect();
         assert_eq!(
             told,
             [

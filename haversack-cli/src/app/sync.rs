@@ -13,7 +13,7 @@ use crate::home::rebuild::{self, HomeRebuilt};
 use crate::home::{self, Manner, Summary};
 use crate::remote::Remote;
 use crate::settings::Settings;
-use crate::ui::moments::{counted, was_it};
+use crate::ui::moments::{counted, time_of_day, was_it};
 use crate::ui::paths::quoted;
 
 /// Syncs every replica of a home.
@@ -84,15 +84,15 @@ pub(crate) fn text(summary: &Summary) -> String {
     let mut text = format!("{}\n", headline(summary));
     let report = &summary.report;
     let mut note = |what: String, cure: &str| text.push_str(&format!("  {what}\n  → {cure}\n"));
-    for locator in &report.both_kept {
-        note(format!("{locator}: both versions of a passage are kept"), "haversack conflicts");
-    }
-    for locator in &report.edits_won {
-        note(
+    each(&mut note, &report.both_kept, "haversack conflicts", |locator| {
+        (format!("{locator}: both versions of a passage are kept"), "haversack conflicts".to_owned())
+    });
+    each(&mut note, &report.edits_won, LISTED_IN_LOG, |locator| {
+        (
             format!("{locator} was deleted on one machine and changed on another: it stays"),
-            &format!("if it is to go: haversack delete {locator}"),
-        );
-    }
+            format!("if it is to go: haversack delete {}", quoted(locator.as_str())),
+        )
+    });
     for HeldFiles { what, cure, .. } in grouped(&report.held, STAYS) {
         note(what.replace('\n', "\n    "), &cure);
     }
@@ -112,22 +112,20 @@ pub(crate) fn text(summary: &Summary) -> String {
         note(format!("{} disappeared here. {}", counted(count, "file"), kept_elsewhere(count)), WAITING_CURE);
     }
     let is_told = |locator: &&Locator| report.unseen.iter().all(|(unseen, _)| unseen != *locator);
-    for locator in report.refused.iter().filter(is_told) {
-        note(format!("{locator} {REFUSED}"), REFUSED_CURE);
-    }
-    for (locator, why) in &report.unseen {
-        note(format!("{locator} could not be looked at: {why}"), UNSEEN);
-    }
-    for locator in &report.missing {
-        note(format!("the remote does not have the content of {locator}"), "haversack sync --full");
-    }
-    for (name, why) in &report.odd {
-        note(format!("{name}: {why}"), "it is left alone");
-    }
-    for locator in &report.not_mirrored {
-        let (what, cure) = not_mirrored(locator.as_str());
-        note(what, &cure);
-    }
+    let refused: Vec<&Locator> = report.refused.iter().filter(is_told).collect();
+    each(&mut note, refused, LISTED_IN_STATUS, |locator| {
+        (format!("{locator} {REFUSED}"), REFUSED_CURE.to_owned())
+    });
+    each(&mut note, &report.unseen, LISTED_IN_STATUS, |(locator, why)| {
+        (format!("{locator} could not be looked at: {why}"), UNSEEN.to_owned())
+    });
+    each(&mut note, &report.missing, LISTED_IN_STATUS, |locator| {
+        (format!("the remote does not have the content of {locator}"), "haversack sync --full".to_owned())
+    });
+    each(&mut note, &report.odd, "haversack doctor", |(name, why)| {
+        (format!("{name}: {why}"), "it is left alone".to_owned())
+    });
+    each(&mut note, &report.not_mirrored, LISTED_IN_STATUS, |locator| not_mirrored(locator.as_str()));
     if !report.unrelated.is_empty() {
         let count = report.unrelated.len();
         let names: Vec<&str> = report.unrelated.iter().take(MAX_UNRELATED).map(Locator::as_str).collect();
@@ -142,47 +140,46 @@ pub(crate) fn text(summary: &Summary) -> String {
             "nothing was taken in or changed; to keep one as memory, copy it into the memory",
         );
     }
-    for (place, locator) in &summary.rescued {
-        note(
+    each(&mut note, &summary.rescued, LISTED_IN_LOG, |(place, locator)| {
+        (
             format!("{locator}: an edit that the folder's client could not upload was taken in"),
-            &format!("it is still where the client put it, and is not needed any more: {place}"),
-        );
-    }
-    for (locator, _) in &report.awaited {
-        note(
-            format!(
-                "{locator} in the folder differs, and no machine's log says why: we wait for the log until all else has been here for 15 minutes"
-            ),
-            &format!(
-                "if it was written on this machine, take it in now: haversack sync --mine {}",
-                quoted(locator.as_str())
-            ),
-        );
-    }
+            format!("it is still where the client put it, and is not needed any more: {place}"),
+        )
+    });
+    each(&mut note, &report.awaited, LISTED_IN_STATUS, |(locator, _)| {
+        let wait = match summary.waits.get(locator) {
+            Some(until) => format!("we wait for the log until {}", time_of_day(*until)),
+            None => "we wait for the log".to_owned(),
+        };
+        (
+            format!("{locator} in the folder differs, and no machine's log says why: {wait}"),
+            format!("if it was written on this machine, take it in now: {}", take_in(locator.as_str())),
+        )
+    });
     if summary.arriving() > 0 {
         note(
             format!("{} not arrived whole", parts_of_logs(summary.arriving())),
             "they are taken in once the folder's client has brought the rest",
         );
     }
-    for name in &summary.vanished {
-        note(
+    each(&mut note, &summary.vanished, LISTED_IN_STATUS, |name| {
+        (
             format!("{name} is not there, may not be read, or was emptied: nothing was deleted anywhere"),
-            &format!("put it back, or: haversack mount remove {name}"),
-        );
-    }
-    for name in &summary.unbound {
-        note(
+            format!("put it back, or: haversack mount remove {}", quoted(name)),
+        )
+    });
+    each(&mut note, &summary.unbound, LISTED_IN_STATUS, |name| {
+        (
             format!("{name} became a link: we do not carry it any more, and nothing was deleted anywhere"),
-            &format!("put a directory in its place, or: haversack mount remove {name}"),
-        );
-    }
-    for (name, why) in &summary.failed {
-        note(
+            format!("put a directory in its place, or: haversack mount remove {}", quoted(name)),
+        )
+    });
+    each(&mut note, &summary.failed, LISTED_IN_STATUS, |(name, why)| {
+        (
             format!("{name} was left out: {why}"),
-            "All that was written there is safe. See to it, then: haversack sync",
-        );
-    }
+            "All that was written there is safe. See to it, then: haversack sync".to_owned(),
+        )
+    });
     if report.out_of_time {
         note("there was no more time: the rest follows with the next sync".to_owned(), "haversack sync");
     }
@@ -190,6 +187,36 @@ pub(crate) fn text(summary: &Summary) -> String {
         note(format!("the log was not folded: {why}"), "it is tried again with the next sync");
     }
     text
+}
+
+/// How many things of one sort are told of in full.
+const MAX_EACH: usize = 5;
+
+/// The commands that list the things of one sort which a sync does not name.
+const LISTED_IN_STATUS: &str = "haversack status --all";
+const LISTED_IN_LOG: &str = "haversack log 1";
+
+/// Tells of the first things of one sort, each with its cure, and counts the others.
+fn each<T>(
+    note: &mut impl FnMut(String, &str),
+    things: impl IntoIterator<Item = T>,
+    listed_by: &str,
+    tell: impl Fn(T) -> (String, String),
+) {
+    let mut things = things.into_iter();
+    for thing in things.by_ref().take(MAX_EACH) {
+        let (what, cure) = tell(thing);
+        note(what, &cure);
+    }
+    match things.count() {
+        0 => {}
+        more => note(format!("… and {more} more like it"), &format!("see all: {listed_by}")),
+    }
+}
+
+/// Returns the command that takes a plain file of a synced folder in as an edit of this machine.
+pub(crate) fn take_in(name: &str) -> String {
+    format!("haversack sync --mine {}", quoted(name))
 }
 
 /// How many files that are no part of the memory are named.
@@ -243,6 +270,24 @@ fn headline(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_lists_are_counted_and_a_command_lists_them() {
+        let files = || (1..=9).map(|number| Locator::parse(&format!("my note {number}.md")).expect("a name"));
+        let mut summary = Summary::default();
+        summary.report.both_kept.extend(files());
+        summary.report.edits_won.extend(files());
+        summary.report.refused.extend(files());
+        summary.report.unseen.extend(files().skip(6).map(|file| (file, "denied".to_owned())));
+        summary.vanished.extend((0..6).map(|number| format!("/projects/my {number}")));
+        let told = text(&summary);
+        assert_eq!(told.matches("both versions of a passage are kept").count(), 5, "{told}");
+        assert!(told.contains("  … and 4 more like it\n  → see all: haversack conflicts\n"), "{told}");
+        assert!(told.contains("  … and 1 more like it\n  → see all: haversack status --all\n"), "{told}");
+        assert_eq!(told.matches("could not be looked at").count(), 3, "{told}");
+        assert!(told.contains("→ if it is to go: haversack delete 'my note 1.md'\n"), "{told}");
+        assert!(told.contains("haversack mount remove '/projects/my 0'\n"), "{told}");
+    }
 
     #[test]
     fn one_deleted_file_is_told_in_the_singular() {

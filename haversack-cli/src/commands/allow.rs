@@ -17,6 +17,7 @@ use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
+use crate::ui::paths::quoted;
 
 /// Let a line be sent that looks like a secret
 ///
@@ -105,7 +106,7 @@ fn parse(settings: &Settings, place: &str) -> Result<(Locator, usize), CommandEr
             Err(CommandError::user(
                 format!("\"{place}\" does not name a line"),
                 match found.is_empty() {
-                    true => format!("Name one: haversack allow {locator}:LINE"),
+                    true => format!("Name one: haversack allow {}", quoted(&format!("{locator}:LINE"))),
                     false => hint(&locator, &found),
                 },
             ))
@@ -135,7 +136,8 @@ const MAX_NAMED: usize = 5;
 fn hint(locator: &Locator, found: &[Finding]) -> String {
     let mut lines: Vec<usize> = found.iter().map(|finding| finding.line).collect();
     lines.dedup();
-    let places: Vec<String> = lines.iter().take(MAX_NAMED).map(|line| format!("{locator}:{line}")).collect();
+    let places: Vec<String> =
+        lines.iter().take(MAX_NAMED).map(|line| quoted(&format!("{locator}:{line}"))).collect();
     let more = match lines.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!(" ({} more)", counted(more, "line")),

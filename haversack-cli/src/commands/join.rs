@@ -32,6 +32,7 @@ use crate::remote::{self, Remote, Vault};
 use crate::settings::Settings;
 use crate::settings::tilde;
 use crate::ui::moments::{ago, counted};
+use crate::ui::paths::quoted;
 use crate::ui::{Answer, Ui};
 
 /// The most commits that are looked through for the store's machines.
@@ -112,7 +113,7 @@ pub(crate) fn join(
     for checkout in proof::unbind_unproven(settings, &there.records, is_known)? {
         ui.note(format!(
             "{0} gets no memory: it does not prove that it is the project it names. If it is yours: haversack project bind {0}",
-            tilde(settings, &checkout)
+            quoted(&tilde(settings, &checkout))
         ));
     }
     let home = Home::open(settings)?;
@@ -256,7 +257,7 @@ fn vault_there(vault: &Vault, url: &str, progress: &dyn Progress) -> Result<Ther
 fn nothing_at(url: &str) -> CommandError {
     CommandError::user(
         format!("there is no store at {url}"),
-        format!("Begin one with what is here: haversack remote add {url}, then haversack sync"),
+        format!("Begin one with what is here: haversack remote add {}, then haversack sync", quoted(url)),
     )
 }
 
@@ -345,6 +346,15 @@ impl Preview {
         let machine = |(name, time): (&String, &Timestamp)| format!("{name}, {}", ago(now, *time));
         let There { store, machines, .. } = &self.there;
         let machines: Vec<String> = machines.iter().map(machine).collect();
+        if machines.is_empty() && self.there.count() == 0 {
+            let name = &store.name;
+            let next = match here.len() {
+                0 => String::new(),
+                count => format!(" The memory of this machine is sent there: {}.", counted(count, "file")),
+            };
+            return ui
+                .line(format!("The store of \"{name}\" is empty: no machine has sent anything yet.{next}"));
+        }
         ui.line(format!(
             "The store of \"{}\": {} ({}), {}.",
             store.name,

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::error::CommandError;
 use crate::home::kinds;
-use crate::home::store::open_to_look;
+use crate::home::store::{PROJECT_RECORDS, is_project_record, open_to_look};
 use crate::projects::names::{Names, holds_projects, locate};
 use crate::settings::Settings;
 use crate::ui::Ui;
@@ -110,6 +110,11 @@ fn type_name(info: &Info) -> &'static str {
     }
 }
 
+/// Tells whether a place belongs to the records of projects, which are shown only if they are asked for.
+fn is_ours(place: &Locator) -> bool {
+    place.as_str() == "state" || place.as_str() == PROJECT_RECORDS || is_project_record(place)
+}
+
 /// Returns the entries of a directory, or those of all directories below it. A file is its own only entry.
 ///
 /// The whole memory shows its projects beside its other directories.
@@ -121,7 +126,9 @@ async fn list(
 ) -> Result<Listing, CommandError> {
     if is_deep && memory.files().info(locator).await.is_ok_and(|info| info.kind == EntryKind::Directory) {
         let page = memory.files().scan_all(locator).await?;
-        return Ok(Listing { infos: page.infos, odd: page.odd });
+        let is_asked_for = is_ours(locator);
+        let infos = page.infos.into_iter().filter(|info| is_asked_for || !is_project_record(&info.locator));
+        return Ok(Listing { infos: infos.collect(), odd: page.odd });
     }
     let is_above_projects = locator.is_root() || holds_projects(locator);
     let (entries, odd) = match memory.view(locator).await {
@@ -134,6 +141,7 @@ async fn list(
     };
     let mut infos = BTreeMap::new();
     let entries = entries.into_iter().map(|entry| entry.locator).filter(|entry| !holds_projects(entry));
+    let entries = entries.filter(|entry| !locator.is_root() || !is_ours(entry));
     let projects = names.places().filter(|_| is_above_projects);
     for place in entries.chain(projects) {
         match memory.files().info(&place).await {

@@ -16,6 +16,7 @@ use crate::remote::Remote;
 use crate::settings::{Settings, flags, shown};
 use crate::ui::Ui;
 use crate::ui::moments::counted;
+use crate::ui::paths::quoted;
 
 /// Bind directories that other programs write to places in this memory
 #[derive(Debug, Args)]
@@ -89,7 +90,7 @@ fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Resu
     if let Some(other) = all.iter().find(|mount| mount.directory == real) {
         return Err(CommandError::user(
             format!("{} is bound to {} already", shown(&real), other.prefix),
-            format!("Let it go first: haversack mount remove {}", shown(&real)),
+            format!("Let it go first: haversack mount remove {}", quoted(&shown(&real))),
         ));
     }
     all.push(Mount { directory: real.clone(), prefix: prefix.clone() });

@@ -24,6 +24,7 @@ use crate::settings::tilde;
 use crate::settings::{Settings, flags, shown};
 use crate::ui::Ui;
 use crate::ui::moments::counted;
+use crate::ui::paths::quoted;
 
 /// Manage projects: which memory belongs together, and what of it is carried
 #[derive(Debug, Args)]
@@ -366,7 +367,7 @@ fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>)
             ));
         }
         Bound::Unclear { before } => {
-            let root = tilde(settings, &project.root);
+            let root = quoted(&tilde(settings, &project.root));
             return Err(CommandError::user(
                 format!("the directory of {label} held another project until now: {before}"),
                 format!(

@@ -24,6 +24,7 @@ use crate::remote::{self, Remote};
 use crate::settings::{Settings, flags};
 use crate::ui::Ui;
 use crate::ui::moments::ago;
+use crate::ui::paths::quoted;
 
 /// Manage where the devices of this memory meet
 #[derive(Debug, Args)]
@@ -112,7 +113,7 @@ pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs)
     {
         return Err(CommandError::user(
             format!("there is a store already: \"{}\"", there.name),
-            format!("See what it has and join it: haversack join {url}"),
+            format!("See what it has and join it: haversack join {}", quoted(url)),
         ));
     }
     if there.is_none() && ours.is_some() {

@@ -6,7 +6,7 @@ use clap::Args;
 use haversack::ids::Timestamp;
 use serde_json::{Value, json};
 
-use crate::app::status::{Status, status};
+use crate::app::status::{Extent, Status, status};
 use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::ui::{Ui, colors};
@@ -20,6 +20,10 @@ pub(crate) struct StatusArgs {
     #[arg(long, conflicts_with = "json")]
     line: bool,
 
+    /// Name every file of a problem, not only the first ones
+    #[arg(long)]
+    all: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -30,7 +34,7 @@ pub(crate) fn cmd_status(
     settings: &Settings,
     args: &StatusArgs,
 ) -> Result<ExitCode, CommandError> {
-    let status = status(settings)?;
+    let status = status(settings, if args.all { Extent::All } else { Extent::Short })?;
     if args.json {
         ui.json(&to_json(&status))?;
     } else if args.line {
@@ -50,6 +54,7 @@ fn to_json(status: &Status) -> Value {
     let devices = status.devices.iter().map(|device| {
             json!({ "name": device.name, "last_change": time(device.last_change), "is_this_one": device.is_this_one })
         });
+    let waits = status.waits.iter().map(|wait| json!({ "path": wait.path, "until": wait.until.to_string() }));
     json!({
         "verdict": status.verdict(),
         "problems": problems.collect::<Vec<_>>(),
@@ -63,6 +68,7 @@ fn to_json(status: &Status) -> Value {
         "unfetched": status.unfetched,
         "left_alone": status.left_alone,
         "arriving": status.arriving,
+        "waits": waits.collect::<Vec<_>>(),
         "unfinished": status.is_underway,
         "devices": devices.collect::<Vec<_>>(),
     })

@@ -16,6 +16,7 @@ use crate::settings::Settings;
 use crate::settings::tilde;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
+use crate::ui::paths::quoted;
 
 /// Leave: take our hooks out of every agent; your files stay
 #[derive(Debug, Args)]
@@ -79,7 +80,7 @@ fn tidy_bound_directories(ui: &mut Ui, settings: &Settings) -> Result<(), Comman
 /// Takes back the settings of worktrees with nothing of their own. Those with memory keep it: without the setting Claude Code would not find it.
 fn leave_worktrees(ui: &mut Ui, settings: &Settings, args: &UninstallArgs) -> Result<(), CommandError> {
     for (private, standing, files) in private::all(settings)? {
-        let checkout = tilde(settings, &private.checkout);
+        let checkout = quoted(&tilde(settings, &private.checkout));
         match (standing, files) {
             (Standing::InUse, 0) => match args.dry_run {
                 true => {

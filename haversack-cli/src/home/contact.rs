@@ -1,5 +1,6 @@
 //! When this home last reached its remote, and when it tries again.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +28,9 @@ const LOOK_AGAIN_IN_A_FOLDER: Duration = Duration::from_secs(3600);
 
 /// How many plain copies that were not written are remembered.
 const MAX_NOT_MIRRORED: usize = 100;
+
+/// How many files that are waited for are remembered.
+const MAX_WAITS: usize = 1000;
 
 /// Why a sync could not use the remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +79,16 @@ pub(crate) struct Contact {
     /// Plain copies that were not written, because a file that we did not write is in their place.
     #[serde(default)]
     pub(crate) not_mirrored: Vec<String>,
+    /// Plain files of a synced folder that no machine's log names.
+    #[serde(default)]
+    pub(crate) waits: Vec<Wait>,
+}
+
+/// A plain file of a synced folder that no machine's log names: we take it in as an edit at the end of the wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Wait {
+    pub(crate) path: String,
+    pub(crate) until: Timestamp,
 }
 
 fn place(settings: &Settings) -> PathBuf {
@@ -97,14 +111,22 @@ impl Contact {
 
     /// Returns what is known after a sync went through that had to leave so many parts of logs for later.
     pub(crate) fn reached(self, now: Timestamp, arriving: usize) -> Contact {
-        let Contact { looked, not_mirrored, .. } = self;
-        Contact { reached: Some(now), tried: Some(now), arriving, looked, not_mirrored, ..Contact::default() }
+        let Contact { looked, not_mirrored, waits, .. } = self;
+        let (reached, tried) = (Some(now), Some(now));
+        Contact { reached, tried, arriving, looked, not_mirrored, waits, ..Contact::default() }
     }
 
     /// Returns what is known once the plain copies were looked at.
     pub(crate) fn with_not_mirrored(self, not_mirrored: &[Locator]) -> Contact {
         let not_mirrored = not_mirrored.iter().take(MAX_NOT_MIRRORED).map(Locator::to_string).collect();
         Contact { not_mirrored, ..self }
+    }
+
+    /// Returns what is known once the plain files of a synced folder were looked at.
+    pub(crate) fn with_waits(self, waits: &BTreeMap<Locator, Timestamp>) -> Contact {
+        let waits = waits.iter().take(MAX_WAITS);
+        let waits = waits.map(|(file, until)| Wait { path: file.to_string(), until: *until }).collect();
+        Contact { waits, ..self }
     }
 
     /// Returns what is known when everything is looked at.

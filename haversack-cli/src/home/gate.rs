@@ -219,12 +219,18 @@ pub(crate) fn cure(locator: &Locator, hold: &Hold) -> String {
         );
     }
     let places: Vec<String> =
-        hold.lines.iter().take(MAX_NAMED).map(|line| format!("{locator}:{line}")).collect();
+        hold.lines.iter().take(MAX_NAMED).map(|line| quoted(&format!("{locator}:{line}"))).collect();
     match places.len() {
-        0 => format!("change it, or give it another name: haversack rename {} NAME", named(locator)),
+        0 => format!("change it, or give it another name: haversack rename {} NAME", rename_name(locator)),
         1 => format!("edit the line, or, if it may be sent: haversack allow {}", places[0]),
         _ => format!("edit the lines, or, if they may be sent: haversack allow {}", places.join(" ")),
     }
+}
+
+/// Returns the name of a file for a command; the start of a name that holds a secret is no name for a shell.
+fn rename_name(locator: &Locator) -> String {
+    let shown = named(locator);
+    if shown == locator.as_str() { quoted(&shown) } else { shown }
 }
 
 /// The most files of one group of held files that are named.

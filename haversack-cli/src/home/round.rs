@@ -1,13 +1,13 @@
 //! One sync of this machine's home: opens the home and its remote, calls the engine's round ([`haversack::home`]), and notes whether the remote
 //! was reached.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use haversack::clock::Clock;
 pub(crate) use haversack::home::Work;
 use haversack::home::{HomeReport, Meeting, Round, Stopped};
-use haversack::ids::Position;
+use haversack::ids::{Position, Timestamp};
 use haversack::store::{Locator, block_on};
 use haversack::sync::{Author, Context, Deletions, Mirror, Progress, Report, SyncError};
 use haversack::vault::{Carriage, Mine};
@@ -69,6 +69,8 @@ pub(crate) struct Summary {
     pub(crate) carriage: Carriage,
     /// Edits that the client of a synced folder could not upload and that were imported: their paths, and the files they were made from.
     pub(crate) rescued: Vec<(String, Locator)>,
+    /// The plain files of a synced folder that no log names, and the end of the wait for each.
+    pub(crate) waits: BTreeMap<Locator, Timestamp>,
     /// The number of log files that a synced folder had lost and that were put back.
     pub(crate) mended: usize,
     /// The newest position that this home knows.
@@ -100,6 +102,7 @@ impl Summary {
             is_mirror_late: report.is_mirror_late,
             carriage: report.carriage,
             rescued: Vec::new(),
+            waits: report.waits,
             mended: report.mended,
             position: report.position,
         }
@@ -164,7 +167,7 @@ fn noting_contact(
                 contact = contact.with_not_mirrored(&summary.report.not_mirrored);
             }
             if is_full {
-                contact = contact.looked(now);
+                contact = contact.looked(now).with_waits(&summary.waits);
             }
             contact.save(settings)?;
             Ok(summary)

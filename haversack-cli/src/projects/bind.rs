@@ -17,6 +17,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::mounts::{self, Mount};
 use crate::settings::{Settings, shown};
+use crate::ui::paths::quoted;
 
 /// The place of what subagents learn in any project.
 const AGENTS: &str = "behavioral/agents";
@@ -215,8 +216,9 @@ fn refuse_old_id(settings: &Settings, project: &Project) -> Result<(), CommandEr
     if bound.is_none() && !settings.memory().join(old.as_str()).exists() {
         return Ok(());
     }
-    let first = bound
-        .map_or(String::new(), |mount| format!("haversack mount remove {} && ", shown(&mount.directory)));
+    let first = bound.map_or(String::new(), |mount| {
+        format!("haversack mount remove {} && ", quoted(&shown(&mount.directory)))
+    });
     Err(CommandError::user(
         format!("the memory of {address} is in {old}: such a short id can be forged by another repository"),
         format!("Give it the new id, on one machine: {first}haversack rename {old} {new} && haversack sync"),
@@ -231,7 +233,7 @@ fn own_directory(memory: &Path) -> Result<PathBuf, CommandError> {
             format!("{} is a link to {}, so we do not carry it", shown(memory), shown(&target)),
             format!(
                 "Put a directory in its place. If you want to carry {0}: haversack mount add {0} PREFIX",
-                shown(&target)
+                quoted(&shown(&target))
             ),
         ));
     }

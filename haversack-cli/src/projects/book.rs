@@ -12,6 +12,7 @@ use crate::error::CommandError;
 use crate::home::store::open;
 use crate::records;
 use crate::settings::{Settings, shown, tilde};
+use crate::ui::paths::quoted;
 
 /// The file of the store that names repositories; it syncs and merges like every set.
 const NAMES: &str = "state/project_names.set";
@@ -106,7 +107,7 @@ pub(crate) fn refuse_private(settings: &Settings, directory: &Path) -> Result<()
             let worktree = tilde(settings, &private.checkout);
             Err(CommandError::user(
                 format!("{} is the private memory of {worktree}", shown(directory)),
-                format!("Take that back first: haversack project private --undo {worktree}"),
+                format!("Take that back first: haversack project private --undo {}", quoted(&worktree)),
             ))
         }
         None => Ok(()),

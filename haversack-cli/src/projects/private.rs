@@ -17,6 +17,7 @@ use crate::agents::claude_code::wiring::{Unfit, text_in};
 use crate::agents::ledger::{Change, Ledger, read};
 use crate::error::CommandError;
 use crate::settings::{Settings, shown, tilde};
+use crate::ui::paths::quoted;
 
 /// What the ledger of these settings is called.
 const LEDGER: &str = "worktrees";
@@ -57,7 +58,7 @@ pub(crate) fn begin(settings: &Settings, claude: &ClaudeCode, place: &Path) -> R
         let place = tilde(settings, place);
         CommandError::user(
             format!("{place} is no worktree: only a worktree can have memory besides that of its repository"),
-            format!("Make one with git worktree add; to keep a whole project on this machine: haversack project exclude {place}"),
+            format!("Make one with git worktree add; to keep a whole project on this machine: haversack project exclude {}", quoted(&place)),
         )
     })?;
     let checkout = repository.checkout;

@@ -249,7 +249,7 @@ mod tests {
     fn words_are_quoted_for_a_shell() {
         for (text, expected) in [
             ("/home/me/Dropbox/haversack", "/home/me/Dropbox/haversack"),
-            ("~/My Drive/haversack", "'~/My Drive/haversack'"),
+            ("~/My Drive/haversack", "~/'My Drive/haversack'"),
             ("it's", r"'it'\''s'"),
             ("s3://bucket/x", "s3://bucket/x"),
         ] {

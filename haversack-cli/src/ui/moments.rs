@@ -57,6 +57,11 @@ pub(crate) fn local(then: Timestamp) -> String {
     }
 }
 
+/// Returns the time of day of a moment where this machine is, as `14:30`.
+pub(crate) fn time_of_day(then: Timestamp) -> String {
+    local(then).chars().skip(11).collect()
+}
+
 /// Parses a span such as `2h`, `30min` or `3d`, in milliseconds.
 pub(crate) fn parse_span(text: &str) -> Result<i64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

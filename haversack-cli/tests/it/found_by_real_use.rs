@@ -118,6 +118,63 @@ fn temporary_file_of_a_client_stops_no_sync() {
     assert!(shown.contains("Sent 1 file."), "{shown}");
 }
 
+#[test]
+fn status_names_a_file_of_the_folder_that_is_waited_for() {
+    let (machines, folder) = laptop_with_a_folder();
+    fs::write(folder.join("notes.md"), "the lamp is lit\nby hand\n").expect("written");
+    machines.done("laptop", &["sync", "--full"]);
+    let shown = machines.done("laptop", &["status"]);
+    assert!(shown.contains("In sync. 1 plain file in the folder is not taken in yet.\n"), "{shown}");
+    assert!(shown.contains("  waits      notes.md in the folder, until "), "{shown}");
+    assert!(shown.contains("; if you wrote it here: haversack sync --mine notes.md\n"), "{shown}");
+    let line = machines.done("laptop", &["status", "--line"]);
+    assert!(line.contains("haversack: 1 in the folder not taken in\n"), "{line}");
+    machines.done("laptop", &["sync", "--mine", "notes.md"]);
+    assert!(!machines.done("laptop", &["status"]).contains("waits"), "it was taken in");
+}
+
+/// The names of several problems and an unreachable remote fit into one line for a status bar.
+#[test]
+fn status_line_is_one_clean_line() {
+    let line = |machines: &Machines| {
+        let output = machines.command("laptop", &["status", "--line"]).output().expect("ran");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let machines = Machines::new();
+    assert_eq!(line(&machines), "haversack: on this machine only\n");
+    let (machines, _) = laptop_with_a_folder();
+    assert_eq!(line(&machines), "haversack: in sync\n");
+    for number in 1..=3 {
+        machines.write(
+            "laptop",
+            &format!("key {number}.md"),
+            "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYzQ4rT8vLpN\n",
+        );
+    }
+    machines.write("laptop", "new.md", "oil\n");
+    assert_eq!(line(&machines), "haversack: 1 waiting, files held back\n");
+    fs::rename(machines.env.path("laptop-sync"), machines.env.path("away")).expect("moved");
+    drop(machines.shown("laptop", &["sync"]));
+    assert_eq!(line(&machines), "haversack: 1 waiting, remote fails, files held back\n");
+}
+
+#[test]
+fn join_of_an_empty_store_says_so() {
+    let machines = Machines::new();
+    machines.done("laptop", &["remote", "add", &machines.url(), "--device", "laptop"]);
+    machines.done("laptop", &["sync"]);
+    machines.write("desktop", "oil.md", "three barrels\n");
+    let shown = machines.done("desktop", &["join", &machines.url(), "--device", "desktop", "--yes"]);
+    assert!(
+        shown.contains(
+            "is empty: no machine has sent anything yet. The memory of this machine is sent there: 1 file.\n"
+        ),
+        "{shown}"
+    );
+    assert!(shown.contains("Sent 1 file.\n"), "{shown}");
+}
+
 /// E5: half of a file, under the name that Syncthing gives it while it arrives.
 #[test]
 fn temporary_file_of_a_client_becomes_no_memory() {

@@ -65,8 +65,22 @@ fn run(env: &TestEnv, command: &str) -> String {
     // Claude Code names directories after paths.
     let name: String =
         home.trim_end_matches('/').chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let printed = printed.replace(&name, "-home-me");
+    let printed = with_one_time(&printed.replace(&name, "-home-me"));
     printed.replace(&home, "/home/me/").replace(home.trim_end_matches('/'), "/home/me").replace("me//", "me/")
+}
+
+/// Replaces each time of day at the end of a wait.
+fn with_one_time(printed: &str) -> String {
+    let mut parts = printed.split("until ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_time = part.get(..5).is_some_and(|time| time.as_bytes()[2] == b':');
+        text.push_str(&format!(
+            "until {}",
+            if is_time { format!("14:30{}", &part[5..]) } else { part.to_owned() }
+        ));
+    }
+    text
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub struct HomeReport {
     pub is_mirror_late: bool,
     /// Entries that were carried to and from a synced folder.
     pub carriage: Carriage,
+    /// The plain files of a synced folder that no log names, and the end of the wait for each.
+    pub waits: BTreeMap<Locator, Timestamp>,
     /// The number of log files that a synced folder had lost and the round put back.
     pub mended: usize,
     /// The newest position that this home knew before the round.

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::bridge::Bridge;
 use super::copies;
-use super::logs::Crossed;
+use super::logs::{Crossed, Logs};
 use super::weave::available;
 use crate::frame;
-use crate::ids::{ContentHash, Position, Timestamp};
+use crate::ids::{ContentHash, Position, ReplicaId, Timestamp};
 use crate::sync::planted::{Planted, has};
 use crate::sync::{Context, Origin, Origins, SyncError};
 
@@ -120,8 +120,7 @@ impl Bridge {
         let awaited = load(&*self.home).await?;
         let logs = &self.read().await?.logs;
         let is_all_read = available(logs) == heads;
-        let patience = if logs.replicas().is_subset(&own) { ALONE_PATIENCE } else { PATIENCE };
-        let patience = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX);
+        let patience = patience(logs, &own);
         Ok(FolderOrigins {
             named: logs.crossings(&heads, &own),
             mine,
@@ -133,25 +132,36 @@ impl Bridge {
         })
     }
 
-    /// Writes down what is waited for, and since when.
+    /// Writes down what is waited for, and since when. Returns the end of each wait.
     pub async fn await_files(
         &mut self,
         context: Context<'_>,
         awaited: &[(Locator, ContentHash)],
-    ) -> Result<(), SyncError> {
+    ) -> Result<BTreeMap<Locator, Timestamp>, SyncError> {
         let before = load(&*self.home).await?;
         let now = context.clock.now();
         let since = |file: &(Locator, ContentHash)| *before.get(file).unwrap_or(&now);
         let after: BTreeMap<_, _> = awaited.iter().map(|file| (file.clone(), since(file))).collect();
+        let own: BTreeSet<_> = self.standing.former.iter().copied().chain([self.replica]).collect();
+        let patience = if after.is_empty() { 0 } else { patience(&self.read().await?.logs, &own) };
+        let until = |since: &Timestamp| Timestamp(since.0.saturating_add(patience));
+        let ends = after.iter().map(|((at, _), since)| (at.clone(), until(since))).collect();
         if after == before {
-            return Ok(());
+            return Ok(ends);
         }
         let lines = after.into_iter().map(|((at, hash), since)| Line { at: at.to_string(), hash, since });
         let list = List { awaited: lines.collect() };
         let bytes = frame::encode(KIND, VERSION, &list, &[], MAX_BYTES)
             .map_err(|why| SyncError::Unfit { position: Position::FIRST, why: why.to_string() })?;
-        self.home.write(&place(), bytes, Condition::Any).await.map(drop).map_err(SyncError::Local)
+        self.home.write(&place(), bytes, Condition::Any).await.map(drop).map_err(SyncError::Local)?;
+        Ok(ends)
     }
+}
+
+/// Returns how long a file is waited for, in milliseconds.
+fn patience(logs: &Logs, own: &BTreeSet<ReplicaId>) -> i64 {
+    let patience = if logs.replicas().is_subset(own) { ALONE_PATIENCE } else { PATIENCE };
+    i64::try_from(patience.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -12,6 +12,7 @@ use crate::projects::{id_of_prefix, identity};
 use crate::settings::Settings;
 use crate::settings::tilde;
 use crate::ui::moments::counted;
+use crate::ui::paths::quoted;
 
 pub(super) fn examine(settings: &Settings) -> Vec<Finding> {
     let mut findings = worktrees(settings);
@@ -42,7 +43,7 @@ fn worktrees(settings: &Settings) -> Vec<Finding> {
     // A book that cannot be read is told of where projects are.
     let all = private::all(settings).unwrap_or_default();
     let each = all.into_iter().map(|(private, standing, files)| {
-        let checkout = tilde(settings, &private.checkout);
+        let checkout = quoted(&tilde(settings, &private.checkout));
         let memory = tilde(settings, &private.memory);
         let files = counted(files, "file");
         let merge = |into: &str| format!("haversack project bind {into} --from {memory}");

@@ -14,11 +14,12 @@ use crate::settings::Settings;
 use crate::settings::tilde;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
+use crate::ui::paths::quoted;
 
 pub(super) fn begin(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), CommandError> {
     let claude = ClaudeCode::expected(settings)?;
     let begun = private::begin(settings, &claude, &existing(directory)?)?;
-    let checkout = tilde(settings, &begun.checkout);
+    let checkout = quoted(&tilde(settings, &begun.checkout));
     let memory = tilde(settings, &begun.memory);
     if !begun.is_new {
         ui.note(format!("{checkout} has memory of its own already, in {memory}"));
@@ -54,7 +55,7 @@ pub(super) fn begin(ui: &mut Ui, settings: &Settings, directory: &Path) -> Resul
 pub(super) fn end(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), CommandError> {
     let claude = ClaudeCode::expected(settings)?;
     let ended = private::end(settings, &existing(directory)?)?;
-    let checkout = tilde(settings, &ended.checkout);
+    let checkout = quoted(&tilde(settings, &ended.checkout));
     let project = Project::of(settings, &claude, &Book::of(settings)?, &ended.checkout);
     ui.note(format!("{checkout} shares the memory of {} again", project.label(settings)));
     if ended.files > 0 {

@@ -30,6 +30,7 @@ use crate::projects::{Barrier, Project, private};
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::settings::tilde;
+use crate::ui::paths::quoted;
 
 pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
     let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
@@ -167,7 +168,7 @@ fn message(
     now: Timestamp,
 ) -> Option<Message> {
     let label = project.label(settings);
-    let root = tilde(settings, &project.root);
+    let root = quoted(&tilde(settings, &project.root));
     if let Bound::NeedsConsent(barrier) = bound {
         return question(settings, project, barrier);
     }
@@ -197,7 +198,7 @@ fn message(
             };
             let is_told = news::is_told(settings, &prefix, telling).unwrap_or(false);
             let carried = is_told.then(|| {
-                let known_as = project.known_as(settings);
+                let known_as = quoted(&project.known_as(settings));
                 Message::News(format!(
                     "haversack: the memory of {label} is carried to your other machines from now on. To keep it here: haversack project exclude {known_as}"
                 ))
@@ -250,7 +251,7 @@ fn missed(settings: &Settings, project: &Project, label: &str) -> Option<String>
     if !private::is_missed_by(project) {
         return None;
     }
-    let checkout = tilde(settings, &project.checkout);
+    let checkout = quoted(&tilde(settings, &project.checkout));
     let line = format!(
         "haversack: this session uses the shared memory of {label}: the one that {checkout} has of its own is for sessions that start in {checkout} itself"
     );

@@ -21,7 +21,7 @@ use crate::app::event::{NotedEvent, note_event};
 use crate::app::history::{INCOMPLETE, history};
 use crate::app::recall::{NotRecalled, recall};
 use crate::app::remember::{Remembered, remember};
-use crate::app::status::status;
+use crate::app::status::{Extent, status};
 use crate::app::undo::{self, Wanted};
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
@@ -154,7 +154,7 @@ impl Desk {
             Call::Resolve { path, keep, conflict } => {
                 self.resolve(&path, keep.as_deref(), conflict.as_deref(), writer)
             }
-            Call::Status => status(&self.settings).and_then(|status| self.told(status.text())),
+            Call::Status => status(&self.settings, Extent::Short).and_then(|status| self.told(status.text())),
         };
         let answer = answer.unwrap_or_else(|error| Answer::error(in_words(&error)));
         if is_event {
