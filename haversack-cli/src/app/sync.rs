@@ -122,7 +122,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     each(&mut note, &report.missing, LISTED_IN_STATUS, |locator| {
         (format!("the remote does not have the content of {locator}"), "haversack sync --full".to_owned())
     });
-    each(&mut note, &report.odd, "haversack doctor", |(name, why)| {
+    each(&mut note, &report.odd, LISTED_IN_JSON, |(name, why)| {
         (format!("{name}: {why}"), "it is left alone".to_owned())
     });
     each(&mut note, &report.not_mirrored, LISTED_IN_STATUS, |locator| not_mirrored(locator.as_str()));
@@ -195,6 +195,7 @@ const MAX_EACH: usize = 5;
 /// The commands that list the things of one sort which a sync does not name.
 const LISTED_IN_STATUS: &str = "haversack status --all";
 const LISTED_IN_LOG: &str = "haversack log 1";
+const LISTED_IN_JSON: &str = "haversack sync --full --json";
 
 /// Tells of the first things of one sort, each with its cure, and counts the others.
 fn each<T>(

@@ -210,6 +210,7 @@ pub(crate) fn to_json(summary: &Summary) -> Value {
         "refused": names(&report.refused),
         "missing": names(&report.missing),
         "unseen": report.unseen.iter().map(|(locator, why)| json!({ "path": locator.to_string(), "why": why })).collect::<Vec<_>>(),
+        "odd": report.odd.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect::<Vec<_>>(),
         "waiting_deletions": names(&report.waiting_deletions),
         "held_deletions": names(&report.held_deletions),
         "foreign": names(&report.foreign),

@@ -45,8 +45,12 @@ fn odd_names_and_strangers_are_left_alone() {
     assert_eq!(machines.files("laptop"), machines.files("desktop"));
     assert_eq!(machines.files("laptop").len(), 2);
     let shown = place.done(&machines, "laptop", &["sync", "--full"]);
-    for name in ["a//b", "back\\\\slash", "bell\\u{7}"] {
-        assert!(shown.contains(name), "{name} is told: {shown}");
+    assert!(shown.contains("see all: haversack sync --full --json"), "{shown}");
+    let listed = machines.command("laptop", &["sync", "--full", "--json"]).output().expect("ran").stdout;
+    let listed: serde_json::Value = serde_json::from_slice(&listed).expect("JSON");
+    let odd = listed["odd"].as_array().expect("a list");
+    for name in ["memory/a//b", "memory/back\\\\slash", "memory/bell\\u{7}", "memory/.haversack/log/a//b"] {
+        assert!(odd.iter().any(|one| one["name"] == name), "{name} is listed: {odd:?}");
     }
     assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
     let after = gcs.keys(&place.container);
