@@ -613,6 +613,8 @@ impl Replica {
         self.let_held_go(context, report).await?;
         let store = self.meet(context).await?;
         self.finish_publishing(context, store).await?;
+        // The commit of a killed process may hold files that have left the scope since: their absence here is no deletion.
+        self.rescope().await?;
         if self.state.known.head.is_none() {
             self.join(context, store, report).await?;
         }

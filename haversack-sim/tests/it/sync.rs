@@ -6,7 +6,7 @@ use haversack_sim::sync::{Run, Schedule, explain, play, run, shrink};
 /// Schedules that must hold. Of the first, each is found by planting the mistake that a sync once made, so it is known to meet what broke
 /// a promise then. The others broke one while sync was written, on schedules that were made differently: plain ones today. What a killed
 /// process left and a machine that stopped forgot has a test of its own (`twice`).
-const REGRESSIONS: [(u64, &str); 36] = [
+const REGRESSIONS: [(u64, &str); 37] = [
     (15, "what a dead process had prepared was left over"),
     (432, "a displaced text was merged again after a crash, and with it what the user had removed since"),
     (6479, "two devices changed a file that a third had deleted, and their common start was forgotten"),
@@ -63,6 +63,10 @@ const REGRESSIONS: [(u64, &str); 36] = [
     ),
     (5_026_831, "the oracle took a file for sent that waited for a directory that was not there"),
     (5_045_794, "a signature was lost behind half a line that a killed process had left"),
+    (
+        5_137_552,
+        "the commit of a killed process held a file that had left the directory's scope, and the next sync deleted that file everywhere",
+    ),
     (720_310_356, "a base had no content where a file became what the log has while its device was joining"),
 ];
 

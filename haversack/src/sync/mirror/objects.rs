@@ -8,6 +8,7 @@ use haversack_store::{Bytes, Condition, Error as StoreError, ErrorKind, Locator,
 use super::MAX_ROUNDS;
 use crate::ids::{ContentHash, Position, Timestamp};
 use crate::manifest::{Entry, Manifest};
+use crate::merge::conflict_name;
 use crate::sync::many::{self, MAX_AT_ONCE, many};
 use crate::sync::planted::{Planted, has};
 use crate::sync::progress::Stage;
@@ -142,11 +143,10 @@ impl Replica {
                 None => condition = Condition::Absent,
                 Some(At { bytes: there, version }) => {
                     let Some(version) = version else { return Ok(Outcome::Foreign) };
-                    let there = ContentHash::of(&there);
-                    if there == hash {
+                    if ContentHash::of(&there) == hash {
                         return Ok(Outcome::Done(Some(entry_of(&version))));
                     }
-                    if !self.is_ours(context, locator, there, entry, since).await? {
+                    if !self.is_ours(context, locator, &there, entry, since).await? {
                         return Ok(Outcome::Foreign);
                     }
                     condition = Condition::Matches(version);
@@ -172,7 +172,7 @@ impl Replica {
             else {
                 return Ok(Outcome::Done(None));
             };
-            if !self.is_ours(context, locator, ContentHash::of(&bytes), entry, since).await? {
+            if !self.is_ours(context, locator, &bytes, entry, since).await? {
                 return Ok(Outcome::Foreign);
             }
             match self.remote.backend().delete(locator, Condition::Matches(version)).await {
@@ -189,13 +189,14 @@ impl Replica {
         &self,
         context: Context<'_>,
         locator: &Locator,
-        hash: ContentHash,
+        there: &[u8],
         entry: Option<&Entry>,
         since: Option<Position>,
     ) -> Result<bool, SyncError> {
+        let hash = ContentHash::of(there);
         // We may replace an imported edit once the log has it.
-        let was_taken_in =
-            self.state.known.foreign.get(locator) == Some(&hash) && self.is_in_log(locator).await?;
+        let is_imported = self.state.known.foreign.get(locator) == Some(&hash);
+        let was_taken_in = is_imported && self.has_log_of_edit(locator, there).await?;
         if has(Planted::ForeignOverwritten)
             || was_taken_in
             || entry.is_some_and(|entry| entry.hash == Some(hash))
@@ -217,6 +218,18 @@ impl Replica {
             }
         }
         Ok(false)
+    }
+
+    /// Returns true if the log has everything that an imported edit brought: the file as it is here, and the conflict copy that holds the
+    /// edit if the two could not be merged.
+    async fn has_log_of_edit(&self, locator: &Locator, edit: &[u8]) -> Result<bool, SyncError> {
+        if !self.is_in_log(locator).await? {
+            return Ok(false);
+        }
+        match conflict_name(locator, edit) {
+            Ok(copy) if self.local(&copy).await?.is_some() => self.is_in_log(&copy).await,
+            Ok(_) | Err(_) => Ok(true),
+        }
     }
 
     /// Returns true if the log has the present content of a working file.
