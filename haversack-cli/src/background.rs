@@ -24,7 +24,7 @@ use crate::agents::program;
 use crate::app::mirror;
 use crate::error::CommandError;
 use crate::home::contact::{Contact, Failure};
-use crate::home::{self, Home, Manner, Summary, Work, local_history};
+use crate::home::{self, Home, Summary, SyncOptions, Work, local_history};
 use crate::projects::proof;
 use crate::records::private;
 use crate::remote::{self, Remote};
@@ -329,8 +329,8 @@ fn look_when_due(settings: &Settings) {
         return;
     }
     drop(contact.looked(now).save(settings));
-    let manner = Manner { time: Some(LONGEST_LIFE), ..Manner::new(Work::Full, "session") };
-    let told = match home::sync(settings, &remote, &manner, &Bar::silent()) {
+    let options = SyncOptions { time: Some(LONGEST_LIFE), ..SyncOptions::new(Work::Full, "session") };
+    let told = match home::sync(settings, &remote, &options, &Bar::silent()) {
         Ok(summary) => {
             format!("looked at everything: sent {}, received {}", summary.sent.len(), summary.received())
         }
@@ -373,10 +373,10 @@ fn sync(
         return Ok(None);
     }
     let settings = signed(settings, session);
-    let manner = Manner { time: Some(LONGEST_LIFE), ..Manner::new(work, "session") };
+    let options = SyncOptions { time: Some(LONGEST_LIFE), ..SyncOptions::new(work, "session") };
     drop(private::write(&contacting(&settings), SystemClock.now().0.to_string().as_bytes()));
     is_asking.store(true, Ordering::SeqCst);
-    let summary = home::sync(&settings, &remote, &manner, &Bar::silent());
+    let summary = home::sync(&settings, &remote, &options, &Bar::silent());
     is_asking.store(false, Ordering::SeqCst);
     drop(fs::remove_file(contacting(&settings)));
     drop(fs::remove_file(waited(&settings)));

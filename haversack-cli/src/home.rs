@@ -19,4 +19,4 @@ mod round;
 pub(crate) mod store;
 
 pub(crate) use self::replicas::{Home, Place, open_mount};
-pub(crate) use self::round::{Manner, Summary, Work, sync, sync_with};
+pub(crate) use self::round::{Summary, SyncOptions, Work, sync, sync_with};

@@ -1,6 +1,6 @@
 //! Finding a memory again.
 //!
-//! [`Shelf::recall`] is the one door: today it looks through every file, kept in memory between two looks; an index will serve it later.
+//! [`TextCache::recall`] is the one door: today it looks through every file, kept in memory between two looks; an index will serve it later.
 //! Whatever this crate keeps is of the [`LocalIndex`](haversack::store::Tier::LocalIndex) tier: never authoritative, never carried to another
 //! machine, deletable at any time.
 //!
@@ -8,9 +8,9 @@
 //! is [told](Recalled::unread).
 
 mod search;
-mod shelf;
+mod text_cache;
 
-pub use self::shelf::Shelf;
+pub use self::text_cache::TextCache;
 
 use std::collections::BTreeSet;
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use haversack::sync::planted::Planted;
-use haversack_sim::sync::{Failure, Meeting, Run, Schedule, Weaving, explain, run, shrink};
+use haversack_sim::sync::{Failure, LogsOnlySchedule, Meeting, Run, Schedule, explain, run, shrink};
 
 const USAGE: &str = "Usage: sim [--vault | --weave | --lost] [--from SEED] [--seeds N | --minutes M]
        sim --explain SEED [--planted NAME]    all that happens in one schedule
@@ -57,7 +57,7 @@ impl Ground {
     fn run(self, seed: u64) -> Result<(), Failure> {
         match self {
             Ground::Devices(meeting) => run(Run { meeting, ..Run::of(seed) }).map(drop),
-            Ground::Logs => Weaving::at(seed).play(),
+            Ground::Logs => LogsOnlySchedule::at(seed).play(),
         }
     }
 
@@ -65,7 +65,7 @@ impl Ground {
     fn show_shrunk(self, seed: u64) -> ExitCode {
         match self {
             Ground::Devices(meeting) => show_shrunk(Run { meeting, ..Run::of(seed) }),
-            Ground::Logs => match Weaving::at(seed).shrink() {
+            Ground::Logs => match LogsOnlySchedule::at(seed).shrink() {
                 Some(least) => show_told(&least.explain()),
                 None => {
                     say(&format!("seed {seed} holds\n"));
@@ -123,7 +123,9 @@ fn main() -> ExitCode {
 /// Does what the words say with devices that only read each other's logs.
 fn weave(words: &[&str]) -> ExitCode {
     match words {
-        ["--explain", seed] if let Ok(seed) = seed.parse() => show_told(&Weaving::at(seed).explain()),
+        ["--explain", seed] if let Ok(seed) = seed.parse() => {
+            show_told(&LogsOnlySchedule::at(seed).explain())
+        }
         ["--shrink", seed] if let Ok(seed) = seed.parse() => Ground::Logs.show_shrunk(seed),
         _ => simulate(Ground::Logs, words),
     }

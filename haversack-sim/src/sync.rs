@@ -84,6 +84,7 @@ mod crashing;
 mod device;
 mod failure;
 mod link;
+mod logs_only;
 mod memory;
 mod oracle;
 mod schedule;
@@ -95,18 +96,17 @@ mod unit;
 mod user;
 mod weather;
 mod world;
-mod woven;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use haversack::sync::planted::{self, Planted};
 
 pub use self::failure::{Broken, Failure};
+pub use self::logs_only::LogsOnlySchedule;
 pub use self::schedule::{Meeting, Schedule};
 pub use self::shrink::{Shrunk, shrink};
 pub use self::world::Ended;
 use self::world::World;
-pub use self::woven::Weaving;
 
 /// What a run is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,6 @@
 //! With the feature `conformance` the contract is a public table of cases that any backend can run with
 //! one line.
 
-mod apart;
 mod backend;
 mod blocking;
 mod cached;
@@ -46,11 +45,11 @@ mod prefixed;
 mod refuse;
 mod registry;
 mod shared_directory;
+mod split;
 mod tier;
 pub mod vault;
 mod version;
 
-pub use apart::Apart;
 pub use backend::{
     Appended, Backend, BackendFuture, Condition, Displaced, Durability, Entry, EntryKind, Guard, Info,
     Listing, Object, Odd, Page, Pages, Written,
@@ -67,11 +66,12 @@ pub use faulty::{Fault, Faulty};
 pub use fence::is_fenced;
 pub use locator::{InvalidLocator, Locator, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Reason};
 pub use memory::InMemory;
-pub use mounted::{Overlay, Under};
+pub use mounted::{Mounted, Overlay};
 pub use place::{Client, Place, put_aside, recognise};
 pub use prefixed::Prefixed;
 pub use registry::{BadRegistration, Lookup, Open, OpenOptions, Registered, Registry, Settings};
 pub use shared_directory::{directory_of, vault_address};
+pub use split::SplitBackend;
 pub use tier::{Changes, DerivedMaintenance, Sightings, Tier, TierLayout, TiersCollide, look_again};
 pub use vault::Vault;
 pub use version::{Fingerprint, InvalidFingerprint, TouchMark, Version};

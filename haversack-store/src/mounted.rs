@@ -21,22 +21,22 @@ use crate::locator::Locator;
 ///
 /// Nothing is outside of that directory, and nothing can be put there. Haversack's own names at the root are those of the inner backend.
 #[derive(Clone, Debug)]
-pub struct Under {
+pub struct Mounted {
     inner: Arc<dyn Backend>,
     prefix: Locator,
     /// True if names that are [fenced](is_fenced) cannot be created.
     has_fence: bool,
 }
 
-impl Under {
+impl Mounted {
     /// Returns `inner` as seen below `prefix`.
-    pub fn new(inner: Arc<dyn Backend>, prefix: Locator) -> Under {
-        Under { inner, prefix, has_fence: false }
+    pub fn new(inner: Arc<dyn Backend>, prefix: Locator) -> Mounted {
+        Mounted { inner, prefix, has_fence: false }
     }
 
     /// Refuses to create names that are [fenced](is_fenced): another program reads the directory.
-    pub fn fenced(self) -> Under {
-        Under { has_fence: true, ..self }
+    pub fn fenced(self) -> Mounted {
+        Mounted { has_fence: true, ..self }
     }
 
     /// Returns the place in the inner backend; `None` if it is outside.
@@ -83,11 +83,11 @@ impl Under {
 
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
-impl Backend for Under {
+impl Backend for Mounted {
     async fn read(&self, locator: &Locator) -> Result<Object> {
         match self.find(locator) {
             Some(inner) => seen_as(locator, self.inner.read(&inner).await),
-            None => Err(Under::absent(Operation::Read, locator)),
+            None => Err(Mounted::absent(Operation::Read, locator)),
         }
     }
 
@@ -154,7 +154,7 @@ impl Backend for Under {
         let inner = match self.find(locator) {
             Some(inner) => inner,
             None if self.prefix.is_within(locator) => Locator::root(),
-            None => return Err(Under::absent(Operation::Info, locator)),
+            None => return Err(Mounted::absent(Operation::Info, locator)),
         };
         let info = seen_as(locator, self.inner.info(&inner).await)?;
         Ok(Info { locator: locator.clone(), ..info })
@@ -212,18 +212,18 @@ impl Overlay {
 
     /// Returns the same, with directories that other programs read: names that are [fenced](is_fenced) cannot be created in them.
     pub fn fenced(base: Arc<dyn Backend>, mounts: Vec<(Locator, Arc<dyn Backend>)>) -> Overlay {
-        Overlay::over(base, mounts, Under::fenced)
+        Overlay::over(base, mounts, Mounted::fenced)
     }
 
     fn over(
         base: Arc<dyn Backend>,
         mounts: Vec<(Locator, Arc<dyn Backend>)>,
-        finish: impl Fn(Under) -> Under,
+        finish: impl Fn(Mounted) -> Mounted,
     ) -> Overlay {
         let mut seen: Vec<(Locator, Arc<dyn Backend>)> = Vec::new();
         for (prefix, backend) in mounts {
             if !seen.iter().any(|(other, _)| *other == prefix) {
-                let under = finish(Under::new(backend, prefix.clone()));
+                let under = finish(Mounted::new(backend, prefix.clone()));
                 seen.push((prefix, Arc::new(under)));
             }
         }
@@ -325,7 +325,7 @@ impl Backend for Overlay {
         }
         match self.mounts.iter().find(|(prefix, _)| prefix.is_within(locator)) {
             Some((_, mount)) => mount.info(locator).await,
-            None => Err(Under::absent(Operation::Info, locator)),
+            None => Err(Mounted::absent(Operation::Info, locator)),
         }
     }
 

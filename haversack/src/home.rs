@@ -30,7 +30,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haversack_store::{Apart, Backend, InMemory, Locator, Overlay, Prefixed, Under};
+use haversack_store::{Backend, InMemory, Locator, Mounted, Overlay, Prefixed, SplitBackend};
 
 pub use self::lost_and_found::LostAndFound;
 pub use self::rebuild::{HomeRebuilt, rebuild};
@@ -103,7 +103,7 @@ impl Home {
             let deeper = prefixes.iter().filter(is_deeper).filter(is_known).cloned();
             directories.push(Directory {
                 name: name.clone(),
-                files: Arc::new(Under::new(files.clone(), prefix.clone())),
+                files: Arc::new(Mounted::new(files.clone(), prefix.clone())),
                 state: state.clone(),
                 scope: Scope::within(prefix.clone()).except(deeper).bound(),
             });
@@ -296,7 +296,7 @@ impl Meeting {
 
     /// Returns a folder that a sync client replicates. `home` is this device's storage for it.
     pub fn folder(folder: Arc<dyn Backend>, home: Arc<dyn Backend>) -> Meeting {
-        let remote = Apart::new(home.clone(), folder.clone());
+        let remote = SplitBackend::new(home.clone(), folder.clone());
         Meeting { remote: Arc::new(ReadOnce::new(Arc::new(remote))), folder: Some(Folder { folder, home }) }
     }
 
@@ -554,7 +554,7 @@ async fn run(
 
 /// Does step 8.
 async fn mirror(replicas: &mut [Replica], context: Context<'_>, round: &Round<'_>, report: &mut HomeReport) {
-    let is_new = !report.published.is_empty() || report.carriage.taken > 0;
+    let is_new = !report.published.is_empty() || report.transfers.taken > 0;
     if round.mirror == Mirror::Off || !is_new || !context.patience.has_time() {
         return;
     }
@@ -565,7 +565,7 @@ async fn mirror(replicas: &mut [Replica], context: Context<'_>, round: &Round<'_
     }
     // Each replica has the contents of its own directory only.
     let last = replicas.last().map(Replica::id);
-    let has_new = |id| report.carriage.taken > 0 || report.publishers.contains(&id) || Some(id) == last;
+    let has_new = |id| report.transfers.taken > 0 || report.publishers.contains(&id) || Some(id) == last;
     let mut not_mirrored = Vec::new();
     for replica in replicas.iter_mut().filter(|replica| has_new(replica.id())) {
         match replica.mirror(context).await {

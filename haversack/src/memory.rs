@@ -27,7 +27,7 @@ use haversack_store::{
 pub use self::batch::{BatchReport, Change};
 pub use self::conflicts::{Conflicts, Resolved};
 use crate::error::{Error, Reason, Result, Verb};
-use crate::signed::{self, Left, Writer};
+use crate::signed::{self, WriteFingerprint, Writer};
 use crate::text::{Ending, NewText, insert_lines, replace_once};
 
 /// The lock that everything holds which reads and then writes.
@@ -140,7 +140,7 @@ impl Memory {
         let _turn = self.turn(Verb::Create, locator).await?;
         match self.files.write(locator, bytes.clone(), Condition::Absent).await {
             Ok(written) => {
-                self.sign(|| [(locator, Left::content(&bytes))]).await;
+                self.sign(|| [(locator, WriteFingerprint::content(&bytes))]).await;
                 Ok(written.version)
             }
             Err(error) if error.kind() == ErrorKind::Conflict => {
@@ -184,14 +184,14 @@ impl Memory {
         };
         let Some(displaced) = appended.displaced else {
             let size = appended.offset + bytes.len() as u64;
-            self.sign(|| [(locator, Left::Size(size))]).await;
+            self.sign(|| [(locator, WriteFingerprint::Size(size))]).await;
             return Ok(appended.offset);
         };
         // The file was replaced, and an editor saved in that moment: its text came first.
         let now = self.read(Verb::Append, locator).await?;
         let offset = displaced.bytes.len() as u64;
         let whole = Bytes::from([&displaced.bytes[..], &bytes[..]].concat());
-        self.sign(|| [(locator, Left::content(&whole))]).await;
+        self.sign(|| [(locator, WriteFingerprint::content(&whole))]).await;
         let again = self.files.write(locator, whole, Condition::Matches(now.version)).await;
         let again = again.map_err(|error| Error::storage(Verb::Append, locator, error))?;
         if again.displaced.is_none() {
@@ -204,7 +204,7 @@ impl Memory {
     pub async fn delete(&self, locator: &Locator, depth: Depth) -> Result<()> {
         let _turn = self.turn(Verb::Delete, locator).await?;
         self.delete_in_turn(locator, depth).await?;
-        self.sign_deletion([(locator, Left::Nothing)]).await;
+        self.sign_deletion([(locator, WriteFingerprint::Nothing)]).await;
         Ok(())
     }
 
@@ -260,7 +260,7 @@ impl Memory {
             ErrorKind::Conflict => Error::new(Verb::Rename, to, Reason::Exists),
             _ => Error::storage(Verb::Rename, from, error),
         })?;
-        self.sign_deletion([(from, Left::Nothing), (to, Left::Moved)]).await;
+        self.sign_deletion([(from, WriteFingerprint::Nothing), (to, WriteFingerprint::Moved)]).await;
         Ok(())
     }
 
@@ -315,7 +315,7 @@ impl Memory {
                         self.release(verb, locator, merged).await?;
                     }
                     let Some(in_between) = written.displaced else {
-                        self.sign(|| [(locator, Left::content(&content))]).await;
+                        self.sign(|| [(locator, WriteFingerprint::content(&content))]).await;
                         return Ok(Edited { line: new.line, version: written.version, content });
                     };
                     seen = Object { bytes: in_between.bytes.clone(), version: written.version };
@@ -335,15 +335,21 @@ impl Memory {
 
     /// Signs what was just written, if the writer has a name. The write is done, so it does not fail if it cannot be signed. A write without
     /// a name is not hashed either.
-    async fn sign<'a, L: IntoIterator<Item = (&'a Locator, Left)>>(&self, left: impl FnOnce() -> L) {
+    async fn sign<'a, L: IntoIterator<Item = (&'a Locator, WriteFingerprint)>>(
+        &self,
+        fingerprint: impl FnOnce() -> L,
+    ) {
         if !self.writer.is_nobody() {
-            drop(signed::sign(&*self.state, &self.writer, left()).await);
+            drop(signed::sign(&*self.state, &self.writer, fingerprint()).await);
         }
     }
 
     /// Signs a change that took a file away, with or without a name: the next sync then knows that the deletion was meant.
-    async fn sign_deletion<'a>(&self, left: impl IntoIterator<Item = (&'a Locator, Left)>) {
-        drop(signed::sign(&*self.state, &self.writer, left).await);
+    async fn sign_deletion<'a>(
+        &self,
+        fingerprint: impl IntoIterator<Item = (&'a Locator, WriteFingerprint)>,
+    ) {
+        drop(signed::sign(&*self.state, &self.writer, fingerprint).await);
     }
 
     /// Puts an editor's text back in the place of ours, which does not apply to it.

@@ -71,7 +71,7 @@ pub struct Context<'a> {
 
 /// Something that is left where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct Skipped {
     /// Which of the sources it is in.
     pub source: usize,
     /// What it would be called in the target, or is called in the source if it cannot be called anything there; printable.
@@ -120,7 +120,7 @@ pub struct Report {
     /// How many objects were there already, with the same content.
     pub skipped: usize,
     /// What is left where it is.
-    pub left: Vec<Left>,
+    pub left: Vec<Skipped>,
 }
 
 impl Report {
@@ -144,7 +144,11 @@ pub async fn survey(sources: &[Source], target: &dyn Backend, context: Context<'
         let of_source: BTreeMap<Locator, u64> = infos.chain(manifest).collect();
         // A name that is told of but served as well is judged by the plan.
         let not_served = page.odd.into_iter().filter(|odd| !of_source.contains_key(odd.shown.as_str()));
-        odd.extend(not_served.map(|odd| Left { source: number, name: odd.shown, why: Why::Name(odd.why) }));
+        odd.extend(not_served.map(|odd| Skipped {
+            source: number,
+            name: odd.shown,
+            why: Why::Name(odd.why),
+        }));
         found.extend(of_source.into_iter().map(|(locator, size_bytes)| Found {
             source: number,
             locator,
@@ -197,7 +201,7 @@ pub async fn apply(sources: &[Source], target: &dyn Backend, plan: Plan, context
                     }
                     Ok(Outcome::Same) => report.skipped += 1,
                     Err(why) => {
-                        report.left.push(Left { source: step.source, name: step.to.to_string(), why });
+                        report.left.push(Skipped { source: step.source, name: step.to.to_string(), why });
                     }
                 }
             }

@@ -44,7 +44,7 @@ impl Writer {
 /// What a write left at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Left {
+pub(crate) enum WriteFingerprint {
     /// This content.
     Content(String),
     /// A file that is so long now.
@@ -57,17 +57,18 @@ pub(crate) enum Left {
     Sent,
 }
 
-impl Left {
+impl WriteFingerprint {
     /// Returns what is left by writing a content.
-    pub(crate) fn content(bytes: &[u8]) -> Left {
-        Left::Content(ContentHash::of(bytes).to_string())
+    pub(crate) fn content(bytes: &[u8]) -> WriteFingerprint {
+        WriteFingerprint::Content(ContentHash::of(bytes).to_string())
     }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Line {
     path: String,
-    left: Left,
+    #[serde(rename = "left")]
+    fingerprint: WriteFingerprint,
     #[serde(flatten)]
     writer: Writer,
 }
@@ -76,12 +77,12 @@ struct Line {
 pub(crate) async fn sign(
     state: &dyn Backend,
     writer: &Writer,
-    left: impl IntoIterator<Item = (&Locator, Left)>,
+    fingerprint: impl IntoIterator<Item = (&Locator, WriteFingerprint)>,
 ) -> StoreResult<()> {
     // A process that was killed may have left half a line: ours begin on a line of their own.
     let mut text = vec![b'\n'];
-    for (locator, left) in left {
-        let line = Line { path: locator.to_string(), left, writer: writer.clone() };
+    for (locator, fingerprint) in fingerprint {
+        let line = Line { path: locator.to_string(), fingerprint, writer: writer.clone() };
         serde_json::to_writer(&mut text, &line).expect("texts and numbers print");
         text.push(b'\n');
     }
@@ -104,7 +105,8 @@ pub(crate) async fn note_sent(state: &dyn Backend, deleted: &[Locator]) -> Store
     }
     let signatures = Signatures::read(state).await?;
     let meant = deleted.iter().filter(|locator| signatures.is_deleted_by_verb(locator));
-    let lines: Vec<(&Locator, Left)> = meant.map(|locator| (locator, Left::Sent)).collect();
+    let lines: Vec<(&Locator, WriteFingerprint)> =
+        meant.map(|locator| (locator, WriteFingerprint::Sent)).collect();
     match lines.is_empty() {
         true => Ok(()),
         false => sign(state, &Writer::default(), lines).await,
@@ -123,7 +125,7 @@ pub(crate) async fn sign_merged(
     let content = |bytes: &[u8]| Some((ContentHash::of(bytes), bytes.len() as u64));
     let newest = sides.iter().filter_map(|side| signatures.newest(locator, content(side))).max();
     let Some((_, _, writer)) = newest.and_then(|number| signatures.lines.get(number)) else { return Ok(()) };
-    let lines = results.iter().map(|(locator, bytes)| (*locator, Left::content(bytes)));
+    let lines = results.iter().map(|(locator, bytes)| (*locator, WriteFingerprint::content(bytes)));
     match writer.is_nobody() {
         true => Ok(()),
         false => sign(state, writer, lines).await,
@@ -143,7 +145,7 @@ pub async fn writer_of(
 /// What was signed.
 #[derive(Debug, Default)]
 pub(crate) struct Signatures {
-    lines: Vec<(Locator, Left, Writer)>,
+    lines: Vec<(Locator, WriteFingerprint, Writer)>,
 }
 
 impl Signatures {
@@ -155,8 +157,8 @@ impl Signatures {
             Err(error) => return Err(error),
         };
         let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
-            let Line { path, left, writer } = serde_json::from_slice(line).ok()?;
-            Some((Locator::parse(&path).ok()?, left, writer))
+            let Line { path, fingerprint, writer } = serde_json::from_slice(line).ok()?;
+            Some((Locator::parse(&path).ok()?, fingerprint, writer))
         });
         Ok(Signatures { lines: lines.collect() })
     }
@@ -172,24 +174,28 @@ impl Signatures {
 
     /// Returns the number of the newest line that fits a place as it is.
     fn newest(&self, locator: &Locator, content: Option<(ContentHash, u64)>) -> Option<usize> {
-        let fits = |(path, left, _): &(Locator, Left, Writer)| match (left, content) {
-            (Left::Content(hash), Some((now, _))) => path == locator && *hash == now.to_string(),
-            (Left::Size(_), Some(_)) if has(Planted::AppendsAreNotSigned) => false,
-            (Left::Size(size), Some((_, now))) => path == locator && *size == now,
-            (Left::Moved, Some(_)) | (Left::Nothing, None) => locator.is_within(path),
-            (Left::Content(_) | Left::Size(_) | Left::Moved, None) | (Left::Nothing, Some(_)) => false,
-            (Left::Sent, _) => false,
+        let fits = |(path, fingerprint, _): &(Locator, WriteFingerprint, Writer)| match (fingerprint, content)
+        {
+            (WriteFingerprint::Content(hash), Some((now, _))) => path == locator && *hash == now.to_string(),
+            (WriteFingerprint::Size(_), Some(_)) if has(Planted::AppendsAreNotSigned) => false,
+            (WriteFingerprint::Size(size), Some((_, now))) => path == locator && *size == now,
+            (WriteFingerprint::Moved, Some(_)) | (WriteFingerprint::Nothing, None) => locator.is_within(path),
+            (WriteFingerprint::Content(_) | WriteFingerprint::Size(_) | WriteFingerprint::Moved, None)
+            | (WriteFingerprint::Nothing, Some(_)) => false,
+            (WriteFingerprint::Sent, _) => false,
         };
         self.lines.iter().rposition(fits)
     }
 
     /// Tells whether one of our verbs deleted a file that is gone, after all that is known to have been written there.
     pub(crate) fn is_deleted_by_verb(&self, locator: &Locator) -> bool {
-        let about = self.lines.iter().rev().find(|(path, left, _)| match left {
-            Left::Content(_) | Left::Size(_) | Left::Sent => path == locator,
-            Left::Moved | Left::Nothing => locator.is_within(path),
+        let about = self.lines.iter().rev().find(|(path, fingerprint, _)| match fingerprint {
+            WriteFingerprint::Content(_) | WriteFingerprint::Size(_) | WriteFingerprint::Sent => {
+                path == locator
+            }
+            WriteFingerprint::Moved | WriteFingerprint::Nothing => locator.is_within(path),
         });
-        about.is_some_and(|(_, left, _)| *left == Left::Nothing)
+        about.is_some_and(|(_, fingerprint, _)| *fingerprint == WriteFingerprint::Nothing)
     }
 }
 
@@ -213,14 +219,14 @@ mod tests {
         let state = InMemory::new();
         let (note, logs, moved) = (locator("note.md"), locator("events.jsonl"), locator("lighthouse"));
         let signed = [
-            ("one", &note, Left::content(b"first")),
-            ("two", &note, Left::content(b"second")),
-            ("one", &logs, Left::Size(12)),
-            ("two", &moved, Left::Moved),
-            ("one", &moved, Left::Nothing),
+            ("one", &note, WriteFingerprint::content(b"first")),
+            ("two", &note, WriteFingerprint::content(b"second")),
+            ("one", &logs, WriteFingerprint::Size(12)),
+            ("two", &moved, WriteFingerprint::Moved),
+            ("one", &moved, WriteFingerprint::Nothing),
         ];
-        for (agent, locator, left) in signed {
-            block_on(sign(&state, &writer(agent), [(locator, left)])).expect("signed");
+        for (agent, locator, fingerprint) in signed {
+            block_on(sign(&state, &writer(agent), [(locator, fingerprint)])).expect("signed");
         }
         let _ = block_on(state.append(&LINES, Bytes::from_static(b"{half a li"), Durability::AtBarrier))
             .expect("there");
@@ -245,7 +251,8 @@ mod tests {
         let note = locator("note.md");
         let half = Bytes::from_static(b"{half a li");
         let _ = block_on(state.append(&LINES, half, Durability::AtBarrier)).expect("there");
-        block_on(sign(&state, &writer("one"), [(&note, Left::content(b"first"))])).expect("signed");
+        block_on(sign(&state, &writer("one"), [(&note, WriteFingerprint::content(b"first"))]))
+            .expect("signed");
         let found = block_on(writer_of(&state, &note, Some(b"first"))).expect("read");
         assert_eq!(found, Some(writer("one")));
     }
@@ -255,8 +262,8 @@ mod tests {
         let state = InMemory::new();
         let note = locator("note.md");
         for number in 0..6000_u32 {
-            let left = Left::content(&number.to_le_bytes());
-            block_on(sign(&state, &writer("one"), [(&note, left)])).expect("signed");
+            let fingerprint = WriteFingerprint::content(&number.to_le_bytes());
+            block_on(sign(&state, &writer("one"), [(&note, fingerprint)])).expect("signed");
         }
         let length = block_on(state.read(&LINES)).expect("there").bytes.len() as u64;
         assert!(length < MAX_BYTES + 1000, "{length}");

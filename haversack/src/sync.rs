@@ -78,10 +78,10 @@ use self::outgoing::Judgement;
 pub use self::outlook::{Agreement, Outlook, Underway, look};
 pub(crate) use self::outlook::{agreement, replica_of};
 pub use self::patience::{Impatient, Patience};
-use self::plan::{Elsewhere, Pending};
+use self::plan::{AbsenceReason, Pending};
 use self::planted::{Planted, has};
 pub use self::progress::{Progress, Quiet, Stage};
-use self::publish::{Left, Published, Settled};
+use self::publish::{Published, Remainder, Settled};
 pub(crate) use self::read_once::ReadOnce;
 pub use self::rebuild_store::{Rebuilt, rebuild};
 pub use self::relocate::{Moved, move_store};
@@ -509,7 +509,7 @@ impl Replica {
 
     /// Returns the files of the log that were not fetched yet.
     pub fn unfetched(&self) -> Vec<Locator> {
-        self.elsewhere(Elsewhere::Unfetched)
+        self.absent(AbsenceReason::Unfetched)
     }
 
     /// Takes in what is new, and publishes what still differs.
@@ -534,8 +534,8 @@ impl Replica {
         self.check_store(context).await?;
         self.rounds(context, Sending::All, &mut report).await?;
         self.state.begin().await.map_err(SyncError::Local)?;
-        for why in [Elsewhere::Refused, Elsewhere::Missing] {
-            self.materialise(context, &self.elsewhere(why), Purpose::Asked, &mut report).await?;
+        for why in [AbsenceReason::Refused, AbsenceReason::Missing] {
+            self.materialise(context, &self.absent(why), Purpose::Asked, &mut report).await?;
         }
         if mirror == Mirror::On {
             // Read the manifest before listing: an object that another device adds in between is then new, not missing.
@@ -559,7 +559,7 @@ impl Replica {
         let Some(expected) = self.state.known.store else { return Ok(()) };
         match self.remote.store_file(context.patience).await? {
             Some(file) if file.store != expected => Err(other_store(expected, &file)),
-            _ => self.standing(context).await.map(drop),
+            _ => self.log_tail(context).await.map(drop),
         }
     }
 
@@ -593,7 +593,7 @@ impl Replica {
         report.held.sort_by(|(one, _), (other, _)| one.cmp(other));
         report.held_deletions = self.state.known.held.iter().cloned().collect();
         // A file of the log whose name is refused everywhere is told as odd.
-        let refused = self.elsewhere(Elsewhere::Refused).into_iter();
+        let refused = self.absent(AbsenceReason::Refused).into_iter();
         let refused = refused.filter(|locator| !self.state.known.log.odd().contains_key(locator.as_str()));
         report.refused.extend(refused);
         report.refused.sort_unstable();
@@ -619,7 +619,7 @@ impl Replica {
             self.join(context, store, report).await?;
         }
         if context.fetching == Fetching::Now {
-            self.materialise(context, &self.elsewhere(Elsewhere::Unfetched), Purpose::Fetching, report)
+            self.materialise(context, &self.absent(AbsenceReason::Unfetched), Purpose::Fetching, report)
                 .await?;
         }
         // Whether nothing was there, a moment ago, after the last position that was taken in or created.
@@ -637,7 +637,7 @@ impl Replica {
                     report.published += 1;
                     is_newest = settled == Settled::Created;
                     // What somebody changes meanwhile is the next sync's.
-                    match is_newest && left == Left::Nothing {
+                    match is_newest && left == Remainder::Nothing {
                         true => return Ok(()),
                         false => continue,
                     }
@@ -726,19 +726,19 @@ impl Replica {
     async fn rescope(&mut self) -> Result<(), SyncError> {
         let known = &self.state.known;
         let (Some(store), Some(head)) = (known.store, known.head.clone()) else { return Ok(()) };
-        if self.scope.is_everything() && known.elsewhere.values().all(|why| *why != Elsewhere::Unbound) {
+        if self.scope.is_everything() && known.absent.values().all(|why| *why != AbsenceReason::Unbound) {
             return Ok(());
         }
         let moved = known.log.files().entries().filter_map(|entry| {
-            let now = known.elsewhere.get(entry.name).copied();
-            let then = match (self.scope.holds(entry.name), now == Some(Elsewhere::Unbound)) {
-                (true, true) => Elsewhere::Unfetched,
-                (false, false) => Elsewhere::Unbound,
+            let now = known.absent.get(entry.name).copied();
+            let then = match (self.scope.holds(entry.name), now == Some(AbsenceReason::Unbound)) {
+                (true, true) => AbsenceReason::Unfetched,
+                (false, false) => AbsenceReason::Unbound,
                 (true, false) | (false, true) => return None,
             };
-            let is_deleted = then == Elsewhere::Unfetched && has(Planted::UnbindingDeletes);
+            let is_deleted = then == AbsenceReason::Unfetched && has(Planted::UnbindingDeletes);
             Some(BaseLine {
-                elsewhere: Some(then).filter(|_| !is_deleted),
+                absent: Some(then).filter(|_| !is_deleted),
                 foreign: known.foreign.get(entry.name).copied(),
                 ..BaseLine::new(entry.name, Some(entry.content))
             })
@@ -762,9 +762,9 @@ impl Replica {
         }
     }
 
-    fn elsewhere(&self, why: Elsewhere) -> Vec<Locator> {
-        let elsewhere = self.state.known.elsewhere.iter();
-        elsewhere.filter(|(_, found)| **found == why).map(|(locator, _)| locator.clone()).collect()
+    fn absent(&self, why: AbsenceReason) -> Vec<Locator> {
+        let absent = self.state.known.absent.iter();
+        absent.filter(|(_, found)| **found == why).map(|(locator, _)| locator.clone()).collect()
     }
 
     async fn local(&self, locator: &Locator) -> Result<Option<Bytes>, SyncError> {

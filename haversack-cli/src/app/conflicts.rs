@@ -9,7 +9,7 @@ use haversack_system::Backoff;
 
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::home::history::{Enough, Log, NumberedChange, Past};
+use crate::home::history::{Enough, HistoryReader, Log, NumberedChange};
 use crate::home::store::{open, open_to_look};
 use crate::settings::Settings;
 use crate::ui::moments::local;
@@ -59,10 +59,10 @@ pub(crate) fn traced(
     let patience = Backoff::new();
     // A home without a history has conflicts as well; their origin is not known then.
     let home = Home::open(settings).ok();
-    let mut past = home.as_ref().and_then(|home| Past::at_hand(settings, home, &patience).ok());
+    let mut history = home.as_ref().and_then(|home| HistoryReader::at_hand(settings, home, &patience).ok());
     let traced = found.into_iter().map(|conflict| {
-        let origins = match &mut past {
-            Some(past) => origins(past, &conflict),
+        let origins = match &mut history {
+            Some(history) => origins(history, &conflict),
             None => vec![None; conflict.passages.len()],
         };
         TracedConflict { conflict, origins }
@@ -74,14 +74,14 @@ pub(crate) fn traced(
 ///
 /// A note names the device of the second passage. If another device made the change, it merged a folder for that device, and its agent and
 /// time say nothing about the passage.
-fn origins(past: &mut Past<'_>, conflict: &Conflict) -> Vec<Option<Origin>> {
+fn origins(history: &mut HistoryReader<'_>, conflict: &Conflict) -> Vec<Option<Origin>> {
     let mut origins = vec![None; conflict.passages.len()];
     let mut is_open: Vec<bool> =
         conflict.passages.iter().map(|passage| !passage.text.trim().is_empty()).collect();
     let names = [Some(&conflict.locator), conflict.copy.as_ref().map(|copy| &copy.locator)];
     let mut changes: Vec<(Locator, NumberedChange)> = Vec::new();
     // A part of the history that cannot be read only leaves origins out.
-    drop(past.each(|change| {
+    drop(history.each(|change| {
         if change.number.log == Log::Local {
             // No other machine took part in it.
             return Enough::No;
@@ -97,7 +97,7 @@ fn origins(past: &mut Past<'_>, conflict: &Conflict) -> Vec<Option<Origin>> {
         if !is_open.contains(&true) {
             break;
         }
-        let Ok(held) = past.held_after(name, change) else { break };
+        let Ok(held) = history.held_after(name, change) else { break };
         let text = held.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         for (at, passage) in conflict.passages.iter().enumerate() {
             let is_in_copy = conflict.copy.is_some() && at > 0;

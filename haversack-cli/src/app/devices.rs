@@ -8,7 +8,7 @@ use haversack_system::Backoff;
 
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::home::history::{Enough, Log, Past};
+use crate::home::history::{Enough, HistoryReader, Log};
 use crate::home::store::{open, open_to_look};
 use crate::settings::Settings;
 
@@ -28,13 +28,13 @@ pub(crate) struct Device {
 pub(crate) fn devices(settings: &Settings) -> Result<Vec<Device>, CommandError> {
     let home = Home::open(settings)?;
     let patience = Backoff::new();
-    devices_in(settings, &mut Past::open(settings, &home, &patience)?)
+    devices_in(settings, &mut HistoryReader::open(settings, &home, &patience)?)
 }
 
 /// Returns the machines of the store that this machine's own archive names; asks the remote nothing.
 pub(super) fn known_devices(settings: &Settings, home: &Home) -> Result<Vec<Device>, CommandError> {
     let patience = Backoff::new();
-    devices_in(settings, &mut Past::at_hand(settings, home, &patience)?)
+    devices_in(settings, &mut HistoryReader::at_hand(settings, home, &patience)?)
 }
 
 /// Takes a machine off the list. Its files and its history stay.
@@ -57,16 +57,16 @@ pub(crate) fn remove_device(settings: &Settings, name: &str) -> Result<Device, C
 }
 
 /// Returns the machines, this one first, then by their last change.
-fn devices_in(settings: &Settings, past: &mut Past<'_>) -> Result<Vec<Device>, CommandError> {
+fn devices_in(settings: &Settings, history: &mut HistoryReader<'_>) -> Result<Vec<Device>, CommandError> {
     let removed = removed(settings)?;
     let mut seen: BTreeMap<String, Timestamp> = BTreeMap::new();
-    past.each(|change| {
+    history.each(|change| {
         if change.number.log == Log::Store {
             seen.entry(change.device.clone()).or_insert(change.time);
         }
         Enough::No
     })?;
-    let this = past.device.clone();
+    let this = history.device.clone();
     let mut devices: Vec<Device> = seen
         .into_iter()
         .map(|(name, time)| Device {

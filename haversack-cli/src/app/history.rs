@@ -7,7 +7,9 @@ use haversack_system::Backoff;
 use similar::TextDiff;
 
 use crate::error::CommandError;
-use crate::home::history::{AtHand, ChangeNumber, Enough, Log, NumberedChange, Past, Waiting, open_home};
+use crate::home::history::{
+    AtHand, ChangeNumber, Enough, HistoryReader, Log, NumberedChange, Waiting, open_home,
+};
 use crate::settings::Settings;
 use crate::ui::moments::{counted, local};
 
@@ -33,11 +35,11 @@ pub(crate) const INCOMPLETE: &str = "What happened before is in the remote, whic
 pub(crate) fn history(settings: &Settings, within: Locator, count: usize) -> Result<History, CommandError> {
     let patience = Backoff::new();
     let home = open_home(settings)?;
-    let mut past = Past::open(settings, &home, &patience)?;
-    let waiting = past.waiting(&home)?;
+    let mut history = HistoryReader::open(settings, &home, &patience)?;
+    let waiting = history.waiting(&home)?;
     let waiting: Vec<Waiting> = waiting.into_iter().filter(|file| file.locator.is_within(&within)).collect();
     let mut commits: Vec<NumberedChange> = Vec::new();
-    let at_hand = past.each(|commit| {
+    let at_hand = history.each(|commit| {
         if commits.len() >= count {
             return Enough::Yes;
         }
@@ -47,7 +49,7 @@ pub(crate) fn history(settings: &Settings, within: Locator, count: usize) -> Res
         Enough::No
     })?;
     if waiting.is_empty() && commits.is_empty() {
-        past.refuse_unknown(settings, &within)?;
+        history.refuse_unknown(settings, &within)?;
     }
     Ok(History { within, waiting, commits, is_complete: at_hand == AtHand::All })
 }
@@ -108,10 +110,10 @@ pub(crate) fn change_details(
 ) -> Result<ChangeDetails, CommandError> {
     let patience = Backoff::new();
     let home = open_home(settings)?;
-    let mut past = Past::open(settings, &home, &patience)?;
-    let change = past.change(number)?;
+    let mut history = HistoryReader::open(settings, &home, &patience)?;
+    let change = history.change(number)?;
     let files = change.changes.iter().map(|file| {
-        let (before, after) = past.around(&file.locator, &change).ok()?;
+        let (before, after) = history.around(&file.locator, &change).ok()?;
         Some(counts(before.as_ref(), after.as_ref()))
     });
     let lines = files.collect();
@@ -149,18 +151,18 @@ pub(crate) fn differences(
 ) -> Result<Vec<Difference>, CommandError> {
     let patience = Backoff::new();
     let home = open_home(settings)?;
-    let mut past = Past::open(settings, &home, &patience)?;
+    let mut history = HistoryReader::open(settings, &home, &patience)?;
     let mut differences = Vec::new();
     match number {
         Some(number) => {
-            let commit = past.change(number)?;
+            let commit = history.change(number)?;
             for change in commit.changes.iter().filter(|change| change.locator.is_within(within)) {
-                let (before, after) = past.around(&change.locator, &commit)?;
+                let (before, after) = history.around(&change.locator, &commit)?;
                 differences.push(Difference { locator: change.locator.clone(), before, after });
             }
         }
         None => {
-            for Waiting { locator, before, now, .. } in past.waiting(&home)? {
+            for Waiting { locator, before, now, .. } in history.waiting(&home)? {
                 if locator.is_within(within) {
                     differences.push(Difference { locator, before, after: now });
                 }
@@ -168,7 +170,7 @@ pub(crate) fn differences(
         }
     }
     if differences.is_empty() {
-        past.refuse_unknown(settings, within)?;
+        history.refuse_unknown(settings, within)?;
     }
     Ok(differences)
 }

@@ -3,7 +3,7 @@
 use haversack::Memory;
 use haversack::ids::Timestamp;
 use haversack::store::{Locator, block_on};
-use haversack_recall::{DEFAULT_LIMIT, Hit, Query, Recalled, Shelf};
+use haversack_recall::{DEFAULT_LIMIT, Hit, Query, Recalled, TextCache};
 
 use crate::error::CommandError;
 use crate::projects::border;
@@ -30,11 +30,11 @@ pub(crate) enum NotRecalled {
 }
 
 /// Looks for memories. The shelf keeps texts between two recalls.
-pub(crate) fn recall(memory: &Memory, shelf: &mut Shelf, query: Query) -> Result<Recall, NotRecalled> {
+pub(crate) fn recall(memory: &Memory, cache: &mut TextCache, query: Query) -> Result<Recall, NotRecalled> {
     if let Some(why) = border::outside(&query.projects, &query.within) {
         return Err(NotRecalled::OtherProject(why));
     }
-    match block_on(shelf.recall(memory.files(), &query)) {
+    match block_on(cache.recall(memory.files(), &query)) {
         Ok(recalled) => Ok(Recall { query, recalled }),
         Err(error) => Err(NotRecalled::CouldNotLook(error.into())),
     }

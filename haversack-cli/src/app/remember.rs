@@ -4,7 +4,7 @@ use haversack::Memory;
 use haversack::remember::{self, Kept, Wish};
 use haversack::secrets::{self, Finding};
 use haversack::store::{Locator, block_on};
-use haversack_recall::Shelf;
+use haversack_recall::TextCache;
 
 use crate::error::CommandError;
 use crate::home::kinds;
@@ -26,7 +26,7 @@ pub(crate) enum Remembered {
 pub(crate) fn remember(
     settings: &Settings,
     memory: &Memory,
-    shelf: &mut Shelf,
+    cache: &mut TextCache,
     place: &Locator,
     wish: &Wish<'_>,
 ) -> Result<Remembered, CommandError> {
@@ -34,7 +34,7 @@ pub(crate) fn remember(
         Ok(draft) => draft,
         Err(why) => return Ok(Remembered::Unfit(why)),
     };
-    if let Some(same) = block_on(shelf.same(memory.files(), place, &draft.text))? {
+    if let Some(same) = block_on(cache.same(memory.files(), place, &draft.text))? {
         return Ok(Remembered::Already(same));
     }
     Ok(match block_on(remember::keep(memory, &draft))? {

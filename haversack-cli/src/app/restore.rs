@@ -7,7 +7,7 @@ use haversack_system::Backoff;
 use crate::error::{CommandError, Fault};
 use crate::home::Home;
 use crate::home::history::{
-    AtHand, ChangeNumber, Deletion, Enough, NumberedChange, Past, Waiting, open_home,
+    AtHand, ChangeNumber, Deletion, Enough, HistoryReader, NumberedChange, Waiting, open_home,
 };
 use crate::home::store::{is_project_record, open};
 use crate::settings::Settings;
@@ -52,10 +52,10 @@ pub(crate) fn restore(
 ) -> Result<Restored, CommandError> {
     let patience = Backoff::new();
     let home = open_home(settings)?;
-    let mut past = Past::open(settings, &home, &patience)?;
+    let mut history = HistoryReader::open(settings, &home, &patience)?;
     if let Version::After(number) = version {
-        let change = past.change(number)?;
-        let held = past.held_after(locator, &change)?;
+        let change = history.change(number)?;
+        let held = history.held_after(locator, &change)?;
         let written = write(settings, held.map(|bytes| (locator.clone(), bytes)).into_iter().collect());
         return Ok(Restored { kept: Vec::new(), written: Some(written) });
     }
@@ -68,7 +68,7 @@ pub(crate) fn restore(
     let kept = home.keep_held(settings, |file| file.is_within(locator))?;
     let written = match kept.contains(locator) {
         true => None,
-        false => write_wanted(settings, &home, &mut past, locator, version, &kept).transpose(),
+        false => write_wanted(settings, &home, &mut history, locator, version, &kept).transpose(),
     };
     Ok(Restored { kept, written })
 }
@@ -77,15 +77,15 @@ pub(crate) fn restore(
 fn write_wanted(
     settings: &Settings,
     home: &Home,
-    past: &mut Past<'_>,
+    history: &mut HistoryReader<'_>,
     locator: &Locator,
     version: Version,
     kept: &[Locator],
 ) -> Result<Option<Written>, CommandError> {
     let waiting: Vec<Waiting> =
-        past.waiting(home)?.into_iter().filter(|file| file.locator.is_within(locator)).collect();
+        history.waiting(home)?.into_iter().filter(|file| file.locator.is_within(locator)).collect();
     if version == Version::Previous
-        && let Named::File(content) = look_up(past, &waiting, locator)?
+        && let Named::File(content) = look_up(history, &waiting, locator)?
     {
         let found = content.map(|bytes| (locator.clone(), bytes)).into_iter().collect();
         return write(settings, found).map(Some);
@@ -101,7 +101,7 @@ fn write_wanted(
     if !kept.is_empty() {
         return Ok(None);
     }
-    write_last_deletion(settings, past, locator).map(Some)
+    write_last_deletion(settings, history, locator).map(Some)
 }
 
 /// The thing that a path names in the history.
@@ -113,14 +113,18 @@ enum Named {
 }
 
 /// Looks a path up: the newest change at it or below it decides.
-fn look_up(past: &mut Past<'_>, waiting: &[Waiting], locator: &Locator) -> Result<Named, CommandError> {
+fn look_up(
+    history: &mut HistoryReader<'_>,
+    waiting: &[Waiting],
+    locator: &Locator,
+) -> Result<Named, CommandError> {
     if let Some(file) = waiting.iter().find(|file| file.locator == *locator)
         && let Some(before) = &file.before
     {
         return Ok(Named::File(Some(before.clone())));
     }
     let mut newest: Option<NumberedChange> = None;
-    past.each(|commit| {
+    history.each(|commit| {
         let is_about = commit.changes.iter().any(|change| change.locator.is_within(locator));
         if is_about {
             newest = Some(commit.clone());
@@ -129,7 +133,7 @@ fn look_up(past: &mut Past<'_>, waiting: &[Waiting], locator: &Locator) -> Resul
     })?;
     match newest {
         Some(commit) if commit.changes.iter().any(|change| change.locator == *locator) => {
-            past.held_before(locator, &commit).map(Named::File)
+            history.held_before(locator, &commit).map(Named::File)
         }
         Some(_) | None => Ok(Named::Directory),
     }
@@ -138,14 +142,14 @@ fn look_up(past: &mut Past<'_>, waiting: &[Waiting], locator: &Locator) -> Resul
 /// Brings back the files below a place that were deleted last and are not there now.
 fn write_last_deletion(
     settings: &Settings,
-    past: &mut Past<'_>,
+    history: &mut HistoryReader<'_>,
     within: &Locator,
 ) -> Result<Written, CommandError> {
     let memory = open(settings)?;
     let is_there = |file: &Locator| block_on(memory.files().info(file)).is_ok();
     // The records of projects are ours: the user deletes and restores memories.
     let is_wanted = |file: &Locator| file.is_within(within) && !is_project_record(file) && !is_there(file);
-    let (deletion, at_hand) = past.last_deletion(is_wanted)?;
+    let (deletion, at_hand) = history.last_deletion(is_wanted)?;
     let Some(Deletion { change, files }) = deletion else {
         return Ok(Written { is_incomplete: at_hand == AtHand::Some, ..Written::default() });
     };

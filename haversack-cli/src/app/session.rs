@@ -1,7 +1,7 @@
 //! The memory that a session of an agent begins with: the next one, and the ones that were given it.
 
 pub(crate) mod context;
-pub(crate) mod given;
+pub(crate) mod context_record;
 pub(crate) mod news;
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use haversack::ids::Timestamp;
 use haversack_system::SystemClock;
 
 use self::context::{Assembled, Part};
-use self::given::Given;
+use self::context_record::ContextRecord;
 use self::news::News;
 use crate::agents::claude_code::{ClaudeCode, slug};
 use crate::error::CommandError;
@@ -42,8 +42,8 @@ const MAX_SUMMARIES: usize = 50;
 const MAX_SUMMARY_BYTES: usize = 256 * 1024;
 
 /// Returns the contexts that the last sessions were given, the newest first.
-pub(crate) fn last(settings: &Settings, count: usize) -> Vec<Given> {
-    given::all(settings).into_iter().take(count).collect()
+pub(crate) fn last(settings: &Settings, count: usize) -> Vec<ContextRecord> {
+    context_record::all(settings).into_iter().take(count).collect()
 }
 
 /// Returns the project of the current directory.

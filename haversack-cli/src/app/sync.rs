@@ -10,7 +10,7 @@ use super::mirror;
 use crate::error::CommandError;
 use crate::home::gate::{HeldFiles, STAYS, grouped};
 use crate::home::rebuild::{self, HomeRebuilt};
-use crate::home::{self, Manner, Summary};
+use crate::home::{self, Summary, SyncOptions};
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::ui::moments::{counted, time_of_day, was_it};
@@ -20,10 +20,10 @@ use crate::ui::paths::quoted;
 pub(crate) fn sync(
     settings: &Settings,
     remote: &Remote,
-    manner: &Manner<'_>,
+    options: &SyncOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, CommandError> {
-    let summary = home::sync(settings, remote, manner, progress)?;
+    let summary = home::sync(settings, remote, options, progress)?;
     write_late_mirror(settings, &summary);
     Ok(summary)
 }
@@ -33,10 +33,10 @@ pub(crate) fn sync_with(
     settings: &Settings,
     remote: &Remote,
     meeting: &Meeting,
-    manner: &Manner<'_>,
+    options: &SyncOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, CommandError> {
-    let summary = home::sync_with(settings, remote, meeting, manner, progress)?;
+    let summary = home::sync_with(settings, remote, meeting, options, progress)?;
     write_late_mirror(settings, &summary);
     Ok(summary)
 }

@@ -20,7 +20,7 @@ use haversack_system::{Backoff, SystemClock};
 use super::history::{counts, headline};
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::home::history::{ChangeNumber, Enough, NumberedChange, Past, Waiting, open_home};
+use crate::home::history::{ChangeNumber, Enough, HistoryReader, NumberedChange, Waiting, open_home};
 use crate::home::store::{is_project_record, open};
 use crate::settings::Settings;
 use crate::ui::moments::counted;
@@ -156,13 +156,14 @@ fn select(
     wanted: &Wanted,
 ) -> Result<(String, Vec<Taken>), CommandError> {
     let last = if *wanted == Wanted::Last { last::remembered(settings)? } else { None };
-    let mut past = match (Past::open(settings, home, patience), &last) {
-        (Ok(past), _) => past,
+    let mut history = match (HistoryReader::open(settings, home, patience), &last) {
+        (Ok(history), _) => history,
         // After leaving a store there is no history, but what was done then.
         (Err(_), Some(_)) => return Ok(the_last_undo(last)),
         (Err(error), None) => return Err(error),
     };
-    if last.as_ref().is_some_and(|last| last.position.is_some()) && is_newest(&mut past, home, last.as_ref())?
+    if last.as_ref().is_some_and(|last| last.position.is_some())
+        && is_newest(&mut history, home, last.as_ref())?
     {
         return Ok(the_last_undo(last));
     }
@@ -176,7 +177,7 @@ fn select(
     };
     let mut taken = Vec::new();
     if !matches!(wanted, Wanted::Session(_) | Wanted::Change(_)) {
-        for Waiting { locator, before, now, is_import } in past.waiting(home)? {
+        for Waiting { locator, before, now, is_import } in history.waiting(home)? {
             let is_theirs = match wanted {
                 Wanted::LastOfSession(session) => {
                     let writer = block_on(haversack::writer_of(home.signatures(), &locator, now.as_deref()))?;
@@ -194,8 +195,8 @@ fn select(
         return Ok(("Not sent yet:".to_owned(), taken));
     }
     let commits = match wanted {
-        Wanted::Change(number) => vec![numbered(&mut past, *number)?],
-        _ => selected(&mut past, wanted, &is_about)?,
+        Wanted::Change(number) => vec![numbered(&mut history, *number)?],
+        _ => selected(&mut history, wanted, &is_about)?,
     };
     let title = match (commits.as_slice(), wanted) {
         ([], _) => String::new(),
@@ -208,7 +209,7 @@ fn select(
     };
     for commit in commits {
         for change in commit.changes.iter().filter(|change| is_about(&change.locator)) {
-            let (before, after) = past.around(&change.locator, &commit)?;
+            let (before, after) = history.around(&change.locator, &commit)?;
             taken.push(Taken { locator: change.locator.clone(), before, after });
         }
     }
@@ -216,8 +217,8 @@ fn select(
 }
 
 /// Returns the commit of a number; an import is refused.
-fn numbered(past: &mut Past<'_>, number: ChangeNumber) -> Result<NumberedChange, CommandError> {
-    let commit = past.change(number)?;
+fn numbered(history: &mut HistoryReader<'_>, number: ChangeNumber) -> Result<NumberedChange, CommandError> {
+    let commit = history.change(number)?;
     if commit.cause == IMPORT {
         return Err(CommandError::user(
             format!(
@@ -235,11 +236,15 @@ fn the_last_undo(last: Option<last::Last>) -> (String, Vec<Taken>) {
 }
 
 /// Tells whether nothing was done here since the last undo, except sending it.
-fn is_newest(past: &mut Past<'_>, home: &Home, last: Option<&last::Last>) -> Result<bool, CommandError> {
+fn is_newest(
+    history: &mut HistoryReader<'_>,
+    home: &Home,
+    last: Option<&last::Last>,
+) -> Result<bool, CommandError> {
     let Some(last) = last else { return Ok(false) };
-    let mut is_newest = past.waiting(home)?.iter().all(|file| last.has(&file.locator));
-    let device = past.device.clone();
-    past.each(|commit| {
+    let mut is_newest = history.waiting(home)?.iter().all(|file| last.has(&file.locator));
+    let device = history.device.clone();
+    history.each(|commit| {
         if commit.number.log == last.log && Some(commit.position) <= last.position {
             return Enough::Yes;
         }
@@ -252,19 +257,19 @@ fn is_newest(past: &mut Past<'_>, home: &Home, last: Option<&last::Last>) -> Res
 
 /// Returns the wanted commits, newest first.
 fn selected(
-    past: &mut Past<'_>,
+    history: &mut HistoryReader<'_>,
     wanted: &Wanted,
     is_about: &dyn Fn(&Locator) -> bool,
 ) -> Result<Vec<NumberedChange>, CommandError> {
     let now = SystemClock.now();
-    let device = past.device.clone();
+    let device = history.device.clone();
     // The session, once the newest one is found that "last" stands for.
     let mut session = match wanted {
         Wanted::Session(session) => session.clone(),
         _ => String::new(),
     };
     let mut commits = Vec::new();
-    past.each(|commit| {
+    history.each(|commit| {
         if commit.cause == IMPORT {
             return Enough::No;
         }

@@ -22,7 +22,7 @@ use crate::agents::{self, AGENTS, Agent, Change, WithPersona};
 use crate::app;
 use crate::error::CommandError;
 use crate::home::mounts;
-use crate::home::{Manner, Work};
+use crate::home::{SyncOptions, Work};
 use crate::projects::bind::{self, AskedBy};
 use crate::projects::book::Book;
 use crate::records::private;
@@ -431,9 +431,9 @@ fn bind_all(settings: &Settings, found: &Found) -> Result<(), CommandError> {
 
 fn send(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
     let remote = Remote::expected(settings)?;
-    let manner = Manner::new(Work::Sync, "init");
+    let options = SyncOptions::new(Work::Sync, "init");
     let bar = ui.progress();
-    let summary = app::sync::sync(settings, &remote, &manner, &bar);
+    let summary = app::sync::sync(settings, &remote, &options, &bar);
     bar.end();
     ui.text(&app::sync::text(&summary.map_err(incomplete)?))
 }

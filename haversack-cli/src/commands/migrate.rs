@@ -11,7 +11,7 @@ use clap::Args;
 use haversack::clock::Clock;
 use haversack::ids::Ids;
 use haversack::migrate::{
-    Context, Indexed, Left, Plan, Report, Source, Step, Why, apply, survey, write_manifest,
+    Context, Indexed, Plan, Report, Skipped, Source, Step, Why, apply, survey, write_manifest,
 };
 use haversack::store::{Backend, block_on, cloud};
 use haversack::sync::Gate;
@@ -101,7 +101,7 @@ pub(crate) fn cmd_migrate(
         for (number, (place, prefix)) in places.iter().enumerate() {
             let Opened { backend, odd } = place.open_source(settings, &bar)?;
             sources.push(Source { backend, prefix: prefix.clone() });
-            unserved.extend(odd.into_iter().map(|(name, why)| Left { source: number, name, why }));
+            unserved.extend(odd.into_iter().map(|(name, why)| Skipped { source: number, name, why }));
         }
         let there = target.look(settings)?;
         let mut plan = block_on(survey(&sources, &*there, context)).map_err(place::failed)?;
@@ -232,8 +232,8 @@ fn summary(plan: &Plan) -> String {
 }
 
 /// Tells what is left behind and why, the first of them if they are very many.
-fn tell_left(ui: &mut Ui, settings: &Settings, left: &[Left]) {
-    for Left { name, why, .. } in left.iter().take(MAX_TOLD) {
+fn tell_left(ui: &mut Ui, settings: &Settings, left: &[Skipped]) {
+    for Skipped { name, why, .. } in left.iter().take(MAX_TOLD) {
         ui.note(format!("  {name}: {why}"));
     }
     if left.len() > MAX_TOLD {
@@ -245,7 +245,7 @@ fn tell_left(ui: &mut Ui, settings: &Settings, left: &[Left]) {
 }
 
 /// Says what to do about files that the gate held back, if there are any.
-fn cure(settings: &Settings, left: &[Left]) -> Option<String> {
+fn cure(settings: &Settings, left: &[Skipped]) -> Option<String> {
     left.iter().any(|left| matches!(left.why, Why::Held(_))).then(|| {
         format!(
             "  → Files that are held back look like they hold a secret or are settings: take the secret out, then run the same command again. If one may be copied: haversack migrate SOURCE {}, haversack allow PATH:LINE, then the same command",
@@ -278,7 +278,7 @@ fn show(
     let left = plan
         .left
         .iter()
-        .map(|Left { name, why, .. }| ["leave".to_owned(), String::new(), format!("{name}: {why}")]);
+        .map(|Skipped { name, why, .. }| ["leave".to_owned(), String::new(), format!("{name}: {why}")]);
     let rows: Vec<Vec<String>> = copies.chain(compares).chain(left).map(Vec::from).collect();
     ui.table(&rows)?;
     if let Some(cure) = cure(settings, &plan.left) {
@@ -288,7 +288,7 @@ fn show(
     Ok(())
 }
 
-fn left_to_json(Left { source, name, why }: &Left, args: &MigrateArgs) -> Value {
+fn left_to_json(Skipped { source, name, why }: &Skipped, args: &MigrateArgs) -> Value {
     let reason = match why {
         Why::Held(_) => "held",
         Why::Different => "different",

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use haversack::clock::Clock;
-use haversack_recall::{DEFAULT_LIMIT, Query, Shelf};
+use haversack_recall::{DEFAULT_LIMIT, Query, TextCache};
 use haversack_system::SystemClock;
 use serde_json::json;
 
@@ -56,7 +56,7 @@ pub(crate) fn cmd_recall(
         projects: border::reach(settings, breadth),
         limit: args.count,
     };
-    let found = recall(&open_to_look(settings)?, &mut Shelf::new(), query).map_err(|error| match error {
+    let found = recall(&open_to_look(settings)?, &mut TextCache::new(), query).map_err(|error| match error {
         NotRecalled::OtherProject(why) => CommandError::user(
             why,
             "To look there: haversack recall --everywhere; excluded projects only from their own checkout",

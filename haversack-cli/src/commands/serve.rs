@@ -13,7 +13,7 @@ use haversack_system::RandomIds;
 use crate::error::CommandError;
 use crate::records::private;
 use crate::serve::http::{self, Gate, PATH};
-use crate::serve::mcp::desk::{Desk, Whose};
+use crate::serve::mcp::tool_handler::{FactsScope, ToolHandler};
 use crate::serve::mcp::{Server, new_session, runtime};
 use crate::settings::{Settings, shown};
 use crate::ui::Ui;
@@ -62,7 +62,7 @@ pub(crate) fn cmd_serve(
     let default = settings.home.join("state").join("serve").join("token");
     let file = args.token_file.clone().unwrap_or(default);
     let token = token(&file, is_loopback)?;
-    let desk = Desk::new(settings, Whose::Nobodys);
+    let handler = ToolHandler::new(settings, FactsScope::NoProject);
     let mut hosts = args.allow_host.clone();
     if !is_loopback && !args.listen.ip().is_unspecified() {
         hosts.push(match args.listen {
@@ -72,7 +72,7 @@ pub(crate) fn cmd_serve(
     }
     let gate = Gate::new(&token, hosts, args.allow_origin.clone());
     let session = new_session();
-    let (served, named) = (desk.clone(), settings.writer.clone());
+    let (served, named) = (handler.clone(), settings.writer.clone());
     let server = move || Server::new(served.clone(), named.clone(), session.clone());
     runtime()?.block_on(async {
         let listener = http::listen(args.listen).map_err(|error| CommandError {
@@ -88,7 +88,7 @@ pub(crate) fn cmd_serve(
         http::serve(listener, gate, server, stopped()).await;
         Ok::<(), CommandError>(())
     })?;
-    desk.errands().end();
+    handler.scheduler().end();
     Ok(ExitCode::SUCCESS)
 }
 

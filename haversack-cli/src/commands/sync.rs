@@ -17,7 +17,7 @@ use crate::app::sync::{sync, text};
 use crate::error::CommandError;
 use crate::home::contact::Contact;
 use crate::home::gate::named;
-use crate::home::{Manner, Summary, Work};
+use crate::home::{Summary, SyncOptions, Work};
 use crate::projects::names::{locate, locate_file};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
@@ -114,14 +114,14 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
     };
     let is_due = || Contact::of(settings).is_look_due(SystemClock.now(), &remote.url);
     let is_full = args.full || args.mine.is_some() || (args.when_due && is_due());
-    let manner = Manner {
+    let options = SyncOptions {
         work: if is_full { Work::Full } else { Work::Sync },
         deletions: if args.allow_deletes { Deletions::Allowed } else { Deletions::Cautious },
         time: args.within.map(|milliseconds| Duration::from_millis(milliseconds.unsigned_abs())),
         cause: &args.message,
         mine,
     };
-    run(ui, settings, &remote, &manner, args.json)
+    run(ui, settings, &remote, &options, args.json)
 }
 
 /// Returns the remote of a home; the user is asked once about one that only the settings name.
@@ -159,27 +159,27 @@ fn these(settings: &Settings, remote: &Remote, paths: &[String]) -> Result<Mine,
 
 pub(crate) fn cmd_pull(ui: &mut Ui, settings: &Settings, args: &PullArgs) -> Result<ExitCode, CommandError> {
     let remote = agreed(ui, settings)?;
-    let manner = Manner::new(Work::Pull, "pull");
-    run(ui, settings, &remote, &manner, args.json)
+    let options = SyncOptions::new(Work::Pull, "pull");
+    run(ui, settings, &remote, &options, args.json)
 }
 
 pub(crate) fn cmd_push(ui: &mut Ui, settings: &Settings, args: &PushArgs) -> Result<ExitCode, CommandError> {
     let remote = agreed(ui, settings)?;
     let locator = args.path.as_deref().map(|path| locate_file(settings, path)).transpose()?;
     let what = locator.as_ref().map_or(Work::Sync, Work::PushOne);
-    let manner = Manner::new(what, &args.message);
-    run(ui, settings, &remote, &manner, args.json)
+    let options = SyncOptions::new(what, &args.message);
+    run(ui, settings, &remote, &options, args.json)
 }
 
 fn run(
     ui: &mut Ui,
     settings: &Settings,
     remote: &Remote,
-    manner: &Manner<'_>,
+    options: &SyncOptions<'_>,
     as_json: bool,
 ) -> Result<ExitCode, CommandError> {
     let bar = ui.progress();
-    let summary = sync(settings, remote, manner, &bar);
+    let summary = sync(settings, remote, options, &bar);
     bar.end();
     let summary = summary?;
     if as_json {

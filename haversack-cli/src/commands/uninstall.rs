@@ -8,8 +8,8 @@ use super::setup;
 use crate::agents::program;
 use crate::agents::{self, AGENTS};
 use crate::error::CommandError;
-use crate::home::mounts::{self, Left, Mount};
-use crate::projects::book::Standing;
+use crate::home::mounts::{self, Leftover, Mount};
+use crate::projects::book::PrivateUse;
 use crate::projects::private;
 use crate::remote::Remote;
 use crate::settings::Settings;
@@ -67,7 +67,7 @@ pub(crate) fn cmd_uninstall(
 /// Deletes our staging directories in the agents' memory directories. Texts of other programs that we put aside there stay.
 fn tidy_bound_directories(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
     for mount in mounts::of(settings)?.into_iter().filter(Mount::is_there) {
-        if let Left::Files(directory) = mount.remove_staging() {
+        if let Leftover::Files(directory) = mount.remove_staging() {
             ui.note(format!(
                 "{} holds texts of other programs that we put aside: look at them, then delete it",
                 tilde(settings, &directory)
@@ -79,10 +79,10 @@ fn tidy_bound_directories(ui: &mut Ui, settings: &Settings) -> Result<(), Comman
 
 /// Takes back the settings of worktrees with nothing of their own. Those with memory keep it: without the setting Claude Code would not find it.
 fn leave_worktrees(ui: &mut Ui, settings: &Settings, args: &UninstallArgs) -> Result<(), CommandError> {
-    for (private, standing, files) in private::all(settings)? {
+    for (private, usage, files) in private::all(settings)? {
         let checkout = quoted(&tilde(settings, &private.checkout));
-        match (standing, files) {
-            (Standing::InUse, 0) => match args.dry_run {
+        match (usage, files) {
+            (PrivateUse::InUse, 0) => match args.dry_run {
                 true => {
                     let change = private::plan_end(settings, &private.checkout)?.map(|(change, _)| change);
                     setup::show(ui, settings, change.as_slice())?;
@@ -92,12 +92,12 @@ fn leave_worktrees(ui: &mut Ui, settings: &Settings, args: &UninstallArgs) -> Re
                     ui.note(format!("{checkout} shares the memory of its repository again"));
                 }
             },
-            (Standing::InUse, files) => ui.note(format!(
+            (PrivateUse::InUse, files) => ui.note(format!(
                 "{checkout} keeps memory of its own, {} in {}; to take that back: haversack project private --undo {checkout}",
                 counted(files, "file"),
                 tilde(settings, &private.memory)
             )),
-            (Standing::Unused | Standing::Gone, _) => {}
+            (PrivateUse::Unused | PrivateUse::Gone, _) => {}
         }
     }
     Ok(())

@@ -34,7 +34,7 @@ const DELETED_TOGETHER_MILLISECONDS: i64 = 10 * 60 * 1000;
 const LOCAL: &str = "local-";
 
 /// The history of a home, from the newest change that this machine knows.
-pub(crate) struct Past<'a> {
+pub(crate) struct HistoryReader<'a> {
     /// The changes of the log that the home syncs with now, then those of its own log from the time before.
     parts: Vec<Part<'a>>,
     /// The newest position of the store's log that was taken in.
@@ -156,16 +156,16 @@ fn no_history() -> CommandError {
     )
 }
 
-impl<'a> Past<'a> {
+impl<'a> HistoryReader<'a> {
     /// Opens the history of a home that [`open_home`] opened; a remote that cannot be reached only makes it shorter.
     pub(crate) fn open(
         settings: &Settings,
         home: &Home,
         patience: &'a Backoff,
-    ) -> Result<Past<'a>, CommandError> {
+    ) -> Result<HistoryReader<'a>, CommandError> {
         let remote = Remote::for_looking(settings)?;
         let backend = remote.as_ref().and_then(|remote| remote::open(settings, remote).ok());
-        Past::of(settings, home, remote, backend, patience)
+        HistoryReader::of(settings, home, remote, backend, patience)
     }
 
     /// Opens the part of the history that is on this machine.
@@ -173,8 +173,8 @@ impl<'a> Past<'a> {
         settings: &Settings,
         home: &Home,
         patience: &'a Backoff,
-    ) -> Result<Past<'a>, CommandError> {
-        Past::of(settings, home, Remote::for_looking(settings)?, None, patience)
+    ) -> Result<HistoryReader<'a>, CommandError> {
+        HistoryReader::of(settings, home, Remote::for_looking(settings)?, None, patience)
     }
 
     fn of(
@@ -183,26 +183,27 @@ impl<'a> Past<'a> {
         remote: Option<Remote>,
         backend: Option<Arc<dyn Backend>>,
         patience: &'a Backoff,
-    ) -> Result<Past<'a>, CommandError> {
-        let mut past = Past { parts: Vec::new(), head: None, replicas: BTreeSet::new(), device: None };
+    ) -> Result<HistoryReader<'a>, CommandError> {
+        let mut history =
+            HistoryReader { parts: Vec::new(), head: None, replicas: BTreeSet::new(), device: None };
         match &remote {
             Some(remote) => {
-                past.add(Log::Store, home, backend, patience)?;
-                past.device = Some(label(&remote.device));
+                history.add(Log::Store, home, backend, patience)?;
+                history.device = Some(label(&remote.device));
             }
-            None => past.device = Some(label(&remote::device_name())),
+            None => history.device = Some(label(&remote::device_name())),
         }
         if settings.store().local_history().is_dir() {
             let own = Home::open_for_local_history(settings)?;
-            past.add(Log::Local, &own, Some(local_history::log(settings)?), patience)?;
+            history.add(Log::Local, &own, Some(local_history::log(settings)?), patience)?;
         }
         if remote.is_none() && settings.state().is_dir() {
             // The changes of a store that this home left.
-            past.add(Log::Store, &Home::open(settings)?, None, patience)?;
+            history.add(Log::Store, &Home::open(settings)?, None, patience)?;
         }
-        match past.parts.is_empty() {
+        match history.parts.is_empty() {
             true => Err(no_history()),
-            false => Ok(past),
+            false => Ok(history),
         }
     }
 

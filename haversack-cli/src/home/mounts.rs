@@ -126,7 +126,7 @@ pub(crate) fn is_real(directory: &Path) -> bool {
 
 /// The rest of our own directory in a bound directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum Leftover {
     /// The directory is gone.
     Nothing,
     /// The directory holds files, so it stays.
@@ -135,10 +135,10 @@ pub(crate) enum Left {
 
 impl Mount {
     /// Deletes our own directory `.haversack` in the bound directory, unless it holds files.
-    pub(crate) fn remove_staging(&self) -> Left {
+    pub(crate) fn remove_staging(&self) -> Leftover {
         let own = self.directory.join(".haversack");
         remove_empty(&own);
-        if own.symlink_metadata().is_ok() { Left::Files(own) } else { Left::Nothing }
+        if own.symlink_metadata().is_ok() { Leftover::Files(own) } else { Leftover::Nothing }
     }
 
     /// Returns the directory of what Haversack remembers about it.
@@ -207,12 +207,12 @@ mod tests {
         let mount = Mount { directory: directory.path().to_owned(), prefix: Locator::root() };
         let own = directory.path().join(".haversack");
         std::fs::create_dir_all(own.join("incoming")).expect("made");
-        assert_eq!(mount.remove_staging(), Left::Nothing);
+        assert_eq!(mount.remove_staging(), Leftover::Nothing);
         assert!(!own.exists());
         std::fs::create_dir_all(own.join("incoming")).expect("made");
         std::fs::create_dir_all(own.join("kept")).expect("made");
         std::fs::write(own.join("kept/1.md"), "theirs").expect("written");
-        assert_eq!(mount.remove_staging(), Left::Files(own.clone()));
+        assert_eq!(mount.remove_staging(), Leftover::Files(own.clone()));
         assert!(own.join("kept/1.md").exists() && !own.join("incoming").exists());
     }
 }

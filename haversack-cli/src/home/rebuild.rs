@@ -9,7 +9,7 @@ use haversack::sync::{Context, Progress};
 use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::replicas::Home;
-use super::round::{Manner, Summary, Work, author, sync_with};
+use super::round::{Summary, SyncOptions, Work, author, sync_with};
 use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
@@ -42,6 +42,6 @@ pub(crate) fn rebuild(
     drop(home);
     // The remote is opened anew: its contents are not those that were read before.
     let meeting = remote::new_meeting(settings, remote)?;
-    let summary = sync_with(settings, remote, &meeting, &Manner::new(Work::Full, "rebuild"), progress)?;
+    let summary = sync_with(settings, remote, &meeting, &SyncOptions::new(Work::Full, "rebuild"), progress)?;
     Ok(HomeRebuilt { rebuilt, summary })
 }

@@ -10,7 +10,7 @@ use haversack::home::{HomeReport, Meeting, Round, Stopped};
 use haversack::ids::{Position, Timestamp};
 use haversack::store::{Locator, block_on};
 use haversack::sync::{Author, Context, Deletions, Mirror, Progress, Report, SyncError};
-use haversack::vault::{Carriage, Mine};
+use haversack::vault::{Mine, TransferStats};
 use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::contact::{Contact, Failure};
@@ -26,7 +26,7 @@ use crate::settings::{Settings, shown};
 const MAX_MIRRORED_FILES: usize = 200;
 
 /// The options of a sync.
-pub(crate) struct Manner<'a> {
+pub(crate) struct SyncOptions<'a> {
     pub(crate) work: Work<'a>,
     pub(crate) deletions: Deletions,
     /// The time it has; `None` for all it takes.
@@ -37,10 +37,10 @@ pub(crate) struct Manner<'a> {
     pub(crate) mine: Mine,
 }
 
-impl<'a> Manner<'a> {
+impl<'a> SyncOptions<'a> {
     /// Returns the options of most syncs: all the time it takes, and very many deletions wait for the user.
-    pub(crate) fn new(work: Work<'a>, cause: &'a str) -> Manner<'a> {
-        Manner { work, deletions: Deletions::Cautious, time: None, cause, mine: Mine::Nothing }
+    pub(crate) fn new(work: Work<'a>, cause: &'a str) -> SyncOptions<'a> {
+        SyncOptions { work, deletions: Deletions::Cautious, time: None, cause, mine: Mine::Nothing }
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Summary {
     /// True if the mirror is still to be written, by the caller.
     pub(crate) is_mirror_late: bool,
     /// Entries that were carried to and from a synced folder.
-    pub(crate) carriage: Carriage,
+    pub(crate) transfers: TransferStats,
     /// Edits that the client of a synced folder could not upload and that were imported: their paths, and the files they were made from.
     pub(crate) rescued: Vec<(String, Locator)>,
     /// The plain files of a synced folder that no log names, and the end of the wait for each.
@@ -100,7 +100,7 @@ impl Summary {
             published: report.published,
             is_mirrored: report.is_mirrored,
             is_mirror_late: report.is_mirror_late,
-            carriage: report.carriage,
+            transfers: report.transfers,
             rescued: Vec::new(),
             waits: report.waits,
             mended: report.mended,
@@ -110,7 +110,7 @@ impl Summary {
 
     /// Returns the number of parts of other machines' logs that have not arrived whole in a folder.
     pub(crate) fn arriving(&self) -> usize {
-        self.carriage.waiting.len() + self.carriage.early
+        self.transfers.waiting.len() + self.transfers.early
     }
 
     /// Returns the number of files that this machine received.
@@ -123,13 +123,13 @@ impl Summary {
 pub(crate) fn sync(
     settings: &Settings,
     remote: &Remote,
-    manner: &Manner<'_>,
+    options: &SyncOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, CommandError> {
-    noting_contact(settings, remote, manner, || {
+    noting_contact(settings, remote, options, || {
         let meeting = remote::meeting(settings, remote);
         let meeting = meeting.map_err(|error| Failed::There(Failure::Refused, error))?;
-        sync_home(settings, remote, &meeting, manner, progress)
+        sync_home(settings, remote, &meeting, options, progress)
     })
 }
 
@@ -138,20 +138,20 @@ pub(crate) fn sync_with(
     settings: &Settings,
     remote: &Remote,
     meeting: &Meeting,
-    manner: &Manner<'_>,
+    options: &SyncOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, CommandError> {
-    noting_contact(settings, remote, manner, || sync_home(settings, remote, meeting, manner, progress))
+    noting_contact(settings, remote, options, || sync_home(settings, remote, meeting, options, progress))
 }
 
 /// Syncs, and notes whether the remote was reached.
 fn noting_contact(
     settings: &Settings,
     remote: &Remote,
-    manner: &Manner<'_>,
+    options: &SyncOptions<'_>,
     sync: impl FnOnce() -> Result<Summary, Failed>,
 ) -> Result<Summary, CommandError> {
-    if let Some(finding) = haversack::secrets::find(manner.cause.as_bytes()).first() {
+    if let Some(finding) = haversack::secrets::find(options.cause.as_bytes()).first() {
         // All readers of the remote see the message in the history.
         return Err(CommandError::user(
             format!("the message holds {} ({}), so nothing was sent", finding.rule.name, finding.rule.id),
@@ -162,7 +162,7 @@ fn noting_contact(
     match sync() {
         Ok(summary) => {
             let mut contact = Contact::of(settings).reached(now, summary.arriving());
-            let is_full = manner.work == Work::Full;
+            let is_full = options.work == Work::Full;
             if summary.is_mirrored || (is_full && remote.mirror) {
                 contact = contact.with_not_mirrored(&summary.report.not_mirrored);
             }
@@ -207,20 +207,20 @@ fn sync_home(
     settings: &Settings,
     remote: &Remote,
     meeting: &Meeting,
-    manner: &Manner<'_>,
+    options: &SyncOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<Summary, Failed> {
     let unbound = mounts::unbind_links(settings)?;
     let home = Home::open(settings)?;
     let author = author(settings, remote);
-    let patience = manner.time.map_or_else(Backoff::new, Backoff::for_at_most);
+    let patience = options.time.map_or_else(Backoff::new, Backoff::for_at_most);
     let context = Context {
         gate: home.gate(),
         patience: &patience,
         progress,
-        deletions: manner.deletions,
+        deletions: options.deletions,
         budget: settings.budget,
-        cause: manner.cause,
+        cause: options.cause,
         ..Context::new(&SystemClock, &RandomIds, &author)
     };
     let lost_and_found = match remote::vault(settings, remote)? {
@@ -230,10 +230,10 @@ fn sync_home(
     let round = Round {
         mirror: if remote.mirror { Mirror::On } else { Mirror::Off },
         mirrored_files: MAX_MIRRORED_FILES,
-        mine: manner.mine.clone(),
+        mine: options.mine.clone(),
         lost_and_found: lost_and_found.as_ref().map(|found| found as &dyn haversack::home::LostAndFound),
         lock_wait: settings.lock_wait,
-        ..Round::new(manner.work)
+        ..Round::new(options.work)
     };
     let report = block_on(haversack::home::sync(home.directories(), meeting, context, &round));
     let report = report.map_err(|stopped| Failed::of(&home, stopped))?;

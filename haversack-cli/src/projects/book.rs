@@ -75,7 +75,7 @@ pub(crate) struct Private {
 
 /// The use of the memory that a worktree has, or had, of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum PrivateUse {
     /// Its sessions use it.
     InUse,
     /// Someone took the setting out: its sessions use the memory that all checkouts share.
@@ -86,14 +86,14 @@ pub(crate) enum Standing {
 
 impl Private {
     /// Returns whether the worktree is there, and whether its sessions use the memory.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn usage(&self) -> PrivateUse {
         if !self.checkout.is_dir() {
-            return Standing::Gone;
+            return PrivateUse::Gone;
         }
         let text = std::fs::read_to_string(self.checkout.join(LOCAL_SETTINGS)).unwrap_or_default();
         match named_in(&text).is_some_and(|memory| memory == self.memory) {
-            true => Standing::InUse,
-            false => Standing::Unused,
+            true => PrivateUse::InUse,
+            false => PrivateUse::Unused,
         }
     }
 }
@@ -102,7 +102,7 @@ impl Private {
 pub(crate) fn refuse_private(settings: &Settings, directory: &Path) -> Result<(), CommandError> {
     let is_it = |private: &Private| private.memory.canonicalize().is_ok_and(|memory| memory == directory);
     let mut all = Book::of(settings)?.private.into_iter();
-    match all.find(|private| is_it(private) && private.standing() == Standing::InUse) {
+    match all.find(|private| is_it(private) && private.usage() == PrivateUse::InUse) {
         Some(private) => {
             let worktree = tilde(settings, &private.checkout);
             Err(CommandError::user(

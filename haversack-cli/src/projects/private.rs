@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::bind::{self, AskedBy};
-use super::book::{self, Book, Private, Standing};
+use super::book::{self, Book, Private, PrivateUse};
 use super::{Project, discover, git};
 use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::private::{
@@ -146,13 +146,13 @@ pub(crate) fn end(settings: &Settings, place: &Path) -> Result<Ended, CommandErr
 }
 
 /// Returns every worktree that has memory of its own, or had and left some, and how many files there are.
-pub(crate) fn all(settings: &Settings) -> Result<Vec<(Private, Standing, usize)>, CommandError> {
+pub(crate) fn all(settings: &Settings) -> Result<Vec<(Private, PrivateUse, usize)>, CommandError> {
     let each = Book::of(settings)?.private.into_iter().map(|private| {
-        let standing = private.standing();
+        let usage = private.usage();
         let (files, _) = discover::count(&private.memory);
-        (private, standing, files)
+        (private, usage, files)
     });
-    Ok(each.filter(|(_, standing, files)| *standing == Standing::InUse || *files > 0).collect())
+    Ok(each.filter(|(_, usage, files)| *usage == PrivateUse::InUse || *files > 0).collect())
 }
 
 /// Tells whether a worktree has memory of its own that a session in a directory below it does not see.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haversack::home::Meeting;
-use haversack::store::{Apart, Backend, Capabilities, DeviceLocal, ErrorKind, Registry};
+use haversack::store::{Backend, Capabilities, DeviceLocal, ErrorKind, Registry, SplitBackend};
 
 use super::credential::Cloud;
 use super::record::{Remote, refuse_local};
@@ -69,7 +69,7 @@ pub(crate) struct Vault {
 impl Vault {
     /// Returns what the rest of this machine follows instead: its own order of what is in all logs, with the plain files in the folder.
     pub(crate) fn as_remote(&self) -> Arc<dyn Backend> {
-        Arc::new(Apart::new(self.home.clone(), self.folder.clone()))
+        Arc::new(SplitBackend::new(self.home.clone(), self.folder.clone()))
     }
 }
 

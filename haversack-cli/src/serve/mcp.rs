@@ -1,14 +1,14 @@
 //! The memory for any client of the Model Context Protocol, over stdio or HTTP.
 //!
-//! A [`Server`] knows the protocol and nothing else: what calls ask for is done at the [`Desk`](desk::Desk). It answers who it is before anything is
+//! A [`Server`] knows the protocol and nothing else: what calls ask for is done at the [`ToolHandler`](tool_handler::ToolHandler). It answers who it is before anything is
 //! opened. Every write is signed with the client's own name and a session of ours; nothing that a model says changes that. Results are text:
 //! a client that gets structured content shows its model nothing else.
 
-pub(crate) mod desk;
-mod errands;
 mod lines;
 mod prompts;
 mod resources;
+mod sync_scheduler;
+pub(crate) mod tool_handler;
 mod tools;
 mod watch;
 
@@ -33,8 +33,8 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ServerHandler, ServiceExt};
 
-use self::desk::{Desk, Whose};
 use self::lines::Lines;
+use self::tool_handler::{FactsScope, ToolHandler};
 use self::tools::{Call, Nature, TOOLS};
 use crate::error::CommandError;
 use crate::settings::Settings;
@@ -72,7 +72,7 @@ const MAX_NAME_CHARACTERS: usize = 60;
 /// A server of one connection.
 #[derive(Clone)]
 pub(crate) struct Server {
-    desk: Arc<Desk>,
+    handler: Arc<ToolHandler>,
     /// Who the process that started us says is at work.
     named: Writer,
     offer: Offer,
@@ -86,9 +86,9 @@ pub(crate) struct Server {
 
 impl Server {
     /// Returns the server of a connection, in a session.
-    pub(crate) fn new(desk: Arc<Desk>, named: Writer, session: String) -> Server {
+    pub(crate) fn new(handler: Arc<ToolHandler>, named: Writer, session: String) -> Server {
         Server {
-            desk,
+            handler,
             named,
             offer: Offer::Everything,
             session,
@@ -109,18 +109,18 @@ impl Server {
     /// Does something that blocks, aside.
     async fn aside<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Desk) -> T + Send + 'static,
+        work: impl FnOnce(&ToolHandler) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let desk = self.desk.clone();
-        let done = tokio::task::spawn_blocking(move || work(&desk)).await;
+        let handler = self.handler.clone();
+        let done = tokio::task::spawn_blocking(move || work(&handler)).await;
         done.map_err(|error| ErrorData::internal_error(format!("the call was not finished: {error}"), None))
     }
 }
 
 /// Serves one client over stdin and stdout, until the input ends.
 pub(crate) fn serve_stdio(settings: &Settings, offer: Offer) -> Result<(), CommandError> {
-    let desk = Desk::new(settings, Whose::ThisProjects);
-    let server = Server { offer, ..Server::new(desk.clone(), settings.writer.clone(), new_session()) };
+    let handler = ToolHandler::new(settings, FactsScope::CurrentProject);
+    let server = Server { offer, ..Server::new(handler.clone(), settings.writer.clone(), new_session()) };
     let served = runtime()?.block_on(async {
         let (reader, writer) = rmcp::transport::io::stdio_pipes();
         match server.serve(Lines::new(reader, writer)).await {
@@ -130,7 +130,7 @@ pub(crate) fn serve_stdio(settings: &Settings, offer: Offer) -> Result<(), Comma
             Err(error) => Err(error.to_string()),
         }
     });
-    desk.errands().end();
+    handler.scheduler().end();
     served.map_err(|why| {
         CommandError::user(format!("the client could not be served: {why}"), "haversack setup generic-mcp")
     })
@@ -217,7 +217,7 @@ impl ServerHandler for Server {
         };
         let writer = self.writer(&context);
         let _turn = self.turns.lock().await;
-        Ok(told(self.aside(move |desk| desk.answer(call, writer)).await?).into())
+        Ok(told(self.aside(move |handler| handler.answer(call, writer)).await?).into())
     }
 
     async fn list_prompts(
@@ -233,7 +233,9 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let got = move |desk: &Desk| prompts::get(&request.name, request.arguments.as_ref(), &desk.place());
+        let got = move |handler: &ToolHandler| {
+            prompts::get(&request.name, request.arguments.as_ref(), &handler.place())
+        };
         self.aside(got).await?.map(GetPromptResponse::from)
     }
 
@@ -243,7 +245,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let after = request.and_then(|request| request.cursor);
-        self.aside(move |desk| resources::list(desk, after.as_deref())).await?
+        self.aside(move |handler| resources::list(handler, after.as_deref())).await?
     }
 
     async fn list_resource_templates(
@@ -259,7 +261,9 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.aside(move |desk| resources::read(desk, &request.uri)).await?.map(ReadResourceResponse::from)
+        self.aside(move |handler| resources::read(handler, &request.uri))
+            .await?
+            .map(ReadResourceResponse::from)
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -267,7 +271,7 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        watch::listen(self.desk.clone(), &context).await;
+        watch::listen(self.handler.clone(), &context).await;
         Ok(())
     }
 
@@ -285,9 +289,9 @@ impl ServerHandler for Server {
         };
         if is_first {
             // Before the answer: what changes after it is told.
-            let before = watch::look(&self.desk).await;
+            let before = watch::look(&self.handler).await;
             let subscribed = Arc::downgrade(&self.subscribed);
-            tokio::spawn(watch::tell(self.desk.clone(), before, subscribed, context.peer));
+            tokio::spawn(watch::tell(self.handler.clone(), before, subscribed, context.peer));
         }
         Ok(())
     }

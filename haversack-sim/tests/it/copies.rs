@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use haversack::store::{Apart, Backend, BackendExt, Condition, DeviceLocal, InMemory, Locator, block_on};
+use haversack::store::{
+    Backend, BackendExt, Condition, DeviceLocal, InMemory, Locator, SplitBackend, block_on,
+};
 use haversack::sync::{Author, Context, Mirror, Replica, SyncError};
 use haversack::vault::{Bridge, Mine};
 use haversack_sim::{Crash, SimDisk};
@@ -55,7 +57,7 @@ impl Scene {
         block_on(async {
             let mut bridge = Bridge::open(self.folder.clone(), home.clone(), &self.counting).await?;
             bridge.prepare(context).await?;
-            let remote = Arc::new(Apart::new(home, self.folder.clone()));
+            let remote = Arc::new(SplitBackend::new(home, self.folder.clone()));
             let mut replica = Replica::open(files, state, remote, &self.counting).await?;
             replica.sync(context).await?;
             bridge.carry(context).await?;

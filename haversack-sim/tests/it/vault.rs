@@ -1,7 +1,7 @@
 //! Devices that meet in a folder which a sync client replicates: a few schedules in every test run, and those that once broke a promise.
 
 use haversack::sync::planted::{self, Planted};
-use haversack_sim::sync::{Meeting, Run, Schedule, Weaving, explain, run};
+use haversack_sim::sync::{LogsOnlySchedule, Meeting, Run, Schedule, explain, run};
 
 /// Schedules that broke a promise while the vault was written; some of the first ones do other things by now.
 const REGRESSIONS: [(u64, &str); 45] = [
@@ -159,16 +159,16 @@ fn a_few_schedules_hold() {
 #[test]
 fn logs_come_to_what_was_written() {
     for seed in 0..500 {
-        Weaving::at(seed).play().unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        LogsOnlySchedule::at(seed).play().unwrap_or_else(|why| panic!("seed {seed}: {why}"));
     }
-    let breaks = |seed: &u64| Weaving::at(*seed).play().is_err();
+    let breaks = |seed: &u64| LogsOnlySchedule::at(*seed).play().is_err();
     let found = planted::with(Some(Planted::NoCommonStart), || (0..500).find(breaks));
     let seed = found.expect("a merge without its common start is found");
-    let least =
-        planted::with(Some(Planted::NoCommonStart), || Weaving::at(seed).shrink()).expect("it breaks");
+    let least = planted::with(Some(Planted::NoCommonStart), || LogsOnlySchedule::at(seed).shrink())
+        .expect("it breaks");
     let (told, result) = planted::with(Some(Planted::NoCommonStart), || least.explain());
     assert!(result.is_err() && told.contains("reads the log of"), "{told}");
-    assert!(told.lines().count() < Weaving::at(seed).explain().0.lines().count(), "{told}");
+    assert!(told.lines().count() < LogsOnlySchedule::at(seed).explain().0.lines().count(), "{told}");
 }
 
 /// Whatever a sync client does to a folder it does, in a few schedules.

@@ -43,12 +43,12 @@ impl Known {
 /// of that alive.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
-    shelf: Mutex<Shelf>,
+    recent: Mutex<RecentContents>,
 }
 
 /// Contents, last used last.
 #[derive(Debug, Default)]
-struct Shelf {
+struct RecentContents {
     contents: VecDeque<(Outline, Known)>,
     /// What all of them measure.
     bytes: usize,
@@ -76,8 +76,8 @@ impl Outline {
 }
 
 impl Memo {
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recent(&self) -> MutexGuard<'_, RecentContents> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns what `bytes` that were read are called, hashing them only if they are not remembered.
@@ -88,8 +88,8 @@ impl Memo {
         let outline = Outline::of(&bytes);
         // Others must not wait while contents are compared: only a reference is taken under the lock.
         let alike = {
-            let shelf = self.shelf();
-            shelf.contents.iter().rev().find(|(other, _)| *other == outline).map(|(_, known)| known.clone())
+            let recent = self.recent();
+            recent.contents.iter().rev().find(|(other, _)| *other == outline).map(|(_, known)| known.clone())
         };
         alike.filter(|known| known.bytes == bytes).unwrap_or_else(|| Known::by_hashing(bytes))
     }
@@ -97,8 +97,8 @@ impl Memo {
     /// Returns the content called `version`, if it is remembered.
     pub(super) fn called(&self, version: &Version) -> Option<Known> {
         let digest = Digest::from_version(version)?;
-        let shelf = self.shelf();
-        let mut contents = shelf.contents.iter().rev().map(|(_, known)| known);
+        let recent = self.recent();
+        let mut contents = recent.contents.iter().rev().map(|(_, known)| known);
         contents.find(|known| known.digest == digest && known.version == *version).cloned()
     }
 
@@ -108,21 +108,21 @@ impl Memo {
             return;
         }
         let mut forgotten = Vec::new();
-        let mut shelf = self.shelf();
-        let there = shelf.contents.iter().rposition(|(_, other)| other.digest == known.digest);
-        forgotten.extend(there.and_then(|at| shelf.take(at)));
-        while shelf.contents.len() >= MAX_CONTENTS || shelf.bytes + known.bytes.len() > MAX_BYTES {
-            forgotten.extend(shelf.take(0));
+        let mut recent = self.recent();
+        let there = recent.contents.iter().rposition(|(_, other)| other.digest == known.digest);
+        forgotten.extend(there.and_then(|at| recent.take(at)));
+        while recent.contents.len() >= MAX_CONTENTS || recent.bytes + known.bytes.len() > MAX_BYTES {
+            forgotten.extend(recent.take(0));
         }
-        shelf.bytes += known.bytes.len();
-        shelf.contents.push_back((Outline::of(&known.bytes), known));
-        drop(shelf);
+        recent.bytes += known.bytes.len();
+        recent.contents.push_back((Outline::of(&known.bytes), known));
+        drop(recent);
         // Last, because others must not wait while memory is given back.
         drop(forgotten);
     }
 }
 
-impl Shelf {
+impl RecentContents {
     fn take(&mut self, at: usize) -> Option<Known> {
         let (_, known) = self.contents.remove(at)?;
         self.bytes -= known.bytes.len();
@@ -137,9 +137,9 @@ mod tests {
     use super::*;
 
     fn remembered(memo: &Memo) -> (usize, usize) {
-        let shelf = memo.shelf();
-        assert_eq!(shelf.bytes, shelf.contents.iter().map(|(_, known)| known.bytes.len()).sum::<usize>());
-        (shelf.contents.len(), shelf.bytes)
+        let recent = memo.recent();
+        assert_eq!(recent.bytes, recent.contents.iter().map(|(_, known)| known.bytes.len()).sum::<usize>());
+        (recent.contents.len(), recent.bytes)
     }
 
     fn content(number: usize, size: usize) -> Bytes {

@@ -14,7 +14,7 @@ const WITHOUT_PATHS: &[(&str, &str)] = &[
 
 /// Public files with doors, and the doors: the functions that turn a path of this machine into a backend, an address or an answer.
 const WITH_DOORS: &[(&str, &str, &[&str])] = &[
-    ("apart.rs", include_str!("../../src/apart.rs"), &[]),
+    ("split.rs", include_str!("../../src/split.rs"), &[]),
     ("cached.rs", include_str!("../../src/cached.rs"), &[]),
     ("device_local.rs", include_str!("../../src/device_local.rs"), &["open", "open_real"]),
     ("memory.rs", include_str!("../../src/memory.rs"), &[]),

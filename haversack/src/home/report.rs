@@ -10,7 +10,7 @@ use super::{Directory, Home};
 use crate::history::archive::{self, Bounds};
 use crate::ids::{Position, ReplicaId, Timestamp};
 use crate::sync::{Context, Recent, Replica, Report, SyncError};
-use crate::vault::Carriage;
+use crate::vault::TransferStats;
 
 /// The most bytes of commits that a device keeps beside those in the remote.
 const MAX_HISTORY_BYTES: u64 = 64 * 1024 * 1024;
@@ -40,7 +40,7 @@ pub struct HomeReport {
     /// True if the mirror is still to be written, because the store is large.
     pub is_mirror_late: bool,
     /// Entries that were carried to and from a synced folder.
-    pub carriage: Carriage,
+    pub transfers: TransferStats,
     /// The plain files of a synced folder that no log names, and the end of the wait for each.
     pub waits: BTreeMap<Locator, Timestamp>,
     /// The number of log files that a synced folder had lost and the round put back.
@@ -58,10 +58,10 @@ impl HomeReport {
     }
 
     /// Adds one run of the bridge to a folder.
-    pub(super) fn add_carriage(&mut self, carried: Carriage) {
-        self.carriage.taken += carried.taken;
-        self.carriage.sent += carried.sent;
-        (self.carriage.waiting, self.carriage.early) = (carried.waiting, carried.early);
+    pub(super) fn add_carriage(&mut self, carried: TransferStats) {
+        self.transfers.taken += carried.taken;
+        self.transfers.sent += carried.sent;
+        (self.transfers.waiting, self.transfers.early) = (carried.waiting, carried.early);
     }
 
     /// Counts the files of the new commits, and keeps the commits in the archive.

@@ -12,7 +12,7 @@ use haversack_store::{
 use super::redo::{self, Step};
 use super::{Depth, Memory, Turn, as_text};
 use crate::error::{Error, Reason, Result, Verb};
-use crate::signed::Left;
+use crate::signed::WriteFingerprint;
 use crate::text::{Ending, NewText, insert_lines, replace_once};
 
 /// One change of a [batch](Memory::batch); each means what the verb of that name does.
@@ -93,13 +93,15 @@ pub(super) async fn apply(memory: &Memory, turn: &Turn, changes: &[Change]) -> R
         draft.change(change).await.map_err(|error| error.in_batch(number))?;
     }
     let steps = draft.steps();
-    let left: Vec<(Locator, Left)> = steps.iter().map(Step::left).collect();
+    let fingerprints: Vec<(Locator, WriteFingerprint)> = steps.iter().map(Step::fingerprint).collect();
     let report = redo::commit(memory, turn, steps).await?;
-    let is_signed = |left: &Left| !memory.writer.is_nobody() || *left == Left::Nothing;
-    let signed: Vec<(&Locator, Left)> = left
+    let is_signed = |fingerprint: &WriteFingerprint| {
+        !memory.writer.is_nobody() || *fingerprint == WriteFingerprint::Nothing
+    };
+    let signed: Vec<(&Locator, WriteFingerprint)> = fingerprints
         .iter()
-        .filter(|(_, left)| is_signed(left))
-        .map(|(locator, left)| (locator, left.clone()))
+        .filter(|(_, fingerprint)| is_signed(fingerprint))
+        .map(|(locator, fingerprint)| (locator, fingerprint.clone()))
         .collect();
     if !signed.is_empty() {
         memory.sign_deletion(signed).await;

@@ -19,7 +19,7 @@ use super::batch::BatchReport;
 use super::{MAX_TRIES, Memory, Turn};
 use crate::error::{Error, Reason, Result, Verb};
 use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
-use crate::signed::Left;
+use crate::signed::WriteFingerprint;
 
 /// Where the record is.
 static RECORD: LazyLock<Locator> = LazyLock::new(|| Locator::parse("batch").expect("a plain name"));
@@ -43,10 +43,12 @@ pub(super) enum Step {
 
 impl Step {
     /// Returns what it leaves where.
-    pub(super) fn left(&self) -> (Locator, Left) {
+    pub(super) fn fingerprint(&self) -> (Locator, WriteFingerprint) {
         match self {
-            Step::Remove { locator, .. } | Step::Sweep { locator } => (locator.clone(), Left::Nothing),
-            Step::Put { locator, bytes, .. } => (locator.clone(), Left::content(bytes)),
+            Step::Remove { locator, .. } | Step::Sweep { locator } => {
+                (locator.clone(), WriteFingerprint::Nothing)
+            }
+            Step::Put { locator, bytes, .. } => (locator.clone(), WriteFingerprint::content(bytes)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use haversack_store::{EntryKind, InvalidLocator, Locator};
 
-use super::{Left, Why};
+use super::{Skipped, Why};
 
 /// The largest object that is copied: all of it is held in memory.
 pub const MAX_OBJECT_BYTES: u64 = 1 << 30;
@@ -43,7 +43,7 @@ pub struct Plan {
     /// What has an object of its name and size in the target: reading both tells whether they are the same.
     pub compares: Vec<Step>,
     /// What is left where it is.
-    pub left: Vec<Left>,
+    pub left: Vec<Skipped>,
 }
 
 impl Plan {
@@ -68,7 +68,7 @@ pub fn plan(prefixes: &[Locator], found: &[Found], there: &BTreeMap<Locator, u64
     for Found { source, locator, size_bytes, held } in found {
         let prefix = prefixes.get(*source).cloned().unwrap_or_else(Locator::root);
         let mut leave = |name: &str, why: Why| {
-            plan.left.push(Left { source: *source, name: name.to_owned(), why });
+            plan.left.push(Skipped { source: *source, name: name.to_owned(), why });
         };
         let to = match placed(&prefix, locator) {
             Ok(to) => to,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haversack_store::{Backend, BackendExt, Result as StoreResult};
 use serde::Serialize;
 
-use super::plan::Elsewhere;
+use super::plan::AbsenceReason;
 use super::state::{JournalEnd, State};
 use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId};
 use crate::log::Commit;
@@ -65,11 +65,11 @@ pub async fn dump(state: Arc<dyn Backend>) -> StoreResult<Option<Dump>> {
         at: locator.to_string(),
         hash: Some(content.hash),
         size: content.size,
-        elsewhere: known.elsewhere.get(&locator).map(|why| match why {
-            Elsewhere::Unfetched => "unfetched",
-            Elsewhere::Refused => "refused",
-            Elsewhere::Missing => "missing",
-            Elsewhere::Unbound => "unbound",
+        elsewhere: known.absent.get(&locator).map(|why| match why {
+            AbsenceReason::Unfetched => "unfetched",
+            AbsenceReason::Refused => "refused",
+            AbsenceReason::Missing => "missing",
+            AbsenceReason::Unbound => "unbound",
         }),
     });
     let stayed = known.before.keys();

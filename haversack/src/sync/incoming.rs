@@ -103,7 +103,7 @@ impl Replica {
     fn count_files(&self, project: &str) -> usize {
         let known = &self.state.known;
         let files = known.log.files().entries().map(|entry| entry.name);
-        let files = files.filter(|name| self.scope.holds(name) && !known.elsewhere.contains_key(*name));
+        let files = files.filter(|name| self.scope.holds(name) && !known.absent.contains_key(*name));
         files.filter(|name| project_in(name) == project).count()
     }
 

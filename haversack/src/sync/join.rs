@@ -9,7 +9,7 @@ use haversack_store::{Bytes, Locator, Odd};
 
 use super::apply;
 use super::many::{self, many};
-use super::plan::{self, Elsewhere, Reach};
+use super::plan::{self, AbsenceReason, Reach};
 use super::progress::Stage;
 use super::scan::Found;
 use super::state::{Advance, BaseLine};
@@ -70,7 +70,7 @@ impl Replica {
             content_before_deletion: BTreeMap::new(),
             devices: BTreeMap::new(),
             deleters: BTreeMap::new(),
-            without_content: Elsewhere::Unfetched,
+            without_content: AbsenceReason::Unfetched,
             reach: Reach::Middle,
             joined: Some(checkpoint.position),
         };
@@ -96,8 +96,8 @@ impl Replica {
         report: &mut Report,
     ) -> Result<(), SyncError> {
         let files = self.state.known.log.files();
-        let is_elsewhere = |locator: &&Locator| self.state.known.elsewhere.contains_key(*locator);
-        let wanted = locators.iter().filter(is_elsewhere);
+        let is_absent = |locator: &&Locator| self.state.known.absent.contains_key(*locator);
+        let wanted = locators.iter().filter(is_absent);
         let wanted: Vec<(Locator, Content)> =
             wanted.filter_map(|locator| Some((locator.clone(), files.get(locator)?))).collect();
         let bytes = wanted.iter().fold(0_u64, |bytes, (_, content)| bytes.saturating_add(content.size));
@@ -178,14 +178,14 @@ impl Replica {
             match placed.await {
                 Err(SyncError::Local(error)) if apply::concerns_one_file(&error) => {
                     report.refused.push(locator.clone());
-                    work.elsewhere.insert(locator.to_string(), Elsewhere::Refused);
+                    work.absent.insert(locator.to_string(), AbsenceReason::Refused);
                 }
                 placed => placed?,
             }
-            let elsewhere = work.elsewhere.get(locator.as_str()).copied();
+            let absent = work.absent.get(locator.as_str()).copied();
             bases.push(BaseLine {
-                elsewhere,
-                before: self.state.known.before.get(locator).copied().filter(|_| elsewhere.is_some()),
+                absent,
+                before: self.state.known.before.get(locator).copied().filter(|_| absent.is_some()),
                 pack: packed.get(&content.hash).copied(),
                 ..BaseLine::new(locator.as_str(), Some(*content))
             });
@@ -215,7 +215,7 @@ impl Replica {
         match (&mine, incoming.contents.get(&content.hash)) {
             (Some(mine), _) if ContentHash::of(mine) == content.hash => {}
             (Some(_), Some(_)) if purpose == Purpose::Fetching => {
-                work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched);
+                work.absent.insert(locator.to_string(), AbsenceReason::Unfetched);
             }
             (Some(_), _) => {
                 // A file that could not be written before goes back to an earlier content of the log.
@@ -225,7 +225,7 @@ impl Replica {
             (None, Some(bytes)) => work.put(locator, None, content.hash, bytes.clone()),
             (None, None) => {
                 report.missing.push(locator.clone());
-                work.elsewhere.insert(locator.to_string(), Elsewhere::Missing);
+                work.absent.insert(locator.to_string(), AbsenceReason::Missing);
             }
         }
         Ok(())
@@ -233,7 +233,7 @@ impl Replica {
 
     /// Returns the files that could not be written before, and whose place is free now.
     pub(super) fn writable_again(&self, found: &Found) -> Vec<Locator> {
-        let refused = self.elsewhere(Elsewhere::Refused);
+        let refused = self.absent(AbsenceReason::Refused);
         if refused.is_empty() {
             return refused;
         }
@@ -271,7 +271,7 @@ impl Replica {
             return Ok(Some(kept));
         }
         let known = &self.state.known;
-        let mut unfetched = known.elsewhere.keys().filter_map(|locator| known.log.files().get(locator));
+        let mut unfetched = known.absent.keys().filter_map(|locator| known.log.files().get(locator));
         let Some(content) = unfetched.find(|content| content.hash == *hash) else { return Ok(None) };
         let checkpoint = self.joined(context).await?;
         Ok(self.contents(context, &[content], checkpoint.as_ref()).await?.remove(hash))

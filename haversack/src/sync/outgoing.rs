@@ -101,7 +101,7 @@ pub(crate) fn judge(
     let renamed: BTreeSet<&Locator> = renames.iter().map(|rename| &rename.from).collect();
     let is_counted = |locator: &&Locator| !renamed.contains(*locator) && !meant(locator);
     let gone: Vec<&Locator> = pending.deleted.iter().filter(is_counted).collect();
-    let here = bases.files.len() - pending.elsewhere;
+    let here = bases.files.len() - pending.absent;
     if gone.len() == here && here > 1 && local.is_empty() {
         return Judgement::Vanished;
     }
@@ -119,7 +119,7 @@ pub(crate) fn judge(
     for (name, gone) in groups {
         let count_files = || {
             let names = bases.files.entries().map(|entry| entry.name);
-            let here = names.filter(|name| !bases.elsewhere.contains_key(*name));
+            let here = names.filter(|name| !bases.absent.contains_key(*name));
             here.filter(|file| incoming::project_in(file) == name).count()
         };
         let mut project = match record.projects.get(name) {
@@ -198,9 +198,9 @@ mod tests {
 
         /// Judges; deletions that do not wait are sent. Returns the number of those that wait; `None` if all vanished.
         fn sync(&mut self, meant: impl Fn(&Locator) -> bool) -> Option<usize> {
-            let (elsewhere, before, held) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+            let (absent, before, held) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
             let files: Files = self.files.clone().into_iter().collect();
-            let bases = Bases { files: &files, elsewhere: &elsewhere, before: &before, held: &held };
+            let bases = Bases { files: &files, absent: &absent, before: &before, held: &held };
             let local: Contents = self.local.iter().map(|(name, hash)| (name.clone(), *hash)).collect();
             let pending = pending(bases, &local);
             let renames = in_directory(bases, &local);

@@ -7,7 +7,7 @@ use haversack_store::{Backend, Locator, Odd, Result as StoreResult};
 use super::apply;
 use super::held;
 use super::outgoing::{self, Judgement};
-use super::plan::{self, Elsewhere};
+use super::plan::{self, AbsenceReason};
 use super::renames;
 use super::scan::{self, StatCache};
 use super::state::{JournalEnd, Known, State};
@@ -135,7 +135,7 @@ pub async fn look(
     outlook.position = known.head.as_ref().map(|head| head.position);
     // What belongs into another directory since the last sync is not missed here.
     let unbound = known.log.files().entries().filter(|entry| !scope.holds(entry.name));
-    known.elsewhere.extend(unbound.map(|entry| (entry.locator(), Elsewhere::Unbound)));
+    known.absent.extend(unbound.map(|entry| (entry.locator(), AbsenceReason::Unbound)));
     let known = state.as_ref().map_or(&unmet, |state| &state.known);
     let mut found = scan::scan(files, &mut cache).await?;
     let bases = known.bases();
@@ -153,13 +153,13 @@ pub async fn look(
     let local = found.contents;
     outlook.files = local.len();
     let mut pending = plan::pending(bases, &local);
-    let why = |why: Elsewhere| {
-        let elsewhere = known.elsewhere.iter().filter(move |(_, found)| **found == why);
-        elsewhere.map(|(locator, _)| locator.clone()).collect()
+    let why = |why: AbsenceReason| {
+        let absent = known.absent.iter().filter(move |(_, found)| **found == why);
+        absent.map(|(locator, _)| locator.clone()).collect()
     };
-    outlook.unfetched = why(Elsewhere::Unfetched);
-    outlook.refused = why(Elsewhere::Refused);
-    outlook.missing = why(Elsewhere::Missing);
+    outlook.unfetched = why(AbsenceReason::Unfetched);
+    outlook.refused = why(AbsenceReason::Refused);
+    outlook.missing = why(AbsenceReason::Missing);
     outlook.held_deletions.clone_from(&pending.held_deletions);
     if let Some(state) = &state {
         match outgoing::look(state, now, signed, &local, &pending).await? {

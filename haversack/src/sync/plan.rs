@@ -23,12 +23,12 @@ use crate::sync::renames::{self, Rename};
 pub(crate) struct Bases<'a> {
     pub(crate) files: &'a Files,
     /// Files that are not in the working directory. That they are not there means nothing.
-    pub(crate) elsewhere: &'a BTreeMap<Locator, Elsewhere>,
+    pub(crate) absent: &'a BTreeMap<Locator, AbsenceReason>,
     /// An earlier content of the log that a working file still goes back to:
     ///
     /// - The log deleted the file, and it stayed here, because it had been changed or because its deletion is held. Another device that
     ///   changed such a file started from the same content.
-    /// - The log has a newer content that could not be written here ([`Elsewhere::Refused`]). The working file is merged over this one.
+    /// - The log has a newer content that could not be written here ([`AbsenceReason::Refused`]). The working file is merged over this one.
     pub(crate) before: &'a BTreeMap<Locator, ContentHash>,
     /// Files whose deletion by another device is held: they stay here and are not sent, until the user decides or edits them.
     pub(crate) held: &'a BTreeSet<Locator>,
@@ -37,7 +37,7 @@ pub(crate) struct Bases<'a> {
 /// Why a file of the log is not in the working directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Elsewhere {
+pub(crate) enum AbsenceReason {
     /// It was not fetched yet.
     Unfetched,
     /// It could not be written here: this disk cannot hold its name, or something that is no writable file is in its place.
@@ -58,13 +58,13 @@ impl Bases<'_> {
         self.before.get(locator).copied().filter(|_| self.held.contains(locator))
     }
 
-    fn is_elsewhere(&self, locator: &Locator) -> bool {
-        self.elsewhere.contains_key(locator)
+    fn is_absent(&self, locator: &Locator) -> bool {
+        self.absent.contains_key(locator)
     }
 
     /// Returns the earlier content that the working file goes back to, if a newer one could not be written here.
     fn refused(&self, locator: &Locator) -> Option<ContentHash> {
-        self.before.get(locator).copied().filter(|_| self.is_elsewhere(locator))
+        self.before.get(locator).copied().filter(|_| self.is_absent(locator))
     }
 
     /// Returns the files that should be in the working directory and are not, and the files there that the log does not have.
@@ -72,7 +72,7 @@ impl Bases<'_> {
         let (mut gone, mut new) = (Vec::new(), Vec::new());
         for file in self.beside(local) {
             match (file.base, file.local) {
-                (Some(base), None) if !self.elsewhere.contains_key(base.name) => {
+                (Some(base), None) if !self.absent.contains_key(base.name) => {
                     gone.push((base.locator(), base.content.hash));
                 }
                 (None, Some(file)) => new.push(file.clone()),
@@ -83,7 +83,7 @@ impl Bases<'_> {
     }
 
     /// Tells the files of the working directory and the bases side by side, in order.
-    fn beside<'b>(&'b self, local: &'b Contents) -> impl Iterator<Item = Beside<'b>> {
+    fn beside<'b>(&'b self, local: &'b Contents) -> impl Iterator<Item = BasePair<'b>> {
         let mut bases = self.files.entries().peekable();
         let mut local = local.iter().peekable();
         std::iter::from_fn(move || {
@@ -95,7 +95,7 @@ impl Bases<'_> {
             };
             let base = if order.is_le() { bases.next() } else { None };
             let local = if order.is_ge() { local.next() } else { None };
-            Some(Beside { base, local })
+            Some(BasePair { base, local })
         })
     }
 }
@@ -104,7 +104,7 @@ impl Bases<'_> {
 pub(crate) type Named = (Locator, ContentHash);
 
 /// A file, as it should be and as it is.
-struct Beside<'a> {
+struct BasePair<'a> {
     base: Option<Entry<'a>>,
     local: Option<&'a (Locator, ContentHash)>,
 }
@@ -359,7 +359,7 @@ fn follow_theirs(
 ) -> Option<Step> {
     let theirs = brought.get(&rename.to)?.hash()?;
     // A base that was never here is no common ground: both made the file, and they renamed theirs.
-    let base = match bases.is_elsewhere(&rename.from) {
+    let base = match bases.is_absent(&rename.from) {
         true => bases.refused(&rename.from),
         false => bases.hash(&rename.from),
     };
@@ -408,9 +408,9 @@ fn decide(
     let refused = bases.refused(locator);
     let base_hash = refused.or_else(|| bases.hash(locator)).or_else(|| bases.held(locator));
     // What was never here was not deleted here.
-    let is_elsewhere = bases.is_elsewhere(locator);
+    let is_absent = bases.is_absent(locator);
     let locator = locator.clone();
-    let ours_is_base = ours == base_hash || (is_elsewhere && ours.is_none());
+    let ours_is_base = ours == base_hash || (is_absent && ours.is_none());
     if ours == theirs {
         return Step::Agree { locator };
     }
@@ -423,7 +423,7 @@ fn decide(
     }
     if theirs == base_hash {
         // Ours was not made from it.
-        let waits = is_elsewhere && theirs.is_some() && refused.is_none();
+        let waits = is_absent && theirs.is_some() && refused.is_none();
         return if waits { Step::Wait { locator } } else { Step::Agree { locator } };
     }
     match (ours, theirs) {
@@ -433,7 +433,7 @@ fn decide(
         (Some(ours), Some(theirs)) => {
             // The content of a base that was never here is not at hand, and nobody here wrote on top of it.
             let base = match base_hash {
-                Some(_) if is_elsewhere => refused,
+                Some(_) if is_absent => refused,
                 Some(base) => Some(base),
                 None => bases.before.get(&locator).copied(),
             };
@@ -464,7 +464,7 @@ pub(crate) struct Pending {
     /// Files that somebody made here while the log's were not: both have to be put together first.
     pub(crate) met: Vec<Locator>,
     /// How many of the log's files are not in the working directory, which means nothing.
-    pub(crate) elsewhere: usize,
+    pub(crate) absent: usize,
     /// Files that other devices deleted, and that stay here unchanged because their deletion is held.
     pub(crate) held_deletions: Vec<Locator>,
 }
@@ -491,24 +491,24 @@ impl Pending {
 /// Returns what differs between a replica and what it last agreed on with the log.
 pub(crate) fn pending(bases: Bases<'_>, local: &Contents) -> Pending {
     let mut pending = Pending::default();
-    for Beside { base, local } in bases.beside(local) {
+    for BasePair { base, local } in bases.beside(local) {
         let is_same = base.zip(local).is_some_and(|(base, (_, hash))| base.content.hash == *hash);
         // Of most stores nothing is elsewhere.
-        let is_elsewhere = |name: &str| !bases.elsewhere.is_empty() && bases.elsewhere.contains_key(name);
+        let is_absent = |name: &str| !bases.absent.is_empty() && bases.absent.contains_key(name);
         match (base, local) {
-            (Some(base), _) if is_elsewhere(base.name) => pending.elsewhere += 1,
+            (Some(base), _) if is_absent(base.name) => pending.absent += 1,
             (_, Some(_)) if is_same => {}
             (None, Some((locator, hash))) if bases.held(locator) == Some(*hash) => {
                 pending.held_deletions.push(locator.clone());
             }
-            (_, Some((locator, _))) if !is_elsewhere(locator.as_str()) => {
+            (_, Some((locator, _))) if !is_absent(locator.as_str()) => {
                 pending.changed.push(locator.clone());
             }
             (Some(base), None) => pending.deleted.push(base.locator()),
             (_, Some(_)) | (None, None) => {}
         }
     }
-    pending.met = bases.elsewhere.keys().filter(|locator| local.contains_key(locator)).cloned().collect();
+    pending.met = bases.absent.keys().filter(|locator| local.contains_key(locator)).cloned().collect();
     pending
 }
 
@@ -606,7 +606,7 @@ mod tests {
     /// Bases that are all here, or all elsewhere.
     struct World {
         files: Files,
-        elsewhere: BTreeMap<Locator, Elsewhere>,
+        absent: BTreeMap<Locator, AbsenceReason>,
         before: BTreeMap<Locator, ContentHash>,
         held: BTreeSet<Locator>,
     }
@@ -615,14 +615,14 @@ mod tests {
         fn here(files: impl IntoIterator<Item = (Locator, Content)>) -> World {
             World {
                 files: files.into_iter().collect(),
-                elsewhere: BTreeMap::new(),
+                absent: BTreeMap::new(),
                 before: BTreeMap::new(),
                 held: BTreeSet::new(),
             }
         }
 
         fn bases(&self) -> Bases<'_> {
-            Bases { files: &self.files, elsewhere: &self.elsewhere, before: &self.before, held: &self.held }
+            Bases { files: &self.files, absent: &self.absent, before: &self.before, held: &self.held }
         }
     }
 
@@ -687,8 +687,8 @@ mod tests {
         let brought = [(at("f"), Theirs::Has(hash("t")))].into();
         assert_eq!(take_in(World::here([]).bases(), &local, &brought, Reach::Middle), wait);
         // What was changed and changed back is still not what ours was made from.
-        let elsewhere = [(at("f"), Elsewhere::Unfetched)].into();
-        let world = World { elsewhere, ..World::here([(at("f"), content("t"))]) };
+        let absent = [(at("f"), AbsenceReason::Unfetched)].into();
+        let world = World { absent, ..World::here([(at("f"), content("t"))]) };
         for reach in [Reach::Middle, Reach::End] {
             assert_eq!(take_in(world.bases(), &local, &brought, reach), wait);
         }
@@ -696,8 +696,8 @@ mod tests {
 
     #[test]
     fn what_was_never_here_was_not_deleted() {
-        let elsewhere = [(at("f"), Elsewhere::Unfetched)].into();
-        let world = World { elsewhere, ..World::here([(at("f"), content("b"))]) };
+        let absent = [(at("f"), AbsenceReason::Unfetched)].into();
+        let world = World { absent, ..World::here([(at("f"), content("b"))]) };
         let brought = BTreeMap::from([(at("f"), Theirs::Has(hash("t")))]);
         let steps = take_in(world.bases(), &Contents::default(), &brought, Reach::End);
         assert_eq!(steps, [Step::Take { locator: at("f"), expected: None, theirs: hash("t") }]);
@@ -705,7 +705,7 @@ mod tests {
         let made = Contents::from_iter([(at("f"), hash("o"))]);
         assert_eq!(
             pending(world.bases(), &made),
-            Pending { met: vec![at("f")], elsewhere: 1, ..Pending::default() }
+            Pending { met: vec![at("f")], absent: 1, ..Pending::default() }
         );
     }
 
@@ -779,8 +779,8 @@ mod tests {
 
     #[test]
     fn file_that_both_made_follows_their_rename() {
-        let elsewhere = [(at("notes.md"), Elsewhere::Unfetched)].into();
-        let world = World { elsewhere, ..World::here([(at("notes.md"), content("t"))]) };
+        let absent = [(at("notes.md"), AbsenceReason::Unfetched)].into();
+        let world = World { absent, ..World::here([(at("notes.md"), content("t"))]) };
         let local = Contents::from_iter([(at("notes.md"), hash("o"))]);
         let gone = (at("notes.md"), Theirs::Deleted { last: None });
         let brought = [gone, (at("NOTES.md"), Theirs::Has(hash("t")))].into();

@@ -50,12 +50,12 @@ pub(super) enum Published {
     /// Others were faster: what they did is to be taken in first.
     Behind,
     /// A commit of ours.
-    Ours { settled: Settled, left: Left },
+    Ours { settled: Settled, left: Remainder },
 }
 
 /// Whether a commit holds all that there was to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum Remainder {
     Nothing,
     Something,
 }
@@ -67,7 +67,7 @@ struct Changes {
     changes: Vec<FileChange>,
     /// The bases that come of it.
     bases: Vec<BaseLine>,
-    left: Left,
+    left: Remainder,
 }
 
 /// What is done first about a position.
@@ -87,9 +87,9 @@ enum ToSend {
 
 /// Where a replica stands in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum LogTail {
     /// Nothing is known to come after what it has taken in.
-    AtTheEnd,
+    Reached,
     /// There is more to take in.
     Behind,
 }
@@ -166,9 +166,9 @@ impl Replica {
         }
         let Changes { turn, changes, bases, left } = self.changes(context, &pending, report).await?;
         let Some(turn) = turn else {
-            return Ok(if left == Left::Nothing { Published::Nothing } else { Published::Gone });
+            return Ok(if left == Remainder::Nothing { Published::Nothing } else { Published::Gone });
         };
-        if self.standing(context).await? == Standing::Behind {
+        if self.log_tail(context).await? == LogTail::Behind {
             return Ok(Published::Behind);
         }
         let (writer, cause) = match turn {
@@ -220,11 +220,11 @@ impl Replica {
         report: &mut Report,
     ) -> Result<ToSend, SyncError> {
         if let Sending::Nothing = sending {
-            if !self.state.known.elsewhere.is_empty() {
+            if !self.state.known.absent.is_empty() {
                 let found = self.look().await?;
                 let mut met = plan::pending(self.state.known.bases(), &found.contents).met;
                 met.extend(self.writable_again(&found));
-                if self.put_together(context, &met, report).await? == Standing::Behind {
+                if self.put_together(context, &met, report).await? == LogTail::Behind {
                     return Ok(ToSend::AfterTakingIn);
                 }
             }
@@ -238,7 +238,7 @@ impl Replica {
         }
         pending.met.extend(self.writable_again(&found));
         if !pending.met.is_empty() {
-            if self.put_together(context, &pending.met, report).await? == Standing::Behind {
+            if self.put_together(context, &pending.met, report).await? == LogTail::Behind {
                 return Ok(ToSend::AfterTakingIn);
             }
             (found, pending) = self.look_for_changes(context).await?;
@@ -281,19 +281,19 @@ impl Replica {
         context: Context<'_>,
         met: &[Locator],
         report: &mut Report,
-    ) -> Result<Standing, SyncError> {
+    ) -> Result<LogTail, SyncError> {
         if met.is_empty() {
-            return Ok(Standing::AtTheEnd);
+            return Ok(LogTail::Reached);
         }
-        let standing = self.standing(context).await?;
-        if standing == Standing::AtTheEnd {
+        let log_tail = self.log_tail(context).await?;
+        if log_tail == LogTail::Reached {
             self.materialise(context, met, Purpose::Meeting, report).await?;
         }
-        Ok(standing)
+        Ok(log_tail)
     }
 
     /// Makes sure that what the next commit is built on is still what it was, and that nothing is known to come after it.
-    pub(super) async fn standing(&self, context: Context<'_>) -> Result<Standing, SyncError> {
+    pub(super) async fn log_tail(&self, context: Context<'_>) -> Result<LogTail, SyncError> {
         let head = self.state.known.head.as_ref();
         let after = head.and_then(|head| Position::new(head.position.number() - 1)).map(layout::commit);
         let items = self.remote.items(context.patience, &layout::commits(), after.as_ref()).await?;
@@ -305,18 +305,18 @@ impl Replica {
         if let Some(later) = later.next() {
             // Positions are created in order: if a later one is there, the next one was, before it was listed.
             return match later == next || self.remote.at(context.patience, next).await?.is_some() {
-                true => Ok(Standing::Behind),
+                true => Ok(LogTail::Behind),
                 false => Err(SyncError::Gap { missing: next, found: later }),
             };
         }
-        let Some(head) = head else { return Ok(Standing::AtTheEnd) };
+        let Some(head) = head else { return Ok(LogTail::Reached) };
         let listed = items.iter().find(|(item, _)| *item == Item::Commit(head.position));
         let version = listed.and_then(|(_, info)| info.version.as_ref()).map(Version::as_str);
         if version.is_some() && version == head.version.as_deref() {
-            return Ok(Standing::AtTheEnd);
+            return Ok(LogTail::Reached);
         }
         self.check_head(context).await?;
-        Ok(Standing::AtTheEnd)
+        Ok(LogTail::Reached)
     }
 
     /// Returns what a commit says about the files that differ, as many as fit into one, and who wrote them.
@@ -337,19 +337,19 @@ impl Replica {
         let mut changes = Vec::new();
         let mut contents = Vec::new();
         let (mut inline, mut total) = (0, 0);
-        let mut left = Left::Nothing;
+        let mut left = Remainder::Nothing;
         let old_names: BTreeMap<&Locator, &Rename> =
             pending.renames.iter().map(|rename| (&rename.to, rename)).collect();
         for (number, locator) in pending.changed.iter().enumerate() {
             // A rename needs room for both of its halves.
             let is_full = changes.len() + 1 >= MAX_CHANGES || inline > MAX_INLINE_TOTAL;
             if is_full || total > MAX_FILES_TOTAL {
-                left = Left::Something;
+                left = Remainder::Something;
                 break;
             }
             context.progress.at(Stage::Sending, number, Some(pending.changed.len()));
             let Some(bytes) = self.local(locator).await? else {
-                left = Left::Something;
+                left = Remainder::Something;
                 continue;
             };
             let base = self.state.known.log.files().get(locator);
@@ -367,7 +367,7 @@ impl Replica {
             }
             let size = bytes.len() as u64;
             if !turns.is_on(locator, Some((hash, size))) {
-                left = Left::Something;
+                left = Remainder::Something;
                 continue;
             }
             total += size;
@@ -409,7 +409,7 @@ impl Replica {
             if changes.len() < MAX_CHANGES && turns.is_on(locator, None) {
                 changes.push(deletion(locator));
             } else {
-                left = Left::Something;
+                left = Remainder::Something;
             }
         }
         let packed = self.state.keep_all(&contents).await.map_err(SyncError::Local)?;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use haversack_store::{Bytes, Locator};
 
-use super::plan::Elsewhere;
+use super::plan::AbsenceReason;
 use super::rebuild::Trail;
 use super::state::{Advance, BaseLine, Head};
 use super::upkeep::Upkeep;
@@ -94,10 +94,10 @@ impl Replica {
         let contents: Vec<(ContentHash, Bytes)> = contents.into_iter().collect();
         let packed = self.state.keep_all(&contents).await.map_err(SyncError::Local)?;
         let bases = held.iter().map(|(key, content)| BaseLine {
-            elsewhere: content.and_then(|_| match self.state.known.elsewhere.get(key.as_str()) {
+            absent: content.and_then(|_| match self.state.known.absent.get(key.as_str()) {
                 Some(why) => Some(*why),
-                None if !self.scope.contains_name(key) => Some(Elsewhere::Unbound),
-                None if state.odd().contains_key(key) => Some(Elsewhere::Refused),
+                None if !self.scope.contains_name(key) => Some(AbsenceReason::Unbound),
+                None if state.odd().contains_key(key) => Some(AbsenceReason::Refused),
                 None => None,
             }),
             pack: content.and_then(|content| packed.get(&content.hash).copied()),

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use haversack_store::{Backend, Bytes, Condition, Locator};
 
-use super::plan::{Elsewhere, Reach};
+use super::plan::{AbsenceReason, Reach};
 use super::planted::{Planted, has};
 use super::publish::Settled;
 use super::put_back::{kept_anywhere, put_back};
@@ -368,7 +368,7 @@ impl Replica {
             content_before_deletion: BTreeMap::new(),
             devices: successor.devices,
             deleters: BTreeMap::new(),
-            without_content: Elsewhere::Unfetched,
+            without_content: AbsenceReason::Unfetched,
             reach: Reach::End,
             joined: None,
         };

@@ -137,9 +137,8 @@ impl Found {
         let mut kept = Vec::new();
         for odd in &self.odd {
             let Some(at) = &odd.at else { continue };
-            let is_missed = |name: &str| {
-                at.holds(name) && !bases.elsewhere.contains_key(name) && !self.contents.holds(name)
-            };
+            let is_missed =
+                |name: &str| at.holds(name) && !bases.absent.contains_key(name) && !self.contents.holds(name);
             let before = kept.len();
             let entries = bases.files.entries().filter(|entry| is_missed(entry.name));
             kept.extend(entries.map(|entry| (entry.locator(), entry.content.hash)));
@@ -255,7 +254,7 @@ fn token(info: &Info) -> [u8; Fingerprint::BYTES] {
 mod tests {
     use haversack_store::{Condition, InMemory, block_on};
 
-    use super::super::plan::Elsewhere;
+    use super::super::plan::AbsenceReason;
     use super::*;
     use crate::log::{Content, Files};
 
@@ -320,9 +319,9 @@ mod tests {
         let content = |text: &str| Content { hash: hash(text), size: 1 };
         let known = ["a", "c/d", "c/e/f", "cd", "linked", "fetched"];
         let files: Files = known.iter().map(|name| (at(name), content("before"))).collect();
-        let elsewhere = BTreeMap::from([(at("fetched"), Elsewhere::Unfetched)]);
+        let absent = BTreeMap::from([(at("fetched"), AbsenceReason::Unfetched)]);
         let (before, held) = (BTreeMap::new(), std::collections::BTreeSet::new());
-        let bases = Bases { files: &files, elsewhere: &elsewhere, before: &before, held: &held };
+        let bases = Bases { files: &files, absent: &absent, before: &before, held: &held };
         let odd =
             |name: &str, at: Option<Locator>| Odd { at, shown: name.to_owned(), why: "refused".to_owned() };
         let unseen = |name: &str| odd(name, Some(at(name)));

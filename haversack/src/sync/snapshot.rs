@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use haversack_store::{Bytes, Locator};
 use serde::{Deserialize, Serialize};
 
-use super::plan::Elsewhere;
+use super::plan::AbsenceReason;
 use super::state::{BaseLine, Head, Known};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::files::{CONTENT, Files, RECORD, content};
@@ -127,11 +127,9 @@ pub(super) fn write(known: &Known, number: u64) -> (Heading, Vec<Vec<u8>>) {
         if packed.is_some() {
             order.push((hash, u32::try_from(writer.count()).unwrap_or(u32::MAX)));
         }
-        let elsewhere = known.elsewhere.get(entry.name).copied();
-        writer.add(
-            entry.name,
-            &record(entry.content, elsewhere, pack, packed.map_or(0, |packed| packed.offset)),
-        );
+        let absent = known.absent.get(entry.name).copied();
+        writer
+            .add(entry.name, &record(entry.content, absent, pack, packed.map_or(0, |packed| packed.offset)));
     }
     order.sort_unstable();
     let bases: Vec<BaseLine> = known.extra_lines();
@@ -160,7 +158,7 @@ pub(super) fn read(heading: Heading, contents: &Bytes) -> Option<Known> {
     match Files::written(table.clone()) {
         Some(files) => {
             known.log = log::State::written(files, shape.mark);
-            known.elsewhere = elsewhere(&table);
+            known.absent = absent(&table);
             known.packed = packs;
         }
         // A name that was good when it was written is odd now.
@@ -198,12 +196,12 @@ fn tables(shape: &Shape, contents: &Bytes) -> Option<(Table<RECORD>, Packs)> {
     Some((table, packs))
 }
 
-fn record(content: Content, elsewhere: Option<Elsewhere>, pack: u32, offset: u64) -> [u8; RECORD] {
+fn record(content: Content, absent: Option<AbsenceReason>, pack: u32, offset: u64) -> [u8; RECORD] {
     let mut record = [0; RECORD];
     let parts: [&[u8]; 5] = [
         &content.hash.to_bytes(),
         &content.size.to_le_bytes(),
-        &[code(elsewhere)],
+        &[code(absent)],
         &pack.to_le_bytes(),
         &offset.to_le_bytes(),
     ];
@@ -218,10 +216,10 @@ fn record(content: Content, elsewhere: Option<Elsewhere>, pack: u32, offset: u64
 
 fn line(packs: &Packs, name: &str, record: &[u8; RECORD]) -> BaseLine {
     let pack = packs.of(record).map(|packed| (packed.pack, packed.offset));
-    BaseLine { elsewhere: why(record[CONTENT]), pack, ..BaseLine::new(name, Some(content(record))) }
+    BaseLine { absent: why(record[CONTENT]), pack, ..BaseLine::new(name, Some(content(record))) }
 }
 
-fn elsewhere(table: &Table<RECORD>) -> BTreeMap<Locator, Elsewhere> {
+fn absent(table: &Table<RECORD>) -> BTreeMap<Locator, AbsenceReason> {
     let not_here = table.iter().filter(|(_, record)| record[CONTENT] != 0);
     let named = |(name, record): (&str, &[u8; RECORD])| {
         Some((Locator::from_stored_key(name).ok()?, why(record[CONTENT])?))
@@ -229,22 +227,22 @@ fn elsewhere(table: &Table<RECORD>) -> BTreeMap<Locator, Elsewhere> {
     not_here.filter_map(named).collect()
 }
 
-fn code(elsewhere: Option<Elsewhere>) -> u8 {
-    match elsewhere {
+fn code(absent: Option<AbsenceReason>) -> u8 {
+    match absent {
         None => 0,
-        Some(Elsewhere::Unfetched) => 1,
-        Some(Elsewhere::Refused) => 2,
-        Some(Elsewhere::Missing) => 3,
-        Some(Elsewhere::Unbound) => 4,
+        Some(AbsenceReason::Unfetched) => 1,
+        Some(AbsenceReason::Refused) => 2,
+        Some(AbsenceReason::Missing) => 3,
+        Some(AbsenceReason::Unbound) => 4,
     }
 }
 
-fn why(code: u8) -> Option<Elsewhere> {
+fn why(code: u8) -> Option<AbsenceReason> {
     match code {
-        1 => Some(Elsewhere::Unfetched),
-        2 => Some(Elsewhere::Refused),
-        3 => Some(Elsewhere::Missing),
-        4 => Some(Elsewhere::Unbound),
+        1 => Some(AbsenceReason::Unfetched),
+        2 => Some(AbsenceReason::Refused),
+        3 => Some(AbsenceReason::Missing),
+        4 => Some(AbsenceReason::Unbound),
         _ => None,
     }
 }
@@ -266,9 +264,9 @@ mod tests {
         let lines = [
             BaseLine { pack: Some((hash("pack"), 7)), ..base("a.md", "a") },
             base("b/ü.md", "b"),
-            BaseLine { elsewhere: Some(Elsewhere::Unfetched), ..base("c.md", "c") },
+            BaseLine { absent: Some(AbsenceReason::Unfetched), ..base("c.md", "c") },
             BaseLine {
-                elsewhere: Some(Elsewhere::Unbound),
+                absent: Some(AbsenceReason::Unbound),
                 pack: Some((hash("other"), 0)),
                 ..base("d.md", "d")
             },
@@ -307,7 +305,7 @@ mod tests {
     fn assert_same(known: &Known, expected: &Known) {
         assert_eq!(known.log, expected.log);
         assert_eq!(known.attempt, expected.attempt);
-        assert_eq!(known.elsewhere, expected.elsewhere);
+        assert_eq!(known.absent, expected.absent);
         assert_eq!(known.before, expected.before);
         assert_eq!(known.foreign, expected.foreign);
         for text in ["a", "b", "c", "d", "e", "was", "odd", "new", "unknown"] {

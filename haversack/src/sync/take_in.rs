@@ -10,7 +10,7 @@ use haversack_store::{Bytes, Error as StoreError, Locator};
 
 use super::apply::{self, Leftovers};
 use super::fetch::Taken;
-use super::plan::{self, Elsewhere, Reach, Step, Theirs, Winner};
+use super::plan::{self, AbsenceReason, Reach, Step, Theirs, Winner};
 use super::planted::{Planted, has};
 use super::scan::Found;
 use super::state::{Advance, ApplyRecord, BaseLine, Head, Move};
@@ -40,7 +40,7 @@ pub(super) struct IncomingChanges {
     /// The replica that deleted each deleted file.
     pub(super) deleters: BTreeMap<Locator, ReplicaId>,
     /// The reason that we note for a new file whose content is not among `contents`.
-    pub(super) without_content: Elsewhere,
+    pub(super) without_content: AbsenceReason,
     /// Says if the log has more commits after these.
     pub(super) reach: Reach,
     /// The checkpoint, if the changes are one.
@@ -59,7 +59,7 @@ impl IncomingChanges {
             content_before_deletion: BTreeMap::new(),
             devices: BTreeMap::new(),
             deleters: BTreeMap::new(),
-            without_content: Elsewhere::Missing,
+            without_content: AbsenceReason::Missing,
             reach: Reach::End,
             joined: None,
         }
@@ -74,7 +74,7 @@ pub(super) struct Work {
     /// How many of the moves have to be carried out in order.
     pub(super) in_order: usize,
     /// Files that are not put in place, and why.
-    pub(super) elsewhere: BTreeMap<String, Elsewhere>,
+    pub(super) absent: BTreeMap<String, AbsenceReason>,
     /// The last content of files that the log deleted and that stay here.
     before: BTreeMap<String, ContentHash>,
     /// Of those, the files that stay because their deletion is held.
@@ -180,7 +180,7 @@ impl Replica {
             content_before_deletion: BTreeMap::new(),
             devices: BTreeMap::new(),
             deleters: BTreeMap::new(),
-            without_content: Elsewhere::Missing,
+            without_content: AbsenceReason::Missing,
             reach,
             joined: None,
         };
@@ -302,7 +302,7 @@ impl Replica {
                         self.refuse(step.locator(), &incoming, &mut work, report).await?;
                         if let Step::FollowOurRename { from, .. } = step {
                             // Their change is not in the renamed file: the old name comes back with it.
-                            work.elsewhere.insert(from.to_string(), Elsewhere::Unfetched);
+                            work.absent.insert(from.to_string(), AbsenceReason::Unfetched);
                         }
                     }
                     prepared => prepared?,
@@ -322,14 +322,14 @@ impl Replica {
                 .or_else(|| incoming.state_after.odd().get(key).copied());
             // A twin has a good name, and would be missed here.
             let is_odd = incoming.state_after.odd().contains_key(key);
-            let elsewhere = match work.elsewhere.get(key) {
+            let absent = match work.absent.get(key) {
                 Some(why) => Some(*why),
-                None if is_odd => Some(Elsewhere::Refused),
-                None if content.is_some() && !self.scope.contains_name(key) => Some(Elsewhere::Unbound),
+                None if is_odd => Some(AbsenceReason::Refused),
+                None if content.is_some() && !self.scope.contains_name(key) => Some(AbsenceReason::Unbound),
                 None => None,
             };
             BaseLine {
-                elsewhere,
+                absent,
                 before: work.before.get(key).copied(),
                 held: work.held.contains(key),
                 pack: content.and_then(|content| packed.get(&content.hash).copied()),
@@ -480,13 +480,13 @@ impl Replica {
                 if kept_renames.iter().any(|from| from.as_str() == line.at) {
                     match line.hash {
                         // They changed a file that was renamed here. It comes back under its old name, with their change.
-                        Some(_) => line.elsewhere = Some(Elsewhere::Unfetched),
+                        Some(_) => line.absent = Some(AbsenceReason::Unfetched),
                         // They renamed a file that was changed here. It stays under its old name, and is sent as a new file.
                         None => line.before = self.state.known.ground(&line.at),
                     }
                 }
                 if met.refused.iter().any(|refused| refused.as_str() == line.at) {
-                    line.elsewhere = line.hash.map(|_| Elsewhere::Refused);
+                    line.absent = line.hash.map(|_| AbsenceReason::Refused);
                     line.before = self.state.known.ground(&line.at);
                     // A file that could not be removed stays, as if its deletion was held.
                     line.held = line.hash.is_none() && line.before.is_some();
@@ -544,7 +544,7 @@ impl Replica {
         match step {
             Step::Agree { locator } => self.keep_agreed(locator, incoming, work).await?,
             Step::Wait { locator } => {
-                work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched);
+                work.absent.insert(locator.to_string(), AbsenceReason::Unfetched);
             }
             Step::Take { locator, expected, theirs } => {
                 self.put(locator, *expected, theirs, incoming, work, report).await?;
@@ -558,7 +558,7 @@ impl Replica {
                     Winner::Ours { last } => {
                         let base = self.state.known.log.files().get(locator).map(|content| content.hash);
                         // What was never here nobody started from.
-                        let base = base.filter(|_| !self.state.known.elsewhere.contains_key(locator));
+                        let base = base.filter(|_| !self.state.known.absent.contains_key(locator));
                         let base = base.or_else(|| self.state.known.before.get(locator).copied());
                         if let Some(last) = last {
                             self.mix(context, locator, base, last, incoming, work, report).await?;
@@ -700,7 +700,7 @@ impl Replica {
             work.before.insert(locator.to_string(), before);
         }
         match incoming.state_after.files().contains_key(locator) {
-            true => drop(work.elsewhere.insert(locator.to_string(), Elsewhere::Refused)),
+            true => drop(work.absent.insert(locator.to_string(), AbsenceReason::Refused)),
             false => drop(work.held.insert(locator.to_string())),
         }
         Ok(())
@@ -722,7 +722,7 @@ impl Replica {
         match self.local(locator).await?.filter(|bytes| ContentHash::of(bytes) == hash) {
             Some(bytes) => drop(self.state.keep(&bytes).await.map_err(SyncError::Local)?),
             // Somebody has just changed it.
-            None => drop(work.elsewhere.insert(locator.to_string(), Elsewhere::Unfetched)),
+            None => drop(work.absent.insert(locator.to_string(), AbsenceReason::Unfetched)),
         }
         Ok(())
     }
@@ -742,7 +742,7 @@ impl Replica {
         let Some(theirs) = self.content(context, incoming, theirs).await? else {
             // Both stay as they are until the other one can be had.
             report.missing.push(locator.clone());
-            work.elsewhere.insert(locator.to_string(), Elsewhere::Missing);
+            work.absent.insert(locator.to_string(), AbsenceReason::Missing);
             return Ok(());
         };
         // Read now: it may have changed since the look.
@@ -781,17 +781,17 @@ impl Replica {
         let content = match incoming.contents.get(theirs) {
             Some(content) => Some(content.clone()),
             // Whoever fetches it afterwards looks here first.
-            None if incoming.without_content == Elsewhere::Unfetched => None,
+            None if incoming.without_content == AbsenceReason::Unfetched => None,
             None => self.state.kept(theirs).await.map_err(SyncError::Local)?,
         };
         match content {
             Some(content) => work.put(locator, expected, *theirs, content),
             // The log names a content that is not at hand: the file is not here, which is no deletion.
             None => {
-                if incoming.without_content == Elsewhere::Missing {
+                if incoming.without_content == AbsenceReason::Missing {
                     report.missing.push(locator.clone());
                 }
-                work.elsewhere.insert(locator.to_string(), incoming.without_content);
+                work.absent.insert(locator.to_string(), incoming.without_content);
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Completes renames that differ only by case, once nothing is in their way any more.
 //!
-//! A file of the log could not be written here ([`Elsewhere::Refused`]), and the working directory has a file that the log does not have, whose
+//! A file of the log could not be written here ([`AbsenceReason::Refused`]), and the working directory has a file that the log does not have, whose
 //! name differs only by case. The two are one file if it is known which content the working file goes back to:
 //!
 //! - The log deleted the name of the working file: another device renamed it, and something was in the way when that arrived here. The working
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use haversack_store::Locator;
 
-use super::plan::{Elsewhere, case_name};
+use super::plan::{AbsenceReason, case_name};
 use super::scan::Found;
 use super::state::{Advance, BaseLine};
 use super::take_in::{IncomingChanges, Work};
@@ -30,7 +30,7 @@ impl Replica {
         found: &Found,
         report: &mut Report,
     ) -> Result<bool, SyncError> {
-        let refused = self.elsewhere(Elsewhere::Refused);
+        let refused = self.absent(AbsenceReason::Refused);
         let (Some(store), Some(head)) = (self.state.known.store, self.state.known.head.clone()) else {
             return Ok(false);
         };

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use haversack_store::{Backend, Bytes, Condition, Error as StoreError, ErrorKind, Guard, Locator, Operation};
 
+use super::cursor::{self, FolderCursor, LogName};
 use super::entry::{Entry, MAX_SHOWN};
+use super::file_merge::{FileOutcome, MergeCache, available};
 use super::folder::{There, without_gap};
 use super::heads::Heads;
 use super::kept::Kept;
 use super::layout::Range;
 use super::logs::{Logs, Numbered, first_part_id, taken_id};
-use super::standing::{self, Name, Standing};
 use super::tail::Tail;
-use super::weave::{Made, WovenBefore, available};
 use crate::ids::{CommitId, ContentHash, Ids, Position, ReplicaId, StoreId};
 use crate::log::{Commit, FileChange, StoreFile};
 use crate::merge::conflict_name;
@@ -35,7 +35,7 @@ const MAX_ROUNDS: usize = 64;
 
 /// What a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Carriage {
+pub struct TransferStats {
     /// How many entries of others were taken in.
     pub taken: usize,
     /// How many entries were written to the folder.
@@ -53,8 +53,8 @@ pub struct Bridge {
     pub(super) home: Arc<dyn Backend>,
     pub(super) log: Remote,
     pub(super) replica: ReplicaId,
-    pub(super) standing: Standing,
-    saved: Standing,
+    pub(super) cursor: FolderCursor,
+    saved: FolderCursor,
     pub(super) read: Option<Read>,
     /// Contents that were put together in this run.
     pub(super) contents: HashMap<ContentHash, Bytes>,
@@ -69,7 +69,7 @@ pub(super) struct Read {
     pub(super) kept: Kept,
     pub(super) logs: Logs,
     /// What files came to in this run.
-    pub(super) woven: WovenBefore,
+    pub(super) cache: MergeCache,
 }
 
 impl Bridge {
@@ -96,20 +96,20 @@ impl Bridge {
         };
         // What a process left here that was killed can be read, and may not be on the disk yet.
         home.barrier().await.map_err(SyncError::Local)?;
-        let standing = Standing::load(&*home).await?;
-        let name = standing::name(&*home, &standing).await?;
+        let cursor = FolderCursor::load(&*home).await?;
+        let name = cursor::name(&*home, &cursor).await?;
         let (replica, old) = match name {
-            Name::Kept(name) => (name, None),
-            Name::Left(name) => (name, Some(name)),
-            Name::None => (ReplicaId::from_bytes(ids.next()), None),
+            LogName::Current(name) => (name, None),
+            LogName::Stale(name) => (name, Some(name)),
+            LogName::Missing => (ReplicaId::from_bytes(ids.next()), None),
         };
         let log = Remote::new(home.clone());
-        let (saved, read, contents, unannounced) = (standing.clone(), None, HashMap::new(), BTreeSet::new());
+        let (saved, read, contents, unannounced) = (cursor.clone(), None, HashMap::new(), BTreeSet::new());
         let mut bridge =
-            Bridge { folder, home, log, replica, standing, saved, read, contents, unannounced, _lock: lock };
+            Bridge { folder, home, log, replica, cursor, saved, read, contents, unannounced, _lock: lock };
         match name {
-            Name::Kept(_) => {}
-            Name::Left(_) | Name::None => bridge.begin_anew(old, ids).await?,
+            LogName::Current(_) => {}
+            LogName::Stale(_) | LogName::Missing => bridge.begin_anew(old, ids).await?,
         }
         bridge.finish_moving().await?;
         Ok(bridge)
@@ -117,12 +117,12 @@ impl Bridge {
 
     /// Takes a name that nobody has.
     async fn begin_anew(&mut self, old: Option<ReplicaId>, ids: &dyn Ids) -> Result<(), SyncError> {
-        let old = match self.standing.moving {
+        let old = match self.cursor.moving {
             None => old,
             // A copy of a home that is giving its entries another name cannot be told from that home: every copy completes it alike, and none
             // goes on under that name.
             Some(moving) => {
-                standing::write_name(&*self.home, &mut self.standing, old, moving.to).await?;
+                cursor::write_name(&*self.home, &mut self.cursor, old, moving.to).await?;
                 self.replica = moving.to;
                 self.finish_moving().await?;
                 Some(moving.to)
@@ -137,7 +137,7 @@ impl Bridge {
                 ReplicaId::from_bytes(ids.next())
             }
         };
-        self.replica = standing::rename(&*self.home, &mut self.standing, old, new).await?;
+        self.replica = cursor::rename(&*self.home, &mut self.cursor, old, new).await?;
         Ok(())
     }
 
@@ -148,12 +148,12 @@ impl Bridge {
 
     /// Returns how far every log was taken in.
     pub fn heads(&self) -> &Heads {
-        &self.standing.heads
+        &self.cursor.heads
     }
 
     /// Returns the contents that the logs name, as far as this device has taken them in.
     pub async fn contents(&mut self) -> Result<Vec<(Locator, ContentHash)>, SyncError> {
-        let heads = self.standing.heads.clone();
+        let heads = self.cursor.heads.clone();
         Ok(self.read().await?.logs.contents(&heads).collect())
     }
 
@@ -166,45 +166,45 @@ impl Bridge {
     ///
     /// Whoever has something new here tells its own order first, and carries then: what was changed here was changed in what was here, and
     /// not in what has arrived meanwhile. Only who has read nothing yet reads first.
-    pub async fn prepare(&mut self, context: Context<'_>) -> Result<Carriage, SyncError> {
+    pub async fn prepare(&mut self, context: Context<'_>) -> Result<TransferStats, SyncError> {
         let there = self.look().await?;
         self.meet(context, &there).await?;
-        match self.standing.heads == Heads::default() {
+        match self.cursor.heads == Heads::default() {
             true => self.carry(context).await,
-            false => Ok(Carriage::default()),
+            false => Ok(TransferStats::default()),
         }
     }
 
     /// Takes in what is there, and writes nothing to the folder.
-    pub async fn take_in_only(&mut self, context: Context<'_>) -> Result<Carriage, SyncError> {
-        let mut carriage = Carriage::default();
+    pub async fn take_in_only(&mut self, context: Context<'_>) -> Result<TransferStats, SyncError> {
+        let mut transfers = TransferStats::default();
         let there = self.look().await?;
         let store = self.meet(context, &there).await?;
-        self.fetch(&there, &mut carriage).await?;
-        self.take_in(context, store, &mut carriage).await?;
+        self.fetch(&there, &mut transfers).await?;
+        self.take_in(context, store, &mut transfers).await?;
         self.save().await?;
-        Ok(carriage)
+        Ok(transfers)
     }
 
     /// Carries what is new both ways.
-    pub async fn carry(&mut self, context: Context<'_>) -> Result<Carriage, SyncError> {
-        let mut carriage = Carriage::default();
+    pub async fn carry(&mut self, context: Context<'_>) -> Result<TransferStats, SyncError> {
+        let mut transfers = TransferStats::default();
         let there = self.look().await?;
         let store = self.meet(context, &there).await?;
         self.notice_twin(context, &there).await?;
         self.find_unannounced().await?;
         self.follow().await?;
-        self.fetch(&there, &mut carriage).await?;
-        self.take_in(context, store, &mut carriage).await?;
+        self.fetch(&there, &mut transfers).await?;
+        self.take_in(context, store, &mut transfers).await?;
         self.announce().await?;
-        self.send(context, &there, &mut carriage).await?;
+        self.send(context, &there, &mut transfers).await?;
         self.fold(&there).await?;
         self.save().await?;
         self.contents.clear();
         if let Some(read) = &mut self.read {
-            read.woven = WovenBefore::default();
+            read.cache = MergeCache::default();
         }
-        Ok(carriage)
+        Ok(transfers)
     }
 
     /// Makes sure that the folder is the one it was, and that it and this device's own order know which store they are.
@@ -221,11 +221,11 @@ impl Bridge {
             Err(error) => return Err(SyncError::Remote(error)),
         };
         let here = self.log.store_file(&Impatient).await.map_err(local)?;
-        let known = self.standing.store.or_else(|| here.as_ref().map(|file| file.store));
+        let known = self.cursor.store.or_else(|| here.as_ref().map(|file| file.store));
         // Two devices may have begun at once, and one file lost: where a log is that was read before, it is the same folder.
-        let has_known = self.standing.kept.each().any(|(replica, _)| there.logs.contains_key(&replica));
-        self.standing.is_known |= has_known;
-        let is_new = !self.standing.is_known;
+        let has_known = self.cursor.kept.each().any(|(replica, _)| there.logs.contains_key(&replica));
+        self.cursor.is_known |= has_known;
+        let is_new = !self.cursor.is_known;
         let named = |store| StoreFile {
             store,
             created: context.clock.now(),
@@ -253,18 +253,18 @@ impl Bridge {
             let written = self.home.write(&place, file.encode(), Condition::Absent).await;
             let _ = written.map_err(SyncError::Local)?;
         }
-        self.standing.store = Some(file.store);
+        self.cursor.store = Some(file.store);
         Ok(file.store)
     }
 
     pub(super) async fn read(&mut self) -> Result<&mut Read, SyncError> {
         if self.read.is_none() {
             let (kept, logs) = Kept::load(self.home.clone()).await?;
-            self.standing.kept = logs
+            self.cursor.kept = logs
                 .replicas()
                 .into_iter()
                 .fold(Heads::default(), |heads, replica| heads.with(replica, without_gap(&logs, replica)));
-            self.read = Some(Read { kept, logs, woven: WovenBefore::default() });
+            self.read = Some(Read { kept, logs, cache: MergeCache::default() });
         }
         Ok(self.read.as_mut().expect("it was just read"))
     }
@@ -273,12 +273,12 @@ impl Bridge {
     async fn follow(&mut self) -> Result<(), SyncError> {
         loop {
             let next =
-                self.standing.position.map_or(Position::FIRST, |last| last.next().unwrap_or(Position::LAST));
+                self.cursor.position.map_or(Position::FIRST, |last| last.next().unwrap_or(Position::LAST));
             let Some(commit) = self.own_commit(next).await? else { return Ok(()) };
             if self.read().await?.logs.is_first_part(commit.id) {
                 // The rest of its entry follows: the entry is not taken in yet.
                 self.unannounced.extend(contents_after(&commit));
-                self.standing.position = Some(next);
+                self.cursor.position = Some(next);
                 continue;
             }
             let known = match has(Planted::MergesAreCommits) && commit.replica != self.replica {
@@ -294,8 +294,8 @@ impl Bridge {
                 None => self.make_entry(Some(commit), Vec::new()).await?,
             };
             let knows = self.read().await?.logs.knows(known);
-            self.standing.heads = std::mem::take(&mut self.standing.heads).join(&knows);
-            self.standing.position = Some(next);
+            self.cursor.heads = std::mem::take(&mut self.cursor.heads).join(&knows);
+            self.cursor.position = Some(next);
         }
     }
 
@@ -311,8 +311,8 @@ impl Bridge {
 
     /// Finds what was added to this device's own order by somebody who was killed before it was announced.
     async fn find_unannounced(&mut self) -> Result<(), SyncError> {
-        let mut last = self.standing.announced;
-        while last < self.standing.position {
+        let mut last = self.cursor.announced;
+        while last < self.cursor.position {
             let next = last.map_or(Position::FIRST, |last| last.next().unwrap_or(Position::LAST));
             let Some(commit) = self.own_commit(next).await? else { break };
             self.unannounced.extend(contents_after(&commit));
@@ -323,7 +323,7 @@ impl Bridge {
 
     /// Returns the entry that a commit of this device's own order is.
     async fn entry_of(&mut self, id: CommitId) -> Result<Option<Numbered>, SyncError> {
-        let names: Vec<ReplicaId> = self.standing.former.iter().copied().chain([self.replica]).collect();
+        let names: Vec<ReplicaId> = self.cursor.former.iter().copied().chain([self.replica]).collect();
         Ok(self.read().await?.logs.of_commit(id, &names))
     }
 
@@ -335,27 +335,27 @@ impl Bridge {
     ) -> Result<Numbered, SyncError> {
         let seen = match has(Planted::SeenIsEverything) {
             true => available(&self.read().await?.logs),
-            false => self.standing.heads.clone(),
+            false => self.cursor.heads.clone(),
         };
         let commit = match commit {
             Some(commit) => Some(self.carried_whole(commit, &seen).await?),
             None => None,
         };
         let replica = self.replica;
-        let position = self.standing.position.unwrap_or(Position::FIRST);
+        let position = self.cursor.position.unwrap_or(Position::FIRST);
         let read = self.read().await?;
         let number = read.logs.last(replica) + 1;
         let entry = Entry { replica, number, seen, commit, shown };
         let bytes = entry.encode().map_err(|why| SyncError::Unfit { position, why: why.to_string() })?;
         read.kept.add(replica, Range::one(number), bytes).await?;
         read.logs.add(&entry);
-        self.standing.kept = std::mem::take(&mut self.standing.kept).with(replica, number);
+        self.cursor.kept = std::mem::take(&mut self.cursor.kept).with(replica, number);
         Ok((replica, number))
     }
 
     /// Returns the number of this device's last entry.
     pub(super) fn own_last(&self) -> u64 {
-        self.standing.kept.of(self.replica)
+        self.cursor.kept.of(self.replica)
     }
 
     /// Adds what can be read to this device's own order.
@@ -363,9 +363,9 @@ impl Bridge {
         &mut self,
         context: Context<'_>,
         store: StoreId,
-        carriage: &mut Carriage,
+        transfers: &mut TransferStats,
     ) -> Result<(), SyncError> {
-        let is_all_taken = || self.standing.heads.covers(&self.standing.kept) || has(Planted::KeptIsTakenIn);
+        let is_all_taken = || self.cursor.heads.covers(&self.cursor.kept) || has(Planted::KeptIsTakenIn);
         if self.read.is_none() && is_all_taken() {
             // Nothing arrived, nothing is new here, and nothing is left that somebody had no time for.
             return Ok(());
@@ -373,12 +373,12 @@ impl Bridge {
         let mut tail: Option<Tail> = None;
         'rounds: for _ in 0..MAX_ROUNDS {
             self.follow().await?;
-            let heads = self.standing.heads.clone();
+            let heads = self.cursor.heads.clone();
             let logs = &self.read().await?.logs;
             let all = available(logs);
             let fresh = logs.between(&heads, &all);
             let known = all.each().map(|(_, number)| number).sum::<u64>();
-            carriage.early = usize::try_from(logs.len() as u64 - known).unwrap_or_default();
+            transfers.early = usize::try_from(logs.len() as u64 - known).unwrap_or_default();
             if fresh.is_empty() {
                 return Ok(());
             }
@@ -387,7 +387,7 @@ impl Bridge {
                 None => Tail::load(&self.log, store).await.map_err(local)?,
             };
             end.follow(&self.log).await.map_err(local)?;
-            if end.position != self.standing.position {
+            if end.position != self.cursor.position {
                 tail = Some(end);
                 continue;
             }
@@ -402,7 +402,7 @@ impl Bridge {
                     break 'rounds;
                 }
                 match self.add(store, at, &mut end, &mut is_unsaved).await? {
-                    Added::Done => carriage.taken += 1,
+                    Added::Done => transfers.taken += 1,
                     Added::Outrun => {
                         tail = Some(end);
                         continue 'rounds;
@@ -424,20 +424,20 @@ impl Bridge {
     ) -> Result<Added, SyncError> {
         let logs = &self.read().await?.logs;
         let (knows, files): (Heads, Vec<Locator>) = (logs.knows(at), logs.files(at).cloned().collect());
-        let with = self.standing.heads.clone().join(&knows);
+        let with = self.cursor.heads.clone().join(&knows);
         let mut changes = Vec::new();
         let mut inline = 0;
         for locator in files {
             let made = self.made(&locator, &with).await?;
             let now = tail.files.files().get(&locator);
             let what = match made {
-                Made::Nothing { before } => match now {
+                FileOutcome::Absent { before } => match now {
                     Some(now) => Some(self.gone(now, before).await?),
                     None => None,
                 },
-                Made::Whole { content, .. } if now == Some(content) => None,
-                Made::Whole { by, .. } => self.written_now(by, &locator, now, &mut inline).await?,
-                Made::Merged { bytes, .. } => {
+                FileOutcome::FromEntry { content, .. } if now == Some(content) => None,
+                FileOutcome::FromEntry { by, .. } => self.written_now(by, &locator, now, &mut inline).await?,
+                FileOutcome::Merged { bytes, .. } => {
                     let hash = ContentHash::of(&bytes);
                     self.unannounced.insert((locator.clone(), hash));
                     match now.is_some_and(|now| now.hash == hash) {
@@ -468,7 +468,7 @@ impl Bridge {
         } else {
             *is_unsaved = true;
         }
-        self.standing.heads = with;
+        self.cursor.heads = with;
         Ok(Added::Done)
     }
 
@@ -482,7 +482,7 @@ impl Bridge {
         heads: &Heads,
         tail: &mut Tail,
     ) -> Result<bool, SyncError> {
-        let mut with = self.standing.heads.clone();
+        let mut with = self.cursor.heads.clone();
         let logs = &self.read().await?.logs;
         let mut stages: Vec<Heads> = Vec::with_capacity(fresh.len());
         let mut touched: BTreeMap<Locator, Vec<usize>> = BTreeMap::new();
@@ -497,7 +497,9 @@ impl Bridge {
         for (locator, at) in touched {
             // Somebody may build on the file as it is with the first of them, and never see the one that loses there and wins at last.
             for stage in at {
-                if let Made::Merged { copies: beside, .. } = self.made(&locator, &stages[stage]).await? {
+                if let FileOutcome::Merged { copies: beside, .. } =
+                    self.made(&locator, &stages[stage]).await?
+                {
                     let logs = &self.read().await?.logs;
                     let is_left = |copy: &Bytes| {
                         !logs.is_replaced(&locator, &ContentHash::of(copy), &stages[stage], heads)
@@ -570,7 +572,7 @@ impl Bridge {
         tail.add(commit, &bytes).map_err(local)?;
         // A commit of our own is looked at again: it becomes an entry.
         if commit.replica != self.replica {
-            self.standing.position = Some(position);
+            self.cursor.position = Some(position);
         }
         Ok(Added::Done)
     }
@@ -579,24 +581,24 @@ impl Bridge {
     async fn announce(&mut self) -> Result<(), SyncError> {
         let mut shown: Vec<(Locator, ContentHash)> = Vec::new();
         if !self.unannounced.is_empty() && !has(Planted::MergesAreNotAnnounced) {
-            let heads = self.standing.heads.clone();
+            let heads = self.cursor.heads.clone();
             let named: HashSet<(Locator, ContentHash)> = self.read().await?.logs.contents(&heads).collect();
             shown.extend(self.unannounced.iter().filter(|content| !named.contains(*content)).cloned());
         }
         for shown in shown.chunks(MAX_SHOWN) {
             let at = self.make_entry(None, shown.to_vec()).await?;
             let knows = self.read().await?.logs.knows(at);
-            self.standing.heads = std::mem::take(&mut self.standing.heads).join(&knows);
+            self.cursor.heads = std::mem::take(&mut self.cursor.heads).join(&knows);
         }
         self.unannounced.clear();
-        self.standing.announced = self.standing.position;
+        self.cursor.announced = self.cursor.position;
         Ok(())
     }
 
     pub(super) async fn save(&mut self) -> Result<(), SyncError> {
-        if self.saved != self.standing {
-            self.standing.save(&*self.home).await?;
-            self.saved = self.standing.clone();
+        if self.saved != self.cursor {
+            self.cursor.save(&*self.home).await?;
+            self.saved = self.cursor.clone();
         }
         Ok(())
     }

@@ -3,9 +3,9 @@
 use haversack_store::{Bytes, Locator};
 
 use super::bridge::{Bridge, local};
+use super::file_merge::{FileOutcome, ingredients, merge_file_cached};
 use super::heads::Heads;
 use super::logs::Numbered;
-use super::weave::{Made, ingredients, weave_again};
 use crate::frame::BadFrame;
 use crate::ids::ContentHash;
 use crate::log::{Carried, Commit, Content, MAX_INLINE_BYTES, What};
@@ -78,7 +78,7 @@ impl Bridge {
     }
 
     /// Returns what a file comes to.
-    pub(super) async fn made(&mut self, locator: &Locator, heads: &Heads) -> Result<Made, SyncError> {
+    pub(super) async fn made(&mut self, locator: &Locator, heads: &Heads) -> Result<FileOutcome, SyncError> {
         let needed = ingredients(&self.read().await?.logs, locator, heads);
         for at in needed {
             // It is among the contents then.
@@ -86,15 +86,15 @@ impl Bridge {
         }
         self.read().await?;
         let read = self.read.as_mut().expect("it was just read");
-        Ok(weave_again(&read.logs, locator, heads, &self.contents, &mut read.woven))
+        Ok(merge_file_cached(&read.logs, locator, heads, &self.contents, &mut read.cache))
     }
 
     /// Returns the content that a file comes to.
     async fn content(&mut self, locator: &Locator, heads: &Heads) -> Result<Option<Bytes>, SyncError> {
         match self.made(locator, heads).await? {
-            Made::Nothing { .. } => Ok(None),
-            Made::Whole { by, .. } => self.written(by, locator).await,
-            Made::Merged { bytes, .. } => Ok(Some(bytes)),
+            FileOutcome::Absent { .. } => Ok(None),
+            FileOutcome::FromEntry { by, .. } => self.written(by, locator).await,
+            FileOutcome::Merged { bytes, .. } => Ok(Some(bytes)),
         }
     }
 

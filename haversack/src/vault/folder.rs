@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_lite::StreamExt;
 use haversack_store::{Bytes, Condition, EntryKind, ErrorKind, Locator};
 
-use super::bridge::{Bridge, Carriage, local};
+use super::bridge::{Bridge, TransferStats, local};
+use super::cursor::{self, Moving};
 use super::entries::{Entries, MAX_ENTRIES_BYTES};
 use super::entry::Entry;
 use super::heads::Heads;
 use super::layout::{self, Range};
 use super::logs::{Logs, Numbered};
-use super::standing::{self, Moving};
 use crate::frame::BadFrame;
 use crate::ids::{ContentHash, Position, ReplicaId};
 use crate::log::{Carried, What};
@@ -70,13 +70,13 @@ impl Bridge {
         let ours = self.own_last();
         let mark = self.own_mark().await?;
         let mut first = last.min(ours) + 1;
-        if self.standing.own_mark != mark {
+        if self.cursor.own_mark != mark {
             for range in ranges.iter().filter(|range| range.first == range.last && range.first <= ours) {
                 if range.first < first && self.whose(range.first).await? == Whose::Theirs {
                     first = range.first;
                 }
             }
-            self.standing.own_mark = mark;
+            self.cursor.own_mark = mark;
         }
         if last > ours || first <= last.min(ours) {
             self.step_aside(context, first).await?;
@@ -120,14 +120,14 @@ impl Bridge {
     /// Goes on under another name, with the entries from a number on, which nobody has read.
     async fn step_aside(&mut self, context: Context<'_>, first: u64) -> Result<(), SyncError> {
         let (old, new) = (self.replica, ReplicaId::from_bytes(context.ids.next()));
-        self.standing.moving = Some(Moving { from: old, first, to: new });
-        self.replica = standing::rename(&*self.home, &mut self.standing, Some(old), new).await?;
+        self.cursor.moving = Some(Moving { from: old, first, to: new });
+        self.replica = cursor::rename(&*self.home, &mut self.cursor, Some(old), new).await?;
         self.finish_moving().await
     }
 
     /// Gives entries their new name, if that was begun.
     pub(super) async fn finish_moving(&mut self) -> Result<(), SyncError> {
-        let Some(Moving { from, first, to }) = self.standing.moving else { return Ok(()) };
+        let Some(Moving { from, first, to }) = self.cursor.moving else { return Ok(()) };
         let seen = |heads: &Heads| {
             let before = heads.of(from).min(first - 1);
             let after = heads.of(from).saturating_sub(first - 1);
@@ -146,19 +146,23 @@ impl Bridge {
             self.read().await?.kept.add(to, Range::one(number), bytes).await?;
         }
         self.read().await?.kept.forget(from, first).await?;
-        self.standing.heads = seen(&self.standing.heads);
-        self.standing.moving = None;
+        self.cursor.heads = seen(&self.cursor.heads);
+        self.cursor.moving = None;
         self.read = None;
         self.read().await?;
         self.save().await
     }
 
     /// Keeps what has arrived.
-    pub(super) async fn fetch(&mut self, there: &There, carriage: &mut Carriage) -> Result<(), SyncError> {
+    pub(super) async fn fetch(
+        &mut self,
+        there: &There,
+        transfers: &mut TransferStats,
+    ) -> Result<(), SyncError> {
         let own = self.replica;
         for (replica, ranges) in there.logs.iter().filter(|(replica, _)| **replica != own) {
             for range in ranges {
-                if range.last <= self.standing.kept.of(*replica) {
+                if range.last <= self.cursor.kept.of(*replica) {
                     continue;
                 }
                 let all = range.first..=range.last;
@@ -168,7 +172,7 @@ impl Bridge {
                 }
                 let locator = layout::entries(*replica, *range);
                 let Some((bytes, entries)) = self.arrived(*replica, *range, &locator).await? else {
-                    carriage.waiting.push(locator);
+                    transfers.waiting.push(locator);
                     continue;
                 };
                 let read = self.read().await?;
@@ -177,7 +181,7 @@ impl Bridge {
                     read.logs.add(entry);
                 }
                 let last = without_gap(&read.logs, *replica);
-                self.standing.kept = std::mem::take(&mut self.standing.kept).with(*replica, last);
+                self.cursor.kept = std::mem::take(&mut self.cursor.kept).with(*replica, last);
             }
         }
         Ok(())
@@ -229,17 +233,17 @@ impl Bridge {
         &mut self,
         context: Context<'_>,
         there: &There,
-        carriage: &mut Carriage,
+        transfers: &mut TransferStats,
     ) -> Result<(), SyncError> {
-        for former in self.standing.former.clone() {
-            for number in there.missing(former, self.standing.kept.of(former)) {
-                self.send_one((former, number), carriage).await?;
+        for former in self.cursor.former.clone() {
+            for number in there.missing(former, self.cursor.kept.of(former)) {
+                self.send_one((former, number), transfers).await?;
             }
         }
         let mut missing = there.missing(self.replica, self.own_last());
         missing.reverse();
         while let Some(number) = missing.pop() {
-            let sent = self.send_one((self.replica, number), carriage).await?;
+            let sent = self.send_one((self.replica, number), transfers).await?;
             if sent == Whose::Theirs && self.whose(number).await? == Whose::Theirs {
                 self.step_aside(context, number).await?;
                 missing = (1..=self.own_last()).rev().collect();
@@ -252,7 +256,7 @@ impl Bridge {
     pub(super) async fn send_one(
         &mut self,
         at: Numbered,
-        carriage: &mut Carriage,
+        transfers: &mut TransferStats,
     ) -> Result<Whose, SyncError> {
         let (replica, number) = at;
         let Some(bytes) = self.read().await?.kept.bytes(at).await? else { return Ok(Whose::Ours) };
@@ -269,7 +273,7 @@ impl Bridge {
         let place = layout::entries(replica, Range::one(number));
         match self.folder.write(&place, bytes, Condition::Absent).await {
             Ok(_) => {
-                carriage.sent += 1;
+                transfers.sent += 1;
                 Ok(Whose::Ours)
             }
             Err(error) if error.kind() == ErrorKind::Conflict => Ok(Whose::Theirs),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use haversack_store::{Bytes, Condition, ErrorKind, Object};
 
-use super::bridge::{Bridge, Carriage, local};
+use super::bridge::{Bridge, TransferStats, local};
 use super::entries::Entries;
 use super::folder::{There, object_of};
 use super::layout::{self, Range};
@@ -23,7 +23,7 @@ impl Bridge {
     ///
     /// A folder that holds another store is left alone.
     pub async fn put_back(&mut self, context: Context<'_>) -> Result<usize, SyncError> {
-        let Some(store) = self.standing.store else { return Ok(0) };
+        let Some(store) = self.cursor.store else { return Ok(0) };
         let place = store_file();
         match self.folder.read(&place).await {
             Ok(object) => match StoreFile::decode(&object.bytes) {
@@ -60,7 +60,7 @@ impl Bridge {
     }
 
     async fn mend_log(&mut self, replica: ReplicaId, there: &There) -> Result<usize, SyncError> {
-        let last = self.standing.kept.of(replica);
+        let last = self.cursor.kept.of(replica);
         let mut mended = 0;
         for range in there.logs.get(&replica).into_iter().flatten().filter(|range| range.last <= last) {
             if let Some(damaged) = self.damaged(replica, *range).await?
@@ -75,7 +75,7 @@ impl Bridge {
                 }
             }
         }
-        let mut sent = Carriage::default();
+        let mut sent = TransferStats::default();
         for number in there.missing(replica, last) {
             self.send_one((replica, number), &mut sent).await?;
         }

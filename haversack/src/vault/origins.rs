@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bridge::Bridge;
 use super::copies;
+use super::file_merge::available;
 use super::logs::{Crossed, Logs};
-use super::weave::available;
 use crate::frame;
 use crate::ids::{ContentHash, Position, ReplicaId, Timestamp};
 use crate::sync::planted::{Planted, has};
@@ -114,9 +114,9 @@ impl Origins for FolderOrigins {
 impl Bridge {
     /// Returns what is known about the plain files of the folder, once everything was carried there.
     pub async fn origins(&mut self, context: Context<'_>, mine: Mine) -> Result<FolderOrigins, SyncError> {
-        let told = self.standing.announced;
-        let heads = self.standing.heads.clone();
-        let own: BTreeSet<_> = self.standing.former.iter().copied().chain([self.replica]).collect();
+        let told = self.cursor.announced;
+        let heads = self.cursor.heads.clone();
+        let own: BTreeSet<_> = self.cursor.former.iter().copied().chain([self.replica]).collect();
         let awaited = load(&*self.home).await?;
         let logs = &self.read().await?.logs;
         let is_all_read = available(logs) == heads;
@@ -142,7 +142,7 @@ impl Bridge {
         let now = context.clock.now();
         let since = |file: &(Locator, ContentHash)| *before.get(file).unwrap_or(&now);
         let after: BTreeMap<_, _> = awaited.iter().map(|file| (file.clone(), since(file))).collect();
-        let own: BTreeSet<_> = self.standing.former.iter().copied().chain([self.replica]).collect();
+        let own: BTreeSet<_> = self.cursor.former.iter().copied().chain([self.replica]).collect();
         let patience = if after.is_empty() { 0 } else { patience(&self.read().await?.logs, &own) };
         let until = |since: &Timestamp| Timestamp(since.0.saturating_add(patience));
         let ends = after.iter().map(|((at, _), since)| (at.clone(), until(since))).collect();

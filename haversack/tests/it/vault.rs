@@ -8,9 +8,9 @@ use futures_lite::future::block_on;
 use haversack::clock::Clock;
 use haversack::home::{self, Home, HomeReport, Meeting, Round, Work};
 use haversack::ids::{ContentHash, Ids, Timestamp};
-use haversack::store::{Apart, Backend, BackendExt, Bytes, Condition, InMemory, Locator};
+use haversack::store::{Backend, BackendExt, Bytes, Condition, InMemory, Locator, SplitBackend};
 use haversack::sync::{Author, Context, Impatient, Mirror, Patience, Replica, Report, SyncError};
-use haversack::vault::{Bridge, Carriage, Entry, Mine};
+use haversack::vault::{Bridge, Entry, Mine, TransferStats};
 
 /// Ids that nobody gets twice.
 struct Counting(AtomicU64);
@@ -101,9 +101,9 @@ impl Device {
     }
 
     /// Syncs; returns the entries that were carried.
-    fn sync(&self) -> Result<Carriage, SyncError> {
+    fn sync(&self) -> Result<TransferStats, SyncError> {
         let round = Round { mirror: Mirror::Off, ..Round::new(Work::Sync) };
-        self.round(&round, 0).map(|report| report.carriage)
+        self.round(&round, 0).map(|report| report.transfers)
     }
 
     /// Puts back what the folder has lost.
@@ -115,7 +115,7 @@ impl Device {
     }
 
     /// Lets what arrived reach this device's own log, and nothing else: whoever syncs was killed then.
-    fn take_in(&self, patience: &dyn Patience) -> Carriage {
+    fn take_in(&self, patience: &dyn Patience) -> TransferStats {
         let author = Author { device: self.name.to_owned(), agent: None, session: None };
         let context = Context { patience, ..Context::new(&Stopped(0), &self.ids, &author) };
         let carried = block_on(async {
@@ -153,7 +153,7 @@ impl Device {
         let looked = block_on(async {
             let mut bridge = Bridge::open(self.folder.clone(), self.home.clone(), &self.ids).await?;
             bridge.prepare(context).await?;
-            let remote = Arc::new(Apart::new(self.home.clone(), self.folder.clone()));
+            let remote = Arc::new(SplitBackend::new(self.home.clone(), self.folder.clone()));
             let mut replica =
                 Replica::open(self.files.clone(), self.state.clone(), remote, &self.ids).await?;
             replica.sync(context).await?;
@@ -233,7 +233,7 @@ fn what_one_device_writes_the_other_gets() {
     assert_eq!(laptop.text("notes/lighthouse.md").as_deref(), Some(merged));
     assert_eq!(desk.text("notes/lighthouse.md").as_deref(), Some(merged));
     let before = laptop.in_folder();
-    assert_eq!(laptop.sync().expect("synced"), Carriage::default());
+    assert_eq!(laptop.sync().expect("synced"), TransferStats::default());
     assert_eq!(laptop.in_folder(), before, "who has nothing to say writes nothing");
 }
 
@@ -490,7 +490,7 @@ fn what_was_removed_does_not_come_back_with_an_edit_of_a_deleted_file() {
         laptop.sync().expect("synced");
         assert_eq!(laptop.text(key).as_deref(), Some("lamp\noil\n"), "what nobody saw deleted stood");
         carry(&desk, &laptop);
-        assert_ne!(laptop.take_in(&Impatient), Carriage::default(), "the removal arrives");
+        assert_ne!(laptop.take_in(&Impatient), TransferStats::default(), "the removal arrives");
         laptop.write(key, edited);
         for _ in 0..3 {
             laptop.sync().expect("synced");
@@ -634,7 +634,7 @@ fn what_there_was_no_time_for_is_taken_in_by_the_next_run() {
     assert_eq!(laptop.take_in(&Hurried::for_steps(0)).taken, 0);
     assert_eq!(laptop.sync().expect("synced").taken, 1);
     assert_eq!(laptop.text("oil.md").as_deref(), Some("- low\n"));
-    assert_eq!(laptop.sync().expect("synced"), Carriage::default());
+    assert_eq!(laptop.sync().expect("synced"), TransferStats::default());
 }
 
 /// Seed 22818 of the vault's schedules: an edit was taken in, there was no time to tell of it, and it was taken out of the folder all the same; then its

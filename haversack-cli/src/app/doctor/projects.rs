@@ -6,7 +6,7 @@ use haversack::check::Finding;
 
 use crate::home::mounts;
 use crate::projects::book::Book;
-use crate::projects::book::Standing;
+use crate::projects::book::PrivateUse;
 use crate::projects::private;
 use crate::projects::{id_of_prefix, identity};
 use crate::settings::Settings;
@@ -42,21 +42,21 @@ fn old_ids(settings: &Settings) -> Vec<Finding> {
 fn worktrees(settings: &Settings) -> Vec<Finding> {
     // A book that cannot be read is told of where projects are.
     let all = private::all(settings).unwrap_or_default();
-    let each = all.into_iter().map(|(private, standing, files)| {
+    let each = all.into_iter().map(|(private, usage, files)| {
         let checkout = quoted(&tilde(settings, &private.checkout));
         let memory = tilde(settings, &private.memory);
         let files = counted(files, "file");
         let merge = |into: &str| format!("haversack project bind {into} --from {memory}");
-        match standing {
-            Standing::InUse => {
+        match usage {
+            PrivateUse::InUse => {
                 Finding::ok("private", format!("{checkout} has memory of its own: {files}, never sent"))
             }
-            Standing::Unused => Finding::warn(
+            PrivateUse::Unused => Finding::warn(
                 "private",
                 format!("{checkout} has memory of its own that its sessions do not use: {files} in {memory}"),
                 format!("haversack project private {checkout}; or merge them: {}", merge(&checkout)),
             ),
-            Standing::Gone => Finding::warn(
+            PrivateUse::Gone => Finding::warn(
                 "private",
                 format!("{checkout} is gone, and left memory of its own: {files} in {memory}"),
                 format!("merge them into a project, or delete them: {}", merge("DIRECTORY")),

@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::contact::{Contact, Failure};
 use crate::home::gate;
-use crate::home::history::{Enough, Past};
+use crate::home::history::{Enough, HistoryReader};
 use crate::home::mounts;
 use crate::home::store::open_to_look;
 use crate::records;
@@ -83,15 +83,15 @@ impl News {
     /// Reads the history on this machine for changes of a project. The files of the home are not scanned.
     pub(crate) fn of(settings: &Settings, home: &Home, prefix: &Locator) -> Result<News, CommandError> {
         let patience = Backoff::new();
-        let mut past = Past::at_hand(settings, home, &patience)?;
-        let ours = std::mem::take(&mut past.replicas);
+        let mut history = HistoryReader::at_hand(settings, home, &patience)?;
+        let ours = std::mem::take(&mut history.replicas);
         if ours.is_empty() {
             return Ok(News::default());
         }
         let seen = told(settings).positions.get(prefix.as_str()).copied().unwrap_or(0);
-        let mut news = News { head: past.head, ..News::default() };
+        let mut news = News { head: history.head, ..News::default() };
         let mut left = MAX_LOOKED_AT;
-        past.each(|commit| {
+        history.each(|commit| {
             let is_new = commit.position.number() > seen && !ours.contains(&commit.replica);
             for change in commit.changes.iter().filter(|change| change.locator.is_within(prefix)) {
                 let author = || (commit.device.clone(), commit.time);

@@ -12,7 +12,7 @@ use crate::app::sync;
 use crate::error::CommandError;
 use crate::home::contact::Contact;
 use crate::home::relocate::{MovedTo, check, move_to, where_to};
-use crate::home::{Manner, Work};
+use crate::home::{SyncOptions, Work};
 use crate::remote::address::refuse_mistyped;
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
@@ -85,7 +85,7 @@ fn take(
             }
             // What waits here is sent first: after the move this machine looks at the new place only.
             let bar = ui.progress();
-            let synced = sync::sync(settings, remote, &Manner::new(Work::Sync, "move"), &bar);
+            let synced = sync::sync(settings, remote, &SyncOptions::new(Work::Sync, "move"), &bar);
             bar.end();
             drop(synced?);
         }
@@ -158,7 +158,7 @@ fn use_new(ui: &mut Ui, settings: &Settings, old: &Remote, new: &Remote) -> Resu
         Contact::forget(settings)?;
     }
     let bar = ui.progress();
-    let summary = sync::sync(settings, new, &Manner::new(Work::Full, "move"), &bar);
+    let summary = sync::sync(settings, new, &SyncOptions::new(Work::Full, "move"), &bar);
     bar.end();
     ui.text(&sync::text(&summary?))
 }

@@ -14,7 +14,7 @@ use super::input::Input;
 use super::{Outcome, PULL_WAIT, directory_of, told};
 use crate::agents::claude_code::ClaudeCode;
 use crate::app::session::context::{self, Assembled, Part};
-use crate::app::session::given::Given;
+use crate::app::session::context_record::ContextRecord;
 use crate::app::session::news::{self, News, Telling};
 use crate::app::session::{INDEX, parts};
 use crate::background::wishes::Wish;
@@ -107,7 +107,7 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
         let tokens = assembled.as_ref().map_or(0, |assembled| context::tokens(&assembled.text));
         let session = input.session_id.clone();
         let (source, project) = (source.to_owned(), label);
-        Given { time: now, session, source, project, portions, tokens, message: message.clone() }
+        ContextRecord { time: now, session, source, project, portions, tokens, message: message.clone() }
             .note(settings);
     }
     notes.push(format!("{} tokens", assembled.as_ref().map_or(0, |given| context::tokens(&given.text))));

@@ -11,7 +11,7 @@ use rmcp::model::{
 };
 use serde_json::json;
 
-use super::desk::Desk;
+use super::tool_handler::ToolHandler;
 use crate::error::CommandError;
 use crate::projects::border::Breadth;
 
@@ -42,12 +42,12 @@ fn not_found(uri: &str, why: String) -> ErrorData {
 }
 
 /// Returns a page of all memories, after a place.
-pub(super) fn list(desk: &Desk, after: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
+pub(super) fn list(handler: &ToolHandler, after: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
     let after = after.map(Locator::parse).transpose();
     let after = after.map_err(|_| ErrorData::invalid_params("the cursor is none of ours", None))?;
-    let memory = desk.memory().map_err(|error| failed(&error))?;
+    let memory = handler.memory().map_err(|error| failed(&error))?;
     // As a recall: the memory of other projects is not offered unasked.
-    let projects = desk.reach(Breadth::ThisProject);
+    let projects = handler.reach(Breadth::ThisProject);
     let is_offered = |info: &Info| info.kind == EntryKind::File && projects.hold(&info.locator);
     let mut infos: Vec<Info> = Vec::new();
     let page = async {
@@ -80,9 +80,9 @@ pub(super) fn template() -> ResourceTemplate {
 }
 
 /// Returns the content of a memory.
-pub(super) fn read(desk: &Desk, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) fn read(handler: &ToolHandler, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let locator = locate(uri)?;
-    let memory = desk.memory().map_err(|error| failed(&error))?;
+    let memory = handler.memory().map_err(|error| failed(&error))?;
     let object = match block_on(memory.view(&locator)) {
         Ok(View::File(object)) => object,
         Ok(View::Directory(_)) => {

@@ -8,7 +8,7 @@ use haversack::memory_tool::Command;
 use serde_json::{Map, Value, json};
 
 use crate::projects::border::Breadth;
-use crate::serve::memory_tool::input::{Given, command};
+use crate::serve::memory_tool::input::{CommandInput, command};
 
 /// How a call changes things, for clients that ask their user first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,51 +191,51 @@ impl Call {
     /// Returns what a call means; `None` if there is no such tool, an error text if a parameter is wrong.
     pub(crate) fn parse(tool: &str, parameters: Map<String, Value>) -> Option<Result<Call, String>> {
         TOOLS.iter().find(|known| known.name == tool)?;
-        Some(Call::of(&mut Given { command: tool, parameters }))
+        Some(Call::of(&mut CommandInput { command: tool, parameters }))
     }
 
-    fn of(given: &mut Given<'_>) -> Result<Call, String> {
-        let limit = |given: &mut Given<'_>| -> Result<Option<usize>, String> {
-            Ok(given
+    fn of(input: &mut CommandInput<'_>) -> Result<Call, String> {
+        let limit = |input: &mut CommandInput<'_>| -> Result<Option<usize>, String> {
+            Ok(input
                 .optional_number("limit")?
                 .map(|limit| usize::try_from(limit.max(1)).unwrap_or(usize::MAX)))
         };
-        match given.command {
+        match input.command {
             "recall" => Ok(Call::Recall {
-                query: given.text("query")?,
-                path: given.optional_text("path")?.unwrap_or_default(),
-                limit: limit(given)?,
-                breadth: match given.optional_switch("everywhere")? {
+                query: input.text("query")?,
+                path: input.optional_text("path")?.unwrap_or_default(),
+                limit: limit(input)?,
+                breadth: match input.optional_switch("everywhere")? {
                     Some(true) => Breadth::Everywhere,
                     Some(false) | None => Breadth::ThisProject,
                 },
             }),
             "remember" => Ok(Call::Remember {
-                kind: given.text("kind")?,
-                name: given.text("name")?,
-                description: given.optional_text("description")?.unwrap_or_default(),
-                content: given.text("content")?,
+                kind: input.text("kind")?,
+                name: input.text("name")?,
+                description: input.optional_text("description")?.unwrap_or_default(),
+                content: input.text("content")?,
             }),
             "event" => Ok(Call::Event(Event {
-                summary: given.text("summary")?,
-                sender: given.text("sender")?,
-                direction: given.text("direction")?,
-                channel: given.optional_text("channel")?,
-                recipient: given.optional_text("recipient")?,
-                action: given.optional_text("action")?,
+                summary: input.text("summary")?,
+                sender: input.text("sender")?,
+                direction: input.text("direction")?,
+                channel: input.optional_text("channel")?,
+                recipient: input.optional_text("recipient")?,
+                action: input.optional_text("action")?,
             })),
             "history" => Ok(Call::History {
-                path: given.optional_text("path")?.unwrap_or_default(),
-                limit: limit(given)?,
+                path: input.optional_text("path")?.unwrap_or_default(),
+                limit: limit(input)?,
             }),
-            "undo" => Ok(Call::Undo { path: given.optional_text("path")?.filter(|path| !path.is_empty()) }),
+            "undo" => Ok(Call::Undo { path: input.optional_text("path")?.filter(|path| !path.is_empty()) }),
             "resolve" => Ok(Call::Resolve {
-                path: given.text("path")?,
-                keep: given.optional_text("keep")?,
-                conflict: given.optional_text("conflict")?,
+                path: input.text("path")?,
+                keep: input.optional_text("keep")?,
+                conflict: input.optional_text("conflict")?,
             }),
             "status" => Ok(Call::Status),
-            _ => command(given).map(Call::Command),
+            _ => command(input).map(Call::Command),
         }
     }
 

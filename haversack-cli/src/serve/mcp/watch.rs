@@ -11,8 +11,8 @@ use haversack::store::{EntryKind, Fingerprint, Locator, block_on};
 use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 
-use super::desk::Desk;
 use super::resources::{locate, uri};
+use super::tool_handler::ToolHandler;
 
 /// How long a change may be unknown to whoever listens.
 const EVERY: Duration = Duration::from_secs(1);
@@ -44,17 +44,17 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
 }
 
 /// Tells a client what it listens for, until it does no more.
-pub(super) async fn listen(desk: Arc<Desk>, context: &SubscriptionContext) {
+pub(super) async fn listen(handler: Arc<ToolHandler>, context: &SubscriptionContext) {
     let filter = context.accepted().clone();
     let wanted: BTreeSet<String> = filter.resource_subscriptions.into_iter().flatten().collect();
     let is_list_wanted = filter.resources_list_changed == Some(true);
-    let mut before = look(&desk).await;
+    let mut before = look(&handler).await;
     loop {
         tokio::select! {
             () = context.cancelled() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
-        let now = look(&desk).await;
+        let now = look(&handler).await;
         let news = news(before.as_ref(), now.as_ref());
         for uri in news.changed.iter().map(uri).filter(|uri| wanted.contains(uri)) {
             if context.sink().notify_resource_updated(uri).await.is_err() {
@@ -73,7 +73,7 @@ pub(super) async fn listen(desk: Arc<Desk>, context: &SubscriptionContext) {
 
 /// Tells a client of an older revision what it subscribed to, since a look, until it is gone.
 pub(super) async fn tell(
-    desk: Arc<Desk>,
+    handler: Arc<ToolHandler>,
     mut before: Option<Look>,
     subscribed: Weak<Mutex<Option<BTreeSet<String>>>>,
     peer: Peer<RoleServer>,
@@ -81,7 +81,7 @@ pub(super) async fn tell(
     while !peer.is_transport_closed() {
         tokio::time::sleep(EVERY).await;
         let Some(subscribed) = subscribed.upgrade() else { return };
-        let now = look(&desk).await;
+        let now = look(&handler).await;
         let wanted = subscribed.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default();
         let news = news(before.as_ref(), now.as_ref());
         for uri in news.changed.iter().map(uri).filter(|uri| wanted.contains(uri)) {
@@ -97,10 +97,10 @@ pub(super) async fn tell(
 }
 
 /// Looks at every file; `None` if that could not be done, which is no news.
-pub(super) async fn look(desk: &Arc<Desk>) -> Option<Look> {
-    let desk = desk.clone();
+pub(super) async fn look(handler: &Arc<ToolHandler>) -> Option<Look> {
+    let handler = handler.clone();
     let looked = tokio::task::spawn_blocking(move || -> Option<Look> {
-        let memory = desk.memory().ok()?;
+        let memory = handler.memory().ok()?;
         block_on(async {
             let mut seen = Look::new();
             let mut pages = memory.files().scan(&Locator::root(), None);

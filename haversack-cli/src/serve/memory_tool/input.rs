@@ -17,27 +17,27 @@ pub(super) fn parse(line: &[u8]) -> Result<Command, String> {
         Some(other) => return Err(format!("Error: `command` must be a string, not {}", kind(&other))),
         None => return Err(format!("Error: `command` is missing; the commands are {COMMANDS}")),
     };
-    self::command(&mut Given { command: &command, parameters })
+    self::command(&mut CommandInput { command: &command, parameters })
 }
 
 /// Returns the command that somebody calls by its name.
-pub(crate) fn command(given: &mut Given<'_>) -> Result<Command, String> {
-    match given.command {
-        "view" => Ok(Command::View { path: given.text("path")?, view_range: given.range("view_range")? }),
-        "create" => Ok(Command::Create { path: given.text("path")?, file_text: given.text("file_text")? }),
+pub(crate) fn command(input: &mut CommandInput<'_>) -> Result<Command, String> {
+    match input.command {
+        "view" => Ok(Command::View { path: input.text("path")?, view_range: input.range("view_range")? }),
+        "create" => Ok(Command::Create { path: input.text("path")?, file_text: input.text("file_text")? }),
         "str_replace" => Ok(Command::StrReplace {
-            path: given.text("path")?,
-            old_str: given.text("old_str")?,
-            new_str: given.optional_text("new_str")?.unwrap_or_default(),
+            path: input.text("path")?,
+            old_str: input.text("old_str")?,
+            new_str: input.optional_text("new_str")?.unwrap_or_default(),
         }),
         "insert" => Ok(Command::Insert {
-            path: given.text("path")?,
-            insert_line: given.number("insert_line")?,
-            insert_text: given.text("insert_text")?,
+            path: input.text("path")?,
+            insert_line: input.number("insert_line")?,
+            insert_text: input.text("insert_text")?,
         }),
-        "delete" => Ok(Command::Delete { path: given.text("path")? }),
+        "delete" => Ok(Command::Delete { path: input.text("path")? }),
         "rename" => {
-            Ok(Command::Rename { old_path: given.text("old_path")?, new_path: given.text("new_path")? })
+            Ok(Command::Rename { old_path: input.text("old_path")?, new_path: input.text("new_path")? })
         }
         unknown => {
             let shown: String = unknown.chars().take(60).collect();
@@ -47,12 +47,12 @@ pub(crate) fn command(given: &mut Given<'_>) -> Result<Command, String> {
 }
 
 /// The parameters of a command.
-pub(crate) struct Given<'a> {
+pub(crate) struct CommandInput<'a> {
     pub(crate) command: &'a str,
     pub(crate) parameters: Map<String, Value>,
 }
 
-impl Given<'_> {
+impl CommandInput<'_> {
     /// Takes a parameter out: a text can be large and need not be copied.
     fn value(&mut self, name: &str) -> Option<Value> {
         self.parameters.remove(name).filter(|value| !value.is_null())

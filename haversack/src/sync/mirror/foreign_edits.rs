@@ -17,7 +17,7 @@ use crate::log;
 use crate::manifest::Manifest;
 use crate::merge::{Rule, Side, merge};
 use crate::sync::places::OurPlaces;
-use crate::sync::plan::{Elsewhere, Reach};
+use crate::sync::plan::{AbsenceReason, Reach};
 use crate::sync::state::{Advance, BaseLine, Head};
 use crate::sync::take_in::{IncomingChanges, Work};
 use crate::sync::{Context, ForeignFiles, Origin, Replica, Report, SyncError};
@@ -148,14 +148,14 @@ impl Replica {
                 content_before_deletion: BTreeMap::new(),
                 devices: [(locator.clone(), THE_MIRROR.to_owned())].into(),
                 deleters: BTreeMap::new(),
-                without_content: Elsewhere::Missing,
+                without_content: AbsenceReason::Missing,
                 reach: Reach::End,
                 joined: None,
             };
             self.mix(context, &locator, base, &theirs, &incoming, &mut work, report).await?;
             let content = self.state.known.log.files().get(&locator);
             bases.push(BaseLine {
-                elsewhere: self.state.known.elsewhere.get(&locator).copied(),
+                absent: self.state.known.absent.get(&locator).copied(),
                 before: self.state.known.before.get(&locator).copied(),
                 held: self.state.known.held.contains(&locator),
                 foreign,

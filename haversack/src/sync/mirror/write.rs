@@ -75,7 +75,7 @@ impl Replica {
             let now_hash = now.map(|content| content.hash).unwrap_or(ContentHash::of(b""));
             let has_ended = *hash != now_hash && !mirrored.foreign.contains(locator);
             has_ended.then(|| BaseLine {
-                elsewhere: known.elsewhere.get(locator).copied(),
+                absent: known.absent.get(locator).copied(),
                 before: known.before.get(locator).copied(),
                 held: known.held.contains(locator),
                 foreign: Some(now_hash),

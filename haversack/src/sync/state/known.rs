@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::files::damaged;
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::{self, Content, StateMark};
-use crate::sync::plan::{Bases, Elsewhere};
+use crate::sync::plan::{AbsenceReason, Bases};
 use crate::sync::snapshot::{Packed, Packs};
 
 /// A replica's view of the log: the position that it has read, and the base of every file.
@@ -21,7 +21,7 @@ pub(crate) struct Known {
     /// The log's files at that position: they are the bases.
     pub(crate) log: log::State,
     /// Files of the log that are not in the working directory, and why.
-    pub(crate) elsewhere: BTreeMap<Locator, Elsewhere>,
+    pub(crate) absent: BTreeMap<Locator, AbsenceReason>,
     /// Earlier contents that working files are still based on ([`Bases::before`]).
     pub(crate) before: BTreeMap<Locator, ContentHash>,
     /// Of those, the files that stayed because their deletion is held.
@@ -70,8 +70,8 @@ pub(crate) struct BaseLine {
     pub(crate) hash: Option<ContentHash>,
     #[serde(skip_serializing_if = "is_zero", default)]
     pub(crate) size: u64,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(crate) elsewhere: Option<Elsewhere>,
+    #[serde(rename = "elsewhere", skip_serializing_if = "Option::is_none", default)]
+    pub(crate) absent: Option<AbsenceReason>,
     /// An earlier content that the working file is still based on ([`Bases::before`]).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) before: Option<ContentHash>,
@@ -109,13 +109,13 @@ fn is_zero(size: &u64) -> bool {
 
 impl Known {
     pub(crate) fn bases(&self) -> Bases<'_> {
-        Bases { files: self.log.files(), elsewhere: &self.elsewhere, before: &self.before, held: &self.held }
+        Bases { files: self.log.files(), absent: &self.absent, before: &self.before, held: &self.held }
     }
 
     /// Returns the content that a working file is based on.
     pub(crate) fn ground(&self, at: &str) -> Option<ContentHash> {
         let base = self.log.files().get(at).map(|content| content.hash);
-        base.filter(|_| !self.elsewhere.contains_key(at)).or_else(|| self.before.get(at).copied())
+        base.filter(|_| !self.absent.contains_key(at)).or_else(|| self.before.get(at).copied())
     }
 
     pub(super) fn advance(&mut self, advance: &Advance) -> StoreResult<()> {
@@ -150,10 +150,10 @@ impl Known {
                 false if self.held.is_empty() => {}
                 false => drop(self.held.remove(&locator)),
             }
-            match line.elsewhere {
-                Some(why) => drop(self.elsewhere.insert(locator, why)),
-                None if self.elsewhere.is_empty() => {}
-                None => drop(self.elsewhere.remove(&locator)),
+            match line.absent {
+                Some(why) => drop(self.absent.insert(locator, why)),
+                None if self.absent.is_empty() => {}
+                None => drop(self.absent.remove(&locator)),
             }
             self.packed.extend(line.packed());
         }
@@ -165,7 +165,7 @@ impl Known {
         let files = self.foreign.iter().filter_map(|(locator, foreign)| {
             let content = self.log.files().get(locator)?;
             Some(BaseLine {
-                elsewhere: self.elsewhere.get(locator).copied(),
+                absent: self.absent.get(locator).copied(),
                 foreign: Some(*foreign),
                 pack: self.packed.get(&content.hash).map(|packed| (packed.pack, packed.offset)),
                 ..BaseLine::new(locator.as_str(), Some(content))
@@ -180,7 +180,7 @@ impl Known {
                 before: Some(*before),
                 held: self.held.contains(locator),
                 foreign: self.foreign.get(locator).copied(),
-                elsewhere: self.elsewhere.get(locator).copied(),
+                absent: self.absent.get(locator).copied(),
                 pack: packed.map(|packed| (packed.pack, packed.offset)),
                 ..BaseLine::new(locator.as_str(), content)
             };

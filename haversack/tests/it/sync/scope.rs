@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_lite::future::block_on;
 use haversack::ids::Timestamp;
-use haversack::store::{Backend, Locator, Under};
+use haversack::store::{Backend, Locator, Mounted};
 use haversack::sync::{Author, Context, Open, Replica, Report, Scope, look};
 
 use super::{Midnight, World};
@@ -70,7 +70,7 @@ fn a_directory_below_a_prefix_is_a_device_of_its_own() {
     world.put("laptop", "project/fact.md", "fact\n");
     world.put("laptop", "root.md", "root\n");
     world.sync("laptop");
-    let bound = || -> Arc<dyn Backend> { Arc::new(Under::new(world.files("bound"), at("project"))) };
+    let bound = || -> Arc<dyn Backend> { Arc::new(Mounted::new(world.files("bound"), at("project"))) };
     let scope = Scope::within(at("project"));
     sync(&world, "bound", bound(), &scope);
     assert_eq!(world.keys("bound"), ["fact.md"]);

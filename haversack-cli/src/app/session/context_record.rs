@@ -1,4 +1,4 @@
-//! What sessions were given, for whoever asks why: `state/hooks/given.jsonl`.
+//! What sessions were given, for whoever asks why: `state/hooks/records.jsonl`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 512 * 1024;
 
 /// What one session was given at one of its starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Given {
+pub(crate) struct ContextRecord {
     pub(crate) time: Timestamp,
     pub(crate) session: Option<String>,
     /// How it began.
@@ -33,7 +33,7 @@ fn file(settings: &Settings) -> PathBuf {
     settings.home.join("state").join("hooks").join("given.jsonl")
 }
 
-impl Given {
+impl ContextRecord {
     /// Writes it down. That it cannot be is no reason to fail.
     pub(crate) fn note(&self, settings: &Settings) {
         if let Ok(line) = serde_json::to_string(self) {
@@ -43,15 +43,15 @@ impl Given {
 }
 
 /// Returns what sessions were given, the newest first.
-pub(crate) fn all(settings: &Settings) -> Vec<Given> {
+pub(crate) fn all(settings: &Settings) -> Vec<ContextRecord> {
     let file = file(settings);
     let texts = [journal::before(&file), file].map(|file| fs::read_to_string(file).unwrap_or_default());
     // A line that was cut short by a crash is none.
-    let mut given: Vec<Given> = texts
+    let mut records: Vec<ContextRecord> = texts
         .iter()
         .flat_map(|text| text.lines())
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();
-    given.reverse();
-    given
+    records.reverse();
+    records
 }

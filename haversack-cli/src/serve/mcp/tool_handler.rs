@@ -11,10 +11,10 @@ use haversack::memory_tool::{Answer, Command, MemoryTool};
 use haversack::remember::Wish;
 use haversack::store::{Locator, block_on};
 use haversack::{Memory, Writer, display};
-use haversack_recall::{DEFAULT_LIMIT, Projects, Query, Shelf};
+use haversack_recall::{DEFAULT_LIMIT, Projects, Query, TextCache};
 use haversack_system::SystemClock;
 
-use super::errands::Errands;
+use super::sync_scheduler::SyncScheduler;
 use super::tools::Call;
 use crate::app::conflicts::{self, TracedConflict};
 use crate::app::event::{NotedEvent, note_event};
@@ -43,39 +43,39 @@ const MAX_LIMIT: usize = 50;
 const TOLD_BYTES: usize = 16_000;
 
 /// Whoever answers calls.
-pub(crate) struct Desk {
+pub(crate) struct ToolHandler {
     settings: Settings,
-    whose: Whose,
+    facts_scope: FactsScope,
     /// The project's place, once it has one.
     place: OnceLock<Locator>,
     /// The memory, with the bound directories that were there when it was opened.
     memory: Mutex<Option<(Vec<Mount>, Memory)>>,
-    shelf: Mutex<Shelf>,
+    cache: Mutex<TextCache>,
     /// Refuses writes from a project whose memory stays on this machine.
     guard: Mutex<Guard>,
-    errands: Errands,
+    scheduler: SyncScheduler,
 }
 
 /// Where the facts of a desk go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum FactsScope {
     /// To the project of the directory that the client started us in, if it has a place.
-    ThisProjects,
+    CurrentProject,
     /// To no project: clients come from anywhere.
-    Nobodys,
+    NoProject,
 }
 
-impl Desk {
+impl ToolHandler {
     /// Returns a desk for a home; opens nothing.
-    pub(crate) fn new(settings: &Settings, whose: Whose) -> Arc<Desk> {
-        Arc::new(Desk {
+    pub(crate) fn new(settings: &Settings, facts_scope: FactsScope) -> Arc<ToolHandler> {
+        Arc::new(ToolHandler {
             settings: settings.clone(),
-            whose,
+            facts_scope,
             place: OnceLock::new(),
             memory: Mutex::new(None),
-            shelf: Mutex::new(Shelf::new()),
+            cache: Mutex::new(TextCache::new()),
             guard: Mutex::new(Guard::new(settings, Face::Agent)),
-            errands: Errands::new(settings),
+            scheduler: SyncScheduler::new(settings),
         })
     }
 
@@ -84,9 +84,9 @@ impl Desk {
         if let Some(place) = self.place.get() {
             return place.clone();
         }
-        let found = match self.whose {
-            Whose::ThisProjects => border::place_here(&self.settings),
-            Whose::Nobodys => None,
+        let found = match self.facts_scope {
+            FactsScope::CurrentProject => border::place_here(&self.settings),
+            FactsScope::NoProject => None,
         };
         match found {
             Some(place) => self.place.get_or_init(|| place).clone(),
@@ -96,24 +96,24 @@ impl Desk {
 
     /// Returns the place that a client names.
     fn locate(&self, text: &str) -> Result<Locator, CommandError> {
-        let viewpoint = match self.whose {
-            Whose::ThisProjects => Viewpoint::CurrentDirectory,
-            Whose::Nobodys => Viewpoint::Unknown,
+        let viewpoint = match self.facts_scope {
+            FactsScope::CurrentProject => Viewpoint::CurrentDirectory,
+            FactsScope::NoProject => Viewpoint::Unknown,
         };
         locate_from(&self.settings, viewpoint, text)
     }
 
     /// Returns the projects that a recall reaches.
     pub(crate) fn reach(&self, breadth: Breadth) -> Projects {
-        match self.whose {
-            Whose::ThisProjects => border::reach(&self.settings, breadth),
-            Whose::Nobodys => border::reach_from_anywhere(&self.settings, None),
+        match self.facts_scope {
+            FactsScope::CurrentProject => border::reach(&self.settings, breadth),
+            FactsScope::NoProject => border::reach_from_anywhere(&self.settings, None),
         }
     }
 
     /// Returns who goes to the other machines.
-    pub(crate) fn errands(&self) -> &Errands {
-        &self.errands
+    pub(crate) fn scheduler(&self) -> &SyncScheduler {
+        &self.scheduler
     }
 
     /// Returns the memory as it is bound now.
@@ -133,7 +133,7 @@ impl Desk {
         let writes = call.writes();
         let is_event = matches!(call, Call::Event(_));
         if writes
-            && self.whose == Whose::ThisProjects
+            && self.facts_scope == FactsScope::CurrentProject
             && let Some(refusal) = lock(&self.guard).refusal()
         {
             return Answer::error(refusal.for_model());
@@ -160,9 +160,9 @@ impl Desk {
         if is_event {
             // Events are sent together.
         } else if writes && !answer.is_error {
-            self.errands.wrote();
+            self.scheduler.wrote();
         } else {
-            self.errands.asked();
+            self.scheduler.asked();
         }
         answer
     }
@@ -196,7 +196,7 @@ impl Desk {
             limit: limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT),
         };
         let names = Names::of(&self.settings)?;
-        Ok(match recall(&self.memory()?, &mut lock(&self.shelf), query) {
+        Ok(match recall(&self.memory()?, &mut lock(&self.cache), query) {
             Ok(recall) => text(recall.text(|file| path_of(&names, file), SystemClock.now())),
             Err(NotRecalled::OtherProject(why)) => {
                 Answer::error(format!("Error: {why}. To look there: everywhere = true"))
@@ -273,7 +273,7 @@ impl Desk {
 
     fn remember(&self, wish: &Wish<'_>, writer: Writer) -> Result<Answer, CommandError> {
         let (memory, place) = (self.memory()?.with_writer(writer), self.place());
-        let remembered = remember(&self.settings, &memory, &mut lock(&self.shelf), &place, wish)?;
+        let remembered = remember(&self.settings, &memory, &mut lock(&self.cache), &place, wish)?;
         let names = Names::of(&self.settings)?;
         Ok(match remembered {
             Remembered::New { file, secret } => {
@@ -309,7 +309,7 @@ impl Desk {
     fn event(&self, event: &Event, writer: Writer) -> Result<Answer, CommandError> {
         Ok(match note_event(&self.settings, &self.memory()?, event, writer)? {
             Ok(NotedEvent { log, size_bytes }) => {
-                self.errands.logged(size_bytes);
+                self.scheduler.logged(size_bytes);
                 text(format!("Noted in /memories/{log}"))
             }
             Err(why) => Answer::error(format!("Error: {why}")),

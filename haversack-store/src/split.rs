@@ -14,15 +14,15 @@ use crate::locator::Locator;
 /// A folder that everybody sees holds the plain files, and what the engine writes beside them stays on this device. Locks are those of the
 /// backend that has our own names, and so is what is promised.
 #[derive(Clone, Debug)]
-pub struct Apart {
+pub struct SplitBackend {
     own: Arc<dyn Backend>,
     plain: Arc<dyn Backend>,
 }
 
-impl Apart {
+impl SplitBackend {
     /// Returns `plain` with our own names in `own`.
-    pub fn new(own: Arc<dyn Backend>, plain: Arc<dyn Backend>) -> Apart {
-        Apart { own, plain }
+    pub fn new(own: Arc<dyn Backend>, plain: Arc<dyn Backend>) -> SplitBackend {
+        SplitBackend { own, plain }
     }
 
     fn side(&self, locator: &Locator) -> &dyn Backend {
@@ -43,7 +43,7 @@ impl Apart {
 
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
-impl Backend for Apart {
+impl Backend for SplitBackend {
     async fn barrier(&self) -> Result<()> {
         self.own.barrier().await?;
         self.plain.barrier().await

@@ -27,18 +27,18 @@ const GATHER: Duration = Duration::from_millis(300);
 const FRESH: Duration = Duration::from_secs(60);
 
 /// Whoever goes to the other machines.
-pub(crate) struct Errands {
+pub(crate) struct SyncScheduler {
     /// Tells the thread that there is something to do; `None` once it was told to end.
-    sender: Mutex<Option<Sender<Errand>>>,
+    sender: Mutex<Option<Sender<SyncRequest>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     asked: Mutex<Option<Instant>>,
     settings: Settings,
 }
 
-impl Errands {
+impl SyncScheduler {
     /// Returns somebody who has nothing to do yet.
-    pub(crate) fn new(settings: &Settings) -> Errands {
-        Errands {
+    pub(crate) fn new(settings: &Settings) -> SyncScheduler {
+        SyncScheduler {
             sender: Mutex::new(None),
             thread: Mutex::new(None),
             asked: Mutex::new(None),
@@ -48,12 +48,12 @@ impl Errands {
 
     /// Notes a write: it is sent soon.
     pub(crate) fn wrote(&self) {
-        self.run(Errand::Sync);
+        self.run(SyncRequest::Sync);
     }
 
     /// Notes that the interaction log grew: its events are sent together.
     pub(crate) fn logged(&self, bytes: u64) {
-        self.run(Errand::Growth(bytes));
+        self.run(SyncRequest::Growth(bytes));
     }
 
     /// Something was asked: if nobody asked for a while, it is looked for what is new.
@@ -62,21 +62,22 @@ impl Errands {
         let now = Instant::now();
         if asked.is_none_or(|then| now.duration_since(then) >= FRESH) {
             *asked = Some(now);
-            self.run(Errand::Sync);
+            self.run(SyncRequest::Sync);
         }
     }
 
-    fn run(&self, errand: Errand) {
+    fn run(&self, request: SyncRequest) {
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        if sender.as_ref().is_some_and(|sender| sender.send(errand).is_ok()) {
+        if sender.as_ref().is_some_and(|sender| sender.send(request).is_ok()) {
             return;
         }
-        let (new, errands) = channel();
-        let _ = new.send(errand);
+        let (new, requests) = channel();
+        let _ = new.send(request);
         *sender = Some(new);
         let settings = self.settings.clone();
-        let thread =
-            std::thread::Builder::new().name("errands".to_owned()).spawn(move || work(&settings, &errands));
+        let thread = std::thread::Builder::new()
+            .name("sync scheduler".to_owned())
+            .spawn(move || work(&settings, &requests));
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = thread.ok();
     }
 
@@ -91,7 +92,7 @@ impl Errands {
 
 /// A reason to sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Errand {
+enum SyncRequest {
     /// A file was written, or news may have arrived.
     Sync,
     /// The interaction log grew by so many bytes.
@@ -99,21 +100,21 @@ enum Errand {
 }
 
 /// Gathers errands, and hands them over when they are due.
-fn work(settings: &Settings, errands: &Receiver<Errand>) {
+fn work(settings: &Settings, requests: &Receiver<SyncRequest>) {
     let mut batching = Batching::default();
     let mut is_ended = false;
     while !is_ended {
         let next = match batching.due(SystemClock.now()) {
-            Due::Never => errands.recv().map_err(RecvTimeoutError::from),
-            Due::In(wait) => errands.recv_timeout(wait),
+            Due::Never => requests.recv().map_err(RecvTimeoutError::from),
+            Due::In(wait) => requests.recv_timeout(wait),
             Due::Now => Err(RecvTimeoutError::Timeout),
         };
         match next {
-            Ok(Errand::Growth(bytes)) => {
+            Ok(SyncRequest::Growth(bytes)) => {
                 batching.wrote(SystemClock.now(), bytes);
                 continue;
             }
-            Ok(Errand::Sync) => while errands.recv_timeout(GATHER).is_ok() {},
+            Ok(SyncRequest::Sync) => while requests.recv_timeout(GATHER).is_ok() {},
             Err(RecvTimeoutError::Timeout) => {}
             // The server ends: events that wait are handed over now.
             Err(RecvTimeoutError::Disconnected) => {

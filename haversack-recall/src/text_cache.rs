@@ -27,14 +27,14 @@ const WORTH_A_THREAD: usize = 32;
 
 /// The texts of a memory as they were last seen.
 #[derive(Debug, Default)]
-pub struct Shelf {
-    texts: BTreeMap<Locator, Kept>,
-    kept_bytes: usize,
+pub struct TextCache {
+    texts: BTreeMap<Locator, CachedText>,
+    cached_bytes: usize,
 }
 
 /// A text as it was last seen.
 #[derive(Debug)]
-struct Kept {
+struct CachedText {
     /// The mark by which it is known that it is still the same; `None` if it may have changed since.
     settled: Option<Fingerprint>,
     /// The text; `None` if it is none, or is not kept.
@@ -44,10 +44,10 @@ struct Kept {
     seen: bool,
 }
 
-impl Kept {
+impl CachedText {
     /// Returns a text with its name, if it is kept.
-    fn with_text<'a>((locator, kept): (&'a Locator, &'a Kept)) -> Option<(&'a Locator, &'a str)> {
-        Some((locator, kept.text.as_deref()?))
+    fn with_text<'a>((locator, cached): (&'a Locator, &'a CachedText)) -> Option<(&'a Locator, &'a str)> {
+        Some((locator, cached.text.as_deref()?))
     }
 
     /// Returns what it says, whatever the white space.
@@ -90,10 +90,10 @@ fn in_shares<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Ve
     })
 }
 
-impl Shelf {
+impl TextCache {
     /// Returns an empty shelf.
-    pub fn new() -> Shelf {
-        Shelf::default()
+    pub fn new() -> TextCache {
+        TextCache::default()
     }
 
     /// Finds the memories that have to do with a query.
@@ -112,9 +112,9 @@ impl Shelf {
         ranked.truncate(query.limit);
         let mut hits = Vec::new();
         for (locator, score) in ranked {
-            let kept = self.texts.get(&locator);
-            let modified = kept.and_then(|kept| kept.modified);
-            let text = match kept.and_then(|kept| kept.text.as_deref()) {
+            let cached = self.texts.get(&locator);
+            let modified = cached.and_then(|cached| cached.modified);
+            let text = match cached.and_then(|cached| cached.text.as_deref()) {
                 Some(text) => text.to_owned(),
                 None => match files.read(&locator).await {
                     Ok(object) => String::from_utf8_lossy(&object.bytes).into_owned(),
@@ -139,7 +139,7 @@ impl Shelf {
         let wanted = fingerprint(text);
         let _ = self.each(files, within, &Projects::all(), |_| {}).await?;
         let mut below = self.texts.iter_mut().filter(|(locator, _)| locator.is_within(within));
-        Ok(below.find_map(|(locator, kept)| (kept.says() == Some(wanted)).then(|| locator.clone())))
+        Ok(below.find_map(|(locator, cached)| (cached.says() == Some(wanted)).then(|| locator.clone())))
     }
 
     /// Looks at every text below `within` that `projects` hold, many at a time, reading only what may have changed.
@@ -153,17 +153,17 @@ impl Shelf {
         let mut left_out = LeftOut::default();
         let mark = files.touch_mark().await?;
         let mut pages = files.scan(within, None);
-        self.texts.values_mut().for_each(|kept| kept.seen = false);
+        self.texts.values_mut().for_each(|cached| cached.seen = false);
         while let Some(page) = pages.next().await {
             let (mut known, mut unknown) = (Vec::new(), Vec::new());
             let infos = page?.infos.into_iter().filter(|info| info.kind == EntryKind::File);
             for info in infos.filter(|info| projects.hold(&info.locator)) {
-                if let Some(kept) = self.texts.get_mut(&info.locator)
-                    && kept.settled == Some(info.fingerprint)
-                    && (kept.text.is_some() || kept.says.is_none())
+                if let Some(cached) = self.texts.get_mut(&info.locator)
+                    && cached.settled == Some(info.fingerprint)
+                    && (cached.text.is_some() || cached.says.is_none())
                 {
-                    kept.seen = true;
-                    if let Some(text) = &kept.text {
+                    cached.seen = true;
+                    if let Some(text) = &cached.text {
                         left_out.count(text);
                         known.push(info.locator);
                     }
@@ -173,7 +173,7 @@ impl Shelf {
                     unknown.push(info);
                 }
             }
-            let text_of = |locator| self.texts.get_key_value(locator).and_then(Kept::with_text);
+            let text_of = |locator| self.texts.get_key_value(locator).and_then(CachedText::with_text);
             look(&known.iter().filter_map(text_of).collect::<Vec<_>>());
             let read = in_shares(&unknown, |info| block_on(files.read(&info.locator)));
             let mut texts = Vec::new();
@@ -196,12 +196,12 @@ impl Shelf {
             }
             look(&texts);
         }
-        let is_gone = |locator: &Locator, kept: &Kept| {
-            !kept.seen && locator.is_within(within) && projects.hold(locator)
+        let is_gone = |locator: &Locator, cached: &CachedText| {
+            !cached.seen && locator.is_within(within) && projects.hold(locator)
         };
-        self.texts.retain(|locator, kept| !is_gone(locator, kept));
-        self.kept_bytes =
-            self.texts.values().filter_map(|kept| kept.text.as_ref()).map(|text| text.len()).sum();
+        self.texts.retain(|locator, cached| !is_gone(locator, cached));
+        self.cached_bytes =
+            self.texts.values().filter_map(|cached| cached.text.as_ref()).map(|text| text.len()).sum();
         Ok(left_out)
     }
 
@@ -212,11 +212,11 @@ impl Shelf {
         text: Option<&str>,
         modified: Option<SystemTime>,
     ) {
-        let is_room = self.kept_bytes + text.map_or(0, str::len) <= MAX_KEPT_BYTES;
+        let is_room = self.cached_bytes + text.map_or(0, str::len) <= MAX_KEPT_BYTES;
         // What is kept can be asked later.
         let says = text.filter(|_| !is_room).map(fingerprint);
         let text: Option<Box<str>> = text.filter(|_| is_room).map(Box::from);
-        self.kept_bytes += text.as_deref().map_or(0, str::len);
-        self.texts.insert(locator, Kept { settled, text, says, modified, seen: true });
+        self.cached_bytes += text.as_deref().map_or(0, str::len);
+        self.texts.insert(locator, CachedText { settled, text, says, modified, seen: true });
     }
 }

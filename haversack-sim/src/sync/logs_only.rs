@@ -1,6 +1,6 @@
 //! Devices that read each other's logs, and nothing else: no folder, no disk, nothing that goes wrong.
 //!
-//! What logs come to is decided by [`weave()`](haversack::vault::weave) and by the merges below it. A folder around it makes a schedule long and slow; here
+//! What logs come to is decided by [`merge_file()`](haversack::vault::merge_file) and by the merges below it. A folder around it makes a schedule long and slow; here
 //! a device reads as much of another's log as it likes, changes a file, and tells of it. Hundreds of schedules take as long as one over a folder,
 //! and the oracle is the same.
 //!
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use haversack::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId, Timestamp};
 use haversack::log::{Carried, Commit, FileChange, StateMark, What};
-use haversack::vault::{Entry, Heads, Logs, Made, weave};
+use haversack::vault::{Entry, FileOutcome, Heads, Logs, merge_file};
 use haversack_store::{Bytes, Locator};
 
 use super::failure::Failure;
@@ -22,7 +22,7 @@ use crate::random::Random;
 
 /// What some devices read and write.
 #[derive(Clone, Debug)]
-pub struct Weaving {
+pub struct LogsOnlySchedule {
     devices: usize,
     sheets: Sheets,
     actions: Vec<Action>,
@@ -43,9 +43,9 @@ enum Act {
     Write,
 }
 
-impl Weaving {
+impl LogsOnlySchedule {
     /// Returns the schedule of a seed.
-    pub fn at(seed: u64) -> Weaving {
+    pub fn at(seed: u64) -> LogsOnlySchedule {
         let mut random = Random::new(seed);
         let devices = random.between(2, 5);
         let sheets = Sheets::any(&mut random).crowded(random.between(1, FILES));
@@ -53,23 +53,23 @@ impl Weaving {
             let what = if random.between(0, 9) < 4 { Act::Read } else { Act::Write };
             Action { device: random.between(0, devices - 1), seed: random.number(), what }
         });
-        Weaving { devices, sheets, actions: actions.collect() }
+        LogsOnlySchedule { devices, sheets, actions: actions.collect() }
     }
 
     /// Plays it; the error says which promise was broken.
     pub fn play(&self) -> Result<(), Failure> {
-        self.play_in(&mut Loom::new(self))
+        self.play_in(&mut Devices::new(self))
     }
 
     /// Plays it and returns what happened, to be read.
     pub fn explain(&self) -> (String, Result<(), Failure>) {
-        let mut loom = Loom { told: Some(String::new()), ..Loom::new(self) };
-        let result = self.play_in(&mut loom);
-        (loom.told.unwrap_or_default(), result)
+        let mut devices = Devices { told: Some(String::new()), ..Devices::new(self) };
+        let result = self.play_in(&mut devices);
+        (devices.told.unwrap_or_default(), result)
     }
 
     /// Returns as little of it as breaks the same promise; `None` if it holds.
-    pub fn shrink(&self) -> Option<Weaving> {
+    pub fn shrink(&self) -> Option<LogsOnlySchedule> {
         let broken = self.play().err()?.broken;
         let mut least = self.clone();
         let mut at = 0;
@@ -84,19 +84,19 @@ impl Weaving {
         Some(least)
     }
 
-    fn play_in(&self, loom: &mut Loom) -> Result<(), Failure> {
+    fn play_in(&self, devices: &mut Devices) -> Result<(), Failure> {
         for (number, action) in self.actions.iter().enumerate() {
             match action.what {
-                Act::Read => loom.read(action),
-                Act::Write => loom.write(action, &self.sheets, number),
+                Act::Read => devices.read(action),
+                Act::Write => devices.write(action, &self.sheets, number),
             }
         }
-        loom.judge()
+        devices.judge()
     }
 }
 
 /// The logs, and who has read what.
-struct Loom {
+struct Devices {
     logs: Logs,
     contents: HashMap<ContentHash, Bytes>,
     /// How far each device has read.
@@ -108,17 +108,17 @@ struct Loom {
     told: Option<String>,
 }
 
-impl Loom {
-    fn new(weaving: &Weaving) -> Loom {
-        let files = weaving.sheets.iter().filter(|sheet| sheet.reading != Reading::Whole);
+impl Devices {
+    fn new(schedule: &LogsOnlySchedule) -> Devices {
+        let files = schedule.sheets.iter().filter(|sheet| sheet.reading != Reading::Whole);
         let mut oracle = Oracle::default();
-        for device in 0..weaving.devices {
+        for device in 0..schedule.devices {
             assert_eq!(oracle.actor(), device, "actors are numbered like devices");
         }
-        Loom {
+        Devices {
             logs: Logs::default(),
             contents: HashMap::new(),
-            heads: vec![Heads::default(); weaving.devices],
+            heads: vec![Heads::default(); schedule.devices],
             files: files.map(|sheet| Locator::parse(sheet.path).expect("a plain name")).collect(),
             copies: BTreeMap::new(),
             oracle,
@@ -168,10 +168,10 @@ impl Loom {
     /// Returns what a file comes to for whoever has read so far.
     fn text(&mut self, locator: &Locator, heads: &Heads) -> Option<String> {
         let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).expect("texts stay texts");
-        match weave(&self.logs, locator, heads, &self.contents) {
-            Made::Nothing { .. } => None,
-            Made::Whole { content, .. } => Some(text(&self.contents[&content.hash])),
-            Made::Merged { bytes, copies } => {
+        match merge_file(&self.logs, locator, heads, &self.contents) {
+            FileOutcome::Absent { .. } => None,
+            FileOutcome::FromEntry { content, .. } => Some(text(&self.contents[&content.hash])),
+            FileOutcome::Merged { bytes, copies } => {
                 let beside = self.copies.entry(locator.to_string()).or_default();
                 beside.extend(copies.iter().flat_map(|copy| units_of(&text(copy))));
                 Some(text(&bytes))

@@ -13,14 +13,14 @@ use crate::sync::planted::{Planted, has};
 
 /// What a file comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum FileOutcome {
     /// It is not there.
-    Nothing {
+    Absent {
         /// What it held before it was deleted, if that was not seen by all.
         before: Option<Bytes>,
     },
     /// It holds what one entry wrote.
-    Whole {
+    FromEntry {
         /// That entry.
         by: Numbered,
         /// What it wrote.
@@ -45,7 +45,7 @@ pub fn available(logs: &Logs) -> Heads {
     order.into_iter().fold(Heads::default(), |heads, (replica, number)| heads.with(replica, number))
 }
 
-/// Returns the entries whose content for a file must be at hand to [`weave()`] it; none if nothing has to be merged.
+/// Returns the entries whose content for a file must be at hand to [`merge_file()`] it; none if nothing has to be merged.
 pub(super) fn ingredients(logs: &Logs, locator: &Locator, heads: &Heads) -> BTreeSet<Numbered> {
     let mut found = BTreeSet::new();
     let mut met = BTreeSet::new();
@@ -82,26 +82,34 @@ fn is_plain(logs: &Logs, locator: &Locator, tips: &[Numbered]) -> bool {
 /// Returns what a file comes to, for whoever has read the logs up to `heads`.
 ///
 /// `heads` must be [`available`], or what an entry's author had read; `contents` has those of the [`ingredients`].
-pub fn weave(logs: &Logs, locator: &Locator, heads: &Heads, contents: &HashMap<ContentHash, Bytes>) -> Made {
-    weave_again(logs, locator, heads, contents, &mut WovenBefore::default())
-}
-
-/// Does what [`weave()`] does, with what was woven before.
-pub(super) fn weave_again(
+pub fn merge_file(
     logs: &Logs,
     locator: &Locator,
     heads: &Heads,
     contents: &HashMap<ContentHash, Bytes>,
-    woven: &mut WovenBefore,
-) -> Made {
+) -> FileOutcome {
+    merge_file_cached(logs, locator, heads, contents, &mut MergeCache::default())
+}
+
+/// Does what [`merge_file()`] does, with what was woven before.
+pub(super) fn merge_file_cached(
+    logs: &Logs,
+    locator: &Locator,
+    heads: &Heads,
+    contents: &HashMap<ContentHash, Bytes>,
+    merged: &mut MergeCache,
+) -> FileOutcome {
     let tips = logs.tips(locator, heads);
     if is_plain(logs, locator, &tips) {
         let last = tips.last().and_then(|tip| Some((*tip, logs.touch(*tip, locator)?.after?)));
-        return last.map_or(Made::Nothing { before: None }, |(by, content)| Made::Whole { by, content });
+        return last.map_or(FileOutcome::Absent { before: None }, |(by, content)| FileOutcome::FromEntry {
+            by,
+            content,
+        });
     }
-    let woven = Weaver { logs, locator, contents, woven: woven.of(logs, locator) }.at(heads);
-    match woven.bytes {
-        None => Made::Nothing { before: woven.before },
+    let merged = FileMerger { logs, locator, contents, merged: merged.of(logs, locator) }.at(heads);
+    match merged.bytes {
+        None => FileOutcome::Absent { before: merged.before },
         Some(bytes) => {
             let hash = ContentHash::of(&bytes);
             // An edit that stood against a deletion, or a side that had everything, is still what one entry wrote.
@@ -110,58 +118,58 @@ pub(super) fn weave_again(
                 Some((*tip, content))
             });
             match same {
-                Some((by, content)) if woven.copies.is_empty() => Made::Whole { by, content },
-                _ => Made::Merged { bytes, copies: woven.copies },
+                Some((by, content)) if merged.copies.is_empty() => FileOutcome::FromEntry { by, content },
+                _ => FileOutcome::Merged { bytes, copies: merged.copies },
             }
         }
     }
 }
 
 /// Of how many files at most it is remembered what was woven.
-const MAX_WOVEN_FILES: usize = 1_000;
+const MAX_CACHED_FILES: usize = 1_000;
 
 /// What was woven of the same entries before: what one merge comes to, the next one starts from.
 #[derive(Debug, Default)]
-pub(super) struct WovenBefore {
+pub(super) struct MergeCache {
     /// How many entries there were; one more may tell that two bring one commit.
     entries: usize,
-    files: HashMap<Locator, HashMap<Vec<Numbered>, Woven>>,
+    files: HashMap<Locator, HashMap<Vec<Numbered>, MergedFile>>,
 }
 
-impl WovenBefore {
+impl MergeCache {
     /// Returns what was woven of a file.
-    fn of(&mut self, logs: &Logs, locator: &Locator) -> &mut HashMap<Vec<Numbered>, Woven> {
-        if self.entries != logs.len() || self.files.len() > MAX_WOVEN_FILES {
-            *self = WovenBefore { entries: logs.len(), files: HashMap::new() };
+    fn of(&mut self, logs: &Logs, locator: &Locator) -> &mut HashMap<Vec<Numbered>, MergedFile> {
+        if self.entries != logs.len() || self.files.len() > MAX_CACHED_FILES {
+            *self = MergeCache { entries: logs.len(), files: HashMap::new() };
         }
         self.files.entry(locator.clone()).or_default()
     }
 }
 
 /// Weaves one file; common starts are met again and again.
-struct Weaver<'a> {
+struct FileMerger<'a> {
     logs: &'a Logs,
     locator: &'a Locator,
     contents: &'a HashMap<ContentHash, Bytes>,
     /// What was woven already, by the entries it was woven of.
-    woven: &'a mut HashMap<Vec<Numbered>, Woven>,
+    merged: &'a mut HashMap<Vec<Numbered>, MergedFile>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Woven {
+struct MergedFile {
     bytes: Option<Bytes>,
     /// If it was deleted, what it held before.
     before: Option<Bytes>,
     copies: Vec<Bytes>,
 }
 
-impl Weaver<'_> {
-    fn at(&mut self, heads: &Heads) -> Woven {
+impl FileMerger<'_> {
+    fn at(&mut self, heads: &Heads) -> MergedFile {
         let tips = self.logs.tips(self.locator, heads);
-        if let Some(woven) = self.woven.get(&tips) {
-            return woven.clone();
+        if let Some(merged) = self.merged.get(&tips) {
+            return merged.clone();
         }
-        let mut all = Woven::default();
+        let mut all = MergedFile::default();
         let mut known = Heads::default();
         let mut devices: Vec<&str> = Vec::new();
         for (index, tip) in tips.iter().enumerate() {
@@ -174,7 +182,7 @@ impl Weaver<'_> {
                 false => None,
             };
             if index == 0 {
-                all = Woven { bytes: theirs, before, copies: Vec::new() };
+                all = MergedFile { bytes: theirs, before, copies: Vec::new() };
                 devices.push(device);
             } else {
                 let start = self.logs.start(self.locator, &tips[..index], *tip, known.meet(&knows));
@@ -203,9 +211,9 @@ impl Weaver<'_> {
         }
         if all.bytes.is_none() && !all.copies.is_empty() {
             // What was deleted is not what was to lie beside it: that has the place to itself.
-            all = Woven { bytes: Some(all.copies.remove(0)), before: None, copies: all.copies };
+            all = MergedFile { bytes: Some(all.copies.remove(0)), before: None, copies: all.copies };
         }
-        self.woven.insert(tips, all.clone());
+        self.merged.insert(tips, all.clone());
         all
     }
 }
@@ -227,8 +235,8 @@ fn three_way(
     base: Option<&Bytes>,
     (ours, our_device): (Version, &str),
     (theirs, their_device): (Version, &str),
-) -> Woven {
-    let gone = |before| Woven { bytes: None, before, copies: Vec::new() };
+) -> MergedFile {
+    let gone = |before| MergedFile { bytes: None, before, copies: Vec::new() };
     let met = |ours, theirs| both_ways(locator, base, (ours, our_device), (theirs, their_device));
     match (ours.bytes, theirs.bytes) {
         // What either took out before it was deleted does not come back with what stands against the other deletion.
@@ -247,8 +255,8 @@ fn both_ways(
     base: Option<&Bytes>,
     (ours, our_device): (Option<Bytes>, &str),
     (theirs, their_device): (Option<Bytes>, &str),
-) -> Woven {
-    let only = |bytes| Woven { bytes, before: None, copies: Vec::new() };
+) -> MergedFile {
+    let only = |bytes| MergedFile { bytes, before: None, copies: Vec::new() };
     let (ours, theirs) = match (ours, theirs) {
         (Some(ours), Some(theirs)) => (ours, theirs),
         (one, other) => return only(one.or(other)),
@@ -263,7 +271,7 @@ fn both_ways(
     let ours = Side { bytes: &ours, device: our_device };
     let theirs = Side { bytes: &theirs, device: their_device };
     let Merged { bytes, copy, .. } = merge(rule, base.map(|base| &base[..]), ours, theirs);
-    Woven { bytes: Some(bytes), before: None, copies: copy.into_iter().collect() }
+    MergedFile { bytes: Some(bytes), before: None, copies: copy.into_iter().collect() }
 }
 
 #[cfg(test)]
@@ -329,15 +337,15 @@ mod tests {
         /// Returns the lines that all of it comes to.
         fn comes_to(&self) -> Option<String> {
             let heads = available(&self.logs);
-            let hash = match weave(&self.logs, &self.file, &heads, &self.contents) {
-                Made::Nothing { .. } => return None,
-                Made::Merged { bytes, copies } => {
+            let hash = match merge_file(&self.logs, &self.file, &heads, &self.contents) {
+                FileOutcome::Absent { .. } => return None,
+                FileOutcome::Merged { bytes, copies } => {
                     let copies = copies.iter().map(shown);
                     return Some(
                         [shown(&bytes)].into_iter().chain(copies).collect::<Vec<_>>().join(" beside "),
                     );
                 }
-                Made::Whole { content, .. } => content.hash,
+                FileOutcome::FromEntry { content, .. } => content.hash,
             };
             self.contents.get(&hash).map(shown)
         }
@@ -435,8 +443,8 @@ mod tests {
         story.entry(3, (2, 1), &[], Some("two "));
         assert_eq!(story.comes_to().as_deref(), Some("old two"));
         story.entry(4, (2, 2), &[(1, 1), (2, 1)], Some("old "));
-        let made = weave(&story.logs, &story.file, &available(&story.logs), &story.contents);
-        let Made::Nothing { before } = made else { panic!("{made:?}") };
+        let made = merge_file(&story.logs, &story.file, &available(&story.logs), &story.contents);
+        let FileOutcome::Absent { before } = made else { panic!("{made:?}") };
         assert_eq!(before.as_ref().map(shown).as_deref(), Some("old"));
     }
 

@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// How far a device is. What is lost of it is found out again from what it has kept, under another name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Standing {
+pub(super) struct FolderCursor {
     /// The store that was met in the folder.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) store: Option<StoreId>,
@@ -64,15 +64,15 @@ fn name_place() -> Locator {
     Locator::parse("replica").expect("a plain name")
 }
 
-impl Standing {
+impl FolderCursor {
     /// Returns how far the device is; where that was lost or damaged it starts anew, which costs time only.
-    pub(super) async fn load(home: &dyn Backend) -> Result<Standing, SyncError> {
+    pub(super) async fn load(home: &dyn Backend) -> Result<FolderCursor, SyncError> {
         let bytes = match home.read(&place()).await {
             Ok(object) => object.bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Standing::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FolderCursor::default()),
             Err(error) => return Err(SyncError::Local(error)),
         };
-        let framed = frame::decode::<Standing>(KIND, VERSION, &bytes, MAX_BYTES);
+        let framed = frame::decode::<FolderCursor>(KIND, VERSION, &bytes, MAX_BYTES);
         Ok(framed.map(|framed| framed.heading).unwrap_or_default())
     }
 
@@ -87,53 +87,53 @@ impl Standing {
 
 /// The name of a device's log, as it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum LogName {
     /// It has none yet.
-    None,
+    Missing,
     /// It goes on under it.
-    Kept(ReplicaId),
+    Current(ReplicaId),
     /// This home was copied, moved or put back from a backup: somebody else may go on writing under it.
-    Left(ReplicaId),
+    Stale(ReplicaId),
 }
 
 /// Returns the name of the device's log.
 ///
 /// Whether the home is a copy is told by the outside of the file that has the name, which a copy does not share.
-pub(super) async fn name(home: &dyn Backend, standing: &Standing) -> Result<Name, SyncError> {
+pub(super) async fn name(home: &dyn Backend, cursor: &FolderCursor) -> Result<LogName, SyncError> {
     let name = match home.read(&name_place()).await {
         Ok(object) => str::from_utf8(&object.bytes).ok().and_then(|name| name.trim().parse().ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(SyncError::Local(error)),
     };
-    let Some(name) = name else { return Ok(Name::None) };
-    let is_kept = standing.name_mark.is_some() && standing.name_mark == mark(home).await?;
-    Ok(if is_kept { Name::Kept(name) } else { Name::Left(name) })
+    let Some(name) = name else { return Ok(LogName::Missing) };
+    let is_kept = cursor.name_mark.is_some() && cursor.name_mark == mark(home).await?;
+    Ok(if is_kept { LogName::Current(name) } else { LogName::Stale(name) })
 }
 
 /// Gives the device's log another name, and writes that down.
 pub(super) async fn rename(
     home: &dyn Backend,
-    standing: &mut Standing,
+    cursor: &mut FolderCursor,
     old: Option<ReplicaId>,
     new: ReplicaId,
 ) -> Result<ReplicaId, SyncError> {
-    write_name(home, standing, old, new).await?;
-    standing.name_mark = mark(home).await?;
-    standing.save(home).await?;
+    write_name(home, cursor, old, new).await?;
+    cursor.name_mark = mark(home).await?;
+    cursor.save(home).await?;
     Ok(new)
 }
 
 /// Writes down another name as one that was left: whoever opens the home next takes it for a copy.
 pub(super) async fn write_name(
     home: &dyn Backend,
-    standing: &mut Standing,
+    cursor: &mut FolderCursor,
     old: Option<ReplicaId>,
     new: ReplicaId,
 ) -> Result<(), SyncError> {
     // The old one is written down before it is gone.
-    standing.former.extend(old.filter(|old| *old != new && !standing.former.contains(old)));
-    standing.name_mark = None;
-    standing.save(home).await?;
+    cursor.former.extend(old.filter(|old| *old != new && !cursor.former.contains(old)));
+    cursor.name_mark = None;
+    cursor.save(home).await?;
     let written = home.write(&name_place(), format!("{new}\n").into(), Condition::Any).await;
     written.map(drop).map_err(SyncError::Local)
 }
