@@ -23,7 +23,7 @@ use haversack_bench::table::{Goal, Table, grouped, milliseconds, times};
 use haversack_bench::{Outcome, machine};
 
 use crate::rivals::{Ours, Rclone, Rival, change_ten, check};
-use crate::servers::{Kind, Road, Server};
+use crate::servers::{Kind, Route, Server};
 
 /// Where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
@@ -180,7 +180,7 @@ impl Bench<'_> {
     /// Measures ours and rclone, straight and far away, and adds a row for each.
     fn side_by_side(&self, table: &mut Table) -> Outcome<Sides> {
         let server = Server::start(self.kind)?;
-        let straight = Road::straight(&server);
+        let straight = Route::straight(&server);
         // Each of rclone's first pushes takes minutes where a server is slow.
         let firsts = if self.files < 10_000 { 3 } else { 1 };
         let laps = if self.is_quick { 5 } else { 9 };
@@ -194,7 +194,7 @@ impl Bench<'_> {
         let (ours, rclone) = pair.ok_or("there is at least one round")?;
         self.say("nothing changed, and ten changes");
         self.laps(&ours, Some(&rclone), &straight, laps, &mut near)?;
-        let counted = Road::counted(&server, if is_far { FAR_AWAY } else { Duration::ZERO });
+        let counted = Route::counted(&server, if is_far { FAR_AWAY } else { Duration::ZERO });
         let mut far = Sides::default();
         if is_far {
             self.say("the same, far away");
@@ -225,7 +225,7 @@ impl Bench<'_> {
     /// Measures only ours.
     fn alone(&self) -> Outcome<Sides> {
         let server = Server::start(self.kind)?;
-        let (straight, counted) = (Road::straight(&server), Road::counted(&server, Duration::ZERO));
+        let (straight, counted) = (Route::straight(&server), Route::counted(&server, Duration::ZERO));
         let mut sides = Sides::default();
         self.say("alone");
         let ours = self.our_firsts(&server, &straight, "alone", &mut sides)?;
@@ -241,7 +241,13 @@ impl Bench<'_> {
     }
 
     /// The first push, the first pull and the plain copies of each.
-    fn firsts(&self, server: &Server, road: &Road, name: &str, sides: &mut Sides) -> Outcome<(Ours, Rclone)> {
+    fn firsts(
+        &self,
+        server: &Server,
+        road: &Route,
+        name: &str,
+        sides: &mut Sides,
+    ) -> Outcome<(Ours, Rclone)> {
         let ours = self.our_firsts(server, road, name, sides)?;
         let rclone = Rclone::begin(&self.place(&format!("{name}-rclone")), server.container(), self.files)?;
         machine::calm(self.scratch);
@@ -255,7 +261,7 @@ impl Bench<'_> {
         Ok((ours, rclone))
     }
 
-    fn our_firsts(&self, server: &Server, road: &Road, name: &str, sides: &mut Sides) -> Outcome<Ours> {
+    fn our_firsts(&self, server: &Server, road: &Route, name: &str, sides: &mut Sides) -> Outcome<Ours> {
         let base = self.place(&format!("{name}-ours"));
         let ours = Ours::begin(&base, server.container(), road, self.files)?;
         machine::calm(self.scratch);
@@ -276,7 +282,7 @@ impl Bench<'_> {
         &self,
         ours: &Ours,
         rclone: Option<&Rclone>,
-        road: &Road,
+        road: &Route,
         laps: usize,
         sides: &mut Sides,
     ) -> Outcome<()> {

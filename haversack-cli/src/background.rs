@@ -4,7 +4,7 @@
 //! taken has handed over: the holder looks for wishes again after its last, and once more after it let go of the lock. Nothing is queued: what waits
 //! to be sent is what differs from its base, so a wish that is lost only costs time.
 
-pub(crate) mod wishes;
+pub(crate) mod requests;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use haversack::clock::Clock;
 use haversack::store::{Backend, DeviceLocal, ErrorKind, Guard, Locator, block_on};
 use haversack_system::SystemClock;
 
-use self::wishes::{Wish, Wishes};
+use self::requests::{RequestQueue, SyncRequest};
 use crate::agents::journal::Journal;
 use crate::agents::program;
 use crate::app::mirror;
@@ -77,21 +77,25 @@ fn waited(settings: &Settings) -> PathBuf {
 }
 
 /// Hands a wish over; returns at once.
-pub(crate) fn hand_over(settings: &Settings, wish: &Wish) -> Result<Answer, CommandError> {
+pub(crate) fn hand_over(settings: &Settings, request: &SyncRequest) -> Result<Answer, CommandError> {
     if !is_due(settings)? {
-        record_soon(settings, wish)?;
+        record_soon(settings, request)?;
         return Ok(Answer::NotAsked);
     }
-    Wishes::of(directory(settings)).add(wish)?;
+    RequestQueue::of(directory(settings)).add(request)?;
     start(settings)?;
     Ok(Answer::TooLate)
 }
 
 /// Hands a wish over and waits for it, but no longer than `wait`.
-pub(crate) fn ask(settings: &Settings, wish: &Wish, wait: Duration) -> Result<Answer, CommandError> {
+pub(crate) fn ask(
+    settings: &Settings,
+    request: &SyncRequest,
+    wait: Duration,
+) -> Result<Answer, CommandError> {
     let deadline = Instant::now() + wait;
     if !is_due(settings)? {
-        record_soon(settings, wish)?;
+        record_soon(settings, request)?;
         return Ok(Answer::NotAsked);
     }
     let since =
@@ -103,15 +107,15 @@ pub(crate) fn ask(settings: &Settings, wish: &Wish, wait: Duration) -> Result<An
     });
     if is_hanging {
         // Somebody has waited for it already: one is enough.
-        return hand_over(settings, wish);
+        return hand_over(settings, request);
     }
-    let wishes = Wishes::of(directory(settings));
-    let question = wishes.add_and_wait(wish)?;
+    let requests = RequestQueue::of(directory(settings));
+    let question = requests.add_and_wait(request)?;
     start(settings)?;
     while question.is_open() {
         if Instant::now() >= deadline {
             question.withdraw();
-            wishes.add(wish)?;
+            requests.add(request)?;
             drop(private::write(&waited(settings), b""));
             return Ok(Answer::TooLate);
         }
@@ -124,9 +128,9 @@ pub(crate) fn ask(settings: &Settings, wish: &Wish, wait: Duration) -> Result<An
 }
 
 /// Lets the process add the changes to the history of a home without a remote.
-fn record_soon(settings: &Settings, wish: &Wish) -> Result<(), CommandError> {
+fn record_soon(settings: &Settings, request: &SyncRequest) -> Result<(), CommandError> {
     if local_history::is_used(settings)? && settings.memory().is_dir() {
-        Wishes::of(directory(settings)).add(wish)?;
+        RequestQueue::of(directory(settings)).add(request)?;
         start(settings)?;
     }
     Ok(())
@@ -195,18 +199,18 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
     settings.lock_wait = settings.lock_wait.min(LOCK_WAIT);
     let is_asking = Arc::new(AtomicBool::new(false));
     end_after(LONGEST_LIFE, &settings, is_asking.clone());
-    let wishes = Wishes::of(directory(&settings));
+    let requests = RequestQueue::of(directory(&settings));
     loop {
         let Some(turn) = lock(&settings)? else { return Ok(()) };
         let mut is_mirror_late = false;
         loop {
-            let mut wanted = wishes.take();
+            let mut wanted = requests.take();
             if wanted.is_empty() {
                 break;
             }
             if !wanted.iter().any(|(_, question)| question.is_some()) {
                 std::thread::sleep(GATHER);
-                wanted.extend(wishes.take());
+                wanted.extend(requests.take());
             }
             is_mirror_late |= fulfil(&settings, wanted, &is_asking);
         }
@@ -219,7 +223,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
         }
         look_when_due(&settings);
         drop(turn);
-        if wishes.is_empty() {
+        if requests.is_empty() {
             return Ok(());
         }
     }
@@ -243,12 +247,12 @@ fn end_after(time: Duration, settings: &Settings, is_asking: Arc<AtomicBool>) {
 /// Does what is wished; tells whether the plain copies in the remote are still to be written.
 fn fulfil(
     settings: &Settings,
-    wanted: Vec<(Wish, Option<wishes::Question>)>,
+    wanted: Vec<(SyncRequest, Option<requests::Question>)>,
     is_asking: &AtomicBool,
 ) -> bool {
     let journal = Journal::of(settings);
     let sessions: std::collections::BTreeSet<&str> =
-        wanted.iter().filter_map(|(wish, _)| wish.session.as_deref()).collect();
+        wanted.iter().filter_map(|(request, _)| request.session.as_deref()).collect();
     let mut is_mirror_late = false;
     let is_local = local_history::is_used(settings).unwrap_or(false);
     let mut sync = |work: Work<'_>, session: Option<&str>| -> Result<(), String> {
@@ -285,10 +289,10 @@ fn fulfil(
     };
     if sessions.len() > 1 {
         // Each session's files under its own name, so that one of them can be taken back.
-        for (wish, _) in &wanted {
-            for file in &wish.files {
+        for (request, _) in &wanted {
+            for file in &request.files {
                 // The sync below sends what this one could not.
-                drop(sync(Work::PushOne(file), wish.session.as_deref()));
+                drop(sync(Work::PushOne(file), request.session.as_deref()));
             }
         }
     }
@@ -296,13 +300,13 @@ fn fulfil(
     let mut done: BTreeMap<Option<&Locator>, Result<(), String>> = BTreeMap::new();
     // What somebody waits for comes first.
     let (asked, others): (Vec<_>, Vec<_>) = wanted.iter().partition(|(_, question)| question.is_some());
-    for (wish, question) in asked.into_iter().chain(others) {
-        let prefix = wish.prefix.as_ref();
+    for (request, question) in asked.into_iter().chain(others) {
+        let prefix = request.prefix.as_ref();
         // A sync of everything is one of each prefix.
         let result = match done.get(&prefix).or_else(|| done.get(&None)) {
             Some(result) => result.clone(),
             None => {
-                let is_needed = question.is_some() || prefix.is_none() || has_changed(settings, wish);
+                let is_needed = question.is_some() || prefix.is_none() || has_changed(settings, request);
                 let result = match prefix {
                     _ if !is_needed => Ok(()),
                     Some(prefix) => sync(Work::Near(prefix), session),
@@ -340,8 +344,8 @@ fn look_when_due(settings: &Settings) {
 }
 
 /// Tells whether something waits to be sent there: a file that we put there ourselves is no news to the remote.
-fn has_changed(settings: &Settings, wish: &Wish) -> bool {
-    let Some(prefix) = &wish.prefix else { return true };
+fn has_changed(settings: &Settings, request: &SyncRequest) -> bool {
+    let Some(prefix) = &request.prefix else { return true };
     let home = match local_history::is_used(settings) {
         Ok(true) => Home::open_for_local_history(settings),
         _ => Home::open(settings),

@@ -18,5 +18,5 @@ mod replicas;
 mod round;
 pub(crate) mod store;
 
-pub(crate) use self::replicas::{Home, Place, open_mount};
+pub(crate) use self::replicas::{Home, HomeDirectory, open_mount};
 pub(crate) use self::round::{Summary, SyncOptions, Work, sync, sync_with};

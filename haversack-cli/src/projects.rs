@@ -8,7 +8,6 @@
 //! the repository names is used only after the user agreed ([`Barrier`]).
 
 pub(crate) mod bind;
-pub(crate) mod book;
 pub(crate) mod border;
 pub(crate) mod discover;
 pub(crate) mod git;
@@ -16,13 +15,14 @@ pub(crate) mod identity;
 pub(crate) mod names;
 pub(crate) mod private;
 pub(crate) mod proof;
+pub(crate) mod registry;
 
 use std::path::{Path, PathBuf};
 
 use haversack::store::Locator;
 
-use self::book::{Book, Consent};
 use self::proof::{Missing, Proof};
+use self::registry::{Consent, ProjectRegistry};
 use crate::agents::claude_code::private::{directory as private_directory, is_private};
 use crate::agents::claude_code::{ChosenBy, ClaudeCode, MemoryDirectory};
 use crate::settings::{Settings, files, tilde};
@@ -83,7 +83,12 @@ pub(crate) enum KnownBy {
 
 impl Project {
     /// Returns the project that a directory belongs to, as a session that starts in it would have it.
-    pub(crate) fn of(settings: &Settings, claude: &ClaudeCode, book: &Book, directory: &Path) -> Project {
+    pub(crate) fn of(
+        settings: &Settings,
+        claude: &ClaudeCode,
+        registry: &ProjectRegistry,
+        directory: &Path,
+    ) -> Project {
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         let repository = git::find(&directory);
         let address = repository.as_ref().and_then(git::Repository::remote);
@@ -94,10 +99,10 @@ impl Project {
         };
         let memory = claude.memory_of(&root, &directory);
         let is_private = memory.by == ChosenBy::Project && is_private(&memory.path);
-        let is_named_here = book.is_named_here(&root);
+        let is_named_here = registry.is_named_here(&root);
         let named = match memory.by {
             ChosenBy::User => Some(ALL_PROJECTS.to_owned()),
-            ChosenBy::Rule | ChosenBy::Project => book.name_of(&root, address.as_deref()),
+            ChosenBy::Rule | ChosenBy::Project => registry.name_of(&root, address.as_deref()),
         };
         let (id, known_by) = match (named.as_deref().and_then(identity::id_of_name), &address) {
             (Some(id), _) => (Some(id), KnownBy::Name),
@@ -108,13 +113,14 @@ impl Project {
             _ if memory.by == ChosenBy::User => Proof::NotNeeded,
             // Another checkout's repository says nothing about this one, whatever the user named that checkout.
             (Some(repository), Some(id)) if !is_named_here || !repository.is_own => {
-                proof::of(settings, book, repository, id)
+                proof::of(settings, registry, repository, id)
             }
             (Some(repository), None) if !repository.is_own => Proof::Missing(Missing::NotListed),
             _ => Proof::NotNeeded,
         };
         let user = settings.surroundings.user.as_deref();
-        let excluded = settings.excluded_projects.split(',').chain(book.exclude.iter().map(String::as_str));
+        let excluded =
+            settings.excluded_projects.split(',').chain(registry.exclude.iter().map(String::as_str));
         let is_excluded = excluded
             .map(str::trim)
             .any(|excluded| is_meant(excluded, user, &root, address.as_deref(), id.as_deref()))
@@ -125,7 +131,7 @@ impl Project {
             _ if is_private => {
                 let is_ours = memory.path == private_directory(&claude.projects(), &checkout);
                 // A worktree that was moved took its setting along.
-                let is_kept = book.private.iter().any(|private| {
+                let is_kept = registry.private.iter().any(|private| {
                     private.memory == memory.path
                         && (private.checkout == checkout || !private.checkout.exists())
                 });
@@ -133,7 +139,7 @@ impl Project {
             }
             _ => {
                 let real = memory.path.canonicalize().unwrap_or_else(|_| memory.path.clone());
-                let is_agreed = book.agrees(id.as_deref().unwrap_or_default(), &Consent::Memory(real));
+                let is_agreed = registry.agrees(id.as_deref().unwrap_or_default(), &Consent::Memory(real));
                 (!is_agreed).then(|| Barrier::NamedByProject(memory.path.clone()))
             }
         };

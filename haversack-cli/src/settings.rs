@@ -27,7 +27,7 @@ use self::declarations::{DECLARATIONS, Declaration, Value};
 use self::files::SettingsFile;
 use self::flags::Flag;
 use self::layers::{
-    Layer, Line, Said, said_in_environment, said_in_flags, said_in_text, warn_of_unknown_variables,
+    Layer, LayerValue, Line, said_in_environment, said_in_flags, said_in_text, warn_of_unknown_variables,
 };
 use self::store::StorePaths;
 use crate::error::{CommandError, Warning};
@@ -207,13 +207,13 @@ fn checked(file: SettingsFile) -> Result<SettingsFile, CommandError> {
 }
 
 /// Returns what is compiled in.
-pub(crate) fn defaults() -> Result<Vec<Said>, CommandError> {
+pub(crate) fn defaults() -> Result<Vec<LayerValue>, CommandError> {
     let text = include_str!("settings/defaults.toml");
     said_in_text(Path::new("defaults.toml"), text, |_| Layer::Default)
 }
 
 /// Returns what was given to this process: what the environment says, then what the flags say.
-fn given(environment: &BTreeMap<String, OsString>, flags: &[Flag]) -> Result<Vec<Said>, CommandError> {
+fn given(environment: &BTreeMap<String, OsString>, flags: &[Flag]) -> Result<Vec<LayerValue>, CommandError> {
     let mut said = said_in_environment(environment)?;
     said.extend(said_in_flags(flags)?);
     Ok(said)
@@ -237,7 +237,7 @@ fn cloud(environment: &BTreeMap<String, OsString>) -> haversack::store::Settings
 
 /// Returns the home and where it is named; the files' layers are read from there.
 fn home(
-    given: &[Said],
+    given: &[LayerValue],
     default: impl FnOnce() -> Result<PathBuf, CommandError>,
 ) -> Result<(PathBuf, Layer), CommandError> {
     let named = given.iter().rev().find_map(|said| match &said.value {
@@ -255,7 +255,7 @@ fn resolve(
     (home, home_layer): (PathBuf, Layer),
     user_file: SettingsFile,
     project_file: SettingsFile,
-    given: Vec<Said>,
+    given: Vec<LayerValue>,
 ) -> Result<Resolved, CommandError> {
     let in_file = |file: &SettingsFile, layer: fn(Line) -> Layer| {
         let text = file.text.as_deref().unwrap_or_default();
@@ -265,7 +265,7 @@ fn resolve(
         [defaults()?, in_file(&user_file, Layer::User)?, in_file(&project_file, Layer::Project)?, given];
     let mut values = BTreeMap::new();
     let mut layers = BTreeMap::from([(declarations::HOME, home_layer)]);
-    for Said { key, value, layer } in low_to_high.into_iter().flatten() {
+    for LayerValue { key, value, layer } in low_to_high.into_iter().flatten() {
         let is_wider = match (&layer, &value, values.get(key)) {
             (Layer::Project(_), Value::Number(new), Some(Value::Number(old))) => new >= old,
             // It is about the project, not about the home: the project's own record reads it.

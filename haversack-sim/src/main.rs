@@ -29,7 +29,7 @@ const MUTANT_SEEDS: u64 = 100_000;
 const CHUNK: u64 = 64;
 
 struct Plan {
-    ground: Ground,
+    ground: Subject,
     from: u64,
     seeds: u64,
     until: Option<Instant>,
@@ -37,35 +37,35 @@ struct Plan {
 
 /// What is simulated.
 #[derive(Clone, Copy)]
-enum Ground {
+enum Subject {
     Devices(Meeting),
     /// Only what logs come to.
     Logs,
 }
 
-impl Ground {
+impl Subject {
     /// Returns the option that asks for it.
     fn option(self) -> &'static str {
         match self {
-            Ground::Devices(Meeting::Log) => "",
-            Ground::Devices(Meeting::Vault) => "--vault ",
-            Ground::Devices(Meeting::Lost) => "--lost ",
-            Ground::Logs => "--weave ",
+            Subject::Devices(Meeting::Log) => "",
+            Subject::Devices(Meeting::Vault) => "--vault ",
+            Subject::Devices(Meeting::Lost) => "--lost ",
+            Subject::Logs => "--weave ",
         }
     }
 
     fn run(self, seed: u64) -> Result<(), Failure> {
         match self {
-            Ground::Devices(meeting) => run(Run { meeting, ..Run::of(seed) }).map(drop),
-            Ground::Logs => LogsOnlySchedule::at(seed).play(),
+            Subject::Devices(meeting) => run(Run { meeting, ..Run::of(seed) }).map(drop),
+            Subject::Logs => LogsOnlySchedule::at(seed).play(),
         }
     }
 
     /// Shows the shortest schedule that breaks the same promise.
     fn show_shrunk(self, seed: u64) -> ExitCode {
         match self {
-            Ground::Devices(meeting) => show_shrunk(Run { meeting, ..Run::of(seed) }),
-            Ground::Logs => match LogsOnlySchedule::at(seed).shrink() {
+            Subject::Devices(meeting) => show_shrunk(Run { meeting, ..Run::of(seed) }),
+            Subject::Logs => match LogsOnlySchedule::at(seed).shrink() {
                 Some(least) => show_told(&least.explain()),
                 None => {
                     say(&format!("seed {seed} holds\n"));
@@ -117,7 +117,7 @@ fn main() -> ExitCode {
     if let ["--mutants", rest @ ..] = words.as_slice() {
         return hunt(meeting, rest);
     }
-    simulate(Ground::Devices(meeting), &words)
+    simulate(Subject::Devices(meeting), &words)
 }
 
 /// Does what the words say with devices that only read each other's logs.
@@ -126,8 +126,8 @@ fn weave(words: &[&str]) -> ExitCode {
         ["--explain", seed] if let Ok(seed) = seed.parse() => {
             show_told(&LogsOnlySchedule::at(seed).explain())
         }
-        ["--shrink", seed] if let Ok(seed) = seed.parse() => Ground::Logs.show_shrunk(seed),
-        _ => simulate(Ground::Logs, words),
+        ["--shrink", seed] if let Ok(seed) = seed.parse() => Subject::Logs.show_shrunk(seed),
+        _ => simulate(Subject::Logs, words),
     }
 }
 
@@ -207,7 +207,7 @@ fn hunt(meeting: Meeting, names: &[&str]) -> ExitCode {
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn parse(ground: Ground, words: &[&str]) -> Option<Plan> {
+fn parse(ground: Subject, words: &[&str]) -> Option<Plan> {
     let mut plan = Plan { ground, from: 0, seeds: 20_000, until: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -226,7 +226,7 @@ fn parse(ground: Ground, words: &[&str]) -> Option<Plan> {
 }
 
 /// Runs all schedules on all cores, and says how many held.
-fn simulate(ground: Ground, words: &[&str]) -> ExitCode {
+fn simulate(ground: Subject, words: &[&str]) -> ExitCode {
     let Some(plan) = &parse(ground, words) else {
         say(USAGE);
         return ExitCode::from(2);

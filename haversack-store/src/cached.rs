@@ -82,17 +82,23 @@ impl Cached {
     }
 
     /// Returns what can be said about `object`, read after `info` was taken; `None` if it is nothing certain.
-    async fn judge(&self, locator: &Locator, info: &Info, object: &Object, began: &Began) -> Option<Known> {
+    async fn judge(
+        &self,
+        locator: &Locator,
+        info: &Info,
+        object: &Object,
+        began: &Began,
+    ) -> Option<CachedObject> {
         let fingerprint = info.fingerprint;
         if info.version.is_some() {
-            return Some(Known::Content { object: object.clone(), settled: None });
+            return Some(CachedObject::Content { object: object.clone(), settled: None });
         }
         if !began.settles(&fingerprint) {
-            return Some(Known::Unsettled { fingerprint, reads: 1 });
+            return Some(CachedObject::Unsettled { fingerprint, reads: 1 });
         }
         match self.inner.info(locator).await {
             Ok(after) if after.fingerprint == fingerprint => {
-                Some(Known::Content { object: object.clone(), settled: Some(fingerprint) })
+                Some(CachedObject::Content { object: object.clone(), settled: Some(fingerprint) })
             }
             // Something happened while it was read: the next read finds out what.
             Ok(_) | Err(_) => None,
@@ -202,7 +208,7 @@ impl Began {
 }
 
 /// What is known about one object.
-enum Known {
+enum CachedObject {
     /// Its content, and the fingerprint it goes with if that had settled before it was read.
     Content { object: Object, settled: Option<Fingerprint> },
     /// Only that it was read so often while its fingerprint had not settled by any mark.
@@ -234,7 +240,7 @@ struct Remembered {
 }
 
 struct Entry {
-    known: Known,
+    known: CachedObject,
     last_use: u64,
 }
 
@@ -265,20 +271,22 @@ impl Remembered {
             return Recalled::Nothing;
         };
         let object = match (&entry.known, &info.version) {
-            (Known::Content { object, .. }, Some(version)) if object.version == *version => object.clone(),
-            (Known::Content { object, settled }, None) if *settled == Some(info.fingerprint) => {
+            (CachedObject::Content { object, .. }, Some(version)) if object.version == *version => {
+                object.clone()
+            }
+            (CachedObject::Content { object, settled }, None) if *settled == Some(info.fingerprint) => {
                 object.clone()
             }
             // A mark is expensive, and in vain while the clock stands: with every one in vain, twice as many
             // reads pass until the next.
-            (Known::Unsettled { fingerprint, reads }, None)
+            (CachedObject::Unsettled { fingerprint, reads }, None)
                 if *fingerprint == info.fingerprint
                     && !began.settles(fingerprint)
                     && reads.is_power_of_two() =>
             {
                 return Recalled::WorthAMark;
             }
-            (Known::Content { .. } | Known::Unsettled { .. }, _) => return Recalled::Nothing,
+            (CachedObject::Content { .. } | CachedObject::Unsettled { .. }, _) => return Recalled::Nothing,
         };
         self.uses += 1;
         self.by_use.remove(&entry.last_use);
@@ -288,7 +296,7 @@ impl Remembered {
     }
 
     /// Takes in what a read found out, unless something was changed since it began.
-    fn remember(&mut self, locator: &Locator, known: Option<Known>, began: &Began) {
+    fn remember(&mut self, locator: &Locator, known: Option<CachedObject>, began: &Began) {
         if began.generation != self.generation {
             return;
         }
@@ -296,9 +304,11 @@ impl Remembered {
         let known = match (known, before) {
             (None, _) => return,
             (
-                Some(Known::Unsettled { fingerprint, .. }),
-                Some(Known::Unsettled { fingerprint: same, reads }),
-            ) if fingerprint == same => Known::Unsettled { fingerprint, reads: reads.saturating_add(1) },
+                Some(CachedObject::Unsettled { fingerprint, .. }),
+                Some(CachedObject::Unsettled { fingerprint: same, reads }),
+            ) if fingerprint == same => {
+                CachedObject::Unsettled { fingerprint, reads: reads.saturating_add(1) }
+            }
             (Some(known), _) => known,
         };
         if content_bytes(&known) > self.max_object_bytes() {
@@ -329,7 +339,7 @@ impl Remembered {
         }
     }
 
-    fn remove(&mut self, locator: &Locator) -> Option<Known> {
+    fn remove(&mut self, locator: &Locator) -> Option<CachedObject> {
         let Entry { known, last_use } = self.entries.remove(locator)?;
         self.by_use.remove(&last_use);
         self.held_bytes -= weight(locator, &known);
@@ -337,15 +347,15 @@ impl Remembered {
     }
 }
 
-fn content_bytes(known: &Known) -> usize {
+fn content_bytes(known: &CachedObject) -> usize {
     match known {
-        Known::Content { object, .. } => object.bytes.len(),
-        Known::Unsettled { .. } => 0,
+        CachedObject::Content { object, .. } => object.bytes.len(),
+        CachedObject::Unsettled { .. } => 0,
     }
 }
 
 /// Returns what remembering `known` costs.
-fn weight(locator: &Locator, known: &Known) -> usize {
+fn weight(locator: &Locator, known: &CachedObject) -> usize {
     ENTRY_BYTES + locator.as_str().len() + content_bytes(known)
 }
 
@@ -362,9 +372,9 @@ mod tests {
         Locator::parse(key).expect("a plain key")
     }
 
-    fn content(size: usize) -> Known {
+    fn content(size: usize) -> CachedObject {
         let object = Object { bytes: vec![0; size].into(), version: Version::new("1") };
-        Known::Content { object, settled: None }
+        CachedObject::Content { object, settled: None }
     }
 
     fn remember(remembered: &mut Remembered, key: &str, size: usize) {

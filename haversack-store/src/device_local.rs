@@ -47,7 +47,7 @@ use bytes::Bytes;
 use self::core::{Core, WRITE_LOCK};
 use self::edit::{Done, Edit, Ended, How};
 use self::fs::Fs;
-use self::memo::Known;
+use self::memo::HashedContent;
 pub use self::os::Disk;
 use self::queue::{Batches, Queue, Waiting};
 use self::relocate::Relocation;
@@ -241,9 +241,9 @@ impl<F: Fs> Inner<F> {
     ) -> Result<Written> {
         // What is new is rarely what was there a moment ago: it is hashed without looking.
         let new = if bytes.len() <= MAX_HASHED_HERE_BYTES {
-            Known::by_hashing(bytes)
+            HashedContent::by_hashing(bytes)
         } else {
-            offload(move || Known::by_hashing(bytes)).await
+            offload(move || HashedContent::by_hashing(bytes)).await
         };
         let how = How::Write { wrote: new.digest, version: new.version.clone(), condition };
         let edit = Edit { locator, bytes: new.bytes.clone(), how };

@@ -31,6 +31,7 @@ pub mod cloud;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod device_local;
+mod directory_kind;
 mod error;
 mod ext;
 #[cfg(feature = "conformance")]
@@ -40,7 +41,6 @@ mod forward;
 mod locator;
 mod memory;
 mod mounted;
-mod place;
 mod prefixed;
 mod refuse;
 mod registry;
@@ -59,6 +59,7 @@ pub use bytes::Bytes;
 pub use cached::Cached;
 pub use capabilities::{Capabilities, ConflictStrategy};
 pub use device_local::DeviceLocal;
+pub use directory_kind::{Client, DirectoryKind, put_aside, recognise};
 pub use error::{Error, ErrorKind, Operation, Result};
 pub use ext::BackendExt;
 #[cfg(feature = "conformance")]
@@ -67,7 +68,6 @@ pub use fence::is_fenced;
 pub use locator::{InvalidLocator, Locator, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Reason};
 pub use memory::InMemory;
 pub use mounted::{Mounted, Overlay};
-pub use place::{Client, Place, put_aside, recognise};
 pub use prefixed::Prefixed;
 pub use registry::{BadRegistration, Lookup, Open, OpenOptions, Registered, Registry, Settings};
 pub use shared_directory::{directory_of, vault_address};

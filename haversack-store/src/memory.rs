@@ -388,7 +388,7 @@ struct Locks {
 }
 
 impl Locks {
-    fn take(locks: &Arc<Locks>, name: &str, wait: Duration) -> Option<Held> {
+    fn take(locks: &Arc<Locks>, name: &str, wait: Duration) -> Option<MemoryLock> {
         let deadline = Instant::now() + wait;
         let mut taken = locks.taken.lock().unwrap_or_else(PoisonError::into_inner);
         while taken.contains(name) {
@@ -399,16 +399,16 @@ impl Locks {
             (taken, _) = locks.released.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner);
         }
         taken.insert(name.to_owned());
-        Some(Held { locks: locks.clone(), name: name.to_owned() })
+        Some(MemoryLock { locks: locks.clone(), name: name.to_owned() })
     }
 }
 
-struct Held {
+struct MemoryLock {
     locks: Arc<Locks>,
     name: String,
 }
 
-impl Drop for Held {
+impl Drop for MemoryLock {
     fn drop(&mut self) {
         self.locks.taken.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
         self.locks.released.notify_all();

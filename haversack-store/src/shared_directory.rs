@@ -11,8 +11,8 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 
 use crate::backend::Backend;
 use crate::device_local::DeviceLocal;
+use crate::directory_kind::recognise;
 use crate::error::{Error, ErrorKind, Operation, Result};
-use crate::place::recognise;
 
 /// The name of this way to a directory.
 pub(crate) const PROTOCOL: &str = "file";

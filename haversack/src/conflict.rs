@@ -45,7 +45,7 @@ pub struct Conflict {
     pub passages: Vec<Passage>,
     /// The file that holds the second passage, if that is a copy.
     pub copy: Option<Copy>,
-    place: Place,
+    place: ConflictLines,
 }
 
 /// The text of one device.
@@ -90,7 +90,7 @@ pub enum Keep {
 
 /// The place of a conflict, in lines counted from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum ConflictLines {
     /// Passages one below the other, and the notes between them.
     Below { leaves: Vec<PassageLines>, notes: Vec<usize> },
     /// A field of the frontmatter, and a value of it in the text.

@@ -27,7 +27,7 @@ pub struct History<'a> {
 
 /// What a file held at some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum PastContent {
     /// This.
     Content(Bytes),
     /// It was not there.
@@ -83,40 +83,48 @@ impl<'a> History<'a> {
     }
 
     /// Returns what a file held right after a position; before the first there was nothing.
-    pub async fn held(&mut self, locator: &Locator, position: Option<Position>) -> Result<Held, SyncError> {
+    pub async fn held(
+        &mut self,
+        locator: &Locator,
+        position: Option<Position>,
+    ) -> Result<PastContent, SyncError> {
         // What was added at the end since the last whole content, the latest first.
         let mut added: Vec<Bytes> = Vec::new();
         let mut number = position.map_or(0, Position::number);
         while let Some(position) = Position::new(number) {
             number -= 1;
-            let Some(commit) = self.commit(position).await? else { return Ok(Held::Unknown) };
+            let Some(commit) = self.commit(position).await? else { return Ok(PastContent::Unknown) };
             let Some(change) = commit.changes.iter().find(|change| change.locator == *locator) else {
                 continue;
             };
             let carried = match &change.what {
-                What::Delete { .. } => return Ok(Held::Nothing),
+                What::Delete { .. } => return Ok(PastContent::Nothing),
                 What::Put { content: carried, .. } | What::Append { added: carried, .. } => carried,
             };
-            let Some(bytes) = self.carried(carried).await? else { return Ok(Held::Unknown) };
+            let Some(bytes) = self.carried(carried).await? else { return Ok(PastContent::Unknown) };
             added.push(bytes);
             if let What::Put { .. } = change.what {
                 added.reverse();
-                return Ok(Held::Content(added.concat().into()));
+                return Ok(PastContent::Content(added.concat().into()));
             }
         }
-        Ok(Held::Nothing)
+        Ok(PastContent::Nothing)
     }
 
     /// Returns what a file held right before a commit changed it.
     ///
     /// In a synced folder a file can be deleted together with an edit that was in no commit before. The deletion names the edited content
     /// then.
-    pub async fn held_before(&mut self, locator: &Locator, commit: &Commit) -> Result<Held, SyncError> {
+    pub async fn held_before(
+        &mut self,
+        locator: &Locator,
+        commit: &Commit,
+    ) -> Result<PastContent, SyncError> {
         let change = commit.changes.iter().find(|change| change.locator == *locator);
         if let Some(What::Delete { before: Some(hash) }) = change.map(|change| &change.what)
             && let Some(bytes) = self.object(hash).await?
         {
-            return Ok(Held::Content(bytes));
+            return Ok(PastContent::Content(bytes));
         }
         let before = commit.position.number().checked_sub(1).and_then(Position::new);
         self.held(locator, before).await

@@ -65,7 +65,7 @@ pub(crate) use self::pack::unpack;
 #[doc(hidden)]
 pub use self::{
     change::MAX_INLINE_BYTES,
-    checkpoint::{Checkpoint, FileState, MAX_CHECKPOINT_FILES, OddFile, Place},
+    checkpoint::{Checkpoint, ContentLocation, FileState, MAX_CHECKPOINT_FILES, OddFile},
     commit::{MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, label},
     folded::Folded,
     pack::{MAX_PACK_BYTES, Pack, pack},

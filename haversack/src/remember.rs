@@ -26,7 +26,7 @@ const MAX_TRIES: usize = 8;
 
 /// A fact that is to be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish<'a> {
+pub struct NewFact<'a> {
     /// The name of its kind.
     pub kind: &'a str,
     /// What it is called.
@@ -50,7 +50,7 @@ pub struct Draft {
 
 /// What became of a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum RememberOutcome {
     /// It was written.
     New,
     /// It was there already, word for word.
@@ -60,7 +60,7 @@ pub enum Kept {
 }
 
 /// Returns what is to be written for a fact below `place`; the error says what is wrong with it.
-pub fn draft(kinds: &Kinds, place: &Locator, wish: &Wish<'_>) -> std::result::Result<Draft, String> {
+pub fn draft(kinds: &Kinds, place: &Locator, wish: &NewFact<'_>) -> std::result::Result<Draft, String> {
     let known = || {
         let known: Vec<&str> =
             kinds.iter().filter(|kind| form(kind).is_some()).map(|kind| &*kind.name).collect();
@@ -152,7 +152,7 @@ fn form(kind: &Kind) -> Option<Form<'_>> {
 }
 
 /// Writes a memory and its line of the index, both or neither.
-pub async fn keep(memory: &Memory, draft: &Draft) -> Result<Kept> {
+pub async fn keep(memory: &Memory, draft: &Draft) -> Result<RememberOutcome> {
     let Draft { locator, text, entry } = draft;
     let index =
         locator.parent().and_then(|parent| parent.child(INDEX).ok()).expect("a name fits beside a name");
@@ -169,7 +169,7 @@ pub async fn keep(memory: &Memory, draft: &Draft) -> Result<Kept> {
             changes.push(Change::Put { locator: index.clone(), expected: there.clone(), bytes });
         }
         let error = match memory.batch(&changes).await {
-            Ok(_) => return Ok(Kept::New),
+            Ok(_) => return Ok(RememberOutcome::New),
             Err(error) => error,
         };
         tries += 1;
@@ -178,7 +178,7 @@ pub async fn keep(memory: &Memory, draft: &Draft) -> Result<Kept> {
             let is_same = now.is_some_and(|now| {
                 std::str::from_utf8(&now).is_ok_and(|now| fingerprint(now) == fingerprint(text))
             });
-            return Ok(if is_same { Kept::Same } else { Kept::Taken });
+            return Ok(if is_same { RememberOutcome::Same } else { RememberOutcome::Taken });
         }
         // Somebody wrote the index in between.
         if error.change() != Some(1) || tries >= MAX_TRIES {
@@ -238,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    const WISH: Wish<'static> = Wish {
+    const WISH: NewFact<'static> = NewFact {
         kind: "feedback",
         name: "Feedback: short answers",
         description: "The user wants\n answers in five lines",
@@ -249,7 +249,7 @@ mod tests {
         Locator::parse("behavioral").expect("valid")
     }
 
-    fn drafted(wish: &Wish<'_>) -> std::result::Result<Draft, String> {
+    fn drafted(wish: &NewFact<'_>) -> std::result::Result<Draft, String> {
         draft(Kinds::built_in(), &place(), wish)
     }
 
@@ -268,29 +268,31 @@ mod tests {
         );
         assert_eq!(Kinds::built_in().of(&draft.locator, draft.text.as_bytes()).name, "feedback");
         for kind in ["user", "project", "reference", "relationship", "session_digest"] {
-            let draft = drafted(&Wish { kind, ..WISH }).expect(kind);
+            let draft = drafted(&NewFact { kind, ..WISH }).expect(kind);
             assert_eq!(Kinds::built_in().of(&draft.locator, draft.text.as_bytes()).name, kind);
         }
     }
 
     #[test]
     fn what_does_not_fit_is_told() {
-        let refused = |wish: Wish<'_>| drafted(&wish).expect_err("unfit");
-        assert!(refused(Wish { kind: "opinion", ..WISH }).starts_with("There is no kind \"opinion\". Kinds"));
-        assert!(refused(Wish { kind: "carry_forward", ..WISH }).starts_with(
+        let refused = |wish: NewFact<'_>| drafted(&wish).expect_err("unfit");
+        assert!(
+            refused(NewFact { kind: "opinion", ..WISH }).starts_with("There is no kind \"opinion\". Kinds")
+        );
+        assert!(refused(NewFact { kind: "carry_forward", ..WISH }).starts_with(
             "A memory of kind carry_forward has one file (carry_forward.md): view it and edit it."
         ),);
-        assert!(refused(Wish { name: " -- ", ..WISH }).starts_with("The name needs letters"));
-        assert!(refused(Wish { content: " \n", ..WISH }).starts_with("There is nothing to remember"));
+        assert!(refused(NewFact { name: " -- ", ..WISH }).starts_with("The name needs letters"));
+        assert!(refused(NewFact { content: " \n", ..WISH }).starts_with("There is nothing to remember"));
         let key = concat!("AKIA", "Z7QK3XN5PLVT2RWD");
         assert!(
-            refused(Wish { description: key, ..WISH })
+            refused(NewFact { description: key, ..WISH })
                 .starts_with("The name or description looks like an AWS")
         );
-        let held =
-            drafted(&Wish { description: "", content: key, ..WISH }).expect("only its own file is held back");
+        let held = drafted(&NewFact { description: "", content: key, ..WISH })
+            .expect("only its own file is held back");
         assert!(!held.entry.contains(key) && held.text.contains(key), "{}", held.entry);
-        let odd = drafted(&Wish { name: "../../etc: passwd", ..WISH }).expect("it is only a name");
+        let odd = drafted(&NewFact { name: "../../etc: passwd", ..WISH }).expect("it is only a name");
         assert_eq!(odd.locator.as_str(), "behavioral/feedback_etc-passwd.md");
     }
 
@@ -300,21 +302,22 @@ mod tests {
         let memory = Memory::new(files.clone(), Arc::new(InMemory::new()));
         let draft = drafted(&WISH).expect("fits");
         let index = Locator::parse("behavioral/MEMORY.md").expect("valid");
-        assert_eq!(block_on(keep(&memory, &draft)).expect("kept"), Kept::New);
+        assert_eq!(block_on(keep(&memory, &draft)).expect("kept"), RememberOutcome::New);
         let first = format!("# Memory\n\n{}\n", draft.entry);
         assert_eq!(block_on(files.read_text(&index)).expect("read"), Some(first.clone()));
-        let again = drafted(&Wish { content: "ANSWER in five   lines: at most.\n**Why:** phones.", ..WISH });
-        assert_eq!(block_on(keep(&memory, &again.expect("fits"))).expect("kept"), Kept::Same);
-        let other = drafted(&Wish { content: "Answer in ten lines.", ..WISH }).expect("fits");
-        assert_eq!(block_on(keep(&memory, &other)).expect("kept"), Kept::Taken);
+        let again =
+            drafted(&NewFact { content: "ANSWER in five   lines: at most.\n**Why:** phones.", ..WISH });
+        assert_eq!(block_on(keep(&memory, &again.expect("fits"))).expect("kept"), RememberOutcome::Same);
+        let other = drafted(&NewFact { content: "Answer in ten lines.", ..WISH }).expect("fits");
+        assert_eq!(block_on(keep(&memory, &other)).expect("kept"), RememberOutcome::Taken);
         assert_eq!(block_on(files.read_text(&draft.locator)).expect("read"), Some(draft.text));
         assert_eq!(block_on(files.read_text(&index)).expect("read"), Some(first.clone()));
         // What the user took out of the index and put in by hand stays as it is.
         let theirs = "# Mine\n- [Lamp](feedback_lamp.md) by hand";
         let _ = block_on(files.write(&index, Bytes::from_static(theirs.as_bytes()), Condition::Any))
             .expect("written");
-        let lamp = drafted(&Wish { name: "lamp", ..WISH }).expect("fits");
-        assert_eq!(block_on(keep(&memory, &lamp)).expect("kept"), Kept::New);
+        let lamp = drafted(&NewFact { name: "lamp", ..WISH }).expect("fits");
+        assert_eq!(block_on(keep(&memory, &lamp)).expect("kept"), RememberOutcome::New);
         assert_eq!(block_on(files.read_text(&index)).expect("read").as_deref(), Some(theirs));
     }
 

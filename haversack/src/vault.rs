@@ -32,9 +32,9 @@ mod entry;
 mod file_merge;
 mod folder;
 mod heads;
-mod kept;
 #[doc(hidden)]
 pub mod layout;
+mod log_copies;
 mod logs;
 #[doc(hidden)]
 pub mod lost;

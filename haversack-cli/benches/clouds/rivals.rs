@@ -8,7 +8,7 @@ use haversack_bench::Outcome;
 use haversack_bench::measure::{Nanoseconds, Picks};
 use haversack_servers::tools;
 
-use crate::servers::{Container, Road};
+use crate::servers::{Container, Route};
 
 /// How many directories the files are in.
 const DIRECTORIES: usize = 20;
@@ -22,13 +22,13 @@ pub(crate) trait Rival {
     fn received_files(&self) -> PathBuf;
 
     /// Sends what is new on the first machine.
-    fn send(&self, road: &Road) -> Outcome<Nanoseconds>;
+    fn send(&self, road: &Route) -> Outcome<Nanoseconds>;
 
     /// Brings everything to a second machine that has nothing yet.
-    fn join(&self, road: &Road) -> Outcome<Nanoseconds>;
+    fn join(&self, road: &Route) -> Outcome<Nanoseconds>;
 
     /// Takes in what is new on the second machine.
-    fn receive(&self, road: &Road) -> Outcome<Nanoseconds>;
+    fn receive(&self, road: &Route) -> Outcome<Nanoseconds>;
 }
 
 /// Two homes; no plain copies are kept unless asked for.
@@ -39,7 +39,7 @@ pub(crate) struct Ours {
 
 impl Ours {
     /// Returns a first machine with files that nobody has seen.
-    pub(crate) fn begin(base: &Path, container: Container, road: &Road, files: usize) -> Outcome<Ours> {
+    pub(crate) fn begin(base: &Path, container: Container, road: &Route, files: usize) -> Outcome<Ours> {
         let ours = Ours { base: base.to_owned(), container };
         fill(&ours.files(), files)?;
         let address = ours.container.address();
@@ -70,17 +70,17 @@ impl Rival for Ours {
         self.base.join("two/memory")
     }
 
-    fn send(&self, _: &Road) -> Outcome<Nanoseconds> {
+    fn send(&self, _: &Route) -> Outcome<Nanoseconds> {
         timed(self.command("one").arg("sync"))
     }
 
-    fn join(&self, road: &Road) -> Outcome<Nanoseconds> {
+    fn join(&self, road: &Route) -> Outcome<Nanoseconds> {
         let address = self.container.address();
         let arguments = ["join", &address, "--device", "two", "--yes", "--no-mirror", "--credential", "file"];
         timed(self.command("two").args(arguments).envs(self.container.variables(road)))
     }
 
-    fn receive(&self, _: &Road) -> Outcome<Nanoseconds> {
+    fn receive(&self, _: &Route) -> Outcome<Nanoseconds> {
         timed(self.command("two").arg("sync"))
     }
 }
@@ -109,7 +109,7 @@ impl Rclone {
         Ok(text.lines().next().unwrap_or_default().to_owned())
     }
 
-    fn sync(&self, road: &Road, from: &str, to: &str) -> Outcome<Nanoseconds> {
+    fn sync(&self, road: &Route, from: &str, to: &str) -> Outcome<Nanoseconds> {
         let mut command = Command::new(&self.program);
         command.args(["sync", from, to, "--fast-list", "--transfers", "16", "--checkers", "16"]);
         timed(scrubbed(&mut command, &self.base).envs(self.container.rclone_variables(road)))
@@ -131,15 +131,15 @@ impl Rival for Rclone {
         self.base.join("two")
     }
 
-    fn send(&self, road: &Road) -> Outcome<Nanoseconds> {
+    fn send(&self, road: &Route) -> Outcome<Nanoseconds> {
         self.sync(road, &self.files().display().to_string(), &self.container.rclone_address())
     }
 
-    fn join(&self, road: &Road) -> Outcome<Nanoseconds> {
+    fn join(&self, road: &Route) -> Outcome<Nanoseconds> {
         self.receive(road)
     }
 
-    fn receive(&self, road: &Road) -> Outcome<Nanoseconds> {
+    fn receive(&self, road: &Route) -> Outcome<Nanoseconds> {
         self.sync(road, &self.container.rclone_address(), &self.received_files().display().to_string())
     }
 }

@@ -80,7 +80,7 @@ impl Container {
     }
 
     /// Returns the variables that tell us where it is and who asks.
-    pub(crate) fn variables(&self, road: &Road) -> Vec<(&'static str, String)> {
+    pub(crate) fn variables(&self, road: &Route) -> Vec<(&'static str, String)> {
         match self.kind {
             Kind::SeaweedFs => vec![
                 ("AWS_ENDPOINT_URL", road.endpoint().to_owned()),
@@ -105,7 +105,7 @@ impl Container {
     }
 
     /// Returns the variables that tell rclone where it is and who asks.
-    pub(crate) fn rclone_variables(&self, road: &Road) -> Vec<(&'static str, String)> {
+    pub(crate) fn rclone_variables(&self, road: &Route) -> Vec<(&'static str, String)> {
         match self.kind {
             Kind::SeaweedFs => vec![
                 ("RCLONE_S3_PROVIDER", "SeaweedFS".to_owned()),
@@ -128,39 +128,39 @@ fn seaweed() -> (String, String) {
 }
 
 /// A way to a server.
-pub(crate) enum Road {
+pub(crate) enum Route {
     /// Nothing is in between.
     Straight(String),
     /// Every request is counted, and may be made to wait.
     Counted(Front),
 }
 
-impl Road {
+impl Route {
     /// Returns the shortest.
-    pub(crate) fn straight(server: &Server) -> Road {
-        Road::Straight(server.endpoint().to_owned())
+    pub(crate) fn straight(server: &Server) -> Route {
+        Route::Straight(server.endpoint().to_owned())
     }
 
     /// Returns one that counts requests and lets each of them wait.
-    pub(crate) fn counted(server: &Server, delay: Duration) -> Road {
+    pub(crate) fn counted(server: &Server, delay: Duration) -> Route {
         let front = Front::before(server.endpoint());
         front.delay(delay);
-        Road::Counted(front)
+        Route::Counted(front)
     }
 
     /// Returns the URL at its beginning.
     pub(crate) fn endpoint(&self) -> &str {
         match self {
-            Road::Straight(endpoint) => endpoint,
-            Road::Counted(front) => front.url(),
+            Route::Straight(endpoint) => endpoint,
+            Route::Counted(front) => front.url(),
         }
     }
 
     /// Does `work` and returns how many requests came by, where they are counted.
     pub(crate) fn count<T>(&self, work: impl FnOnce() -> Outcome<T>) -> Outcome<(T, Option<usize>)> {
         match self {
-            Road::Straight(_) => Ok((work()?, None)),
-            Road::Counted(front) => {
+            Route::Straight(_) => Ok((work()?, None)),
+            Route::Counted(front) => {
                 front.forget();
                 let done = work()?;
                 Ok((done, Some(front.count())))

@@ -78,7 +78,7 @@ pub(crate) fn cure(agent: Agent) -> String {
 ///
 /// Settings that cannot be read or understood have none: `doctor` reports those.
 pub(crate) fn find(settings: &Settings, agent: Agent) -> Option<DeadEntries> {
-    Place::of(settings).ok()?.look(settings, agent, Of::AnyHome).map(|found| found.dead)
+    Installation::of(settings).ok()?.look(settings, agent, Of::AnyHome).map(|found| found.dead)
 }
 
 /// Mends the entries of this home in the settings of every agent, and says so in one line for each agent.
@@ -99,7 +99,7 @@ pub(crate) fn mend(ui: &mut Ui, settings: &Settings) {
 }
 
 fn mend_agent(settings: &Settings, agent: Agent) -> Result<Option<String>, CommandError> {
-    let place = Place::of(settings)?;
+    let place = Installation::of(settings)?;
     let Some(found) = place.look(settings, agent, Of::ThisHome) else { return Ok(None) };
     if program::usability(&place.copy) != Usability::Usable {
         program::install(settings)?;
@@ -127,7 +127,7 @@ enum Of {
 }
 
 /// A home and its copy of the program, in full.
-struct Place {
+struct Installation {
     home: PathBuf,
     copy: PathBuf,
 }
@@ -138,10 +138,10 @@ struct Found {
     changes: Vec<Change>,
 }
 
-impl Place {
-    fn of(settings: &Settings) -> Result<Place, CommandError> {
+impl Installation {
+    fn of(settings: &Settings) -> Result<Installation, CommandError> {
         let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
-        Ok(Place { copy: program::place(&home), home })
+        Ok(Installation { copy: program::place(&home), home })
     }
 
     /// Returns the dead entries of an agent, and what mends those of this home.

@@ -1,6 +1,6 @@
 //! Makes a new file; one in the memory of a project gets its line in the project's index.
 
-use haversack::remember::{self, Kept};
+use haversack::remember::{self, RememberOutcome};
 use haversack::store::{Locator, block_on};
 use haversack::{View, remember::is_indexed};
 
@@ -52,8 +52,8 @@ pub(crate) fn create(
         return Ok(Created { version: version.as_str().to_owned(), is_indexed: false });
     };
     match block_on(remember::keep(&memory, &remember::written(locator, text)))? {
-        Kept::New => {}
-        Kept::Same | Kept::Taken => {
+        RememberOutcome::New => {}
+        RememberOutcome::Same | RememberOutcome::Taken => {
             return Err(CommandError::user(
                 format!("cannot create {locator}: something is there already"),
                 "Change what is there with edit, str-replace, insert or append, or take another name",

@@ -14,7 +14,7 @@ use haversack_system::{Backoff, RandomIds, SystemClock};
 use crate::agents::program;
 use crate::error::CommandError;
 use crate::home::contact::Contact;
-use crate::home::{Home, Place};
+use crate::home::{Home, HomeDirectory};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::ui::Bar;
@@ -82,7 +82,7 @@ pub(crate) fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<
 
 /// Writes the plain copies of one part; returns those that were not written because another file is in their place.
 fn write_part(
-    place: &Place<'_>,
+    place: &HomeDirectory<'_>,
     backend: &Arc<dyn Backend>,
     context: Context<'_>,
 ) -> Result<Vec<Locator>, CommandError> {

@@ -1,7 +1,7 @@
 //! Keeps one fact, once.
 
 use haversack::Memory;
-use haversack::remember::{self, Kept, Wish};
+use haversack::remember::{self, NewFact, RememberOutcome};
 use haversack::secrets::{self, Finding};
 use haversack::store::{Locator, block_on};
 use haversack_recall::TextCache;
@@ -28,7 +28,7 @@ pub(crate) fn remember(
     memory: &Memory,
     cache: &mut TextCache,
     place: &Locator,
-    wish: &Wish<'_>,
+    wish: &NewFact<'_>,
 ) -> Result<Remembered, CommandError> {
     let draft = match remember::draft(&kinds::load(settings)?, place, wish) {
         Ok(draft) => draft,
@@ -38,11 +38,11 @@ pub(crate) fn remember(
         return Ok(Remembered::Already(same));
     }
     Ok(match block_on(remember::keep(memory, &draft))? {
-        Kept::New => {
+        RememberOutcome::New => {
             let secret = secrets::find(draft.text.as_bytes()).into_iter().next();
             Remembered::New { file: draft.locator, secret }
         }
-        Kept::Same => Remembered::Already(draft.locator),
-        Kept::Taken => Remembered::Taken(draft.locator),
+        RememberOutcome::Same => Remembered::Already(draft.locator),
+        RememberOutcome::Taken => Remembered::Taken(draft.locator),
     })
 }

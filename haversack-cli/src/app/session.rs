@@ -18,7 +18,7 @@ use crate::agents::claude_code::{ClaudeCode, slug};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::projects::Project;
-use crate::projects::book::Book;
+use crate::projects::registry::ProjectRegistry;
 use crate::records::private;
 use crate::settings::Settings;
 use crate::ui::moments::{ago, local};
@@ -50,7 +50,7 @@ pub(crate) fn last(settings: &Settings, count: usize) -> Vec<ContextRecord> {
 pub(crate) fn project_here(settings: &Settings) -> Result<Project, CommandError> {
     let claude = ClaudeCode::expected(settings)?;
     let here = std::env::current_dir()?;
-    Ok(Project::of(settings, &claude, &Book::of(settings)?, &here))
+    Ok(Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &here))
 }
 
 /// Returns the context that the next session in a project would be given; `None` if there is nothing to say.

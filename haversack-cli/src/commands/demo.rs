@@ -18,11 +18,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use self::crash::Killed;
-use self::outcome::{Outcome, Said};
+use self::outcome::{Outcome, SyncReports};
 use self::rivals::Git;
 use self::sandbox::Sandbox;
 use self::script::{Change, Edit, Machine, Script};
-use self::tally::{Course, Fate, Files, Tally};
+use self::tally::{DemoRun, Fate, Files, Tally};
 use crate::error::CommandError;
 use crate::settings::shown;
 use crate::ui::Ui;
@@ -60,7 +60,7 @@ pub(crate) fn cmd_demo(ui: &mut Ui, args: &DemoArgs) -> Result<ExitCode, Command
     let sandbox = Sandbox::new()?;
     let script = script::script(jiff::Zoned::now().date());
     let mut teller =
-        Teller { ui, is_silent: args.json, pause: if args.slow { PAUSE } else { Duration::ZERO } };
+        StepPrinter { ui, is_silent: args.json, pause: if args.slow { PAUSE } else { Duration::ZERO } };
     let place = shown(&sandbox.base);
     teller
         .tell(&[format!("Two machines, one shared folder, in {place}. Your own memory is not touched.")])?;
@@ -80,7 +80,7 @@ pub(crate) fn cmd_demo(ui: &mut Ui, args: &DemoArgs) -> Result<ExitCode, Command
     ])?;
 
     let end = sync_both(&sandbox)?;
-    let course = Course {
+    let course = DemoRun {
         before: &before,
         edited: [&edited[0], &edited[1]],
         after: [("laptop", &end.files[0]), ("desktop", &end.files[1])],
@@ -133,13 +133,13 @@ pub(crate) fn cmd_demo(ui: &mut Ui, args: &DemoArgs) -> Result<ExitCode, Command
 }
 
 /// Prints steps, each with time to read it; prints nothing where only the figures are asked for.
-struct Teller<'a> {
+struct StepPrinter<'a> {
     ui: &'a mut Ui,
     is_silent: bool,
     pause: Duration,
 }
 
-impl Teller<'_> {
+impl StepPrinter<'_> {
     fn tell(&mut self, lines: &[String]) -> Result<(), CommandError> {
         if self.is_silent {
             return Ok(());
@@ -227,7 +227,7 @@ fn look_after_kill(sandbox: &Sandbox, killed: &Killed, edited: &[Files; 2]) -> R
 /// What two machines have come to.
 struct End {
     files: [Files; 2],
-    said: Said,
+    said: SyncReports,
     /// How many syncs it took.
     syncs: usize,
     /// How many more were made, and had nothing to do.
@@ -238,7 +238,7 @@ struct End {
 fn sync_both(sandbox: &Sandbox) -> Result<End, CommandError> {
     use Machine::{Desktop, Laptop};
     let (needed, idle) = ([Desktop, Laptop, Desktop], [Laptop, Desktop]);
-    let mut said = Said::default();
+    let mut said = SyncReports::default();
     for machine in needed {
         let report = sandbox.run(machine, &["sync", "--json"])?.json()?;
         said.merged.extend(names(&report["merged"]));

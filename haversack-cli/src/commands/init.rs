@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use self::found::Found;
-use self::places::Place;
+use self::places::RemoteOption;
 use super::join::{self, JoinArgs};
 use super::remote::{AddArgs, NamedArgs, add};
 use super::setup;
@@ -24,7 +24,7 @@ use crate::error::CommandError;
 use crate::home::mounts;
 use crate::home::{SyncOptions, Work};
 use crate::projects::bind::{self, AskedBy};
-use crate::projects::book::Book;
+use crate::projects::registry::ProjectRegistry;
 use crate::records::private;
 use crate::remote::address::{self, only_here, refuse_mistyped};
 use crate::remote::credential::{Cloud, Source, on_path};
@@ -193,11 +193,13 @@ fn choose_place(ui: &mut Ui, settings: &Settings, args: &mut InitArgs) -> Result
     ui.note("Where should your machines meet?");
     for (place, number) in places.iter().zip(1..) {
         ui.note(match place {
-            Place::Folder { client, directory } => {
+            RemoteOption::Folder { client, directory } => {
                 format!("  {number}  {client}: {}", tilde(settings, directory))
             }
-            Place::S3 { profile } => format!("  {number}  a bucket in S3, with the AWS profile {profile}"),
-            Place::Azure => format!("  {number}  a container in Azure, with the login of az"),
+            RemoteOption::S3 { profile } => {
+                format!("  {number}  a bucket in S3, with the AWS profile {profile}")
+            }
+            RemoteOption::Azure => format!("  {number}  a container in Azure, with the login of az"),
         });
     }
     ui.note("  a  another address: a directory, s3://BUCKET, az://CONTAINER, gs://BUCKET");
@@ -206,13 +208,13 @@ fn choose_place(ui: &mut Ui, settings: &Settings, args: &mut InitArgs) -> Result
         let answer = ui.prompt("Your choice:")?.unwrap_or_else(|| "n".to_owned());
         let chosen = answer.parse::<usize>().ok().and_then(|number| places.get(number.checked_sub(1)?));
         match (chosen, answer.to_lowercase().as_str()) {
-            (Some(Place::Folder { directory, .. }), _) => args.url = Some(shown(directory)),
-            (Some(Place::S3 { profile }), _) => {
+            (Some(RemoteOption::Folder { directory, .. }), _) => args.url = Some(shown(directory)),
+            (Some(RemoteOption::S3 { profile }), _) => {
                 let bucket = ui.prompt("Bucket, as NAME or NAME/PREFIX:")?;
                 args.url = bucket.filter(|name| !name.is_empty()).map(|name| with_scheme("s3", &name));
                 args.credential = Some(format!("profile:{profile}"));
             }
-            (Some(Place::Azure), _) => {
+            (Some(RemoteOption::Azure), _) => {
                 let container = ui.prompt(
                     "Container, as https://ACCOUNT.blob.core.windows.net/CONTAINER or az://CONTAINER:",
                 )?;
@@ -368,7 +370,7 @@ fn meet(
         credential: args.credential.clone(),
     };
     let is_ours = Remote::recorded(settings)?.is_some_and(|remote| remote.url == url);
-    let before = (mounts::of(settings)?, Book::of(settings)?);
+    let before = (mounts::of(settings)?, ProjectRegistry::of(settings)?);
     if is_ours {
         bind_all(settings, found)?;
         send(ui, settings)?;

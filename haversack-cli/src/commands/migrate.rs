@@ -1,9 +1,9 @@
 //! `haversack migrate`: what is in directories and storages already, brought to another one.
 //!
 //! The pairs are `SOURCE[=PREFIX]`, the target comes last. Nothing is done before the person has seen how much it is and said yes. What
-//! may be a source or a target, and what is refused, is in [`place`]; the copying itself is [`haversack::migrate`].
+//! may be a source or a target, and what is refused, is in [`endpoint`]; the copying itself is [`haversack::migrate`].
 
-mod place;
+mod endpoint;
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ use haversack::sync::Gate;
 use haversack_system::{Backoff, RandomIds, SystemClock};
 use serde_json::{Value, json};
 
-use self::place::{Opened, Place};
+use self::endpoint::{Endpoint, Opened};
 use crate::error::CommandError;
 use crate::home::gate::NothingPrivate;
 use crate::remote;
@@ -78,18 +78,21 @@ pub(crate) fn cmd_migrate(
     let from_credential = args.from_credential.as_deref();
     let mut places = Vec::new();
     for source in &args.sources {
-        places.push(Place::with_prefix(settings, source, from_credential)?);
+        places.push(Endpoint::with_prefix(settings, source, from_credential)?);
     }
-    let target = Place::parse(settings, &args.to, args.to_credential.as_deref())?;
+    let target = Endpoint::parse(settings, &args.to, args.to_credential.as_deref())?;
     let is_own_memory = target.is_own_memory(settings)?;
     let is_seen_elsewhere = !is_own_memory && target.is_seen_elsewhere(settings);
-    if is_seen_elsewhere || places.iter().any(|(place, _)| place.is_remote()) {
+    if is_seen_elsewhere || places.iter().any(|(endpoint, _)| endpoint.is_remote()) {
         remote::refuse_local(settings)?;
     }
-    place::refuse(settings, places.iter().map(|(place, _)| place), &target)?;
+    endpoint::refuse(settings, places.iter().map(|(endpoint, _)| endpoint), &target)?;
 
-    let missing: Vec<&str> =
-        places.iter().filter(|(place, _)| place.is_missing()).map(|(place, _)| place.text()).collect();
+    let missing: Vec<&str> = places
+        .iter()
+        .filter(|(endpoint, _)| endpoint.is_missing())
+        .map(|(endpoint, _)| endpoint.text())
+        .collect();
     let bar = ui.progress();
     let patience = Backoff::new();
     let private = NothingPrivate::of(settings)?.for_copies();
@@ -98,13 +101,13 @@ pub(crate) fn cmd_migrate(
     let surveyed = (|| {
         let mut sources = Vec::new();
         let mut unserved = Vec::new();
-        for (number, (place, prefix)) in places.iter().enumerate() {
-            let Opened { backend, odd } = place.open_source(settings, &bar)?;
+        for (number, (endpoint, prefix)) in places.iter().enumerate() {
+            let Opened { backend, odd } = endpoint.open_source(settings, &bar)?;
             sources.push(Source { backend, prefix: prefix.clone() });
             unserved.extend(odd.into_iter().map(|(name, why)| Skipped { source: number, name, why }));
         }
         let there = target.look(settings)?;
-        let mut plan = block_on(survey(&sources, &*there, context)).map_err(place::failed)?;
+        let mut plan = block_on(survey(&sources, &*there, context)).map_err(endpoint::failed)?;
         plan.left.splice(0..0, unserved);
         Ok::<_, CommandError>((sources, plan))
     })();
@@ -122,7 +125,7 @@ pub(crate) fn cmd_migrate(
         tell_left(ui, settings, &plan.left);
     }
     if !plan.copies.is_empty() && !args.yes {
-        let is_upload = target.is_remote() && !places.iter().any(|(place, _)| place.is_remote());
+        let is_upload = target.is_remote() && !places.iter().any(|(endpoint, _)| endpoint.is_remote());
         let what = if is_upload { "Upload existing local memory" } else { "Copy existing memory" };
         if ui.ask(&format!("{what} (~{} KB)?", kilobytes(plan.bytes())))? == Answer::No {
             ui.note("Nothing was copied.");
@@ -136,7 +139,7 @@ pub(crate) fn cmd_migrate(
         let backend = target.open(settings)?;
         if target.is_cloud() && !plan.copies.is_empty() {
             let unique: String = RandomIds.next().iter().map(|byte| format!("{byte:02x}")).collect();
-            block_on(cloud::probe(&*backend, &unique)).map_err(place::failed)?;
+            block_on(cloud::probe(&*backend, &unique)).map_err(endpoint::failed)?;
         }
         let bar = ui.progress();
         let report = block_on(apply(&sources, &*backend, plan, Context { progress: &bar, ..context }));

@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
 use crate::home::{self, Home};
-use crate::projects::book;
 use crate::projects::names::parse_place;
+use crate::projects::registry;
 use crate::remote::Remote;
 use crate::settings::{Settings, flags, shown};
 use crate::ui::Ui;
@@ -85,7 +85,7 @@ fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Resu
             "Bind the directory with the memory files alone",
         ));
     }
-    book::refuse_private(settings, &real)?;
+    registry::refuse_private(settings, &real)?;
     let mut all = mounts::of(settings)?;
     if let Some(other) = all.iter().find(|mount| mount.directory == real) {
         return Err(CommandError::user(

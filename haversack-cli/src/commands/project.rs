@@ -16,8 +16,8 @@ use crate::error::CommandError;
 use crate::home::mounts;
 use crate::home::store::open_to_look;
 use crate::projects::bind::{self, AskedBy, Bound};
-use crate::projects::book::{self, Book};
 use crate::projects::discover::{self, Found};
+use crate::projects::registry::{self, ProjectRegistry};
 use crate::projects::{Project, id_of_prefix, identity};
 use crate::remote::Remote;
 use crate::settings::tilde;
@@ -115,7 +115,7 @@ pub(crate) struct Listed {
 }
 
 /// Returns every project with memory on this machine.
-pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, book: &Book) -> Vec<Listed> {
+pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, registry: &ProjectRegistry) -> Vec<Listed> {
     let mut listed = Vec::new();
     let mut memories = BTreeSet::new();
     let found = discover::discover(claude);
@@ -125,15 +125,17 @@ pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, book: &Book) -> V
         let real = memory.canonicalize().unwrap_or_else(|_| memory.clone());
         if is_private(&memory) {
             let is_carried = bound.contains(&real);
-            listed.push(of_worktree(settings, claude, book, memory, (files, bytes), is_carried));
+            listed.push(of_worktree(settings, claude, registry, memory, (files, bytes), is_carried));
             continue;
         }
-        let seen = book.seen.iter().find(|seen| seen.memory == real).map(|seen| seen.root.clone());
+        let seen = registry.seen.iter().find(|seen| seen.memory == real).map(|seen| seen.root.clone());
         memories.insert(real);
         match root.filter(|root| root.is_dir()).or(seen).filter(|root| root.is_dir()) {
-            Some(root) => {
-                listed.push(of_project(settings, Project::of(settings, claude, book, &root), (files, bytes)))
-            }
+            Some(root) => listed.push(of_project(
+                settings,
+                Project::of(settings, claude, registry, &root),
+                (files, bytes),
+            )),
             None => {
                 let name = memory.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
                 let is_carried = memory.canonicalize().is_ok_and(|memory| bound.contains(&memory));
@@ -157,8 +159,8 @@ pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, book: &Book) -> V
             }
         }
     }
-    for seen in book.seen.iter().filter(|seen| !memories.contains(&seen.memory) && seen.root.is_dir()) {
-        let project = Project::of(settings, claude, book, &seen.root);
+    for seen in registry.seen.iter().filter(|seen| !memories.contains(&seen.memory) && seen.root.is_dir()) {
+        let project = Project::of(settings, claude, registry, &seen.root);
         let is_new = listed.iter().all(|other| other.memory != project.memory.path);
         if is_new && project.memory.path.is_dir() {
             let size = discover::count(&project.memory.path);
@@ -166,8 +168,8 @@ pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, book: &Book) -> V
         }
     }
     // One that has memory of its own and nothing in it yet.
-    for private in &book.private {
-        let project = Project::of(settings, claude, book, &private.checkout);
+    for private in &registry.private {
+        let project = Project::of(settings, claude, registry, &private.checkout);
         if project.is_private && listed.iter().all(|other| other.memory != project.memory.path) {
             let size = discover::count(&project.memory.path);
             listed.push(of_project(settings, project, size));
@@ -180,13 +182,14 @@ pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, book: &Book) -> V
 fn of_worktree(
     settings: &Settings,
     claude: &ClaudeCode,
-    book: &Book,
+    registry: &ProjectRegistry,
     memory: PathBuf,
     size: (usize, u64),
     is_carried: bool,
 ) -> Listed {
-    let checkout = book.private.iter().find(|private| private.memory == memory).map(|found| &found.checkout);
-    let project = checkout.map(|checkout| Project::of(settings, claude, book, checkout));
+    let checkout =
+        registry.private.iter().find(|private| private.memory == memory).map(|found| &found.checkout);
+    let project = checkout.map(|checkout| Project::of(settings, claude, registry, checkout));
     if let Some(project) = project.filter(|project| project.is_private && project.memory.path == memory) {
         return of_project(settings, project, size);
     }
@@ -224,8 +227,8 @@ fn of_project(settings: &Settings, project: Project, (files, bytes): (usize, u64
 
 fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandError> {
     let claude = ClaudeCode::expected(settings)?;
-    let book = Book::of(settings)?;
-    let listed = listed(settings, &claude, &book);
+    let registry = ProjectRegistry::of(settings)?;
+    let listed = listed(settings, &claude, &registry);
     let elsewhere = elsewhere(settings, &listed)?;
     if as_json {
         let each = listed.iter().map(to_json);
@@ -233,7 +236,7 @@ fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandEr
         return ui.json(&json!({
             "projects": each.collect::<Vec<_>>(),
             "only_elsewhere": elsewhere.collect::<Vec<_>>(),
-            "excluded": book.exclude,
+            "excluded": registry.exclude,
         }));
     }
     let mut rows = vec![["project", "memories", ""].map(str::to_owned).to_vec()];
@@ -312,15 +315,15 @@ fn give_name(ui: &mut Ui, settings: &Settings, directory: &Path, name: &str) -> 
             "Take a word of letters and digits",
         ));
     };
-    let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    let project = Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &directory);
     let before = project.id.clone();
     match &project.address {
-        Some(address) => book::name_everywhere(settings, address, &id)?,
+        Some(address) => registry::name_everywhere(settings, address, &id)?,
         None => {
-            let _turn = book::turn(settings)?;
-            let mut book = Book::of(settings)?;
-            book.name(&project.root, &id);
-            book.save(settings)?;
+            let _turn = registry::turn(settings)?;
+            let mut registry = ProjectRegistry::of(settings)?;
+            registry.name(&project.root, &id);
+            registry.save(settings)?;
         }
     }
     ui.note(match &project.address {
@@ -340,11 +343,11 @@ fn give_name(ui: &mut Ui, settings: &Settings, directory: &Path, name: &str) -> 
 fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>) -> Result<(), CommandError> {
     let claude = ClaudeCode::expected(settings)?;
     let directory = existing(directory)?;
-    let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    let project = Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &directory);
     let label = project.label(settings);
     let unagreed = bind::unagreed(settings, &project)?;
     let bound = bind::bind(settings, &claude, &project, AskedBy::User)?;
-    let project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    let project = Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &directory);
     for directory in &unagreed {
         ui.note(format!("You agreed: {} is carried with {label}", tilde(settings, directory)));
     }
@@ -394,12 +397,12 @@ fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>)
 fn exclude(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandError> {
     let what = named(what);
     {
-        let _turn = book::turn(settings)?;
-        let mut book = Book::of(settings)?;
-        if !book.exclude.contains(&what) {
-            book.exclude.push(what.clone());
+        let _turn = registry::turn(settings)?;
+        let mut registry = ProjectRegistry::of(settings)?;
+        if !registry.exclude.contains(&what) {
+            registry.exclude.push(what.clone());
         }
-        book.save(settings)?;
+        registry.save(settings)?;
     }
     let let_go = rebind(settings)?;
     ui.note(format!("{what} stays on this machine from now on; what was sent before stays where it is"));
@@ -412,12 +415,12 @@ fn exclude(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandEr
 fn include(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandError> {
     let what = named(what);
     let is_known = {
-        let _turn = book::turn(settings)?;
-        let mut book = Book::of(settings)?;
-        let before = book.exclude.len();
-        book.exclude.retain(|other| *other != what);
-        book.save(settings)?;
-        book.exclude.len() < before
+        let _turn = registry::turn(settings)?;
+        let mut registry = ProjectRegistry::of(settings)?;
+        let before = registry.exclude.len();
+        registry.exclude.retain(|other| *other != what);
+        registry.save(settings)?;
+        registry.exclude.len() < before
     };
     if !is_known {
         return Err(CommandError::user(
@@ -433,10 +436,10 @@ fn include(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandEr
 /// Binds or lets go every project that was seen here; returns what those are called that were let go.
 fn rebind(settings: &Settings) -> Result<Vec<String>, CommandError> {
     let claude = ClaudeCode::expected(settings)?;
-    let book = Book::of(settings)?;
+    let registry = ProjectRegistry::of(settings)?;
     let mut let_go = Vec::new();
-    for seen in book.seen.iter().filter(|seen| seen.root.is_dir()) {
-        let project = Project::of(settings, &claude, &book, &seen.root);
+    for seen in registry.seen.iter().filter(|seen| seen.root.is_dir()) {
+        let project = Project::of(settings, &claude, &registry, &seen.root);
         let before = mounts::of(settings)?.len();
         bind::bind(settings, &claude, &project, AskedBy::Nobody)?;
         if mounts::of(settings)?.len() < before {

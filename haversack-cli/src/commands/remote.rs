@@ -18,7 +18,7 @@ use crate::error::{CommandError, Warning};
 use crate::home::Home;
 use crate::home::contact::Contact;
 use crate::remote::address::{self, Address};
-use crate::remote::credential::{Cloud, Kept, Source};
+use crate::remote::credential::{Cloud, PreviousCredentials, Source};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, flags};
@@ -141,7 +141,7 @@ pub(crate) struct Candidate {
     /// Under way where a credential is needed.
     trial: Option<Trial>,
     /// What was handed in for credentials before.
-    before: Kept,
+    before: PreviousCredentials,
 }
 
 impl Candidate {
@@ -166,7 +166,7 @@ impl Candidate {
             None => remote::device_name(),
         };
         let remote = Remote { mirror: !named.no_mirror, ..Remote::new(url, device) };
-        let mut candidate = Candidate { remote, trial: None, before: Kept::of(settings) };
+        let mut candidate = Candidate { remote, trial: None, before: PreviousCredentials::of(settings) };
         let agreed = Remote::unagreed(settings)?.filter(|named| named.url == candidate.remote.url);
         if let Some(agreed) = agreed.filter(|_| named.credential.is_none()) {
             // Its place and its credential come from the settings and the shell, each time.

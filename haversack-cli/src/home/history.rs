@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use haversack::history::{Held, History};
+use haversack::history::{History, PastContent};
 use haversack::home::Work;
 use haversack::ids::{ContentHash, Position, ReplicaId};
 use haversack::log::{Commit, What, label};
@@ -420,11 +420,11 @@ impl<'a> HistoryReader<'a> {
 }
 
 /// Returns what a file held, or why that cannot be told.
-fn known(locator: &Locator, held: Held) -> Result<Option<Bytes>, CommandError> {
+fn known(locator: &Locator, held: PastContent) -> Result<Option<Bytes>, CommandError> {
     match held {
-        Held::Content(bytes) => Ok(Some(bytes)),
-        Held::Nothing => Ok(None),
-        Held::Unknown => Err(CommandError::user(
+        PastContent::Content(bytes) => Ok(Some(bytes)),
+        PastContent::Nothing => Ok(None),
+        PastContent::Unknown => Err(CommandError::user(
             format!(
                 "an older version of {locator} is not kept on this machine, and the remote cannot be reached"
             ),

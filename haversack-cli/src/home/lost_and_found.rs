@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haversack::home;
 use haversack::store::{
-    Backend, Bytes, Error as StoreError, ErrorKind, Locator, Operation, Place, block_on, put_aside, recognise,
+    Backend, Bytes, DirectoryKind, Error as StoreError, ErrorKind, Locator, Operation, block_on, put_aside,
+    recognise,
 };
 use haversack::sync::Gate;
 use haversack::vault::lost::{Named, is_made_from};
@@ -66,7 +67,7 @@ impl<'a> LostAndFound<'a> {
     ) -> Result<Option<LostAndFound<'a>>, CommandError> {
         let surroundings = &settings.surroundings;
         let directory = haversack::store::directory_of(&remote.url)?;
-        let Place::Synced { by, .. } = recognise(&directory, surroundings.user.as_deref()) else {
+        let DirectoryKind::Synced { by, .. } = recognise(&directory, surroundings.user.as_deref()) else {
             return Ok(None);
         };
         let directories = put_aside(&by, surroundings.user.as_deref(), surroundings.local_data.as_deref());

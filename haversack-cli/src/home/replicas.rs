@@ -88,13 +88,13 @@ impl Home {
     }
 
     /// Returns the bound directories that are there, then the memory directory.
-    pub(crate) fn places(&self) -> impl Iterator<Item = Place<'_>> {
-        self.directories.directories().iter().map(|directory| Place { home: self, directory })
+    pub(crate) fn places(&self) -> impl Iterator<Item = HomeDirectory<'_>> {
+        self.directories.directories().iter().map(|directory| HomeDirectory { home: self, directory })
     }
 
     /// Returns the memory directory.
-    pub(crate) fn memory(&self) -> Place<'_> {
-        Place { home: self, directory: self.directories.memory() }
+    pub(crate) fn memory(&self) -> HomeDirectory<'_> {
+        HomeDirectory { home: self, directory: self.directories.memory() }
     }
 
     /// Opens the replica of the memory directory.
@@ -192,12 +192,12 @@ fn rename_if_there(from: &Path, to: &Path) -> Result<(), CommandError> {
 
 /// One directory of an open home.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct HomeDirectory<'a> {
     home: &'a Home,
     directory: &'a Directory,
 }
 
-impl std::ops::Deref for Place<'_> {
+impl std::ops::Deref for HomeDirectory<'_> {
     type Target = Directory;
 
     fn deref(&self) -> &Directory {
@@ -205,10 +205,10 @@ impl std::ops::Deref for Place<'_> {
     }
 }
 
-impl Place<'_> {
+impl HomeDirectory<'_> {
     /// Looks at the directory, without the remote.
     pub(crate) fn look(&self) -> Result<Outlook, CommandError> {
-        let Place { home, directory } = self;
+        let HomeDirectory { home, directory } = self;
         let looked = block_on(home.directories.look(directory, home.gate(), SystemClock.now()));
         let stopped = |error| Stopped { directory: Some(directory.name.clone()), error };
         looked.map_err(|error| home.explain(stopped(error)))

@@ -89,7 +89,7 @@ fn without_links(path: &Path) -> PathBuf {
 
 /// The thing that the memory knows at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum LookupResult {
     /// A file, also one whose deletion waits to be sent.
     File,
     Directory,
@@ -97,18 +97,18 @@ pub(crate) enum Known {
 }
 
 /// Looks a place up in the memory, and among the deletions that wait to be sent.
-pub(crate) fn look_up(settings: &Settings, locator: &Locator) -> Result<Known, CommandError> {
+pub(crate) fn look_up(settings: &Settings, locator: &Locator) -> Result<LookupResult, CommandError> {
     match block_on(open_to_look(settings)?.files().info(locator)) {
-        Ok(info) if info.kind == EntryKind::Directory => return Ok(Known::Directory),
-        Ok(_) => return Ok(Known::File),
+        Ok(info) if info.kind == EntryKind::Directory => return Ok(LookupResult::Directory),
+        Ok(_) => return Ok(LookupResult::File),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
     }
     for place in Home::open(settings)?.places().filter(|place| place.scope.contains(locator)) {
         let look = place.look()?;
         if [look.deleted, look.waiting_deletions, look.unfetched].concat().contains(locator) {
-            return Ok(Known::File);
+            return Ok(LookupResult::File);
         }
     }
-    Ok(Known::Nothing)
+    Ok(LookupResult::Nothing)
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use haversack::store::Locator;
 
-use super::book::{self, Book, Consent, Private, Seen};
 use super::proof::{self, Proof};
+use super::registry::{self, Consent, Private, ProjectRegistry, Seen};
 use super::{Barrier, KnownBy, Project, discover, git, id_of_prefix, identity, prefix_of};
 use crate::agents::claude_code::{ChosenBy, ClaudeCode};
 use crate::error::CommandError;
@@ -63,7 +63,7 @@ pub(crate) fn unagreed(settings: &Settings, project: &Project) -> Result<Vec<Pat
     let Some(id) = project.id.as_deref().filter(|_| project.prefix().is_some()) else {
         return Ok(Vec::new());
     };
-    if Book::of(settings)?.agrees(id, &Consent::Agents) {
+    if ProjectRegistry::of(settings)?.agrees(id, &Consent::Agents) {
         return Ok(Vec::new());
     }
     Ok(agents_in_checkout(project).map(|(directory, _)| directory).collect())
@@ -72,11 +72,11 @@ pub(crate) fn unagreed(settings: &Settings, project: &Project) -> Result<Vec<Pat
 /// Notes the user's yes to everything that a repository names; returns the directories that it covers.
 fn agree(settings: &Settings, project: &Project) -> Result<Vec<PathBuf>, CommandError> {
     let Some(id) = &project.id else { return Ok(Vec::new()) };
-    let _turn = book::turn(settings)?;
-    let mut book = Book::of(settings)?;
+    let _turn = registry::turn(settings)?;
+    let mut registry = ProjectRegistry::of(settings)?;
     let mut directories = Vec::new();
     match &project.barrier {
-        Some(Barrier::Unproven(_)) => book.agree(id, Consent::Checkout(project.checkout.clone())),
+        Some(Barrier::Unproven(_)) => registry.agree(id, Consent::Checkout(project.checkout.clone())),
         Some(Barrier::NamedByProject(memory)) => {
             fs::create_dir_all(memory).map_err(|error| cannot(memory, error))?;
             let real = memory.canonicalize().map_err(|error| cannot(memory, error))?;
@@ -91,7 +91,7 @@ fn agree(settings: &Settings, project: &Project) -> Result<Vec<PathBuf>, Command
                 return Err(refusal(&real, &format!("it holds memory of {}", other.prefix)));
             }
             directories.push(real.clone());
-            book.agree(id, Consent::Memory(real));
+            registry.agree(id, Consent::Memory(real));
         }
         Some(Barrier::PrivateElsewhere) => {
             return Err(CommandError::user(
@@ -106,10 +106,10 @@ fn agree(settings: &Settings, project: &Project) -> Result<Vec<PathBuf>, Command
     }
     let agents: Vec<PathBuf> = agents_in_checkout(project).map(|(directory, _)| directory).collect();
     if !agents.is_empty() {
-        book.agree(id, Consent::Agents);
+        registry.agree(id, Consent::Agents);
         directories.extend(agents);
     }
-    book.save(settings)?;
+    registry.save(settings)?;
     Ok(directories)
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn bind(
     let project = match asked_by {
         AskedBy::User => {
             agree(settings, project)?;
-            renewed = Project::of(settings, claude, &Book::of(settings)?, &project.checkout);
+            renewed = Project::of(settings, claude, &ProjectRegistry::of(settings)?, &project.checkout);
             &renewed
         }
         AskedBy::Nobody => project,
@@ -147,15 +147,15 @@ pub(crate) fn bind(
     let all = mounts::of(settings)?;
     let seen = Seen { id: id.clone(), root: project.root.clone(), memory: directory.clone() };
     let is_bound = all.iter().any(|mount| mount.directory == directory && mount.prefix == prefix);
-    let book = Book::of(settings)?;
-    if is_bound && book.seen.contains(&seen) && agents(claude, &book, project, &id, &all).is_empty() {
+    let registry = ProjectRegistry::of(settings)?;
+    if is_bound && registry.seen.contains(&seen) && agents(claude, &registry, project, &id, &all).is_empty() {
         if project.proof == Proof::SeenHere {
             record_tips(settings, project, &id)?;
         }
         return Ok(Bound::Already);
     }
-    let _turn = book::turn(settings)?;
-    let mut book = Book::of(settings)?;
+    let _turn = registry::turn(settings)?;
+    let mut registry = ProjectRegistry::of(settings)?;
     let mut all = mounts::of(settings)?;
     forget_gone(&mut all);
     let before = all.iter().position(|mount| mount.directory == directory);
@@ -176,24 +176,25 @@ pub(crate) fn bind(
             });
         }
         None => {
-            if let Some(other) = book.seen.iter().find(|other| other.memory == directory && other.id != id)
+            if let Some(other) =
+                registry.seen.iter().find(|other| other.memory == directory && other.id != id)
                 && project.known_by == KnownBy::Repository
             {
                 return Ok(Bound::Unclear { before: other.id.clone() });
             }
             refuse(settings, project, &directory)?;
-            match move_here(settings, &book, &mut all, &prefix, &directory)? {
+            match move_here(settings, &registry, &mut all, &prefix, &directory)? {
                 Some(files) => bound = Bound::Moved { files },
                 None => all.push(Mount { directory: directory.clone(), prefix: prefix.clone() }),
             }
         }
     }
-    for mount in agents(claude, &book, project, &id, &all) {
+    for mount in agents(claude, &registry, project, &id, &all) {
         all.push(mount);
     }
     mounts::save(settings, &all)?;
-    book.see(seen);
-    book.save(settings)?;
+    registry.see(seen);
+    registry.save(settings)?;
     Home::open(settings)?.tidy(settings)?;
     record_tips(settings, project, &id)?;
     Ok(bound)
@@ -249,11 +250,11 @@ fn release(settings: &Settings, project: &Project) -> Result<(), CommandError> {
     let its: Vec<PathBuf> = its.into_iter().filter_map(|directory| directory.canonicalize().ok()).collect();
     let is_its = |mount: &Mount| its.contains(&mount.directory);
     let private = Private { checkout: project.checkout.clone(), memory: project.memory.path.clone() };
-    let is_new = project.is_private && !Book::of(settings)?.private.contains(&private);
+    let is_new = project.is_private && !ProjectRegistry::of(settings)?.private.contains(&private);
     if !is_new && !mounts::of(settings)?.iter().any(is_its) {
         return Ok(());
     }
-    let _turn = book::turn(settings)?;
+    let _turn = registry::turn(settings)?;
     let mut all = mounts::of(settings)?;
     let before = all.len();
     all.retain(|mount| !is_its(mount));
@@ -261,11 +262,11 @@ fn release(settings: &Settings, project: &Project) -> Result<(), CommandError> {
         mounts::save(settings, &all)?;
     }
     if is_new {
-        let mut book = Book::of(settings)?;
+        let mut registry = ProjectRegistry::of(settings)?;
         // A worktree that was moved took its setting along.
-        book.private.retain(|other| other.memory != private.memory);
-        book.private.push(private);
-        book.save(settings)?;
+        registry.private.retain(|other| other.memory != private.memory);
+        registry.private.push(private);
+        registry.save(settings)?;
     }
     Ok(())
 }
@@ -274,11 +275,11 @@ fn release(settings: &Settings, project: &Project) -> Result<(), CommandError> {
 pub(crate) fn bind_left_over(settings: &Settings, directory: &Path, id: &str) -> Result<(), CommandError> {
     let directory = own_directory(directory)?;
     let Some(prefix) = prefix_of(id) else { return Ok(()) };
-    book::refuse_private(settings, &directory)?;
+    registry::refuse_private(settings, &directory)?;
     if let Some(why) = mounts::refused(settings, &directory) {
         return Err(refusal(&directory, &why));
     }
-    let _turn = book::turn(settings)?;
+    let _turn = registry::turn(settings)?;
     let mut all = mounts::of(settings)?;
     if all.iter().any(|mount| mount.directory == directory) {
         return Err(CommandError::user(
@@ -286,10 +287,10 @@ pub(crate) fn bind_left_over(settings: &Settings, directory: &Path, id: &str) ->
             "See to what: haversack mount list",
         ));
     }
-    let mut book = Book::of(settings)?;
-    if book.private.iter().any(|private| private.memory.canonicalize().is_ok_and(|of| of == directory)) {
-        book.private.retain(|private| private.memory.canonicalize().map_or(true, |of| of != directory));
-        book.save(settings)?;
+    let mut registry = ProjectRegistry::of(settings)?;
+    if registry.private.iter().any(|private| private.memory.canonicalize().is_ok_and(|of| of == directory)) {
+        registry.private.retain(|private| private.memory.canonicalize().map_or(true, |of| of != directory));
+        registry.save(settings)?;
     }
     all.push(Mount { directory, prefix });
     mounts::save(settings, &all)?;
@@ -306,13 +307,13 @@ fn refuse(settings: &Settings, project: &Project, directory: &Path) -> Result<()
 /// Takes over the memory of a project whose directory was moved: what was agreed on about it comes along.
 fn move_here(
     settings: &Settings,
-    book: &Book,
+    registry: &ProjectRegistry,
     all: &mut [Mount],
     prefix: &Locator,
     directory: &Path,
 ) -> Result<Option<usize>, CommandError> {
     let is_left = |mount: &&mut Mount| {
-        let seen = book.seen.iter().find(|seen| seen.memory == mount.directory);
+        let seen = registry.seen.iter().find(|seen| seen.memory == mount.directory);
         mount.prefix == *prefix && mount.is_there() && seen.is_some_and(|seen| !seen.root.exists())
     };
     if discover::count(directory).0 > 0 {
@@ -337,13 +338,19 @@ fn move_here(
 }
 
 /// Returns the directories of subagents that exist and are not bound yet. Those inside a checkout count only after the user's yes.
-fn agents(claude: &ClaudeCode, book: &Book, project: &Project, id: &str, all: &[Mount]) -> Vec<Mount> {
+fn agents(
+    claude: &ClaudeCode,
+    registry: &ProjectRegistry,
+    project: &Project,
+    id: &str,
+    all: &[Mount],
+) -> Vec<Mount> {
     let of_user = claude.agents();
     let is_directory = of_user.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
     let of_user = of_user.canonicalize().ok().filter(|_| is_directory);
     let mut wanted: Vec<(PathBuf, String)> =
         of_user.map(|directory| (directory, AGENTS.to_owned())).into_iter().collect();
-    if book.agrees(id, &Consent::Agents) {
+    if registry.agrees(id, &Consent::Agents) {
         let own = agents_in_checkout(project);
         wanted.extend(own.map(|(directory, ending)| (directory, format!("claude_memory/{id}{ending}"))));
     }

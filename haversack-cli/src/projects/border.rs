@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use haversack::store::Locator;
 use haversack_recall::Projects;
 
-use super::book::Book;
+use super::registry::ProjectRegistry;
 use super::{KnownBy, Project, git, identity, is_meant, proof};
 use crate::agents::claude_code::{ClaudeCode, slug};
 use crate::error::CommandError;
@@ -84,7 +84,7 @@ impl Refusal {
 pub(crate) fn here(settings: &Settings) -> Option<Project> {
     let here = std::env::current_dir().ok()?;
     let claude = ClaudeCode::of(settings, None)?;
-    Some(Project::of(settings, &claude, &Book::of(settings).ok()?, &here))
+    Some(Project::of(settings, &claude, &ProjectRegistry::of(settings).ok()?, &here))
 }
 
 /// Returns the place of the current directory's project, if its memory is carried.
@@ -159,9 +159,9 @@ pub(crate) fn reach_from_anywhere(settings: &Settings, own: Option<&str>) -> Pro
 
 /// Returns the ids of excluded projects that the store may still have memory of.
 fn excluded(settings: &Settings) -> BTreeSet<String> {
-    let book = Book::of(settings).unwrap_or_default();
+    let registry = ProjectRegistry::of(settings).unwrap_or_default();
     let user = settings.surroundings.user.as_deref();
-    let patterns = settings.excluded_projects.split(',').chain(book.exclude.iter().map(String::as_str));
+    let patterns = settings.excluded_projects.split(',').chain(registry.exclude.iter().map(String::as_str));
     let patterns: Vec<&str> = patterns.map(str::trim).filter(|pattern| !pattern.is_empty()).collect();
     let is_excluded = |root: &Path, address: Option<&str>, id: &str| {
         patterns.iter().any(|pattern| is_meant(pattern, user, root, address, Some(id)))
@@ -171,7 +171,7 @@ fn excluded(settings: &Settings) -> BTreeSet<String> {
         .filter_map(|pattern| identity::normalise(pattern))
         .map(|address| identity::id_of_repository(&address))
         .collect();
-    for seen in &book.seen {
+    for seen in &registry.seen {
         let address = git::find(&seen.root).and_then(|repository| repository.remote());
         let address = address.as_deref().and_then(identity::normalise);
         if is_excluded(&seen.root, address.as_deref(), &seen.id) || files::keeps_memory_local(&seen.root) {

@@ -21,7 +21,7 @@ use haversack::store::Locator;
 use super::{PLACE, border, identity, prefix_of};
 use crate::error::CommandError;
 use crate::home::mounts;
-use crate::home::store::{Known, look_up, place_of};
+use crate::home::store::{LookupResult, look_up, place_of};
 use crate::settings::{Settings, shown};
 use crate::ui::abbreviations::Abbreviations;
 
@@ -166,7 +166,7 @@ pub(crate) fn locate_from(
     }
     let mut found = Vec::new();
     for reading in &readings {
-        if look_up(settings, reading)? != Known::Nothing {
+        if look_up(settings, reading)? != LookupResult::Nothing {
             found.push(reading);
         }
     }
@@ -195,9 +195,9 @@ pub(crate) fn locate_file(settings: &Settings, text: &str) -> Result<Locator, Co
     let readings = readings(settings, Viewpoint::CurrentDirectory, text)?;
     for reading in &readings {
         match look_up(settings, reading)? {
-            Known::File => found.push(reading),
-            Known::Directory => is_directory = true,
-            Known::Nothing => {}
+            LookupResult::File => found.push(reading),
+            LookupResult::Directory => is_directory = true,
+            LookupResult::Nothing => {}
         }
     }
     match &found[..] {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::bind::{self, AskedBy};
-use super::book::{self, Book, Private, PrivateUse};
+use super::registry::{self, Private, PrivateUse, ProjectRegistry};
 use super::{Project, discover, git};
 use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::private::{
@@ -99,7 +99,7 @@ pub(crate) fn begin(settings: &Settings, claude: &ClaudeCode, place: &Path) -> R
         let change = Change { file: file.clone(), before, after: Some(after) };
         Ledger::of(settings, LEDGER).make(&[change], |_, text| without_setting(text))?;
     }
-    let project = Project::of(settings, claude, &Book::of(settings)?, &checkout);
+    let project = Project::of(settings, claude, &ProjectRegistry::of(settings)?, &checkout);
     bind::bind(settings, claude, &project, AskedBy::Nobody)?;
     let (files, _) = discover::count(&memory);
     Ok(Begun { checkout, memory, files, file, is_new })
@@ -138,16 +138,16 @@ pub(crate) fn end(settings: &Settings, place: &Path) -> Result<Ended, CommandErr
         drop(fs::remove_dir(&memory));
         drop(memory.parent().map(fs::remove_dir));
     }
-    let _turn = book::turn(settings)?;
-    let mut book = Book::of(settings)?;
-    book.private.retain(|private| private.memory != memory);
-    book.save(settings)?;
+    let _turn = registry::turn(settings)?;
+    let mut registry = ProjectRegistry::of(settings)?;
+    registry.private.retain(|private| private.memory != memory);
+    registry.save(settings)?;
     Ok(Ended { checkout, memory, files })
 }
 
 /// Returns every worktree that has memory of its own, or had and left some, and how many files there are.
 pub(crate) fn all(settings: &Settings) -> Result<Vec<(Private, PrivateUse, usize)>, CommandError> {
-    let each = Book::of(settings)?.private.into_iter().map(|private| {
+    let each = ProjectRegistry::of(settings)?.private.into_iter().map(|private| {
         let usage = private.usage();
         let (files, _) = discover::count(&private.memory);
         (private, usage, files)

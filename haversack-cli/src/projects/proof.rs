@@ -17,10 +17,10 @@ use std::path::PathBuf;
 
 use haversack::store::{Bytes, Locator, block_on};
 
-use super::book::{self, Book, Consent, Seen};
 use super::git::Repository;
 use super::git::history;
 use super::git::objects::{ObjectId, Objects};
+use super::registry::{self, Consent, ProjectRegistry, Seen};
 use super::{identity, prefix_of};
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
@@ -73,9 +73,14 @@ impl Missing {
 }
 
 /// Returns how a checkout proves that it is the project with this id.
-pub(crate) fn of(settings: &Settings, book: &Book, repository: &Repository, id: &str) -> Proof {
+pub(crate) fn of(
+    settings: &Settings,
+    registry: &ProjectRegistry,
+    repository: &Repository,
+    id: &str,
+) -> Proof {
     let Repository { root, checkout, common, is_own, .. } = repository;
-    let is_agreed = |path| book.agrees(id, &Consent::Checkout(path));
+    let is_agreed = |path| registry.agrees(id, &Consent::Checkout(path));
     if is_agreed(checkout.clone()) || *is_own && is_agreed(root.clone()) {
         return Proof::Agreed;
     }
@@ -86,7 +91,7 @@ pub(crate) fn of(settings: &Settings, book: &Book, repository: &Repository, id: 
     if !record.is_there && !is_known(settings, id) {
         return Proof::New;
     }
-    if record.commits.is_empty() && book.seen.iter().any(|seen| seen.id == id && seen.root == *root) {
+    if record.commits.is_empty() && registry.seen.iter().any(|seen| seen.id == id && seen.root == *root) {
         return Proof::SeenHere;
     }
     let objects = Objects::of(common);
@@ -158,21 +163,21 @@ pub(crate) fn unbind_unproven(
     records: &BTreeMap<Locator, Bytes>,
     is_known: impl Fn(&Locator) -> bool,
 ) -> Result<Vec<PathBuf>, CommandError> {
-    let _turn = book::turn(settings)?;
-    let book = Book::of(settings)?;
+    let _turn = registry::turn(settings)?;
+    let registry = ProjectRegistry::of(settings)?;
     let mut mounts = mounts::of(settings)?;
     let mut unproven = Vec::new();
-    for Seen { id, root, memory } in &book.seen {
+    for Seen { id, root, memory } in &registry.seen {
         let Some(prefix) = prefix_of(id) else { continue };
         let is_bound = |mount: &Mount| mount.directory == *memory && mount.prefix == prefix;
         let Some(repository) = super::git::find(root).filter(|found| found.root == *root) else { continue };
-        let is_asked = mounts.iter().any(is_bound) && !book.is_named_here(root);
+        let is_asked = mounts.iter().any(is_bound) && !registry.is_named_here(root);
         let record = place(id).and_then(|place| records.get(&place));
         if !is_asked || record.is_none() && !is_known(&prefix) {
             continue;
         }
         let record = Record::parse(&String::from_utf8_lossy(record.map_or(&[], |bytes| bytes)));
-        let is_agreed = book.agrees(id, &Consent::Checkout(root.clone()));
+        let is_agreed = registry.agrees(id, &Consent::Checkout(root.clone()));
         let objects = Objects::of(&repository.common);
         let has = |commit| objects.as_ref().is_some_and(|objects| objects.commit(commit).is_some());
         if is_agreed || repository.is_own && record.commits.iter().any(has) {
@@ -222,8 +227,8 @@ pub(crate) fn addresses(settings: &Settings) -> Vec<(String, String)> {
 
 /// Finds the roots of every bound checkout whose record has none, and adds them. Walks history: for the background process only.
 pub(crate) fn record_roots(settings: &Settings) -> Result<(), CommandError> {
-    let book = Book::of(settings)?;
-    for seen in &book.seen {
+    let registry = ProjectRegistry::of(settings)?;
+    for seen in &registry.seen {
         let Some(repository) = super::git::find(&seen.root).filter(|found| found.root == seen.root) else {
             continue;
         };
@@ -231,7 +236,7 @@ pub(crate) fn record_roots(settings: &Settings) -> Result<(), CommandError> {
         if !record.is_there || record.has_root || repository.is_shallow() {
             continue;
         }
-        if !matches!(of(settings, &book, &repository, &seen.id), Proof::Commit | Proof::Agreed) {
+        if !matches!(of(settings, &registry, &repository, &seen.id), Proof::Commit | Proof::Agreed) {
             continue;
         }
         let roots: Vec<String> =

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use haversack::store::{Place, directory_of, recognise, vault_address};
+use haversack::store::{DirectoryKind, directory_of, recognise, vault_address};
 
 use super::record::Remote;
 use super::site::Asked;
@@ -51,18 +51,18 @@ pub(crate) fn address(ui: &mut Ui, settings: &Settings, asked: Asked<'_>) -> Res
     }
     let place = recognise(&path, std::env::home_dir().as_deref());
     let is_replicated = match &place {
-        Place::Local => has_logs_of_machines(&path),
-        Place::Perhaps { mark, .. } => {
+        DirectoryKind::Local => has_logs_of_machines(&path),
+        DirectoryKind::Perhaps { mark, .. } => {
             has_logs_of_machines(&path) || ask(ui, asked, &name, mark, [&replicated, &local])?
         }
         _ => true,
     };
     let mark = match &place {
-        Place::Synced { mark, .. } => format!(" ({mark})"),
+        DirectoryKind::Synced { mark, .. } => format!(" ({mark})"),
         _ => String::new(),
     };
     let how = match &place {
-        Place::Local | Place::Perhaps { .. } => "replicated".to_owned(),
+        DirectoryKind::Local | DirectoryKind::Perhaps { .. } => "replicated".to_owned(),
         place => place.to_string(),
     };
     Ok(match is_replicated {

@@ -129,12 +129,12 @@ pub(crate) enum Source {
 }
 
 /// What was handed in before, to be put back if what comes instead is of no use.
-pub(crate) struct Kept(Option<BTreeMap<String, String>>);
+pub(crate) struct PreviousCredentials(Option<BTreeMap<String, String>>);
 
-impl Kept {
-    pub(crate) fn of(settings: &Settings) -> Kept {
+impl PreviousCredentials {
+    pub(crate) fn of(settings: &Settings) -> PreviousCredentials {
         // One that cannot be read is of no use either.
-        Kept(read_secrets(&file(settings)).ok())
+        PreviousCredentials(read_secrets(&file(settings)).ok())
     }
 
     pub(crate) fn put_back(self, settings: &Settings) -> Result<(), CommandError> {

@@ -16,12 +16,12 @@ use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::wiring::{self, CommandLine};
 use crate::agents::program::{self, Usability};
 use crate::app::session;
-use crate::background::wishes::Wish;
+use crate::background::requests::SyncRequest;
 use crate::background::{self, Answer};
 use crate::error::CommandError;
 use crate::home::store::place_of;
 use crate::projects::Project;
-use crate::projects::book::Book;
+use crate::projects::registry::ProjectRegistry;
 use crate::settings::Settings;
 
 /// How long the start of a session waits for other machines' memory.
@@ -91,8 +91,8 @@ pub(crate) fn run(settings: &Settings, event: Event, input: &Input) -> Result<Ou
             Ok(Outcome::quiet(format!("{kept}; {}", synced.note)))
         }
         Event::SessionEnd => {
-            let wish = Wish { prefix: None, session: input.session_id.clone(), files: Vec::new() };
-            Ok(Outcome::quiet(told(background::hand_over(settings, &wish)?)))
+            let request = SyncRequest { prefix: None, session: input.session_id.clone(), files: Vec::new() };
+            Ok(Outcome::quiet(told(background::hand_over(settings, &request)?)))
         }
     }
 }
@@ -117,8 +117,8 @@ fn wrote(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
     let place = place_of(settings, path)?.filter(|(prefix, _)| !prefix.is_root());
     let Some((prefix, file)) = place else { return Ok(Outcome::quiet("no memory")) };
     let note = file.to_string();
-    let wish = Wish { prefix: Some(prefix), session: input.session_id.clone(), files: vec![file] };
-    let answer = background::hand_over(settings, &wish)?;
+    let request = SyncRequest { prefix: Some(prefix), session: input.session_id.clone(), files: vec![file] };
+    let answer = background::hand_over(settings, &request)?;
     Ok(Outcome::quiet(format!("{note}: {}", told(answer))))
 }
 
@@ -126,8 +126,8 @@ fn wrote(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
 fn sync_project(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
     let prefix = project_of(settings, input)?.and_then(|project| project.prefix());
     let Some(prefix) = prefix else { return Ok(Outcome::quiet("stays on this machine")) };
-    let wish = Wish { prefix: Some(prefix), session: input.session_id.clone(), files: Vec::new() };
-    Ok(Outcome::quiet(told(background::hand_over(settings, &wish)?)))
+    let request = SyncRequest { prefix: Some(prefix), session: input.session_id.clone(), files: Vec::new() };
+    Ok(Outcome::quiet(told(background::hand_over(settings, &request)?)))
 }
 
 /// Returns the directory that a session started in: the one it is in now may be another.
@@ -138,7 +138,7 @@ fn directory_of(settings: &Settings, input: &Input) -> Option<PathBuf> {
 fn project_of(settings: &Settings, input: &Input) -> Result<Option<Project>, CommandError> {
     let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
     let Some((claude, directory)) = claude.zip(directory_of(settings, input)) else { return Ok(None) };
-    Ok(Some(Project::of(settings, &claude, &Book::of(settings)?, &directory)))
+    Ok(Some(Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &directory)))
 }
 
 /// Keeps the client's summary of a conversation, for the session's digest. It stays on this machine.

@@ -30,7 +30,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 
-use self::connections::{Admission, Connections, MAX_CLIENTS, Place};
+use self::connections::{Admission, ConnectionSlot, Connections, MAX_CLIENTS};
 pub(crate) use self::gate::{Gate, Refusal};
 use self::sessions::{MAX_SESSIONS, Sessions};
 use super::mcp::Server;
@@ -136,7 +136,7 @@ pub(crate) async fn serve(
 }
 
 impl Door {
-    async fn answer(&self, request: Request<Incoming>, place: &Place) -> Response<Body> {
+    async fn answer(&self, request: Request<Incoming>, place: &ConnectionSlot) -> Response<Body> {
         if let Err(refusal) = self.gate.judge(request.headers()) {
             return refused(&refusal);
         }

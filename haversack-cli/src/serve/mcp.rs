@@ -35,7 +35,7 @@ use rmcp::{ServerHandler, ServiceExt};
 
 use self::lines::Lines;
 use self::tool_handler::{FactsScope, ToolHandler};
-use self::tools::{Call, Nature, TOOLS};
+use self::tools::{Call, Effect, TOOLS};
 use crate::error::CommandError;
 use crate::settings::Settings;
 
@@ -166,9 +166,9 @@ fn told(answer: Answer) -> CallToolResult {
 fn described(tool: &tools::Tool) -> Tool {
     let annotations = ToolAnnotations::new().open_world(false);
     let annotations = match tool.nature {
-        Nature::Looks => annotations.read_only(true),
-        Nature::Adds => annotations.read_only(false).destructive(false),
-        Nature::Changes => annotations.read_only(false).destructive(true),
+        Effect::Looks => annotations.read_only(true),
+        Effect::Adds => annotations.read_only(false).destructive(false),
+        Effect::Changes => annotations.read_only(false).destructive(true),
     };
     Tool::new(tool.name, tool.about, Arc::new(tool.schema())).with_annotations(annotations)
 }

@@ -46,7 +46,7 @@ pub(crate) fn serve(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError
         };
         out.clear();
         out.shrink_to(BUFFER_BYTES);
-        serde_json::to_writer(&mut out, &Told::from(answer)).expect("texts and booleans print");
+        serde_json::to_writer(&mut out, &ToolResponse::from(answer)).expect("texts and booleans print");
         out.push(b'\n');
         ui.bytes(&out)?;
     }
@@ -54,7 +54,7 @@ pub(crate) fn serve(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError
 
 /// An answer as it goes out.
 #[derive(Serialize)]
-struct Told {
+struct ToolResponse {
     content: ToldContent,
     is_error: bool,
 }
@@ -78,8 +78,8 @@ enum Source {
     Base64 { media_type: &'static str, data: String },
 }
 
-impl From<Answer> for Told {
-    fn from(answer: Answer) -> Told {
+impl From<Answer> for ToolResponse {
+    fn from(answer: Answer) -> ToolResponse {
         let content = match answer.content {
             Content::Text(text) => ToldContent::Text(text),
             Content::Image { media_type, bytes } => {
@@ -87,7 +87,7 @@ impl From<Answer> for Told {
                 ToldContent::Blocks([Block::Image { source }])
             }
         };
-        Told { content, is_error: answer.is_error }
+        ToolResponse { content, is_error: answer.is_error }
     }
 }
 

@@ -74,7 +74,7 @@ impl fmt::Display for Line {
 
 /// One value as one layer gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct LayerValue {
     pub(crate) key: &'static str,
     pub(crate) value: Value,
     pub(crate) layer: Layer,
@@ -85,7 +85,7 @@ pub(crate) fn said_in_text(
     path: &Path,
     text: &str,
     layer: fn(Line) -> Layer,
-) -> Result<Vec<Said>, CommandError> {
+) -> Result<Vec<LayerValue>, CommandError> {
     let line_at = |offset: usize| {
         let number = 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
         Line { path: path.to_owned(), number }
@@ -120,7 +120,7 @@ pub(crate) fn said_in_text(
                 Kind::Switch => switch(declaration, value.as_bool(), &written(value), &layer)?,
                 Kind::Text => text_value(declaration, value.as_str(), &written(value), &layer)?,
             };
-            Ok(Said { key: declaration.key, value, layer })
+            Ok(LayerValue { key: declaration.key, value, layer })
         })
         .collect()
 }
@@ -128,12 +128,12 @@ pub(crate) fn said_in_text(
 /// Returns what the environment says.
 pub(crate) fn said_in_environment(
     environment: &BTreeMap<String, OsString>,
-) -> Result<Vec<Said>, CommandError> {
+) -> Result<Vec<LayerValue>, CommandError> {
     let given = DECLARATIONS.iter().filter_map(|declaration| {
         let text = environment.get(declaration.variable)?;
         let layer = Layer::Environment(declaration.variable);
         let value = from_text(declaration, text, &layer);
-        Some(value.map(|value| Said { key: declaration.key, value, layer }))
+        Some(value.map(|value| LayerValue { key: declaration.key, value, layer }))
     });
     given.collect()
 }
@@ -152,11 +152,11 @@ pub(crate) fn warn_of_unknown_variables(environment: &BTreeMap<String, OsString>
 }
 
 /// Returns what the flags say, in their order.
-pub(crate) fn said_in_flags(flags: &[Flag]) -> Result<Vec<Said>, CommandError> {
+pub(crate) fn said_in_flags(flags: &[Flag]) -> Result<Vec<LayerValue>, CommandError> {
     let each = flags.iter().map(|Flag { name, key, value }| {
         let layer = Layer::Flag(name);
         let declaration = declared(key).ok_or_else(|| unknown_key(&excerpt(key), &layer))?;
-        Ok(Said { key: declaration.key, value: from_text(declaration, value, &layer)?, layer })
+        Ok(LayerValue { key: declaration.key, value: from_text(declaration, value, &layer)?, layer })
     });
     each.collect()
 }
@@ -180,10 +180,10 @@ pub(crate) fn known_key(key: &str) -> Result<&'static str, CommandError> {
 }
 
 /// Checks a setting that a command is to write into the user file; `layer` names the command.
-pub(crate) fn said_for_file(key: &str, value: &str, layer: &Layer) -> Result<Said, CommandError> {
+pub(crate) fn said_for_file(key: &str, value: &str, layer: &Layer) -> Result<LayerValue, CommandError> {
     let declaration = declared(known_key(key)?).expect("the key is known");
     let value = from_text(declaration, OsStr::new(value), layer)?;
-    Ok(Said { key: declaration.key, value, layer: layer.clone() })
+    Ok(LayerValue { key: declaration.key, value, layer: layer.clone() })
 }
 
 /// A key of a file, its table's name before it.
@@ -370,15 +370,15 @@ mod tests {
         format!("{message}{cause} | {}", hint.expect("a hint"))
     }
 
-    fn in_file(text: &str) -> Result<Vec<Said>, CommandError> {
+    fn in_file(text: &str) -> Result<Vec<LayerValue>, CommandError> {
         said_in_text(Path::new("a.toml"), text, Layer::User)
     }
 
-    fn in_environment(name: &str, value: &str) -> Result<Vec<Said>, CommandError> {
+    fn in_environment(name: &str, value: &str) -> Result<Vec<LayerValue>, CommandError> {
         said_in_environment(&BTreeMap::from([(name.to_owned(), value.into())]))
     }
 
-    fn in_flag(key: &str, value: &str) -> Result<Vec<Said>, CommandError> {
+    fn in_flag(key: &str, value: &str) -> Result<Vec<LayerValue>, CommandError> {
         said_in_flags(&[Flag { name: "--config", key: key.to_owned(), value: value.into() }])
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::declarations::{DECLARATIONS, Declaration, Kind};
 use super::defaults;
 use super::files::PROJECT_FILE;
-use super::layers::Said;
+use super::layers::LayerValue;
 use crate::error::CommandError;
 use crate::settings::variables;
 
@@ -80,7 +80,7 @@ and `GOOGLE_`. [Clouds](guide/clouds.md) lists them.
     Ok(page)
 }
 
-fn row(declaration: &Declaration, defaults: &[Said]) -> String {
+fn row(declaration: &Declaration, defaults: &[LayerValue]) -> String {
     let Declaration { key, variable, kind, help, .. } = declaration;
     let (default, range) = match kind {
         Kind::Home => (HOME_DEFAULTS.to_owned(), "a directory".to_owned()),

@@ -22,7 +22,7 @@ use super::crashing::Crashing;
 use super::link::{Connection, Link, Wire};
 use super::memory::Numbers;
 use super::oracle::Remembered;
-use super::schedule::{Ground, Meeting, Stream, Task, Time, stream};
+use super::schedule::{DeviceStorage, Meeting, Stream, Task, Time, stream};
 use super::storage::{Hands, Saving, Storage};
 use super::unit::{self, units_of};
 use crate::disk::Crash;
@@ -192,14 +192,14 @@ impl Device {
         number: usize,
         actor: usize,
         processes: usize,
-        ground: Ground,
+        ground: DeviceStorage,
         meeting: Meeting,
         numbers: &Arc<Numbers>,
     ) -> Device {
         let is_full: Arc<AtomicBool> = Arc::default();
         let storage = |seed| match ground {
-            Ground::Memory => Storage::memory(numbers.clone(), is_full.clone()),
-            Ground::Crashing => Storage::crashing(seed, is_full.clone()),
+            DeviceStorage::Memory => Storage::memory(numbers.clone(), is_full.clone()),
+            DeviceStorage::Crashing => Storage::crashing(seed, is_full.clone()),
         };
         let (files, state) = (storage(0), storage(1));
         let vault = match meeting {

@@ -16,7 +16,7 @@ pub(crate) struct Oracle {
     /// Deletions of whole files.
     deletions: Vec<Deletion>,
     /// By actor, what its users did that no sync has told the log for certain.
-    unsent: Vec<Vec<Deed>>,
+    unsent: Vec<Vec<UserAction>>,
     /// Files that were copied with something unsent in them, and when.
     copies: Vec<(&'static str, usize)>,
     /// Who changed a file in which nothing is new or gone.
@@ -72,7 +72,7 @@ struct Deletion {
 
 /// Something that a user did.
 #[derive(Clone, Debug)]
-struct Deed {
+struct UserAction {
     at: usize,
     file: &'static str,
     what: Done,
@@ -91,7 +91,7 @@ enum Done {
 #[derive(Clone, Debug)]
 pub(crate) struct Remembered {
     at: usize,
-    unsent: Vec<Deed>,
+    unsent: Vec<UserAction>,
     /// A sync was under way: what it had read it may tell later, which the copy cannot know.
     is_syncing: bool,
 }
@@ -105,7 +105,7 @@ impl Oracle {
 
     fn did(&mut self, actor: usize, file: &'static str, what: Done) {
         self.now += 1;
-        self.unsent[actor].push(Deed { at: self.now, file, what });
+        self.unsent[actor].push(UserAction { at: self.now, file, what });
     }
 
     /// A user added a unit.
@@ -261,7 +261,7 @@ impl Oracle {
                     self.with(unit, |unit, text| unit.is_open |= is_new(&text.to_owned()));
                 }
                 Done::Deleted { deletion } => {
-                    let before = |other: &&Deed| other.file == deed.file && other.at < deed.at;
+                    let before = |other: &&UserAction| other.file == deed.file && other.at < deed.at;
                     if copied.unsent.iter().any(|other| before(&other)) {
                         self.deletions[*deletion].is_open = true;
                         for unit in self.deletions[*deletion].seen.clone().iter().filter(|unit| is_new(unit))

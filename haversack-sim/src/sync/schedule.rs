@@ -52,7 +52,7 @@ pub(crate) enum Stream {
     Ids,
     Clock,
     Folding,
-    Haste,
+    TimeLimits,
     Renames,
     Homes,
 }
@@ -95,14 +95,14 @@ pub struct Schedule {
     pub(crate) devices: Vec<Planned>,
     pub(crate) model: Model,
     pub(crate) weather: Weather,
-    pub(crate) ground: Ground,
+    pub(crate) ground: DeviceStorage,
     pub(crate) outside: Outside,
     /// The files that users work on.
     pub(crate) sheets: Sheets,
     /// Whether there are plain objects beside the log.
     pub(crate) mirror: Mirror,
     /// Whether some syncs have little time.
-    pub(crate) haste: Haste,
+    pub(crate) haste: TimeLimits,
     /// Whether users rename files by case.
     pub(crate) renames: Renames,
     /// Tells whether devices have bound directories, agents sign, and a gate holds files back.
@@ -114,7 +114,7 @@ pub struct Schedule {
 
 /// Whether some syncs have little time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Haste {
+pub(crate) enum TimeLimits {
     Never,
     Sometimes,
 }
@@ -149,7 +149,7 @@ pub(crate) enum Time {
 
 /// What the devices' own storage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ground {
+pub(crate) enum DeviceStorage {
     /// In memory: fast.
     Memory,
     /// The real backend on a disk that crashes.
@@ -324,7 +324,7 @@ impl Swarm {
 
 /// What is the case with a device while a schedule is made.
 #[derive(Clone, Copy, Default)]
-struct Mood {
+struct DeviceState {
     is_offline: bool,
     is_away: bool,
     is_full: bool,
@@ -347,7 +347,7 @@ impl Schedule {
         let actions_per_tick = random.between(1, 12);
         let sheets = Sheets::any(&mut random);
         let mut one_in = |most: usize| random.between(1, most) == 1;
-        let ground = if one_in(16) { Ground::Crashing } else { Ground::Memory };
+        let ground = if one_in(16) { DeviceStorage::Crashing } else { DeviceStorage::Memory };
         let swarm = Swarm {
             copies: one_in(3),
             backups: one_in(3),
@@ -364,7 +364,7 @@ impl Schedule {
             // A device's own order is its own: nobody forges it.
             // A machine that is copied with its disk, inode by inode, writes as the same device.
             Meeting::Vault => {
-                let copies = swarm.copies && ground == Ground::Memory;
+                let copies = swarm.copies && ground == DeviceStorage::Memory;
                 Swarm { forgery: false, copies, ..swarm }
             }
             // What was told to a remote that is lost is only on the devices that knew it: they stay.
@@ -387,7 +387,7 @@ impl Schedule {
             Homes::Plain => (swarm, ground, sheets),
             Homes::Bound => (
                 Swarm { copies: false, backups: false, vanishing: false, ..swarm },
-                Ground::Memory,
+                DeviceStorage::Memory,
                 sheets.in_directories(&mut of_homes),
             ),
         };
@@ -404,9 +404,9 @@ impl Schedule {
             outside,
             sheets,
             mirror: if swarm.mirror { Mirror::On } else { Mirror::Off },
-            haste: match stream(seed, Stream::Haste).between(1, 4) {
-                1 => Haste::Sometimes,
-                _ => Haste::Never,
+            haste: match stream(seed, Stream::TimeLimits).between(1, 4) {
+                1 => TimeLimits::Sometimes,
+                _ => TimeLimits::Never,
             },
             renames: match stream(seed, Stream::Renames).between(1, RENAMING) {
                 // In a folder both names stay: see docs/adr/0031.
@@ -417,7 +417,7 @@ impl Schedule {
             actions_per_tick,
             actions: Vec::new(),
         };
-        let mut moods = [Mood::default(); MAX_DEVICES];
+        let mut moods = [DeviceState::default(); MAX_DEVICES];
         let most = random.between(30, MAX_ACTIONS);
         while schedule.actions.len() < most {
             let next = schedule.next(&swarm, &mut moods, &mut random);
@@ -435,10 +435,10 @@ impl Schedule {
 
     /// Returns how much time a sync has that begins with an action.
     pub(crate) fn time(&self, action: Action) -> Time {
-        let mut random = stream(action.seed, Stream::Haste);
+        let mut random = stream(action.seed, Stream::TimeLimits);
         match self.haste {
-            Haste::Sometimes if random.coin() => Time::Steps(random.between(0, MAX_STEPS)),
-            Haste::Sometimes | Haste::Never => Time::Enough,
+            TimeLimits::Sometimes if random.coin() => Time::Steps(random.between(0, MAX_STEPS)),
+            TimeLimits::Sometimes | TimeLimits::Never => Time::Enough,
         }
     }
 
@@ -473,7 +473,9 @@ impl Schedule {
     /// Tells whether a mistake can make a difference in it, as far as that can be told beforehand.
     pub fn may_show(&self, planted: Planted) -> bool {
         match planted {
-            Planted::StaleStatTrusted => self.outside == Outside::Ticks && self.ground == Ground::Memory,
+            Planted::StaleStatTrusted => {
+                self.outside == Outside::Ticks && self.ground == DeviceStorage::Memory
+            }
             Planted::ForeignOverwritten | Planted::MergesAreNotAnnounced | Planted::StrangeIsAnEdit => {
                 self.mirror == Mirror::On
             }
@@ -484,7 +486,7 @@ impl Schedule {
 
     /// Returns an action with what makes it worth while.
     fn led_up_to(&self, next: What, random: &mut Random) -> Vec<What> {
-        if self.ground == Ground::Crashing
+        if self.ground == DeviceStorage::Crashing
             && let What::Stop { device } | What::Die { device, .. } = next
         {
             // A disk is of interest while something is being done to it, and again while somebody goes on from there.
@@ -536,7 +538,7 @@ impl Schedule {
         all
     }
 
-    fn next(&self, swarm: &Swarm, moods: &mut [Mood; MAX_DEVICES], random: &mut Random) -> What {
+    fn next(&self, swarm: &Swarm, moods: &mut [DeviceState; MAX_DEVICES], random: &mut Random) -> What {
         let device = random.between(0, self.devices.len() - 1);
         let process = random.between(0, self.devices[device].processes - 1);
         let mood = &mut moods[device];

@@ -4,7 +4,7 @@ use haversack::sync::planted::Planted;
 
 use super::failure::{Broken, Failure};
 use super::memory::Outside;
-use super::schedule::{Begins, Ground, Haste, Homes, Renames, Schedule, What};
+use super::schedule::{Begins, DeviceStorage, Homes, Renames, Schedule, TimeLimits, What};
 use super::{Run, play};
 
 /// How often a shorter schedule is tried.
@@ -94,8 +94,8 @@ impl Search {
             self.keeps_failing(|schedule| *schedule.weather.kinds()[kind] = 0);
         }
         self.keeps_failing(|schedule| schedule.outside = Outside::Versions);
-        self.keeps_failing(|schedule| schedule.ground = Ground::Memory);
-        self.keeps_failing(|schedule| schedule.haste = Haste::Never);
+        self.keeps_failing(|schedule| schedule.ground = DeviceStorage::Memory);
+        self.keeps_failing(|schedule| schedule.haste = TimeLimits::Never);
         self.keeps_failing(|schedule| schedule.renames = Renames::Never);
         self.keeps_failing(|schedule| schedule.homes = Homes::Plain);
     }

@@ -70,7 +70,7 @@ pub struct AgentSettings {
 /// An agent that signs in by itself: gives the storage a token, and a new one in time.
 pub struct AgentIdentity {
     inner: Arc<Inner>,
-    held: Mutex<Held>,
+    held: Mutex<TokenCache>,
     /// Held by the one who signs in for everybody; has the last attempt that failed.
     flight: tokio::sync::Mutex<Option<(u64, Failure)>>,
     now: Box<dyn Fn() -> Instant + Send + Sync>,
@@ -87,7 +87,7 @@ struct Inner {
 
 /// What is known now.
 #[derive(Default)]
-struct Held {
+struct TokenCache {
     token: Option<Token>,
     /// How many chains came to an end, whichever way.
     attempts: u64,
@@ -194,7 +194,7 @@ impl AgentIdentity {
         }
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+    fn held(&self) -> std::sync::MutexGuard<'_, TokenCache> {
         // Whoever panicked left nothing half done.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

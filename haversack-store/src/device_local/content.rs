@@ -4,7 +4,7 @@ use std::io;
 
 use super::core::Core;
 use super::fs::Fs;
-use super::memo::Known;
+use super::memo::HashedContent;
 use super::temp::Digest;
 use crate::version::Version;
 
@@ -12,38 +12,43 @@ use crate::version::Version;
 const CHUNK_BYTES: usize = 16 * 1024;
 
 /// What a file was seen to hold.
-pub(super) enum Held {
+pub(super) enum SeenContent {
     /// A content whose bytes are at hand.
-    Known(Known),
+    Known(HashedContent),
     /// A content of which only the hash is.
     Hashed(Digest),
 }
 
-impl Held {
+impl SeenContent {
     pub(super) fn digest(&self) -> Digest {
         match self {
-            Held::Known(known) => known.digest,
-            Held::Hashed(digest) => *digest,
+            SeenContent::Known(known) => known.digest,
+            SeenContent::Hashed(digest) => *digest,
         }
     }
 }
 
 impl<F: Fs> Core<F> {
     /// Returns what a file holds if that is `version`; `expected` is what it probably measures.
-    pub(super) fn holds(&self, file: &F::File, expected: u64, version: &Version) -> io::Result<Option<Held>> {
+    pub(super) fn holds(
+        &self,
+        file: &F::File,
+        expected: u64,
+        version: &Version,
+    ) -> io::Result<Option<SeenContent>> {
         if let Some(known) = self.memo.called(version) {
-            return Ok(self.holds_bytes(file, expected, &known.bytes)?.then_some(Held::Known(known)));
+            return Ok(self.holds_bytes(file, expected, &known.bytes)?.then_some(SeenContent::Known(known)));
         }
         let hash = self.hash(file, expected)?;
         let is_it = hash.to_hex().as_str() == version.as_str();
-        Ok(is_it.then(|| Held::Hashed(Digest::from_hash(&hash))))
+        Ok(is_it.then(|| SeenContent::Hashed(Digest::from_hash(&hash))))
     }
 
     /// Tells whether a file holds what it, or another one, was seen to hold.
-    pub(super) fn still_holds(&self, file: &F::File, expected: u64, held: &Held) -> io::Result<bool> {
+    pub(super) fn still_holds(&self, file: &F::File, expected: u64, held: &SeenContent) -> io::Result<bool> {
         match held {
-            Held::Known(known) => self.holds_bytes(file, expected, &known.bytes),
-            Held::Hashed(digest) => Ok(Digest::from_hash(&self.hash(file, expected)?) == *digest),
+            SeenContent::Known(known) => self.holds_bytes(file, expected, &known.bytes),
+            SeenContent::Hashed(digest) => Ok(Digest::from_hash(&self.hash(file, expected)?) == *digest),
         }
     }
 

@@ -14,7 +14,7 @@ use super::recover::{Content, Leftover};
 use super::temp::{Digest, Temp, Verdict};
 use super::trust::{Owed, Trust};
 use super::twins::{New, Twins};
-use super::walk::{self, Place, Way, expect_file};
+use super::walk::{self, EntryHandle, Way, expect_file};
 use crate::backend::{Condition, Entry, EntryKind, Info, Listing, Object, Odd};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::{Children, Locator, is_own_name};
@@ -97,7 +97,7 @@ impl<F: Fs> Core<F> {
         operation: Operation,
         locator: &Locator,
         way: &mut Way<F>,
-    ) -> Result<Place<F>> {
+    ) -> Result<EntryHandle<F>> {
         if let Some((place, open)) = self.recent.find(&self.fs, locator) {
             *way = open;
             return Ok(place);
@@ -108,7 +108,7 @@ impl<F: Fs> Core<F> {
     }
 
     /// Opens the file at `place`, refusing what is none.
-    pub(super) fn open_file(&self, operation: Operation, place: &Place<F>) -> Result<(F::File, Stat)> {
+    pub(super) fn open_file(&self, operation: Operation, place: &EntryHandle<F>) -> Result<(F::File, Stat)> {
         let failed = |error| place.failed(&self.fs, operation, error);
         let file = self.fs.open(&place.dir, &place.name).map_err(failed)?;
         let stat = self.fs.stat_file(&file).map_err(failed)?;
@@ -117,7 +117,11 @@ impl<F: Fs> Core<F> {
     }
 
     /// Returns the content at `place`, the file it is in and what is known about that.
-    pub(super) fn load(&self, operation: Operation, place: &Place<F>) -> Result<(Bytes, F::File, Stat)> {
+    pub(super) fn load(
+        &self,
+        operation: Operation,
+        place: &EntryHandle<F>,
+    ) -> Result<(Bytes, F::File, Stat)> {
         let (file, stat) = self.open_file(operation, place)?;
         if stat.size > MAX_OBJECT_BYTES {
             let message =
@@ -145,7 +149,7 @@ impl<F: Fs> Core<F> {
         let stat = if locator.is_root() {
             self.fs.stat_dir(&self.fs.root()).map_err(|error| Error::from_io(Operation::Info, "", error))?
         } else {
-            let place: Place<F> = walk::find(&self.fs, Operation::Info, locator)?;
+            let place: EntryHandle<F> = walk::find(&self.fs, Operation::Info, locator)?;
             self.fs
                 .stat(&place.dir, &place.name)
                 .map_err(|error| place.failed(&self.fs, Operation::Info, error))?
@@ -249,7 +253,7 @@ impl<F: Fs> Core<F> {
                 }
                 _ => error,
             };
-            let place: Place<F> = match walk::find(&self.fs, operation, locator) {
+            let place: EntryHandle<F> = match walk::find(&self.fs, operation, locator) {
                 Err(error) if error.kind() == ErrorKind::NotFound && expected.is_none() => return Ok(()),
                 found => found.map_err(gone)?,
             };
@@ -305,7 +309,7 @@ impl<F: Fs> Core<F> {
     }
 
     /// Removes the file that was read, and gives back what turns out to be another one.
-    fn take_away(&self, place: &Place<F>, read: Digest, condition: &Condition) -> Result<()> {
+    fn take_away(&self, place: &EntryHandle<F>, read: Digest, condition: &Condition) -> Result<()> {
         let operation = Operation::Delete;
         let failed = |error| place.failed(&self.fs, operation, error);
         let temp = Temp::gone(read, &place.name);
@@ -347,7 +351,7 @@ impl<F: Fs> Core<F> {
     pub(super) fn check_new(
         &self,
         operation: Operation,
-        place: &Place<F>,
+        place: &EntryHandle<F>,
         now: &Stat,
         moving: Option<&str>,
     ) -> Result<()> {

@@ -15,7 +15,7 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 
-use super::content::Held;
+use super::content::SeenContent;
 use super::core::{Core, FILE_MODE};
 use super::fs::{Fs, Target};
 use super::note::{self, UnderWay};
@@ -23,7 +23,7 @@ use super::recent::Reopened;
 use super::recover::{Content, Leftover};
 use super::temp::{Digest, TargetMark, Temp, Verdict};
 use super::trust::Owed;
-use super::walk::{self, Opened, Place, expect_file};
+use super::walk::{self, EntryHandle, Opened, expect_file};
 use crate::backend::{Appended, Condition, Displaced, Durability, Written};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
@@ -73,7 +73,7 @@ enum Plan {
     /// A draft goes over whatever file is there.
     Replace,
     /// A draft changes places with the file that was read.
-    Exchange { swap: Working, read: Held, inode: u64, condition: Condition },
+    Exchange { swap: Working, read: SeenContent, inode: u64, condition: Condition },
     /// The bytes go to the end of the file that is there.
     Extend { offset: u64, inode: u64, durability: Durability },
 }
@@ -93,7 +93,7 @@ impl From<Temp> for Working {
 /// An edit on its way.
 struct Job<F: Fs> {
     operation: Operation,
-    place: Place<F>,
+    place: EntryHandle<F>,
     /// The names beside it were known when it was looked at, and no replace makes new ones.
     watched: bool,
     plan: Plan,
@@ -116,7 +116,7 @@ impl<F: Fs> Job<F> {
     }
 
     /// Decides to change places with the file that was read.
-    fn exchange(&mut self, wrote: Digest, read: Held, inode: u64, condition: &Condition) {
+    fn exchange(&mut self, wrote: Digest, read: SeenContent, inode: u64, condition: &Condition) {
         let target = TargetMark::of(&self.place.name);
         let swap = Temp::Swap { wrote, read: read.digest(), target }.into();
         self.plan = Plan::Exchange { swap, read, inode, condition: condition.clone() };
@@ -295,7 +295,7 @@ impl<F: Fs> Core<F> {
             // What was just read and looks untouched is not read again: the exchange shows what it displaced.
             let believed = self.memo.called(version).filter(|_| looks_untouched && self.fs.can_exchange());
             let held = match believed {
-                Some(known) => Some(Held::Known(known)),
+                Some(known) => Some(SeenContent::Known(known)),
                 None => self.holds(&old, stat.size, version).map_err(|error| job.failed(&self.fs, error))?,
             };
             let Some(read) = held else {
@@ -345,7 +345,7 @@ impl<F: Fs> Core<F> {
         whole.extend_from_slice(&job.bytes);
         job.bytes = whole.freeze();
         job.mode = stat.mode & 0o777;
-        let (wrote, read) = (Digest::of(&job.bytes), Held::Hashed(Digest::of(&current)));
+        let (wrote, read) = (Digest::of(&job.bytes), SeenContent::Hashed(Digest::of(&current)));
         job.exchange(wrote, read, stat.inode, &Condition::Any);
         Ok(())
     }
@@ -447,14 +447,14 @@ impl<F: Fs> Core<F> {
             Plan::Replace => Some(Target::Replaced),
         };
         if let Some(target) = target {
-            let Place { dir, name, .. } = &job.place;
+            let EntryHandle { dir, name, .. } = &job.place;
             if let Err(error) = self.fs.rename(dir, &job.draft, dir, name, target) {
                 let taken = error.kind() == io::ErrorKind::AlreadyExists;
                 self.abandon(job);
                 return Err(if taken { job.conflict() } else { job.failed(&self.fs, error) });
             }
         }
-        let Place { dir, name, locator } = &job.place;
+        let EntryHandle { dir, name, locator } = &job.place;
         let now = owed.add(&self.fs, dir);
         match (&job.plan, &now) {
             (Plan::Create, now) => self.twins.created(locator, now.as_ref().ok(), name),
@@ -486,7 +486,13 @@ impl<F: Fs> Core<F> {
         Ok(job.answer.clone())
     }
 
-    fn exchange(&self, job: &Job<F>, swap: &Working, read: &Held, inode: u64) -> Result<Option<Displaced>> {
+    fn exchange(
+        &self,
+        job: &Job<F>,
+        swap: &Working,
+        read: &SeenContent,
+        inode: u64,
+    ) -> Result<Option<Displaced>> {
         let (fs, dir, name) = (&self.fs, &job.place.dir, job.place.name.as_str());
         let (draft, swap_name) = (job.draft.as_str(), swap.name.as_str());
         let give_up = |temp: &str, error: Error| {
@@ -537,7 +543,13 @@ impl<F: Fs> Core<F> {
     /// Tells whether the exchange displaced the very file that was read, with the content that was read.
     ///
     /// Through the handle it was read by: the common case opens nothing and holds nothing in memory.
-    fn is_what_was_read(&self, job: &Job<F>, swap: &Working, read: &Held, inode: u64) -> io::Result<bool> {
+    fn is_what_was_read(
+        &self,
+        job: &Job<F>,
+        swap: &Working,
+        read: &SeenContent,
+        inode: u64,
+    ) -> io::Result<bool> {
         let Some(old) = &job.old else { return Ok(false) };
         match self.fs.stat(&job.place.dir, &swap.name) {
             Ok(stat) if stat.inode == inode => self.still_holds(old, stat.size, read),

@@ -23,17 +23,17 @@ const MAX_CONTENT_BYTES: usize = 1024 * 1024;
 
 /// A content and what it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct HashedContent {
     pub(super) bytes: Bytes,
     pub(super) digest: Digest,
     pub(super) version: Version,
 }
 
-impl Known {
+impl HashedContent {
     /// Returns what `bytes` are called.
-    pub(super) fn by_hashing(bytes: Bytes) -> Known {
+    pub(super) fn by_hashing(bytes: Bytes) -> HashedContent {
         let hash = blake3::hash(&bytes);
-        Known { bytes, digest: Digest::from_hash(&hash), version: Version::new(hash.to_hex()) }
+        HashedContent { bytes, digest: Digest::from_hash(&hash), version: Version::new(hash.to_hex()) }
     }
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Memo {
 /// Contents, last used last.
 #[derive(Debug, Default)]
 struct RecentContents {
-    contents: VecDeque<(Outline, Known)>,
+    contents: VecDeque<(Outline, HashedContent)>,
     /// What all of them measure.
     bytes: usize,
 }
@@ -84,18 +84,18 @@ impl Memo {
     ///
     /// Of those that look alike the one used last is compared: most often they are states of one file, and comparing
     /// with all of them costs more than hashing.
-    pub(super) fn know(&self, bytes: Bytes) -> Known {
+    pub(super) fn know(&self, bytes: Bytes) -> HashedContent {
         let outline = Outline::of(&bytes);
         // Others must not wait while contents are compared: only a reference is taken under the lock.
         let alike = {
             let recent = self.recent();
             recent.contents.iter().rev().find(|(other, _)| *other == outline).map(|(_, known)| known.clone())
         };
-        alike.filter(|known| known.bytes == bytes).unwrap_or_else(|| Known::by_hashing(bytes))
+        alike.filter(|known| known.bytes == bytes).unwrap_or_else(|| HashedContent::by_hashing(bytes))
     }
 
     /// Returns the content called `version`, if it is remembered.
-    pub(super) fn called(&self, version: &Version) -> Option<Known> {
+    pub(super) fn called(&self, version: &Version) -> Option<HashedContent> {
         let digest = Digest::from_version(version)?;
         let recent = self.recent();
         let mut contents = recent.contents.iter().rev().map(|(_, known)| known);
@@ -103,7 +103,7 @@ impl Memo {
     }
 
     /// Remembers a content that was just read or written, forgetting those that were not used for longest.
-    pub(super) fn remember(&self, known: Known) {
+    pub(super) fn remember(&self, known: HashedContent) {
         if known.bytes.len() > MAX_CONTENT_BYTES {
             return;
         }
@@ -123,7 +123,7 @@ impl Memo {
 }
 
 impl RecentContents {
-    fn take(&mut self, at: usize) -> Option<Known> {
+    fn take(&mut self, at: usize) -> Option<HashedContent> {
         let (_, known) = self.contents.remove(at)?;
         self.bytes -= known.bytes.len();
         Some(known)
@@ -156,7 +156,7 @@ mod tests {
             for text in contents {
                 let bytes = Bytes::from(text);
                 let known = memo.know(bytes.clone());
-                prop_assert_eq!(&known, &Known::by_hashing(bytes));
+                prop_assert_eq!(&known, &HashedContent::by_hashing(bytes));
                 memo.remember(known.clone());
                 prop_assert_eq!(memo.called(&known.version), Some(known));
             }
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn what_is_remembered_is_not_hashed_again() {
         let memo = Memo::default();
-        let renamed = Known { version: Version::new("another name"), ..memo.know(content(1, 1000)) };
+        let renamed = HashedContent { version: Version::new("another name"), ..memo.know(content(1, 1000)) };
         memo.remember(renamed.clone());
         assert_eq!(memo.know(content(1, 1000)), renamed);
     }
@@ -188,8 +188,8 @@ mod tests {
     #[test]
     fn what_was_not_used_for_longest_is_forgotten() {
         let memo = Memo::default();
-        let known: Vec<Known> =
-            (0..=MAX_CONTENTS).map(|number| Known::by_hashing(content(number, 10))).collect();
+        let known: Vec<HashedContent> =
+            (0..=MAX_CONTENTS).map(|number| HashedContent::by_hashing(content(number, 10))).collect();
         known[..MAX_CONTENTS].iter().for_each(|known| memo.remember(known.clone()));
         memo.remember(known[0].clone());
         memo.remember(known[MAX_CONTENTS].clone());

@@ -11,9 +11,9 @@ use super::MAX_BATCH_EDITS;
 use super::core::{Core, FILE_MODE};
 use super::edit::{Edit, How};
 use super::fs::Fs;
-use super::memo::Known;
+use super::memo::HashedContent;
 use super::trust::Owed;
-use super::walk::{self, Opened, Place};
+use super::walk::{self, EntryHandle, Opened};
 use crate::backend::Condition;
 use crate::error::{Error, Operation, Result};
 use crate::locator::Locator;
@@ -65,7 +65,7 @@ impl<F: Fs> Core<F> {
         locator: &Locator,
         owed: &mut Owed<F>,
         opened: &mut Opened<F>,
-    ) -> Result<Place<F>> {
+    ) -> Result<EntryHandle<F>> {
         if let Some(place) = opened.find(&self.fs, Operation::Write, locator) {
             return place;
         }
@@ -77,7 +77,7 @@ impl<F: Fs> Core<F> {
         Ok(place)
     }
 
-    fn create_anew(&self, place: &Place<F>) -> io::Result<F::File> {
+    fn create_anew(&self, place: &EntryHandle<F>) -> io::Result<F::File> {
         let create = || self.fs.create(&place.dir, &place.name, FILE_MODE);
         match create() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -89,7 +89,7 @@ impl<F: Fs> Core<F> {
 
     fn write_all(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
         let edit = |(locator, bytes)| {
-            let Known { bytes, digest: wrote, version, .. } = Known::by_hashing(bytes);
+            let HashedContent { bytes, digest: wrote, version, .. } = HashedContent::by_hashing(bytes);
             Edit { locator, bytes, how: How::Write { wrote, version, condition: Condition::Any } }
         };
         let edits: Vec<Edit> = objects.into_iter().map(edit).collect();

@@ -67,9 +67,9 @@ impl<J, R> Queue<J, R> {
         let place = self.enter(job);
         loop {
             match place.turn(|| Waker::from(Arc::new(Parked(thread::current())))) {
-                Turn::Done(result) => return result,
-                Turn::Lead => self.lead(batches, Leads::OneBatch),
-                Turn::Wait => thread::park(),
+                NextStep::Done(result) => return result,
+                NextStep::Lead => self.lead(batches, Leads::OneBatch),
+                NextStep::Wait => thread::park(),
             }
         }
     }
@@ -78,12 +78,12 @@ impl<J, R> Queue<J, R> {
     pub(super) async fn submit_aside(&self, job: J, lead: impl Fn()) -> R {
         let place = self.enter(job);
         poll_fn(|context| match place.turn(|| context.waker().clone()) {
-            Turn::Done(result) => Poll::Ready(result),
-            Turn::Lead => {
+            NextStep::Done(result) => Poll::Ready(result),
+            NextStep::Lead => {
                 lead();
                 Poll::Pending
             }
-            Turn::Wait => Poll::Pending,
+            NextStep::Wait => Poll::Pending,
         })
         .await
     }
@@ -109,13 +109,13 @@ impl<J, R> Queue<J, R> {
         }
     }
 
-    fn enter(&self, job: J) -> Place<'_, J, R> {
+    fn enter(&self, job: J) -> QueueSlot<'_, J, R> {
         let mut state = self.state();
         let ticket = state.next;
         state.next += 1;
         state.waiting.push_back(Waiting { job, ticket });
         state.answers.insert(ticket, Answer::Awaited(None));
-        Place { queue: self, ticket }
+        QueueSlot { queue: self, ticket }
     }
 
     fn state(&self) -> MutexGuard<'_, State<J, R>> {
@@ -135,33 +135,33 @@ impl<J, R> State<J, R> {
 }
 
 /// A place in the queue; whoever drops it goes away.
-struct Place<'a, J, R> {
+struct QueueSlot<'a, J, R> {
     queue: &'a Queue<J, R>,
     ticket: u64,
 }
 
 /// What whoever has a place does next.
-enum Turn<R> {
+enum NextStep<R> {
     Done(R),
     Lead,
     Wait,
 }
 
-impl<J, R> Place<'_, J, R> {
+impl<J, R> QueueSlot<'_, J, R> {
     /// Returns what to do next; who is to wait is woken when there is more to do.
-    fn turn(&self, waker: impl FnOnce() -> Waker) -> Turn<R> {
+    fn turn(&self, waker: impl FnOnce() -> Waker) -> NextStep<R> {
         let mut state = self.queue.state();
         if let Some(Answer::Here(_)) = state.answers.get(&self.ticket)
             && let Some(Answer::Here(result)) = state.answers.remove(&self.ticket)
         {
-            return Turn::Done(result);
+            return NextStep::Done(result);
         }
         state.answers.insert(self.ticket, Answer::Awaited(Some(waker())));
-        if std::mem::replace(&mut state.led, true) { Turn::Wait } else { Turn::Lead }
+        if std::mem::replace(&mut state.led, true) { NextStep::Wait } else { NextStep::Lead }
     }
 }
 
-impl<J, R> Drop for Place<'_, J, R> {
+impl<J, R> Drop for QueueSlot<'_, J, R> {
     fn drop(&mut self) {
         let mut state = self.queue.state();
         // What was begun is done all the same.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fs::{Fs, NodeKind, Stat};
-use super::walk::{Level, Place, Way};
+use super::walk::{EntryHandle, Level, Way};
 use crate::locator::Locator;
 use crate::version::Version;
 
@@ -68,7 +68,7 @@ fn is_same(one: &Stat, other: &Stat) -> bool {
 
 impl<F: Fs> Recent<F> {
     /// Returns the place of `locator` and the way to it, if its directory is open and still the one.
-    pub(super) fn find(&self, fs: &F, locator: &Locator) -> Option<(Place<F>, Way<F>)> {
+    pub(super) fn find(&self, fs: &F, locator: &Locator) -> Option<(EntryHandle<F>, Way<F>)> {
         let directory =
             lock(&self.directory).clone().filter(|directory| directory.key == locator.parent_key())?;
         // Other names may be spelled otherwise by the disk.
@@ -84,7 +84,7 @@ impl<F: Fs> Recent<F> {
             way.push(Level { parent: level.parent.clone(), dir: level.dir.clone(), stat: Some(now) });
         }
         let dir = way.last()?.dir.clone();
-        Some((Place { dir, name: locator.name().to_owned(), locator: locator.clone() }, way))
+        Some((EntryHandle { dir, name: locator.name().to_owned(), locator: locator.clone() }, way))
     }
 
     /// Keeps the way to `locator` open.
@@ -113,7 +113,7 @@ impl<F: Fs> Recent<F> {
     }
 
     /// Returns the file that was read at `place` as `version`, if it is still there.
-    pub(super) fn take(&self, fs: &F, place: &Place<F>, version: &Version) -> Option<Reopened<F>> {
+    pub(super) fn take(&self, fs: &F, place: &EntryHandle<F>, version: &Version) -> Option<Reopened<F>> {
         let seen =
             lock(&self.file).take_if(|seen| seen.locator == place.locator && seen.version == *version)?;
         let now = fs.stat(&place.dir, &place.name).ok()?;

@@ -9,7 +9,7 @@ use super::core::{Core, FILE_MODE, WRITE_LOCK};
 use super::fs::{Fs, NodeKind, Target};
 use super::note::{self, UnderWay};
 use super::temp::{Digest, TargetMark, Temp, Verdict};
-use super::walk::{self, Place};
+use super::walk::{self, EntryHandle};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::{Locator, OWN_DIRECTORY};
 
@@ -134,7 +134,7 @@ impl<F: Fs> Core<F> {
         for number in 0..MAX_SHELVES {
             let kept = shelf(digest, number, target);
             let mut way = Vec::new();
-            let place: Place<F> =
+            let place: EntryHandle<F> =
                 walk::find_or_make(&self.fs, &self.twins, Operation::Recover, &kept, &mut way)
                     .map_err(io::Error::other)?;
             // Before its old name goes, the directories that lead to the new one must be there to stay.
@@ -154,7 +154,13 @@ impl<F: Fs> Core<F> {
         Err(io::Error::other("there is no place left on the shelf"))
     }
 
-    fn move_to_shelf(&self, dir: &F::Dir, name: &str, to: &Place<F>, content: &Content) -> io::Result<()> {
+    fn move_to_shelf(
+        &self,
+        dir: &F::Dir,
+        name: &str,
+        to: &EntryHandle<F>,
+        content: &Content,
+    ) -> io::Result<()> {
         match (self.fs.rename(dir, name, &to.dir, &to.name, Target::Free), content) {
             (Err(error), Content::File(bytes)) if error.kind() == io::ErrorKind::CrossesDevices => {
                 let copy = self.fs.create(&to.dir, &to.name, FILE_MODE)?;
@@ -169,7 +175,7 @@ impl<F: Fs> Core<F> {
 
     /// Cuts off what a killed append left of its bytes; the write lock is held.
     fn cut_torn_tail(&self, target: &Locator, inode: u64, offset: u64, bytes: &[u8]) -> Result<()> {
-        let place: Place<F> = match walk::find(&self.fs, Operation::Recover, target) {
+        let place: EntryHandle<F> = match walk::find(&self.fs, Operation::Recover, target) {
             Err(error) if no_longer_there(&error) => return Ok(()),
             found => found?,
         };

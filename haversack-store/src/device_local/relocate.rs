@@ -4,7 +4,7 @@ use super::core::Core;
 use super::fs::{Fs, NodeKind, Target};
 use super::note::{self, UnderWay};
 use super::trust::Owed;
-use super::walk::{self, Opened, Place, expect_file};
+use super::walk::{self, EntryHandle, Opened, expect_file};
 use crate::backend::Condition;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
@@ -114,7 +114,12 @@ impl<F: Fs> Core<F> {
     }
 
     /// Returns the place of `locator`, opening its directory only once for the batch.
-    fn find(&self, operation: Operation, locator: &Locator, opened: &mut Opened<F>) -> Result<Place<F>> {
+    fn find(
+        &self,
+        operation: Operation,
+        locator: &Locator,
+        opened: &mut Opened<F>,
+    ) -> Result<EntryHandle<F>> {
         if let Some(place) = opened.find(&self.fs, operation, locator) {
             return place;
         }
@@ -125,7 +130,7 @@ impl<F: Fs> Core<F> {
 
     fn exchange_places(&self, one: &Locator, other: &Locator, batch: &mut Batch<F>) -> Result<()> {
         let operation = Operation::Exchange;
-        let mut find = |locator: &Locator| -> Result<Place<F>> {
+        let mut find = |locator: &Locator| -> Result<EntryHandle<F>> {
             if locator.is_root() {
                 return Err(is_a_directory(operation, locator));
             }

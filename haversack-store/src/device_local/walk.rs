@@ -13,13 +13,13 @@ use crate::locator::Locator;
 use crate::refuse::{nothing_there, root_refused};
 
 /// Where an object is or would be: an opened directory and the name as the disk spells it.
-pub(super) struct Place<F: Fs> {
+pub(super) struct EntryHandle<F: Fs> {
     pub(super) dir: Arc<F::Dir>,
     pub(super) name: String,
     pub(super) locator: Locator,
 }
 
-impl<F: Fs> Place<F> {
+impl<F: Fs> EntryHandle<F> {
     /// Returns the error for a failed call on this place.
     pub(super) fn failed(&self, fs: &F, operation: Operation, error: io::Error) -> Error {
         explain(fs, operation, &self.locator, &self.dir, &self.name, error)
@@ -58,15 +58,20 @@ impl<F: Fs> Default for Opened<F> {
 
 impl<F: Fs> Opened<F> {
     /// Returns the place of `locator` if its directory was opened before.
-    pub(super) fn find(&self, fs: &F, operation: Operation, locator: &Locator) -> Option<Result<Place<F>>> {
+    pub(super) fn find(
+        &self,
+        fs: &F,
+        operation: Operation,
+        locator: &Locator,
+    ) -> Option<Result<EntryHandle<F>>> {
         let dir = self.dirs.get(locator.parent_key())?;
-        let place = |name| Place { dir: dir.clone(), name, locator: locator.clone() };
+        let place = |name| EntryHandle { dir: dir.clone(), name, locator: locator.clone() };
         let explain = |error| explain(fs, operation, locator, dir, locator.name(), error);
         Some(spelling(fs, dir, locator.name()).map(place).map_err(explain))
     }
 
     /// Remembers the directory of a place.
-    pub(super) fn note(&mut self, place: &Place<F>) {
+    pub(super) fn note(&mut self, place: &EntryHandle<F>) {
         if !self.dirs.contains_key(place.locator.parent_key()) {
             let parent = place.locator.parent().unwrap_or_else(Locator::root);
             self.dirs.insert(parent, place.dir.clone());
@@ -80,7 +85,7 @@ impl<F: Fs> Opened<F> {
 }
 
 /// Returns the place of `locator`; every directory above it must be there.
-pub(super) fn find<F: Fs>(fs: &F, operation: Operation, locator: &Locator) -> Result<Place<F>> {
+pub(super) fn find<F: Fs>(fs: &F, operation: Operation, locator: &Locator) -> Result<EntryHandle<F>> {
     find_with_way(fs, operation, locator, &mut Vec::new())
 }
 
@@ -90,7 +95,7 @@ pub(super) fn find_with_way<F: Fs>(
     operation: Operation,
     locator: &Locator,
     way: &mut Way<F>,
-) -> Result<Place<F>> {
+) -> Result<EntryHandle<F>> {
     way.clear();
     if locator.is_root() {
         return Err(root_refused(operation));
@@ -101,7 +106,7 @@ pub(super) fn find_with_way<F: Fs>(
         let name = spelling(fs, &dir, segment)
             .map_err(|error| explain(fs, operation, locator, &dir, segment, error))?;
         if segments.peek().is_none() {
-            return Ok(Place { dir, name, locator: locator.clone() });
+            return Ok(EntryHandle { dir, name, locator: locator.clone() });
         }
         let next = match fs.open_dir(&dir, &name) {
             Ok(next) => next,
@@ -136,7 +141,7 @@ pub(super) fn find_or_make<F: Fs>(
     operation: Operation,
     locator: &Locator,
     way: &mut Way<F>,
-) -> Result<Place<F>> {
+) -> Result<EntryHandle<F>> {
     match find_with_way(fs, operation, locator, way) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         found => return found,

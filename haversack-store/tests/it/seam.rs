@@ -19,7 +19,7 @@ const WITH_DOORS: &[(&str, &str, &[&str])] = &[
     ("device_local.rs", include_str!("../../src/device_local.rs"), &["open", "open_real"]),
     ("memory.rs", include_str!("../../src/memory.rs"), &[]),
     ("mounted.rs", include_str!("../../src/mounted.rs"), &[]),
-    ("place.rs", include_str!("../../src/place.rs"), &["recognise", "put_aside"]),
+    ("directory_kind.rs", include_str!("../../src/directory_kind.rs"), &["recognise", "put_aside"]),
     ("prefixed.rs", include_str!("../../src/prefixed.rs"), &[]),
     (
         "shared_directory.rs",

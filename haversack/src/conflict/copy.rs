@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use haversack_store::Locator;
 
-use super::{Conflict, Copy, Passage, Place, id};
+use super::{Conflict, ConflictLines, Copy, Passage, id};
 use crate::merge::conflict_name;
 
 /// Returns the conflict of a file with its copy; `None` if the copy has changed.
@@ -33,7 +33,7 @@ pub fn of_copy(
             size_bytes: content.len(),
             original_bytes: original_content.map(<[u8]>::len),
         }),
-        place: Place::Copy,
+        place: ConflictLines::Copy,
     })
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use haversack_store::Locator;
 
 use super::noted_text::{NotePassages, NotedText, indentation, unindented};
-use super::{Conflict, Lines, Passage, PassageLines, Place, id};
+use super::{Conflict, ConflictLines, Lines, Passage, PassageLines, id};
 use crate::display::one_line;
 use crate::document::Document;
 use crate::merge::note::{self, About, Note};
@@ -18,7 +18,7 @@ pub fn find(locator: &Locator, text: &str) -> Vec<Conflict> {
         return Vec::new();
     }
     let text_with_notes = NotedText::read(text);
-    let mut found: Vec<(usize, Vec<Passage>, Place)> = text_with_notes.below();
+    let mut found: Vec<(usize, Vec<Passage>, ConflictLines)> = text_with_notes.below();
     let mut items: Vec<(usize, Vec<usize>)> = Vec::new();
     for (at, note) in &text_with_notes.notes {
         match (note.about, text_with_notes.head(*at, note)) {
@@ -33,7 +33,7 @@ pub fn find(locator: &Locator, text: &str) -> Vec<Conflict> {
     found.extend(items.into_iter().map(|(head, notes)| text_with_notes.words(head, notes)));
     found.sort_by_key(|(at, ..)| *at);
     let mut seen: HashMap<String, usize> = HashMap::new();
-    let conflict = |(_, passages, place): (usize, Vec<Passage>, Place)| {
+    let conflict = |(_, passages, place): (usize, Vec<Passage>, ConflictLines)| {
         let said: Vec<String> =
             passages.iter().map(|passage| format!("{:?}{}", passage.device, passage.text)).collect();
         let nth = seen.entry(said.join("\0")).or_default();
@@ -49,7 +49,7 @@ impl<'a> NotedText<'a> {
     ///
     /// When a third device joins a conflict, the merge treats both passages as one passage of the next note. We return such a pile of
     /// passages as one conflict.
-    fn below(&self) -> Vec<(usize, Vec<Passage>, Place)> {
+    fn below(&self) -> Vec<(usize, Vec<Passage>, ConflictLines)> {
         let mut nodes = self.nodes();
         nodes.sort_by_key(|node| (std::cmp::Reverse(node.span().len()), node.at));
         let mut found = Vec::new();
@@ -73,7 +73,7 @@ impl<'a> NotedText<'a> {
                 self.passage(leaf.device.clone(), leaf.lines.clone(), &text)
             });
             let passages = passages.collect();
-            found.push((notes[0], passages, Place::Below { leaves, notes }));
+            found.push((notes[0], passages, ConflictLines::Below { leaves, notes }));
         }
         found
     }
@@ -89,7 +89,7 @@ impl<'a> NotedText<'a> {
     }
 
     /// Returns the conflict of an item whose wording differs between devices.
-    fn words(&self, head: usize, notes: Vec<usize>) -> (usize, Vec<Passage>, Place) {
+    fn words(&self, head: usize, notes: Vec<usize>) -> (usize, Vec<Passage>, ConflictLines) {
         let line = self.lines[head];
         let mut passages = vec![self.passage(None, head..head + 1, line)];
         let mut others = Vec::new();
@@ -105,11 +105,11 @@ impl<'a> NotedText<'a> {
             passages.push(self.passage(Some(note.device.to_owned()), lines.clone(), &text));
             others.extend(lines);
         }
-        (notes[0], passages, Place::Words { head, notes, others })
+        (notes[0], passages, ConflictLines::Words { head, notes, others })
     }
 
     /// Returns the conflict of a field of the frontmatter.
-    fn field(&self, at: usize, note: &Note<'_>, lines: usize) -> (usize, Vec<Passage>, Place) {
+    fn field(&self, at: usize, note: &Note<'_>, lines: usize) -> (usize, Vec<Passage>, ConflictLines) {
         let is_quoted = |at: &usize| {
             self.lines[*at].trim_start().starts_with('>') && note::read(self.lines[*at]).is_none()
         };
@@ -130,7 +130,7 @@ impl<'a> NotedText<'a> {
             self.passage(None, field.clone().unwrap_or(0..0), &now),
             self.passage(Some(note.device.to_owned()), quoted.clone(), &text),
         ];
-        (at, passages, Place::Field { note: at, quoted, field })
+        (at, passages, ConflictLines::Field { note: at, quoted, field })
     }
 
     /// Returns the lines of a field at the top level or below `metadata`.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::noted_text::{NotedText, ending, indentation, unindented};
-use super::{Conflict, Keep, Place};
+use super::{Conflict, ConflictLines, Keep};
 use crate::merge::note::{self, About};
 
 /// Returns the text with only the kept passages of a conflict; `None` if there is no such passage.
@@ -15,7 +15,7 @@ pub fn settle(text: &str, conflict: &Conflict, keep: Keep) -> Option<String> {
     let text_with_notes = NotedText::read(text);
     let mut edit = TextEdit::new(&text_with_notes);
     match &conflict.place {
-        Place::Below { leaves, notes } => {
+        ConflictLines::Below { leaves, notes } => {
             edit.remove(notes.iter().copied());
             for (at, leaf) in leaves.iter().enumerate() {
                 match number {
@@ -25,7 +25,7 @@ pub fn settle(text: &str, conflict: &Conflict, keep: Keep) -> Option<String> {
                 }
             }
         }
-        Place::Words { head, notes, others } => {
+        ConflictLines::Words { head, notes, others } => {
             edit.remove(notes.iter().copied());
             if let Some(number) = number {
                 edit.remove(others.iter().copied());
@@ -33,7 +33,7 @@ pub fn settle(text: &str, conflict: &Conflict, keep: Keep) -> Option<String> {
                     conflict.passages[number].text.clone() + ending(text_with_notes.lines[*head]);
             }
         }
-        Place::Field { note, quoted, field } => {
+        ConflictLines::Field { note, quoted, field } => {
             edit.remove([*note]);
             if number.is_some() {
                 edit.remove(quoted.clone());
@@ -42,7 +42,7 @@ pub fn settle(text: &str, conflict: &Conflict, keep: Keep) -> Option<String> {
                 edit.set_field(field.clone(), &conflict.passages[1].text);
             }
         }
-        Place::Copy => return None,
+        ConflictLines::Copy => return None,
     }
     Some(edit.written())
 }

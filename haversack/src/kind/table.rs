@@ -138,7 +138,7 @@ fn empty(name: &str) -> Kind {
 fn fill(kind: &mut Kind, row: &DeTable<'_>) -> Result<(), InvalidKinds> {
     for (key, value) in in_order(row) {
         let name = kind.name.clone();
-        let said = Said { kind: &name, key, value };
+        let said = KindValue { kind: &name, key, value };
         match key {
             "about" => kind.about = said.text()?,
             "names" => kind.names = said.texts()?.into_iter().map(Pattern::new).collect(),
@@ -162,13 +162,13 @@ fn fill(kind: &mut Kind, row: &DeTable<'_>) -> Result<(), InvalidKinds> {
 }
 
 /// What a kind says under a key.
-struct Said<'s, 'a> {
+struct KindValue<'s, 'a> {
     kind: &'s str,
     key: &'s str,
     value: &'s DeValue<'a>,
 }
 
-impl Said<'_, '_> {
+impl KindValue<'_, '_> {
     fn odd(&self, wanted: &str) -> InvalidKinds {
         InvalidKinds(format!("kind {} has a `{}` that is no {wanted}", self.kind, self.key))
     }

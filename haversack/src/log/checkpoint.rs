@@ -52,7 +52,7 @@ pub struct FileState {
     /// Its size in bytes.
     pub size: u64,
     /// Where it is.
-    pub place: Place,
+    pub place: ContentLocation,
 }
 
 /// A file under a name that is refused.
@@ -74,7 +74,7 @@ impl fmt::Display for OddFile {
 
 /// Where a content is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ContentLocation {
     /// In a pack.
     Pack {
         /// The pack's name.
@@ -115,9 +115,9 @@ impl Checkpoint {
                 inline: None,
             };
             match &file.place {
-                Place::Pack { object, offset } => line.pack = Some((packs.index(object), *offset)),
-                Place::Object(hash) => line.object = Some(*hash),
-                Place::Inline(bytes) => {
+                ContentLocation::Pack { object, offset } => line.pack = Some((packs.index(object), *offset)),
+                ContentLocation::Object(hash) => line.object = Some(*hash),
+                ContentLocation::Inline(bytes) => {
                     line.inline = Some(as_number(bytes.len()));
                     contents.push(bytes);
                 }
@@ -181,12 +181,14 @@ impl FileState {
     /// Refuses what contradicts itself.
     fn check(&self) -> Result<(), Unfit> {
         match &self.place {
-            Place::Pack { offset, .. } => match offset.checked_add(self.size) {
+            ContentLocation::Pack { offset, .. } => match offset.checked_add(self.size) {
                 Some(end) if end <= as_number(MAX_PACK_BYTES) => Ok(()),
                 _ => Err(Unfit::TooLarge { what: "bytes of a pack", limit: as_number(MAX_PACK_BYTES) }),
             },
-            Place::Object(hash) => check_whole(&self.hash, self.size, &Carried::Object(*hash)),
-            Place::Inline(bytes) => check_whole(&self.hash, self.size, &Carried::Inline(bytes.clone())),
+            ContentLocation::Object(hash) => check_whole(&self.hash, self.size, &Carried::Object(*hash)),
+            ContentLocation::Inline(bytes) => {
+                check_whole(&self.hash, self.size, &Carried::Inline(bytes.clone()))
+            }
         }
     }
 }
@@ -239,12 +241,12 @@ impl Line {
         let place = match (self.pack, self.object, self.inline) {
             (Some((index, offset)), None, None) => {
                 let object = packs.get(index).ok_or_else(|| BadFrame::damaged("a pack is not named"))?;
-                Place::Pack { object: *object, offset }
+                ContentLocation::Pack { object: *object, offset }
             }
             (Some(_), _, _) => return Err(BadFrame::damaged("one content is in two places")),
             (None, object, inline) => match carried(inline, object, parts)? {
-                Carried::Object(hash) => Place::Object(hash),
-                Carried::Inline(bytes) => Place::Inline(bytes),
+                Carried::Object(hash) => ContentLocation::Object(hash),
+                Carried::Inline(bytes) => ContentLocation::Inline(bytes),
             },
         };
         let file = FileState { hash: self.hash, size: self.size, place };

@@ -2,7 +2,7 @@
 
 use haversack_store::Bytes;
 
-use super::checkpoint::Place;
+use super::checkpoint::ContentLocation;
 use super::state::Content;
 use crate::frame::as_number;
 use crate::ids::ContentHash;
@@ -22,7 +22,7 @@ pub struct Pack {
 /// Returns the packs of some contents in their order, and the place of each content.
 ///
 /// A content that does not fit into any pack is no part of one: its place is the object of its own name.
-pub fn pack(contents: &[Bytes]) -> (Vec<Pack>, Vec<Place>) {
+pub fn pack(contents: &[Bytes]) -> (Vec<Pack>, Vec<ContentLocation>) {
     let mut packs = Vec::new();
     let mut places = Vec::with_capacity(contents.len());
     let mut open = Vec::new();
@@ -30,7 +30,7 @@ pub fn pack(contents: &[Bytes]) -> (Vec<Pack>, Vec<Place>) {
     let mut waiting: Vec<(usize, u64)> = Vec::new();
     for content in contents {
         if content.len() > MAX_PACK_BYTES {
-            places.push(Place::Object(ContentHash::of(content)));
+            places.push(ContentLocation::Object(ContentHash::of(content)));
             continue;
         }
         if open.len() + content.len() > MAX_PACK_BYTES {
@@ -38,14 +38,19 @@ pub fn pack(contents: &[Bytes]) -> (Vec<Pack>, Vec<Place>) {
         }
         let offset = as_number(open.len());
         waiting.push((places.len(), offset));
-        places.push(Place::Inline(Bytes::new()));
+        places.push(ContentLocation::Inline(Bytes::new()));
         open.extend_from_slice(content);
     }
     close(&mut open, &mut waiting, &mut packs, &mut places);
     (packs, places)
 }
 
-fn close(open: &mut Vec<u8>, waiting: &mut Vec<(usize, u64)>, packs: &mut Vec<Pack>, places: &mut [Place]) {
+fn close(
+    open: &mut Vec<u8>,
+    waiting: &mut Vec<(usize, u64)>,
+    packs: &mut Vec<Pack>,
+    places: &mut [ContentLocation],
+) {
     if open.is_empty() {
         // Empty contents need no pack, and their placeholder says just that.
         waiting.clear();
@@ -54,7 +59,7 @@ fn close(open: &mut Vec<u8>, waiting: &mut Vec<(usize, u64)>, packs: &mut Vec<Pa
     let bytes = Bytes::from(std::mem::take(open));
     let hash = ContentHash::of(&bytes);
     for (index, offset) in waiting.drain(..) {
-        places[index] = Place::Pack { object: hash, offset };
+        places[index] = ContentLocation::Pack { object: hash, offset };
     }
     packs.push(Pack { hash, bytes });
 }
@@ -97,19 +102,19 @@ mod tests {
         );
         for (content, place) in contents.iter().zip(&places) {
             match place {
-                Place::Pack { object, offset } => {
+                ContentLocation::Pack { object, offset } => {
                     let pack = packs.iter().find(|pack| pack.hash == *object).expect("packed");
                     assert_eq!(ContentHash::of(&pack.bytes), pack.hash);
                     assert_eq!(unpack(&pack.bytes, *offset, &content_of(content)).as_ref(), Some(content));
                 }
-                Place::Object(hash) => {
+                ContentLocation::Object(hash) => {
                     assert_eq!((*hash, content.len()), (ContentHash::of(content), MAX_PACK_BYTES + 1))
                 }
-                Place::Inline(bytes) => assert_eq!(bytes, content),
+                ContentLocation::Inline(bytes) => assert_eq!(bytes, content),
             }
         }
         assert_eq!(pack(&[]), (vec![], vec![]));
-        assert_eq!(pack(&[Bytes::new()]), (vec![], vec![Place::Inline(Bytes::new())]));
+        assert_eq!(pack(&[Bytes::new()]), (vec![], vec![ContentLocation::Inline(Bytes::new())]));
     }
 
     #[test]

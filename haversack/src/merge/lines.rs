@@ -166,14 +166,14 @@ impl Line {
     }
 }
 
-/// The place of a base line on one side: its number there plus one. `Option<Place>` takes four bytes.
+/// The place of a base line on one side: its number there plus one. `Option<LineNumber>` takes four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place(NonZeroU32);
+struct LineNumber(NonZeroU32);
 
-impl Place {
-    fn new(number: usize) -> Place {
+impl LineNumber {
+    fn new(number: usize) -> LineNumber {
         let place = u32::try_from(number + 1).ok().and_then(NonZeroU32::new);
-        Place(place.expect("a file has fewer than four thousand million lines"))
+        LineNumber(place.expect("a file has fewer than four thousand million lines"))
     }
 
     fn number(self) -> usize {
@@ -265,7 +265,7 @@ fn put_together(
 fn keep_what_both_say(
     base: &[Line],
     sides: &mut [Vec<Line>; 2],
-    places: &mut [Vec<Option<Place>>; 2],
+    places: &mut [Vec<Option<LineNumber>>; 2],
     known: usize,
 ) {
     // By the number of a line: whether there is one of its sort that only the first side left, only the second, both.
@@ -300,7 +300,12 @@ fn keep_what_both_say(
 }
 
 /// Puts lines of the base back into a side that removed them, each behind the one before it that is there.
-fn put_back(base: &[Line], numbers: &NumberSet<usize>, side: &mut Vec<Line>, places: &mut [Option<Place>]) {
+fn put_back(
+    base: &[Line],
+    numbers: &NumberSet<usize>,
+    side: &mut Vec<Line>,
+    places: &mut [Option<LineNumber>],
+) {
     let mut all = Vec::with_capacity(side.len() + numbers.len());
     let mut taken = 0;
     for (number, place) in places.iter_mut().enumerate() {
@@ -313,14 +318,14 @@ fn put_back(base: &[Line], numbers: &NumberSet<usize>, side: &mut Vec<Line>, pla
             None if numbers.contains(&number) => all.push(base[number]),
             None => continue,
         }
-        *place = Some(Place::new(all.len() - 1));
+        *place = Some(LineNumber::new(all.len() - 1));
     }
     all.extend_from_slice(&side[taken..]);
     *side = all;
 }
 
 /// Returns the lines that a side put elsewhere, as far as they can be told apart: once in the base and once here.
-fn moved(base: &[Line], side: &[Line], places: &[Option<Place>], known: usize) -> NumberSet<u32> {
+fn moved(base: &[Line], side: &[Line], places: &[Option<LineNumber>], known: usize) -> NumberSet<u32> {
     let mut stays = vec![false; side.len()];
     for place in places.iter().flatten() {
         stays[place.number()] = true;
@@ -346,11 +351,11 @@ fn without(ids: &NumberSet<u32>, lines: &[Line]) -> NumberSet<u32> {
 }
 
 /// Leaves lines out of a side that it put elsewhere; where the others are is known already.
-fn leave_out(ids: &NumberSet<u32>, side: &mut Vec<Line>, places: &mut [Option<Place>]) {
+fn leave_out(ids: &NumberSet<u32>, side: &mut Vec<Line>, places: &mut [Option<LineNumber>]) {
     let mut left = 0;
     let mut now = Vec::with_capacity(side.len());
     side.retain(|line| {
-        now.push(Place::new(left));
+        now.push(LineNumber::new(left));
         let stays = !ids.contains(&line.id);
         left += usize::from(stays);
         stays
@@ -435,7 +440,7 @@ fn joined(lines: &[Line], texts: &Texts<'_>, notes: &[String]) -> Bytes {
 ///
 /// Headings that are there once find each other first: a line that went to another section is then a line that moved, not the
 /// heading.
-fn align(base: &[Line], side: &[Line]) -> Vec<Option<Place>> {
+fn align(base: &[Line], side: &[Line]) -> Vec<Option<LineNumber>> {
     let [base_ids, side_ids] =
         [base, side].map(|lines| lines.iter().map(|line| line.place_id).collect::<Vec<u32>>());
     let [base_headings, side_headings] = [base, side].map(single_headings);
@@ -446,7 +451,7 @@ fn align(base: &[Line], side: &[Line]) -> Vec<Option<Place>> {
     let mut align_section = |base_end: usize, side_end: usize| {
         let (of_base, of_side) = (&base_ids[section.0..base_end], &side_ids[section.1..side_end]);
         pairs(of_base, of_side, &mut marks, |of_base, of_side| {
-            places[section.0 + of_base] = Some(Place::new(section.1 + of_side));
+            places[section.0 + of_base] = Some(LineNumber::new(section.1 + of_side));
         });
         section = (base_end, side_end);
     };
@@ -564,7 +569,7 @@ enum Which {
 fn changes<'a>(
     base: &[Line],
     sides: &'a [Vec<Line>; 2],
-    places: &[Vec<Option<Place>>; 2],
+    places: &[Vec<Option<LineNumber>>; 2],
 ) -> Vec<Change<'a>> {
     let mut changes = Vec::new();
     for ((side, places), which) in sides.iter().zip(places).zip([Which::First, Which::Second]) {
@@ -586,7 +591,7 @@ fn changes<'a>(
 fn unchanged(
     base: &[Line],
     sides: &[Vec<Line>; 2],
-    places: &[Vec<Option<Place>>; 2],
+    places: &[Vec<Option<LineNumber>>; 2],
     lines: Range<usize>,
 ) -> impl Iterator<Item = Line> {
     lines.map(|number| {

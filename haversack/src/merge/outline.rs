@@ -125,7 +125,7 @@ const ROOT: u32 = 0;
 
 /// The headings of base and sides, numbered, and what is below them; the first heading is the text itself.
 struct Places<'a> {
-    places: Vec<Place<'a>>,
+    places: Vec<Section<'a>>,
     /// What blocks say, and for each of those that were asked for, what it is known by.
     texts: Numbering<&'a str>,
     known_by: Vec<Option<Option<u32>>>,
@@ -136,7 +136,7 @@ struct Places<'a> {
     others: NumberMap<(u32, u32), u32>,
 }
 
-struct Place<'a> {
+struct Section<'a> {
     parent: u32,
     /// The date in its heading.
     date: Option<[u8; 10]>,
@@ -147,7 +147,7 @@ struct Place<'a> {
 
 impl<'a> Places<'a> {
     fn new() -> Places<'a> {
-        let root = Place { parent: ROOT, date: None, key: Cow::Borrowed(""), twin: None };
+        let root = Section { parent: ROOT, date: None, key: Cow::Borrowed(""), twin: None };
         Places {
             places: vec![root],
             texts: Numbering::default(),
@@ -193,7 +193,7 @@ impl<'a> Places<'a> {
             None => {}
         }
         let date = moment::date_in(&key).and_then(|date| date.as_bytes().try_into().ok());
-        let place = self.add(Place { parent, date, key, twin: None });
+        let place = self.add(Section { parent, date, key, twin: None });
         match number as usize == self.firsts.len() {
             true => self.firsts.push((parent, place)),
             false => drop(self.others.insert((parent, number), place)),
@@ -203,24 +203,24 @@ impl<'a> Places<'a> {
 
     /// Returns the number of the next heading that says the same below the same.
     fn twin(&mut self, place: u32) -> u32 {
-        let Place { parent, date, ref key, twin } = self.places[place as usize];
+        let Section { parent, date, ref key, twin } = self.places[place as usize];
         if let Some(twin) = twin {
             return twin;
         }
         let key = key.clone();
-        let twin = self.add(Place { parent, date, key, twin: None });
+        let twin = self.add(Section { parent, date, key, twin: None });
         self.places[place as usize].twin = Some(twin);
         twin
     }
 
-    fn add(&mut self, place: Place<'a>) -> u32 {
+    fn add(&mut self, place: Section<'a>) -> u32 {
         let number =
             u32::try_from(self.places.len()).expect("a file has fewer than four thousand million headings");
         self.places.push(place);
         number
     }
 
-    fn get(&self, place: u32) -> &Place<'a> {
+    fn get(&self, place: u32) -> &Section<'a> {
         &self.places[place as usize]
     }
 }
@@ -232,7 +232,7 @@ struct Block<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
+enum Anchor {
     Start,
     Heading(u32),
     Block(u32),
@@ -373,9 +373,9 @@ struct Sorted<'a> {
 
 /// The blank lines of one text: for each piece what is above it, and how many are between.
 struct Gaps {
-    of_blocks: Vec<(Known, u32)>,
-    of_headings: Vec<(Known, u32)>,
-    of_end: (Known, u32),
+    of_blocks: Vec<(Anchor, u32)>,
+    of_headings: Vec<(Anchor, u32)>,
+    of_end: (Anchor, u32),
     /// How often so many are between two sorts of pieces.
     usual: [[NumberMap<u32, usize>; CLASSES]; CLASSES],
 }
@@ -384,28 +384,28 @@ struct Gaps {
 const CLASSES: usize = Class::End as usize + 1;
 
 impl Gaps {
-    fn add(&mut self, above: (Class, Known), below: (Class, Known), gap: u32) {
+    fn add(&mut self, above: (Class, Anchor), below: (Class, Anchor), gap: u32) {
         // The end is above nothing.
-        let put = |list: &mut Vec<(Known, u32)>, number: u32| {
+        let put = |list: &mut Vec<(Anchor, u32)>, number: u32| {
             if list.len() <= number as usize {
-                list.resize(number as usize + 1, (Known::End, 0));
+                list.resize(number as usize + 1, (Anchor::End, 0));
             }
             list[number as usize] = (above.1, gap);
         };
         match below.1 {
-            Known::Block(id) => put(&mut self.of_blocks, id),
-            Known::Heading(place) => put(&mut self.of_headings, place),
-            Known::Start | Known::End => self.of_end = (above.1, gap),
+            Anchor::Block(id) => put(&mut self.of_blocks, id),
+            Anchor::Heading(place) => put(&mut self.of_headings, place),
+            Anchor::Start | Anchor::End => self.of_end = (above.1, gap),
         }
         *self.usual[above.0 as usize][below.0 as usize].entry(gap).or_insert(0) += 1;
     }
 
     /// Returns how many are between two pieces; `None` if they are no neighbours.
-    fn between(&self, above: Known, below: Known) -> Option<u32> {
+    fn between(&self, above: Anchor, below: Anchor) -> Option<u32> {
         let found = match below {
-            Known::Block(id) => self.of_blocks.get(id as usize),
-            Known::Heading(place) => self.of_headings.get(place as usize),
-            Known::Start | Known::End => Some(&self.of_end),
+            Anchor::Block(id) => self.of_blocks.get(id as usize),
+            Anchor::Heading(place) => self.of_headings.get(place as usize),
+            Anchor::Start | Anchor::End => Some(&self.of_end),
         };
         found.filter(|(known, _)| *known == above).map(|(_, gap)| *gap)
     }
@@ -424,17 +424,17 @@ impl<'a> Sorted<'a> {
             let mut gaps = Gaps {
                 of_blocks: Vec::with_capacity(elements.len()),
                 of_headings: Vec::with_capacity(headings.texts.len()),
-                of_end: (Known::End, 0),
+                of_end: (Anchor::End, 0),
                 usual: Default::default(),
             };
             let mut blocks = elements.iter().filter(|element| !element.value.text.is_empty());
-            let mut above = (Class::Start, Known::Start);
+            let mut above = (Class::Start, Anchor::Start);
             let last = (Class::End, None, end_gap);
             for (class, heading, gap) in sequence.into_iter().chain([last]) {
                 let known = match (class, heading) {
-                    (Class::End, _) => Known::End,
-                    (_, Some(place)) => Known::Heading(place),
-                    (_, None) => Known::Block(blocks.next().expect("as many as were read").id),
+                    (Class::End, _) => Anchor::End,
+                    (_, Some(place)) => Anchor::Heading(place),
+                    (_, None) => Anchor::Block(blocks.next().expect("as many as were read").id),
                 };
                 gaps.add(above, (class, known), gap);
                 above = (class, known);
@@ -528,7 +528,7 @@ fn newest(inputs: [&Sorted<'_>; 3], places: &Places<'_>, shape: &Shape<'_>) -> N
 }
 
 /// A piece of the merged text.
-type Written<'w> = (Known, Class, &'w str);
+type Written<'w> = (Anchor, Class, &'w str);
 
 struct Writer<'w, 'a> {
     inputs: [&'w Sorted<'a>; 3],
@@ -546,7 +546,7 @@ impl<'w> Writer<'w, '_> {
         for id in order(base, [first, second], &compare).iter() {
             let block = &self.kept[*id].value;
             if !block.text.is_empty() {
-                pieces.push((Known::Block(*id), block.class, &block.text));
+                pieces.push((Anchor::Block(*id), block.class, &block.text));
             }
         }
         let [base, first, second] = self.inputs.map(|input| input.children.get(place));
@@ -565,7 +565,7 @@ impl<'w> Writer<'w, '_> {
         // A heading takes in what is deeper behind it.
         children.sort_by_cached_key(|child| std::cmp::Reverse(heading_level(self.heading(*child))));
         for child in children {
-            pieces.push((Known::Heading(child), Class::Heading, self.heading(child)));
+            pieces.push((Anchor::Heading(child), Class::Heading, self.heading(child)));
             self.write_below(child, pieces);
         }
     }
@@ -594,8 +594,8 @@ impl<'w> Writer<'w, '_> {
 
 fn joined(pieces: &[Written<'_>], inputs: [&Sorted<'_>; 3], is_ended: bool) -> String {
     let mut text = String::with_capacity(pieces.iter().map(|(_, _, text)| text.len() + 2).sum());
-    let mut above = (Known::Start, Class::Start);
-    for (known, class, piece) in pieces.iter().copied().chain([(Known::End, Class::End, "")]) {
+    let mut above = (Anchor::Start, Class::Start);
+    for (known, class, piece) in pieces.iter().copied().chain([(Anchor::End, Class::End, "")]) {
         let gap = gap(inputs, above, (known, class)).max(least_gap(above.1, class, piece));
         if class != Class::End || !pieces.is_empty() {
             text.extend(std::iter::repeat_n('\n', gap as usize));
@@ -613,7 +613,7 @@ fn joined(pieces: &[Written<'_>], inputs: [&Sorted<'_>; 3], is_ended: bool) -> S
 }
 
 /// Returns how many blank lines part two pieces.
-fn gap(inputs: [&Sorted<'_>; 3], above: (Known, Class), below: (Known, Class)) -> u32 {
+fn gap(inputs: [&Sorted<'_>; 3], above: (Anchor, Class), below: (Anchor, Class)) -> u32 {
     let [base, first, second] = inputs.map(|input| input.gaps.between(above.0, below.0));
     match (first, second) {
         (Some(first), Some(second)) if base == Some(first) => second,

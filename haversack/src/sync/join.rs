@@ -16,7 +16,7 @@ use super::state::{Advance, BaseLine};
 use super::take_in::{IncomingChanges, Work};
 use super::{Context, Replica, Report, SyncError};
 use crate::ids::{ContentHash, StoreId};
-use crate::log::{self, Checkpoint, Content, Place, unpack};
+use crate::log::{self, Checkpoint, Content, ContentLocation, unpack};
 
 /// The most files that are put in place under one record.
 const MAX_PORTION_FILES: usize = 2_000;
@@ -288,7 +288,7 @@ impl Replica {
         let mut contents = kept.map_err(SyncError::Local)?;
         let mut objects = BTreeSet::new();
         let mut packs: BTreeMap<ContentHash, Vec<(u64, Content)>> = BTreeMap::new();
-        let places: BTreeMap<ContentHash, &Place> = checkpoint
+        let places: BTreeMap<ContentHash, &ContentLocation> = checkpoint
             .iter()
             .flat_map(|checkpoint| checkpoint.files.values().map(|file| (file.hash, &file.place)))
             .collect();
@@ -297,11 +297,11 @@ impl Replica {
                 continue;
             }
             match places.get(&content.hash) {
-                Some(Place::Inline(bytes)) => drop(contents.insert(content.hash, bytes.clone())),
-                Some(Place::Pack { object, offset }) => {
+                Some(ContentLocation::Inline(bytes)) => drop(contents.insert(content.hash, bytes.clone())),
+                Some(ContentLocation::Pack { object, offset }) => {
                     packs.entry(*object).or_default().push((*offset, *content));
                 }
-                Some(Place::Object(_)) | None => drop(objects.insert(content.hash)),
+                Some(ContentLocation::Object(_)) | None => drop(objects.insert(content.hash)),
             }
         }
         let names: Vec<ContentHash> = objects.into_iter().chain(packs.keys().copied()).collect();

@@ -10,7 +10,7 @@ use super::outgoing::{self, Judgement};
 use super::plan::{self, AbsenceReason};
 use super::renames;
 use super::scan::{self, StatCache};
-use super::state::{JournalEnd, Known, State};
+use super::state::{JournalEnd, LogView, State};
 use super::{Gate, Hold, Scope};
 use crate::ids::{Position, ReplicaId, StoreId, Timestamp};
 
@@ -116,7 +116,7 @@ pub async fn look(
 ) -> StoreResult<Outlook> {
     let mut outlook = Outlook { is_first: true, ..Outlook::default() };
     let mut cache = StatCache::default();
-    let mut unmet = Known::default();
+    let mut unmet = LogView::default();
     let mut state = match State::look(state).await? {
         Some((state, JournalEnd::Whole | JournalEnd::CutShort)) => Some(state),
         _ => None,

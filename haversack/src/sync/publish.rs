@@ -63,7 +63,7 @@ pub(super) enum Remainder {
 /// What a commit says about the files that differ.
 struct Changes {
     /// Who makes the commit; `None` if there are no changes.
-    turn: Option<Turn>,
+    turn: Option<CommitAuthor>,
     changes: Vec<FileChange>,
     /// The bases that come of it.
     bases: Vec<BaseLine>,
@@ -95,32 +95,33 @@ pub(super) enum LogTail {
 }
 
 /// Whose turn it is: the first change decides who makes the commit.
-struct Turns<'a> {
+struct AuthorChooser<'a> {
     signatures: Signatures,
     author: &'a Author,
     /// True in a replica's first sync: files that nobody signed were there before.
     is_first_sync: bool,
-    turn: Option<Turn>,
+    turn: Option<CommitAuthor>,
 }
 
 /// Who makes a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Turn {
+enum CommitAuthor {
     /// A writer, or the process that syncs.
     Of(Writer),
     /// Nobody: the files were there before this replica first synced.
     Import,
 }
 
-impl Turns<'_> {
+impl AuthorChooser<'_> {
     /// Tells whether a change is the work of whoever makes this commit.
     fn is_on(&mut self, locator: &Locator, content: Option<(ContentHash, u64)>) -> bool {
         let turn = match self.signatures.writer(locator, content).cloned() {
-            Some(writer) => Turn::Of(writer),
-            None if self.is_first_sync => Turn::Import,
-            None => {
-                Turn::Of(Writer { agent: self.author.agent.clone(), session: self.author.session.clone() })
-            }
+            Some(writer) => CommitAuthor::Of(writer),
+            None if self.is_first_sync => CommitAuthor::Import,
+            None => CommitAuthor::Of(Writer {
+                agent: self.author.agent.clone(),
+                session: self.author.session.clone(),
+            }),
         };
         *self.turn.get_or_insert_with(|| turn.clone()) == turn
     }
@@ -172,8 +173,8 @@ impl Replica {
             return Ok(Published::Behind);
         }
         let (writer, cause) = match turn {
-            Turn::Of(writer) => (writer, context.cause),
-            Turn::Import => (Writer::default(), IMPORT),
+            CommitAuthor::Of(writer) => (writer, context.cause),
+            CommitAuthor::Import => (Writer::default(), IMPORT),
         };
         let (position, previous) = self.next();
         let deleted = changes.iter().filter(|change| change.what.after().is_none());
@@ -333,7 +334,7 @@ impl Replica {
             None => Signatures::default(),
         };
         let is_first_sync = self.is_first_sync;
-        let mut turns = Turns { signatures, author: context.author, is_first_sync, turn: None };
+        let mut turns = AuthorChooser { signatures, author: context.author, is_first_sync, turn: None };
         let mut changes = Vec::new();
         let mut contents = Vec::new();
         let (mut inline, mut total) = (0, 0);

@@ -37,22 +37,22 @@ enum Fate {
 
 /// The commits that are compared with those of a remote.
 #[derive(Clone, Copy)]
-enum Known<'a> {
+enum KnownCommits<'a> {
     /// Those that the archive has, or else any replica.
     Home(&'a [Replica]),
     /// Those that one replica has taken in.
     Replica(&'a Replica),
 }
 
-impl Known<'_> {
+impl KnownCommits<'_> {
     async fn hash(
         self,
         archive: &mut archive::Reader,
         position: Position,
     ) -> Result<Option<ContentHash>, SyncError> {
         match self {
-            Known::Home(replicas) => known_hash(replicas, archive, position).await,
-            Known::Replica(replica) => replica.own_hash(archive, position).await,
+            KnownCommits::Home(replicas) => known_hash(replicas, archive, position).await,
+            KnownCommits::Replica(replica) => replica.own_hash(archive, position).await,
         }
     }
 }
@@ -69,7 +69,7 @@ pub(super) async fn put_back(
     };
     let mut positions = 0;
     for _ in 0..MAX_ROUNDS {
-        let mut common = leader.common(context, Known::Home(replicas), archive, last).await?;
+        let mut common = leader.common(context, KnownCommits::Home(replicas), archive, last).await?;
         let mut previous = match common {
             Some(common) => known_hash(replicas, archive, common).await?,
             None => Some(ContentHash::of(b"")),
@@ -88,7 +88,7 @@ pub(super) async fn put_back(
                 Fate::Taken => break,
             }
         }
-        let found = leader.common(context, Known::Home(replicas), archive, last).await?;
+        let found = leader.common(context, KnownCommits::Home(replicas), archive, last).await?;
         // Another device may have put the same commit back.
         if found == common {
             return Ok(positions);
@@ -107,7 +107,7 @@ impl Replica {
     ) -> Result<Option<Position>, SyncError> {
         let before = self.position().and_then(|last| Position::new(last.number() - 1));
         let Some(before) = before else { return Ok(None) };
-        self.common(context, Known::Replica(self), archive, before).await
+        self.common(context, KnownCommits::Replica(self), archive, before).await
     }
 
     /// Returns the hash of the commit that this replica has taken in at a position; `None` if the archive has another branch of the log.
@@ -131,7 +131,7 @@ impl Replica {
     async fn common(
         &self,
         context: Context<'_>,
-        known: Known<'_>,
+        known: KnownCommits<'_>,
         archive: &mut archive::Reader,
         last: Position,
     ) -> Result<Option<Position>, SyncError> {

@@ -9,7 +9,7 @@ use haversack_store::{Bytes, Locator};
 use serde::{Deserialize, Serialize};
 
 use super::plan::AbsenceReason;
-use super::state::{BaseLine, Head, Known};
+use super::state::{BaseLine, Head, LogView};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::files::{CONTENT, Files, RECORD, content};
 use crate::log::{self, Content, StateMark};
@@ -106,7 +106,7 @@ impl Packs {
 }
 
 /// Writes down what is known; returns the heading and the parts of the contents.
-pub(super) fn write(known: &Known, number: u64) -> (Heading, Vec<Vec<u8>>) {
+pub(super) fn write(known: &LogView, number: u64) -> (Heading, Vec<Vec<u8>>) {
     let mut writer = Writer::<RECORD>::default();
     let mut numbers: HashMap<ContentHash, u32> = HashMap::new();
     let mut shape = Shape::default();
@@ -151,9 +151,9 @@ pub(super) fn write(known: &Known, number: u64) -> (Heading, Vec<Vec<u8>>) {
 }
 
 /// Returns what was written down; `None` if it is damaged.
-pub(super) fn read(heading: Heading, contents: &Bytes) -> Option<Known> {
+pub(super) fn read(heading: Heading, contents: &Bytes) -> Option<LogView> {
     let Heading { number: _, store, head, attempt, joined, mark, bases, table: shape } = heading;
-    let mut known = Known { store, head, attempt, joined, ..Known::default() };
+    let mut known = LogView { store, head, attempt, joined, ..LogView::default() };
     let (table, packs) = tables(&shape, contents)?;
     match Files::written(table.clone()) {
         Some(files) => {
@@ -173,7 +173,7 @@ pub(super) fn read(heading: Heading, contents: &Bytes) -> Option<Known> {
 }
 
 /// Lets what is known lie where it was written.
-pub(super) fn settle(known: &mut Known, heading: &Heading, contents: &Bytes) {
+pub(super) fn settle(known: &mut LogView, heading: &Heading, contents: &Bytes) {
     if let Some((table, packs)) = tables(&heading.table, contents)
         && let Some(files) = Files::written(table)
     {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     /// Bases of which there is all there can be to say.
-    fn example() -> Known {
+    fn example() -> LogView {
         let lines = [
             BaseLine { pack: Some((hash("pack"), 7)), ..base("a.md", "a") },
             base("b/ü.md", "b"),
@@ -285,24 +285,24 @@ mod tests {
         lines
             .iter()
             .for_each(|line| log.set(&line.at, line.hash.map(|hash| Content { hash, size: line.size })));
-        let mut known = Known { attempt: Some("7".to_owned()), ..Known::default() };
+        let mut known = LogView { attempt: Some("7".to_owned()), ..LogView::default() };
         known.take(&lines, log.mark()).expect("the mark of all of them");
         known
     }
 
     /// Writes down what is known, and reads it again.
-    fn written(known: &Known) -> (Heading, Bytes) {
+    fn written(known: &LogView) -> (Heading, Bytes) {
         let (heading, parts) = write(known, 3);
         let json = serde_json::to_vec(&heading).expect("prints");
         (serde_json::from_slice(&json).expect("reads"), parts.concat().into())
     }
 
-    fn read_back(known: &Known) -> Known {
+    fn read_back(known: &LogView) -> LogView {
         let (heading, contents) = written(known);
         read(heading, &contents).expect("whole")
     }
 
-    fn assert_same(known: &Known, expected: &Known) {
+    fn assert_same(known: &LogView, expected: &LogView) {
         assert_eq!(known.log, expected.log);
         assert_eq!(known.attempt, expected.attempt);
         assert_eq!(known.absent, expected.absent);
@@ -323,7 +323,7 @@ mod tests {
         let (heading, contents) = written(&settled);
         settle(&mut settled, &heading, &contents);
         assert_same(&settled, &known);
-        assert_same(&read_back(&Known::default()), &Known::default());
+        assert_same(&read_back(&LogView::default()), &LogView::default());
     }
 
     #[test]
@@ -372,7 +372,7 @@ mod tests {
             mark.set(name, Some(content));
             writer.add(name, &record(content, None, 0, 0));
         }
-        let (mut heading, _) = written(&Known::default());
+        let (mut heading, _) = written(&LogView::default());
         heading.mark = mark.mark();
         heading.table = Shape { rows: writer.count(), mark: mark.mark(), ..Shape::default() };
         let known = read(heading, &writer.into_parts().concat().into()).expect("whole");

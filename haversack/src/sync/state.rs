@@ -20,7 +20,7 @@
 
 mod files;
 mod journal;
-mod known;
+mod log_view;
 mod objects;
 mod records;
 
@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use self::files::{damaged, place, read_frame, read_version, write_frame};
 pub(crate) use self::journal::JournalEnd;
-pub(crate) use self::known::{Advance, BaseLine, Head, Known};
+pub(crate) use self::log_view::{Advance, BaseLine, Head, LogView};
 pub(crate) use self::records::{ApplyRecord, CopyRecord, Move, PublishRecord};
 use super::snapshot;
 use crate::ids::{ContentHash, Ids, ReplicaId, StoreId};
@@ -57,7 +57,7 @@ fn is_settled(fresh: &bool) -> bool {
 pub(crate) struct State {
     backend: Arc<dyn Backend>,
     pub(crate) identity: Identity,
-    pub(crate) known: Known,
+    pub(crate) known: LogView,
     snapshot: u64,
     snapshot_bytes: u64,
     journal_bytes: u64,
@@ -104,7 +104,7 @@ impl State {
         let mut state = State {
             backend,
             identity,
-            known: Known::default(),
+            known: LogView::default(),
             snapshot: 0,
             snapshot_bytes: 0,
             journal_bytes: 0,
@@ -193,7 +193,7 @@ pub async fn forget(state: &dyn Backend) -> StoreResult<()> {
 ///
 /// Returns the store that the replica left; `None` if it had none.
 pub async fn leave(state: &Arc<dyn Backend>) -> StoreResult<Option<StoreId>> {
-    let Some((State { known: Known { store, .. }, .. }, _)) = State::look(state.clone()).await? else {
+    let Some((State { known: LogView { store, .. }, .. }, _)) = State::look(state.clone()).await? else {
         return Ok(None);
     };
     let Some(store) = store else {

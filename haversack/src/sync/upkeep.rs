@@ -15,7 +15,9 @@ use super::state::Head;
 use super::{Context, Replica, SyncError};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
-use crate::log::{Checkpoint, FileState, Folded, MAX_CHANGES, MAX_SEGMENT_BYTES, Place, Segment, pack};
+use crate::log::{
+    Checkpoint, ContentLocation, FileState, Folded, MAX_CHANGES, MAX_SEGMENT_BYTES, Segment, pack,
+};
 
 /// How often the log is folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,8 +108,8 @@ impl Replica {
             return Ok(false);
         }
         let older = older.iter().flat_map(|older| older.files.values());
-        let mut places: BTreeMap<ContentHash, Place> = older
-            .filter(|file| !matches!(file.place, Place::Inline(_)))
+        let mut places: BTreeMap<ContentHash, ContentLocation> = older
+            .filter(|file| !matches!(file.place, ContentLocation::Inline(_)))
             .map(|file| (file.hash, file.place.clone()))
             .collect();
         let mut new = Vec::new();
@@ -122,13 +124,13 @@ impl Replica {
             self.remote.put_object(context.patience, &pack.bytes).await?;
         }
         for (bytes, place) in new.iter().zip(new_places) {
-            if let Place::Object(_) = place {
+            if let ContentLocation::Object(_) = place {
                 self.remote.put_object(context.patience, bytes).await?;
             }
             places.insert(ContentHash::of(bytes), place);
         }
         let files = state.files().iter().map(|(locator, content)| {
-            let place = places.get(&content.hash).cloned().unwrap_or(Place::Inline(Bytes::new()));
+            let place = places.get(&content.hash).cloned().unwrap_or(ContentLocation::Inline(Bytes::new()));
             (locator, FileState { hash: content.hash, size: content.size, place })
         });
         let checkpoint = Checkpoint {

@@ -14,10 +14,10 @@ use haversack_store::{Backend, Bytes, Condition, Error as StoreError, ErrorKind,
 use super::cursor::{self, FolderCursor, LogName};
 use super::entry::{Entry, MAX_SHOWN};
 use super::file_merge::{FileOutcome, MergeCache, available};
-use super::folder::{There, without_gap};
+use super::folder::{FolderListing, without_gap};
 use super::heads::Heads;
-use super::kept::Kept;
 use super::layout::Range;
+use super::log_copies::LogCopies;
 use super::logs::{Logs, Numbered, first_part_id, taken_id};
 use super::tail::Tail;
 use crate::ids::{CommitId, ContentHash, Ids, Position, ReplicaId, StoreId};
@@ -66,7 +66,7 @@ pub struct Bridge {
 /// What is known once the kept entries were read.
 #[derive(Debug)]
 pub(super) struct Read {
-    pub(super) kept: Kept,
+    pub(super) kept: LogCopies,
     pub(super) logs: Logs,
     /// What files came to in this run.
     pub(super) cache: MergeCache,
@@ -208,7 +208,7 @@ impl Bridge {
     }
 
     /// Makes sure that the folder is the one it was, and that it and this device's own order know which store they are.
-    async fn meet(&mut self, context: Context<'_>, there: &There) -> Result<StoreId, SyncError> {
+    async fn meet(&mut self, context: Context<'_>, there: &FolderListing) -> Result<StoreId, SyncError> {
         let place = crate::log::layout::store_file();
         let file = match self.folder.read(&place).await {
             Ok(object) => match StoreFile::decode(&object.bytes) {
@@ -259,7 +259,7 @@ impl Bridge {
 
     pub(super) async fn read(&mut self) -> Result<&mut Read, SyncError> {
         if self.read.is_none() {
-            let (kept, logs) = Kept::load(self.home.clone()).await?;
+            let (kept, logs) = LogCopies::load(self.home.clone()).await?;
             self.cursor.kept = logs
                 .replicas()
                 .into_iter()

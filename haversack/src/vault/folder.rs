@@ -19,11 +19,11 @@ use crate::sync::planted::{Planted, has};
 use crate::sync::{Context, Impatient, SyncError};
 
 /// What is in the folder.
-pub(super) struct There {
+pub(super) struct FolderListing {
     pub(super) logs: BTreeMap<ReplicaId, Vec<Range>>,
 }
 
-impl There {
+impl FolderListing {
     /// Returns the numbers up to `last` that no file of a log has.
     pub(super) fn missing(&self, replica: ReplicaId, last: u64) -> Vec<u64> {
         let mut ranges = self.logs.get(&replica).cloned().unwrap_or_default();
@@ -48,7 +48,7 @@ pub(super) enum Whose {
 
 impl Bridge {
     /// Returns which files of logs are in the folder.
-    pub(super) async fn look(&self) -> Result<There, SyncError> {
+    pub(super) async fn look(&self) -> Result<FolderListing, SyncError> {
         let mut logs = BTreeMap::new();
         let listing = self.folder.list(&layout::logs()).await.map_err(SyncError::Remote)?;
         for entry in listing.entries.iter().filter(|entry| entry.kind == EntryKind::Directory) {
@@ -56,11 +56,15 @@ impl Bridge {
             let files = self.folder.list(&entry.locator).await.map_err(SyncError::Remote)?.entries;
             logs.insert(replica, files.iter().filter_map(|file| layout::range_at(&file.locator)).collect());
         }
-        Ok(There { logs })
+        Ok(FolderListing { logs })
     }
 
     /// Takes another name if somebody else writes as this device: a copy of this home, or this home as it was before a backup was put back.
-    pub(super) async fn notice_twin(&mut self, context: Context<'_>, there: &There) -> Result<(), SyncError> {
+    pub(super) async fn notice_twin(
+        &mut self,
+        context: Context<'_>,
+        there: &FolderListing,
+    ) -> Result<(), SyncError> {
         let ranges = there.logs.get(&self.replica).map(Vec::as_slice).unwrap_or_default();
         let last = ranges.iter().map(|range| range.last).max().unwrap_or(0);
         if last > self.own_last() {
@@ -156,7 +160,7 @@ impl Bridge {
     /// Keeps what has arrived.
     pub(super) async fn fetch(
         &mut self,
-        there: &There,
+        there: &FolderListing,
         transfers: &mut TransferStats,
     ) -> Result<(), SyncError> {
         let own = self.replica;
@@ -232,7 +236,7 @@ impl Bridge {
     pub(super) async fn send(
         &mut self,
         context: Context<'_>,
-        there: &There,
+        there: &FolderListing,
         transfers: &mut TransferStats,
     ) -> Result<(), SyncError> {
         for former in self.cursor.former.clone() {
@@ -282,7 +286,7 @@ impl Bridge {
     }
 
     /// Puts many small files of logs into few: here those of every device, in the folder our own.
-    pub(super) async fn fold(&mut self, there: &There) -> Result<(), SyncError> {
+    pub(super) async fn fold(&mut self, there: &FolderListing) -> Result<(), SyncError> {
         let Some(read) = &mut self.read else { return Ok(()) };
         for replica in read.kept.replicas() {
             // What the folder does not have cannot be folded there.
@@ -329,7 +333,7 @@ mod tests {
         let missing = |ranges: &[(u64, u64)], last| {
             let replica = ReplicaId::from_bytes([7; 16]);
             let ranges = ranges.iter().map(|(first, last)| Range { first: *first, last: *last }).collect();
-            There { logs: BTreeMap::from([(replica, ranges)]) }.missing(replica, last)
+            FolderListing { logs: BTreeMap::from([(replica, ranges)]) }.missing(replica, last)
         };
         assert_eq!(missing(&[], 3), [1, 2, 3]);
         assert_eq!(missing(&[(1, 2), (3, 3)], 3), [0; 0]);

@@ -15,7 +15,7 @@ pub(super) type Numbered = (ReplicaId, u64);
 
 /// What is known about an entry without its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Known {
+struct EntryInfo {
     seen: Heads,
     device: String,
     /// The id of its commit, and where that is in its author's own order.
@@ -45,7 +45,7 @@ pub(super) struct Touch {
 /// The entries that are there, without their contents.
 #[derive(Clone, Debug, Default)]
 pub struct Logs {
-    entries: BTreeMap<Numbered, Known>,
+    entries: BTreeMap<Numbered, EntryInfo>,
     /// The entries that brought a commit: more than one if a device was copied before it had told anybody.
     commits: HashMap<CommitId, Vec<Numbered>>,
     /// Of those, the ones that are more than one.
@@ -65,7 +65,7 @@ impl Logs {
         if self.entries.contains_key(&at) {
             return;
         }
-        let mut known = Known {
+        let mut known = EntryInfo {
             seen: entry.seen.clone(),
             device: String::new(),
             commit: None,

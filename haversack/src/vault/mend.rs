@@ -9,7 +9,7 @@ use haversack_store::{Bytes, Condition, ErrorKind, Object};
 
 use super::bridge::{Bridge, TransferStats, local};
 use super::entries::Entries;
-use super::folder::{There, object_of};
+use super::folder::{FolderListing, object_of};
 use super::layout::{self, Range};
 use crate::frame::BadFrame;
 use crate::ids::{ContentHash, ReplicaId};
@@ -59,7 +59,7 @@ impl Bridge {
         Ok(mended)
     }
 
-    async fn mend_log(&mut self, replica: ReplicaId, there: &There) -> Result<usize, SyncError> {
+    async fn mend_log(&mut self, replica: ReplicaId, there: &FolderListing) -> Result<usize, SyncError> {
         let last = self.cursor.kept.of(replica);
         let mut mended = 0;
         for range in there.logs.get(&replica).into_iter().flatten().filter(|range| range.last <= last) {
@@ -130,7 +130,7 @@ impl Bridge {
     }
 
     /// Removes single entries of this device's own log that are in a range too: somebody put them back before the range had arrived there.
-    async fn tidy(&mut self, there: &There) -> Result<(), SyncError> {
+    async fn tidy(&mut self, there: &FolderListing) -> Result<(), SyncError> {
         let ranges = there.logs.get(&self.replica).map(Vec::as_slice).unwrap_or_default();
         for whole in ranges.iter().filter(|range| range.first < range.last) {
             if self.damaged(self.replica, *whole).await?.is_some() {

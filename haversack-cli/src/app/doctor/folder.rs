@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use haversack::check::Finding;
-use haversack::store::{BackendExt, Locator, Place, Vault, block_on, directory_of, recognise};
+use haversack::store::{BackendExt, DirectoryKind, Locator, Vault, block_on, directory_of, recognise};
 use haversack::vault::copies::waiting;
 use haversack::vault::lost::Named;
 use haversack::vault::strays::strays;
@@ -67,12 +67,12 @@ fn look(settings: &Settings, remote: &Remote) -> Result<Vec<Finding>, CommandErr
 /// Says who replicates the folder.
 fn provider(settings: &Settings, directory: &Path) -> Finding {
     match recognise(directory, settings.surroundings.user.as_deref()) {
-        place @ Place::Obsidian { .. } => {
+        place @ DirectoryKind::Obsidian { .. } => {
             let cure =
                 "Let something else carry it: Obsidian Sync leaves out everything that begins with a dot";
             Finding::warn(SUBJECT, format!("{} is {place}", shown(directory)), cure)
         }
-        Place::Local | Place::Perhaps { .. } => {
+        DirectoryKind::Local | DirectoryKind::Perhaps { .. } => {
             let cure = "See that its client runs, or that it is still the folder it was";
             Finding::warn(SUBJECT, format!("nobody seems to replicate {}", shown(directory)), cure)
         }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use haversack::check::Finding;
 
 use crate::home::mounts;
-use crate::projects::book::Book;
-use crate::projects::book::PrivateUse;
 use crate::projects::private;
+use crate::projects::registry::PrivateUse;
+use crate::projects::registry::ProjectRegistry;
 use crate::projects::{id_of_prefix, identity};
 use crate::settings::Settings;
 use crate::settings::tilde;
@@ -22,13 +22,13 @@ pub(super) fn examine(settings: &Settings) -> Vec<Finding> {
 
 /// Lists ids of the old form: another repository can be made to have the same one.
 fn old_ids(settings: &Settings) -> Vec<Finding> {
-    let book = Book::of(settings).unwrap_or_default();
+    let registry = ProjectRegistry::of(settings).unwrap_or_default();
     let stored = std::fs::read_dir(settings.memory().join("claude_memory")).into_iter().flatten().flatten();
     let stored = stored.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let bound = mounts::of(settings).unwrap_or_default();
     let bound = bound.iter().filter_map(|mount| id_of_prefix(&mount.prefix)).map(str::to_owned);
     let ids: BTreeSet<String> =
-        stored.chain(bound).filter(|id| identity::is_old_id(id) && !book.is_name(id)).collect();
+        stored.chain(bound).filter(|id| identity::is_old_id(id) && !registry.is_name(id)).collect();
     let each = ids.into_iter().map(|id| {
         Finding::warn(
             "projects",

@@ -33,7 +33,7 @@ const MAX_LOOKED_AT: usize = 2_000;
 
 /// What was told already.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Told {
+struct ShownNews {
     /// The newest position that each project was told of.
     #[serde(default)]
     positions: BTreeMap<String, u64>,
@@ -50,7 +50,7 @@ struct Told {
 
 /// Whether the owner of a project hears that it is carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Telling {
+pub(crate) enum CarryingNotice {
     /// There is room for it, and somebody to hear it.
     Now,
     /// The next session may say it.
@@ -75,7 +75,7 @@ fn place(settings: &Settings) -> PathBuf {
     settings.home.join("state").join("hooks").join("told.toml")
 }
 
-fn told(settings: &Settings) -> Told {
+fn told(settings: &Settings) -> ShownNews {
     records::read(&place(settings), "").ok().flatten().unwrap_or_default()
 }
 
@@ -174,13 +174,17 @@ pub(crate) fn is_new(settings: &Settings, prefix: &Locator) -> Result<(), Comman
 }
 
 /// Tells whether the owner of a project is to hear now that it is carried: once, and never again.
-pub(crate) fn is_told(settings: &Settings, prefix: &Locator, telling: Telling) -> Result<bool, CommandError> {
+pub(crate) fn is_told(
+    settings: &Settings,
+    prefix: &Locator,
+    telling: CarryingNotice,
+) -> Result<bool, CommandError> {
     let mut told = told(settings);
-    if telling == Telling::Later || !told.untold.remove(prefix.as_str()) {
+    if telling == CarryingNotice::Later || !told.untold.remove(prefix.as_str()) {
         return Ok(false);
     }
     records::write(&place(settings), &told, records::Weight::Light)?;
-    Ok(telling == Telling::Now)
+    Ok(telling == CarryingNotice::Now)
 }
 
 fn find_problem(

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use haversack::Change;
-use haversack::history::{Held, History, Undone, take_back};
+use haversack::history::{History, PastContent, Undone, take_back};
 use haversack::store::{Backend, Bytes, Condition, ErrorKind, InMemory, Locator, block_on};
 use haversack::sync::{Author, Context, Deletions, Replica, SyncError};
 use haversack_system::{Backoff, RandomIds, SystemClock};
@@ -93,12 +93,12 @@ fn here(settings: &Settings, joined: &Joined) -> Result<Vec<Outcome>, CommandErr
         }
         let held = match &mut history {
             Some(history) => block_on(history.held(locator, joined.position))?,
-            None => Held::Unknown,
+            None => PastContent::Unknown,
         };
         let after = match held {
-            Held::Content(bytes) => Some(bytes),
+            PastContent::Content(bytes) => Some(bytes),
             // It is not of the store: nothing of it came with the join.
-            Held::Nothing | Held::Unknown => before.get(locator).cloned(),
+            PastContent::Nothing | PastContent::Unknown => before.get(locator).cloned(),
         };
         let (was, is) = (before.get(locator), now.get(locator));
         let then = match take_back(locator, was, after.as_ref(), is) {
@@ -163,10 +163,10 @@ fn there(settings: &Settings, joined: &Joined) -> Result<usize, CommandError> {
     .map_err(CommandError::from)
 }
 
-fn content(held: Held) -> Option<Bytes> {
+fn content(held: PastContent) -> Option<Bytes> {
     match held {
-        Held::Content(bytes) => Some(bytes),
-        Held::Nothing | Held::Unknown => None,
+        PastContent::Content(bytes) => Some(bytes),
+        PastContent::Nothing | PastContent::Unknown => None,
     }
 }
 

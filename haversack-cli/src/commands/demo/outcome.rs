@@ -7,7 +7,7 @@ use super::tally::{Files, headed};
 
 /// What syncs said about files.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Said {
+pub(super) struct SyncReports {
     pub(super) merged: BTreeSet<String>,
     pub(super) both_kept: BTreeSet<String>,
     /// How many versions each conflict has, by file.
@@ -23,7 +23,7 @@ pub(super) struct Outcome {
 }
 
 /// Returns what became of each file that was there before.
-pub(super) fn outcomes(script: &Script, after: &Files, said: &Said) -> Vec<Outcome> {
+pub(super) fn outcomes(script: &Script, after: &Files, said: &SyncReports) -> Vec<Outcome> {
     let outcome = |(file, old): &(&'static str, String)| {
         let Some(new) = after.get(*file) else {
             let detail = "and it stays deleted".to_owned();
@@ -48,7 +48,7 @@ pub(super) fn outcomes(script: &Script, after: &Files, said: &Said) -> Vec<Outco
     script.files.iter().map(outcome).collect()
 }
 
-fn merged_or_taken(file: &str, said: &Said) -> &'static str {
+fn merged_or_taken(file: &str, said: &SyncReports) -> &'static str {
     if said.merged.contains(file) { "merged" } else { "as one left it" }
 }
 
@@ -126,7 +126,7 @@ mod tests {
             (FACT, "two\nthree\n"),
         ];
         let after: Files = after.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
-        let said = Said {
+        let said = SyncReports {
             merged: [INDEX, VOICE, FACT].map(str::to_owned).into(),
             both_kept: [FACT.to_owned()].into(),
             versions: BTreeMap::from([(FACT.to_owned(), 2)]),

@@ -104,7 +104,7 @@ pub(super) fn headed(text: &str) -> impl Iterator<Item = (Option<&str>, &str)> {
 
 /// What two machines had, and what they came to.
 #[derive(Clone, Debug)]
-pub(super) struct Course<'a> {
+pub(super) struct DemoRun<'a> {
     /// What both started with.
     pub(super) before: &'a Files,
     /// What each made of it.
@@ -115,7 +115,7 @@ pub(super) struct Course<'a> {
 
 /// Returns in what the end is not what it must be: every edit on both machines, every line that nobody touched as well, no
 /// file that nobody made, and no difference between the two.
-pub(super) fn differences(edits: &[Edit], course: &Course<'_>) -> Vec<String> {
+pub(super) fn differences(edits: &[Edit], course: &DemoRun<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for (name, files) in course.after {
         for edit in edits {
@@ -145,7 +145,7 @@ pub(super) fn differences(edits: &[Edit], course: &Course<'_>) -> Vec<String> {
 }
 
 /// Returns the lines that were there before and that neither machine took out.
-pub(super) fn untouched<'a>(course: &Course<'a>) -> Vec<(&'a str, &'a str)> {
+pub(super) fn untouched<'a>(course: &DemoRun<'a>) -> Vec<(&'a str, &'a str)> {
     let mut lines = Vec::new();
     for (file, text) in course.before {
         let is_kept = |line: &&str| {
@@ -189,7 +189,7 @@ mod tests {
     fn differences_of(laptop: &Files, desktop: &Files) -> Vec<String> {
         let script = today();
         let (before, sides) = (before(&script), Machine::BOTH.map(|machine| edited(&script, machine)));
-        let course = Course {
+        let course = DemoRun {
             before: &before,
             edited: [&sides[0], &sides[1]],
             after: [("laptop", laptop), ("desktop", desktop)],

@@ -9,7 +9,7 @@ use crate::commands::project::{Listed, listed};
 use crate::error::CommandError;
 use crate::home::gate::NothingPrivate;
 use crate::projects::Project;
-use crate::projects::book::Book;
+use crate::projects::registry::ProjectRegistry;
 use crate::settings::Settings;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
@@ -52,7 +52,7 @@ impl Found {
     /// Looks for it; changes nothing.
     pub(crate) fn look(settings: &Settings) -> Result<Found, CommandError> {
         let claude = ClaudeCode::expected(settings)?;
-        let listed = listed(settings, &claude, &Book::of(settings)?);
+        let listed = listed(settings, &claude, &ProjectRegistry::of(settings)?);
         let gate = NothingPrivate::of(settings)?;
         let (mut held, mut outgoing, mut own) = (Vec::new(), Outgoing::default(), Outgoing::default());
         for project in listed.iter().filter(|listed| listed.is_carried) {

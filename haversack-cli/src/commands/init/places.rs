@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use haversack::store::{Place as Sort, recognise};
+use haversack::store::{DirectoryKind, recognise};
 
 /// The most directories that are looked at.
 const MAX_DIRECTORIES: usize = 500;
@@ -16,7 +16,7 @@ const NAME: &str = "haversack";
 
 /// A place that the user can choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RemoteOption {
     /// A folder that a sync client replicates.
     Folder { client: String, directory: PathBuf },
     /// A bucket, with a profile of the AWS tools.
@@ -26,22 +26,22 @@ pub(super) enum Place {
 }
 
 /// Returns the places that a user's home directory shows. `has_az` is true if the program `az` is there.
-pub(super) fn find(user: &Path, has_az: bool) -> Vec<Place> {
+pub(super) fn find(user: &Path, has_az: bool) -> Vec<RemoteOption> {
     let mut places = Vec::new();
     let apple = user.join("Library");
     let mut directories = below(user);
     directories.extend(below(&apple.join("CloudStorage")));
     directories.push(apple.join("Mobile Documents").join("com~apple~CloudDocs"));
     for directory in directories.into_iter().filter(|directory| directory.is_dir()).take(MAX_DIRECTORIES) {
-        if let Sort::Synced { by, .. } = recognise(&directory, Some(user)) {
-            places.push(Place::Folder { client: by.to_string(), directory: directory.join(NAME) });
+        if let DirectoryKind::Synced { by, .. } = recognise(&directory, Some(user)) {
+            places.push(RemoteOption::Folder { client: by.to_string(), directory: directory.join(NAME) });
         }
     }
     let aws = ["config", "credentials"].map(|name| fs::read_to_string(user.join(".aws").join(name)));
     let profiles = profiles(&aws.map(Result::unwrap_or_default).join("\n"));
-    places.extend(profiles.into_iter().take(MAX_PROFILES).map(|profile| Place::S3 { profile }));
+    places.extend(profiles.into_iter().take(MAX_PROFILES).map(|profile| RemoteOption::S3 { profile }));
     if has_az && user.join(".azure").join("azureProfile.json").is_file() {
-        places.push(Place::Azure);
+        places.push(RemoteOption::Azure);
     }
     places
 }
@@ -96,12 +96,12 @@ mod tests {
         }
         fs::write(user.join(".aws/config"), "[default]\n").expect("written");
         fs::write(user.join(".azure/azureProfile.json"), "{}").expect("written");
-        let folder = |client: &str, name: &str| Place::Folder {
+        let folder = |client: &str, name: &str| RemoteOption::Folder {
             client: client.to_owned(),
             directory: user.join(name).join(NAME),
         };
-        let profile = Place::S3 { profile: "default".to_owned() };
-        let all = [folder("Dropbox", "Dropbox"), folder("Syncthing", "Notes"), profile, Place::Azure];
+        let profile = RemoteOption::S3 { profile: "default".to_owned() };
+        let all = [folder("Dropbox", "Dropbox"), folder("Syncthing", "Notes"), profile, RemoteOption::Azure];
         assert_eq!(find(&user, true), all);
         assert_eq!(find(&user, false), all[..3]);
     }

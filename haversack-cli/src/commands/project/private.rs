@@ -7,8 +7,8 @@ use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::private::LOCAL_SETTINGS;
 use crate::error::CommandError;
 use crate::projects::Project;
-use crate::projects::book::Book;
 use crate::projects::private::{self, InGit};
+use crate::projects::registry::ProjectRegistry;
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::settings::tilde;
@@ -56,7 +56,7 @@ pub(super) fn end(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<
     let claude = ClaudeCode::expected(settings)?;
     let ended = private::end(settings, &existing(directory)?)?;
     let checkout = quoted(&tilde(settings, &ended.checkout));
-    let project = Project::of(settings, &claude, &Book::of(settings)?, &ended.checkout);
+    let project = Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &ended.checkout);
     ui.note(format!("{checkout} shares the memory of {} again", project.label(settings)));
     if ended.files > 0 {
         let memory = tilde(settings, &ended.memory);

@@ -15,17 +15,17 @@ use super::{Outcome, PULL_WAIT, directory_of, told};
 use crate::agents::claude_code::ClaudeCode;
 use crate::app::session::context::{self, Assembled, Part};
 use crate::app::session::context_record::ContextRecord;
-use crate::app::session::news::{self, News, Telling};
+use crate::app::session::news::{self, CarryingNotice, News};
 use crate::app::session::{INDEX, parts};
-use crate::background::wishes::Wish;
+use crate::background::requests::SyncRequest;
 use crate::background::{self, Answer};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::contact::Contact;
 use crate::home::mounts;
 use crate::projects::bind::{self, AskedBy, Bound};
-use crate::projects::book::Book;
 use crate::projects::proof::Proof;
+use crate::projects::registry::ProjectRegistry;
 use crate::projects::{Barrier, Project, private};
 use crate::remote::Remote;
 use crate::settings::Settings;
@@ -38,15 +38,15 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
         return Ok(Outcome::quiet("no home directory, and nobody says where Claude Code is"));
     };
     let deadline = Instant::now() + PULL_WAIT;
-    let mut project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+    let mut project = Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &directory);
     let mut failed = None;
     if is_unknown(settings, &project)? {
         // Another machine may have carried this project since our last sync. Then the checkout needs a proof.
-        let wish = Wish { session: input.session_id.clone(), ..Wish::default() };
-        failed = background::ask(settings, &wish, PULL_WAIT)
+        let request = SyncRequest { session: input.session_id.clone(), ..SyncRequest::default() };
+        failed = background::ask(settings, &request, PULL_WAIT)
             .ok()
             .filter(|answer| matches!(answer, Answer::Failed(_)));
-        project = Project::of(settings, &claude, &Book::of(settings)?, &directory);
+        project = Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &directory);
     }
     let label = project.label(settings);
     let memory = &project.memory.path;
@@ -70,9 +70,12 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
         Bound::Local | Bound::NeedsConsent(_) | Bound::Unclear { .. } => false,
     });
     if let Some(prefix) = &prefix {
-        let wish =
-            Wish { prefix: Some(prefix.clone()), session: input.session_id.clone(), files: Vec::new() };
-        let answer = background::ask(settings, &wish, deadline.duration_since(Instant::now()))
+        let request = SyncRequest {
+            prefix: Some(prefix.clone()),
+            session: input.session_id.clone(),
+            files: Vec::new(),
+        };
+        let answer = background::ask(settings, &request, deadline.duration_since(Instant::now()))
             .unwrap_or_else(|error| {
                 notes.push(error.message);
                 Answer::NotAsked
@@ -191,10 +194,10 @@ fn message(
                 .or_else(|| agents_question(settings, project));
             let arrived = news.line(now).map(Message::News);
             let telling = match (&needed, &arrived) {
-                _ if settings.surroundings.is_headless => Telling::Later,
-                (Some(_), _) => Telling::Later,
-                (None, Some(_)) => Telling::Needless,
-                (None, None) => Telling::Now,
+                _ if settings.surroundings.is_headless => CarryingNotice::Later,
+                (Some(_), _) => CarryingNotice::Later,
+                (None, Some(_)) => CarryingNotice::Needless,
+                (None, None) => CarryingNotice::Now,
             };
             let is_told = news::is_told(settings, &prefix, telling).unwrap_or(false);
             let carried = is_told.then(|| {

@@ -32,7 +32,7 @@ struct All {
 
 /// The place of one connection, which is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     number: u64,
     connections: Arc<Connections>,
 }
@@ -47,7 +47,7 @@ pub(super) enum Admission {
 
 impl Connections {
     /// Gives a new connection a place; the returned receiver ends when the connection is to be closed.
-    pub(super) fn open(self: &Arc<Connections>) -> (Place, oneshot::Receiver<()>) {
+    pub(super) fn open(self: &Arc<Connections>) -> (ConnectionSlot, oneshot::Receiver<()>) {
         let (sender, closed) = oneshot::channel();
         let mut all = self.all();
         all.count += 1;
@@ -56,7 +56,7 @@ impl Connections {
             all.strangers.pop_first();
         }
         all.strangers.insert(number, sender);
-        (Place { number, connections: self.clone() }, closed)
+        (ConnectionSlot { number, connections: self.clone() }, closed)
     }
 
     fn all(&self) -> MutexGuard<'_, All> {
@@ -64,7 +64,7 @@ impl Connections {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Makes the connection a client's: it has shown the token.
     pub(super) fn admit(&self) -> Admission {
         let mut all = self.connections.all();
@@ -81,7 +81,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut all = self.connections.all();
         all.strangers.remove(&self.number);

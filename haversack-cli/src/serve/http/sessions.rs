@@ -137,12 +137,12 @@ impl Drop for InUse {
 }
 
 /// A stream whose session is in use as long as somebody listens.
-struct Held<S> {
+struct LiveStream<S> {
     stream: Pin<Box<S>>,
     _in_use: InUse,
 }
 
-impl<S: Stream> Stream for Held<S> {
+impl<S: Stream> Stream for LiveStream<S> {
     type Item = S::Item;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
@@ -218,7 +218,7 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let in_use = self.use_of(id);
         let stream = self.inner.create_stream(id, message).await?;
-        Ok(Held { stream: Box::pin(stream), _in_use: in_use })
+        Ok(LiveStream { stream: Box::pin(stream), _in_use: in_use })
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
@@ -232,7 +232,7 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let in_use = self.use_of(id);
         let stream = self.inner.create_standalone_stream(id).await?;
-        Ok(Held { stream: Box::pin(stream), _in_use: in_use })
+        Ok(LiveStream { stream: Box::pin(stream), _in_use: in_use })
     }
 
     async fn resume(
@@ -242,7 +242,7 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let in_use = self.use_of(id);
         let stream = self.inner.resume(id, last_event_id).await?;
-        Ok(Held { stream: Box::pin(stream), _in_use: in_use })
+        Ok(LiveStream { stream: Box::pin(stream), _in_use: in_use })
     }
 
     async fn restore_session(&self, _: SessionId) -> Result<RestoreOutcome<Self::Transport>, Self::Error> {

@@ -17,7 +17,7 @@ use haversack_system::SystemClock;
 
 use crate::agents::journal::Journal;
 use crate::background;
-use crate::background::wishes::Wish;
+use crate::background::requests::SyncRequest;
 use crate::settings::Settings;
 
 /// How long further writes are waited for.
@@ -29,7 +29,7 @@ const FRESH: Duration = Duration::from_secs(60);
 /// Whoever goes to the other machines.
 pub(crate) struct SyncScheduler {
     /// Tells the thread that there is something to do; `None` once it was told to end.
-    sender: Mutex<Option<Sender<SyncRequest>>>,
+    sender: Mutex<Option<Sender<Trigger>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     asked: Mutex<Option<Instant>>,
     settings: Settings,
@@ -48,12 +48,12 @@ impl SyncScheduler {
 
     /// Notes a write: it is sent soon.
     pub(crate) fn wrote(&self) {
-        self.run(SyncRequest::Sync);
+        self.run(Trigger::Sync);
     }
 
     /// Notes that the interaction log grew: its events are sent together.
     pub(crate) fn logged(&self, bytes: u64) {
-        self.run(SyncRequest::Growth(bytes));
+        self.run(Trigger::Growth(bytes));
     }
 
     /// Something was asked: if nobody asked for a while, it is looked for what is new.
@@ -62,22 +62,22 @@ impl SyncScheduler {
         let now = Instant::now();
         if asked.is_none_or(|then| now.duration_since(then) >= FRESH) {
             *asked = Some(now);
-            self.run(SyncRequest::Sync);
+            self.run(Trigger::Sync);
         }
     }
 
-    fn run(&self, request: SyncRequest) {
+    fn run(&self, trigger: Trigger) {
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        if sender.as_ref().is_some_and(|sender| sender.send(request).is_ok()) {
+        if sender.as_ref().is_some_and(|sender| sender.send(trigger).is_ok()) {
             return;
         }
-        let (new, requests) = channel();
-        let _ = new.send(request);
+        let (new, triggers) = channel();
+        let _ = new.send(trigger);
         *sender = Some(new);
         let settings = self.settings.clone();
         let thread = std::thread::Builder::new()
             .name("sync scheduler".to_owned())
-            .spawn(move || work(&settings, &requests));
+            .spawn(move || work(&settings, &triggers));
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = thread.ok();
     }
 
@@ -92,7 +92,7 @@ impl SyncScheduler {
 
 /// A reason to sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SyncRequest {
+enum Trigger {
     /// A file was written, or news may have arrived.
     Sync,
     /// The interaction log grew by so many bytes.
@@ -100,21 +100,21 @@ enum SyncRequest {
 }
 
 /// Gathers errands, and hands them over when they are due.
-fn work(settings: &Settings, requests: &Receiver<SyncRequest>) {
+fn work(settings: &Settings, triggers: &Receiver<Trigger>) {
     let mut batching = Batching::default();
     let mut is_ended = false;
     while !is_ended {
         let next = match batching.due(SystemClock.now()) {
-            Due::Never => requests.recv().map_err(RecvTimeoutError::from),
-            Due::In(wait) => requests.recv_timeout(wait),
+            Due::Never => triggers.recv().map_err(RecvTimeoutError::from),
+            Due::In(wait) => triggers.recv_timeout(wait),
             Due::Now => Err(RecvTimeoutError::Timeout),
         };
         match next {
-            Ok(SyncRequest::Growth(bytes)) => {
+            Ok(Trigger::Growth(bytes)) => {
                 batching.wrote(SystemClock.now(), bytes);
                 continue;
             }
-            Ok(SyncRequest::Sync) => while requests.recv_timeout(GATHER).is_ok() {},
+            Ok(Trigger::Sync) => while triggers.recv_timeout(GATHER).is_ok() {},
             Err(RecvTimeoutError::Timeout) => {}
             // The server ends: events that wait are handed over now.
             Err(RecvTimeoutError::Disconnected) => {
@@ -126,7 +126,7 @@ fn work(settings: &Settings, requests: &Receiver<SyncRequest>) {
         }
         batching.begin();
         // The writers are signed in the state: the wish itself needs no name.
-        if let Err(error) = background::hand_over(settings, &Wish::default()) {
+        if let Err(error) = background::hand_over(settings, &SyncRequest::default()) {
             Journal::of(settings).note("mcp", None, &format!("failed: {}", error.message));
         }
     }

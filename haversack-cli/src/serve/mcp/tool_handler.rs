@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use haversack::clock::Clock;
 use haversack::event::Event;
 use haversack::memory_tool::{Answer, Command, MemoryTool};
-use haversack::remember::Wish;
+use haversack::remember::NewFact;
 use haversack::store::{Locator, block_on};
 use haversack::{Memory, Writer, display};
 use haversack_recall::{DEFAULT_LIMIT, Projects, Query, TextCache};
@@ -143,7 +143,7 @@ impl ToolHandler {
             Call::Recall { query, path, limit, breadth } => self.recall(&query, &path, limit, breadth),
             Call::Remember { kind, name, description, content } => {
                 let (name, description) = (&name, &description);
-                self.remember(&Wish { kind: &kind, name, description, content: &content }, writer)
+                self.remember(&NewFact { kind: &kind, name, description, content: &content }, writer)
             }
             Call::Event(event) => self.event(&event, writer),
             Call::History { path, limit } => {
@@ -271,7 +271,7 @@ impl ToolHandler {
         self.told(format!("{}{}\n", settled.text(keep), kept.collect::<String>()))
     }
 
-    fn remember(&self, wish: &Wish<'_>, writer: Writer) -> Result<Answer, CommandError> {
+    fn remember(&self, wish: &NewFact<'_>, writer: Writer) -> Result<Answer, CommandError> {
         let (memory, place) = (self.memory()?.with_writer(writer), self.place());
         let remembered = remember(&self.settings, &memory, &mut lock(&self.cache), &place, wish)?;
         let names = Names::of(&self.settings)?;

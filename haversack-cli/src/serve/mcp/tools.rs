@@ -12,7 +12,7 @@ use crate::serve::memory_tool::input::{CommandInput, command};
 
 /// How a call changes things, for clients that ask their user first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nature {
+pub(crate) enum Effect {
     /// It changes nothing.
     Looks,
     /// It adds something.
@@ -25,7 +25,7 @@ pub(crate) enum Nature {
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) nature: Nature,
+    pub(crate) nature: Effect,
     /// Name, type, whether it must be given, and what it is.
     parameters: &'static [(&'static str, Type, Need, &'static str)],
 }
@@ -52,7 +52,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "recall",
         about: "Find memories by what they say. Use it before you answer from memory, ask the user something they may have said, or write something down. Returns file, lines and passage, best first; view the file for the rest.",
-        nature: Nature::Looks,
+        nature: Effect::Looks,
         parameters: &[
             ("query", Text, Must, "Words that the memory would contain"),
             ("path", Text, May, "Only below this directory, as /memories/notes"),
@@ -63,7 +63,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "remember",
         about: "Keep one lasting fact, preference or decision for later sessions on every machine. Writes a typed memory and its line in the index; what is there already is not written twice. To change a fact, edit its file instead.",
-        nature: Nature::Adds,
+        nature: Effect::Adds,
         parameters: &[
             (
                 "kind",
@@ -84,7 +84,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "event",
         about: "Note one message in or out of a channel in the day's interaction log. For agents that serve a person over chat or email; not for what should be remembered.",
-        nature: Nature::Adds,
+        nature: Effect::Adds,
         parameters: &[
             ("summary", Text, Must, "What was said, in a sentence"),
             ("sender", Text, Must, "Who said it"),
@@ -97,7 +97,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "view",
         about: "Show a directory two levels deep, or a file with line numbers. Start with /memories.",
-        nature: Nature::Looks,
+        nature: Effect::Looks,
         parameters: &[
             ("path", Text, Must, "As /memories/notes.md"),
             ("view_range", Range, May, "First and last line; -1 is the end"),
@@ -106,13 +106,13 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "create",
         about: "Make a new file. One that exists is never overwritten: edit it.",
-        nature: Nature::Adds,
+        nature: Effect::Adds,
         parameters: &[("path", Text, Must, "Where"), ("file_text", Text, Must, "Its whole text")],
     },
     Tool {
         name: "str_replace",
         about: "Replace a text that occurs exactly once in a file.",
-        nature: Nature::Changes,
+        nature: Effect::Changes,
         parameters: &[
             ("path", Text, Must, "The file"),
             ("old_str", Text, Must, "The text, verbatim"),
@@ -122,7 +122,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "insert",
         about: "Insert lines into a file.",
-        nature: Nature::Changes,
+        nature: Effect::Changes,
         parameters: &[
             ("path", Text, Must, "The file"),
             ("insert_line", Number, Must, "After which line; 0 is the top"),
@@ -132,19 +132,19 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "delete",
         about: "Delete a file, or a directory with everything in it. It can be undone.",
-        nature: Nature::Changes,
+        nature: Effect::Changes,
         parameters: &[("path", Text, Must, "What")],
     },
     Tool {
         name: "rename",
         about: "Move a file or directory to a name that is free.",
-        nature: Nature::Changes,
+        nature: Effect::Changes,
         parameters: &[("old_path", Text, Must, "From"), ("new_path", Text, Must, "To")],
     },
     Tool {
         name: "history",
         about: "Show who changed what, on which machine, when and why, newest first.",
-        nature: Nature::Looks,
+        nature: Effect::Looks,
         parameters: &[
             ("path", Text, May, "Only this file or directory"),
             ("limit", Number, May, "How many changes (10)"),
@@ -153,13 +153,13 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "undo",
         about: "Take back the last change of this session, or the last change of one file; later edits stay. Only when the user asks for it.",
-        nature: Nature::Changes,
+        nature: Effect::Changes,
         parameters: &[("path", Text, May, "Only this file")],
     },
     Tool {
         name: "resolve",
         about: "Settle a place where two machines wrote different things; the merge left both, with the note [also, from MACHINE:] above the second. Without keep it shows the conflicts of the file, and who wrote each passage when. Ask the user which stays unless they said so.",
-        nature: Nature::Changes,
+        nature: Effect::Changes,
         parameters: &[
             ("path", Text, Must, "The file"),
             ("keep", Text, May, "1, 2 or both"),
@@ -169,7 +169,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "status",
         about: "Tell whether all memory is safe and carried to the other machines, and what the user should do if not.",
-        nature: Nature::Looks,
+        nature: Effect::Looks,
         parameters: &[],
     },
 ];
@@ -302,7 +302,7 @@ mod tests {
             };
             let all = tool.parameters.iter().map(|(name, kind, ..)| ((*name).to_owned(), value(kind)));
             let call = Call::parse(tool.name, all.collect()).expect(tool.name).expect(tool.name);
-            assert_eq!(call.writes(), tool.nature != Nature::Looks, "{}", tool.name);
+            assert_eq!(call.writes(), tool.nature != Effect::Looks, "{}", tool.name);
             for (missing, _, need, _) in tool.parameters {
                 let rest = tool.parameters.iter().filter(|(name, ..)| name != missing);
                 let rest = rest.map(|(name, kind, ..)| ((*name).to_owned(), value(kind))).collect();

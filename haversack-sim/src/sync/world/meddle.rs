@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use haversack::ids::ContentHash;
 use haversack::log::layout::{self, Item};
-use haversack::log::{Checkpoint, Commit, FileState, Place, StateMark};
+use haversack::log::{Checkpoint, Commit, ContentLocation, FileState, StateMark};
 use haversack_store::{Bytes, Locator};
 
 use super::World;
@@ -87,7 +87,7 @@ impl World<'_> {
         let locator = Locator::parse("notes.md").expect("a plain name");
         let mut state = StateMark::empty();
         state.add(&locator, &hash);
-        let file = FileState { hash, size, place: Place::Inline(content) };
+        let file = FileState { hash, size, place: ContentLocation::Inline(content) };
         let files = BTreeMap::from([(locator, file)]);
         let commit = ContentHash::of(b"another commit");
         let forged = Checkpoint { store, position, commit, state, files, odd: Vec::new() };

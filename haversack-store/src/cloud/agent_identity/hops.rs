@@ -200,7 +200,7 @@ async fn request(
 
 /// What a token endpoint says; of everything else it says nothing is needed.
 #[derive(Deserialize)]
-struct Said {
+struct TokenResponse {
     error: Option<String>,
     error_description: Option<String>,
     #[serde(default)]
@@ -211,7 +211,7 @@ struct Said {
 
 fn read_answer(hop: Hop, Answer { status, body }: &Answer) -> Result<Issued, Failure> {
     let is_away = *status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
-    let said = match serde_json::from_slice::<Said>(body) {
+    let said = match serde_json::from_slice::<TokenResponse>(body) {
         Ok(said) => said,
         Err(_) if is_away => return Err(away(hop, *status)),
         Err(_) => return Err(odd(hop, *status, "it is not that of a token endpoint")),
@@ -259,7 +259,7 @@ fn odd(hop: Hop, status: StatusCode, what: &str) -> Failure {
 }
 
 /// Returns the failure for a hop that was refused, with what is probably wrong.
-fn refused(hop: Hop, status: StatusCode, error: &str, said: &Said) -> Failure {
+fn refused(hop: Hop, status: StatusCode, error: &str, said: &TokenResponse) -> Failure {
     let description = tame(said.error_description.as_deref().unwrap_or_default());
     let code =
         code_of(&description).or_else(|| Some(format!("AADSTS{}", said.error_codes.first()?.as_u64()?)));

@@ -7,7 +7,7 @@
 use haversack_store::{Bytes, Condition, Durability, ErrorKind, Locator, Result as StoreResult};
 
 use super::files::{damaged, encode, place};
-use super::{Advance, Known, State};
+use super::{Advance, LogView, State};
 use crate::ids::ContentHash;
 use crate::sync::planted::{Planted, has};
 use crate::sync::snapshot;
@@ -117,7 +117,7 @@ impl State {
 
     /// Forgets the store, the position and all bases, in one step. The contents stay until the next collection.
     pub(crate) async fn forget_log(&mut self) -> StoreResult<()> {
-        self.known = Known { foreign: std::mem::take(&mut self.known.foreign), ..Known::default() };
+        self.known = LogView { foreign: std::mem::take(&mut self.known.foreign), ..LogView::default() };
         self.fold().await
     }
 

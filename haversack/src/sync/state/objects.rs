@@ -12,7 +12,7 @@ use haversack_store::{BackendExt, Bytes, Condition, ErrorKind, Locator, Result a
 use super::files::place;
 use super::{Advance, BaseLine, State};
 use crate::ids::ContentHash;
-use crate::log::{Content, MAX_PACK_BYTES, Place, pack, unpack};
+use crate::log::{Content, ContentLocation, MAX_PACK_BYTES, pack, unpack};
 use crate::sync::snapshot::Packed;
 
 /// Above this number of contents, we list all objects instead of reading each content in vain.
@@ -55,10 +55,12 @@ impl State {
             }
             for ((hash, content), place) in some.iter().zip(places) {
                 match place {
-                    Place::Pack { object, offset } => {
+                    ContentLocation::Pack { object, offset } => {
                         packed.insert(*hash, (object, offset));
                     }
-                    Place::Object(_) | Place::Inline(_) => drop(self.keep(content).await?),
+                    ContentLocation::Object(_) | ContentLocation::Inline(_) => {
+                        drop(self.keep(content).await?)
+                    }
                 }
             }
         }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use haversack::frame::BadFrame;
 use haversack::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId, Timestamp};
 use haversack::log::{
-    Carried, Checkpoint, Commit, FileChange, FileState, Place, Segment, State, StateMark, StoreFile, What,
+    Carried, Checkpoint, Commit, ContentLocation, FileChange, FileState, Segment, State, StateMark,
+    StoreFile, What,
 };
 use haversack::store::{Bytes, Locator};
 use serde_json::Value;
@@ -103,9 +104,9 @@ pub(super) fn checkpoint() -> Checkpoint {
     let index = "- [port](port.md)\n";
     let pack = ContentHash::of(b"a pack");
     let place = |key: &str| match key {
-        "MEMORY.md" => Place::Inline(Bytes::from_static(index.as_bytes())),
-        "log.jsonl" => Place::Pack { object: pack, offset: 4711 },
-        _ => Place::Object(ContentHash::of(b"a larger picture")),
+        "MEMORY.md" => ContentLocation::Inline(Bytes::from_static(index.as_bytes())),
+        "log.jsonl" => ContentLocation::Pack { object: pack, offset: 4711 },
+        _ => ContentLocation::Object(ContentHash::of(b"a larger picture")),
     };
     let files = state.files().iter().map(|(locator, content)| {
         let place = place(locator.as_str());

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use haversack::frame;
 use haversack::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId, Timestamp};
 use haversack::log::{
-    Carried, Checkpoint, Commit, FileChange, FileState, MAX_PACK_BYTES, Place, Segment, State, StateMark,
-    StoreFile, What,
+    Carried, Checkpoint, Commit, ContentLocation, FileChange, FileState, MAX_PACK_BYTES, Segment, State,
+    StateMark, StoreFile, What,
 };
 use haversack::store::{Bytes, Locator};
 use proptest::collection::{btree_map, vec};
@@ -102,14 +102,22 @@ fn file() -> impl Strategy<Value = FileState> {
         bytes().prop_map(|bytes| FileState {
             hash: ContentHash::of(&bytes),
             size: length(&bytes),
-            place: Place::Inline(bytes)
+            place: ContentLocation::Inline(bytes)
         }),
-        (hash(), any::<u64>()).prop_map(|(hash, size)| FileState { hash, size, place: Place::Object(hash) }),
+        (hash(), any::<u64>()).prop_map(|(hash, size)| FileState {
+            hash,
+            size,
+            place: ContentLocation::Object(hash)
+        }),
         (hash(), 0..=most, 0..3_u8, any::<prop::sample::Index>()).prop_map(
             move |(hash, size, pack, offset)| {
                 let room = usize::try_from(most - size).expect("small");
                 let offset = u64::try_from(offset.index(room + 1)).expect("small");
-                FileState { hash, size, place: Place::Pack { object: ContentHash::of(&[pack]), offset } }
+                FileState {
+                    hash,
+                    size,
+                    place: ContentLocation::Pack { object: ContentHash::of(&[pack]), offset },
+                }
             }
         ),
     ]

@@ -2,7 +2,7 @@
 
 use futures_lite::future::block_on;
 use haversack::history::archive::{self, Bounds};
-use haversack::history::{Held, History};
+use haversack::history::{History, PastContent};
 use haversack::ids::{Position, Timestamp};
 use haversack::store::{BackendExt, Bytes, Condition};
 use haversack::sync::{Impatient, Recent};
@@ -27,7 +27,7 @@ fn sync(world: &World, device: &str, bounds: Bounds) {
     block_on(archive::keep(&*state, store, recent, bounds)).expect("kept");
 }
 
-fn held(world: &World, device: &str, path: &str, after: u64, with_remote: bool) -> Held {
+fn held(world: &World, device: &str, path: &str, after: u64, with_remote: bool) -> PastContent {
     let state = world.open(&format!("{device}/state"));
     let store = world.with(device, async |replica, _| Ok(replica.store().expect("met"))).expect("opened");
     let remote = with_remote.then(|| world.open("remote"));
@@ -37,8 +37,8 @@ fn held(world: &World, device: &str, path: &str, after: u64, with_remote: bool) 
     })
 }
 
-fn content(text: &str) -> Held {
-    Held::Content(Bytes::copy_from_slice(text.as_bytes()))
+fn content(text: &str) -> PastContent {
+    PastContent::Content(Bytes::copy_from_slice(text.as_bytes()))
 }
 
 /// A log of five commits: made, extended, replaced, deleted, made again.
@@ -63,13 +63,18 @@ fn with_history(world: World) -> World {
 #[test]
 fn every_content_can_be_had_without_the_remote() {
     let world = world();
-    let expected =
-        [content("one\n"), content("one\ntwo\n"), content("three\n"), Held::Nothing, content("again\n")];
+    let expected = [
+        content("one\n"),
+        content("one\ntwo\n"),
+        content("three\n"),
+        PastContent::Nothing,
+        content("again\n"),
+    ];
     for (expected, after) in expected.into_iter().zip(1..) {
         assert_eq!(held(&world, "laptop", "notes.md", after, false), expected, "after {after}");
     }
-    assert_eq!(held(&world, "laptop", "notes.md", 0, false), Held::Nothing);
-    assert_eq!(held(&world, "laptop", "never.md", 5, false), Held::Nothing);
+    assert_eq!(held(&world, "laptop", "notes.md", 0, false), PastContent::Nothing);
+    assert_eq!(held(&world, "laptop", "never.md", 5, false), PastContent::Nothing);
 }
 
 #[test]
@@ -78,9 +83,9 @@ fn unknown_is_not_nothing() {
     // It joins, and keeps nothing of what it took in.
     world.sync("desktop");
     for after in 1..=5 {
-        assert_eq!(held(&world, "desktop", "notes.md", after, false), Held::Unknown, "after {after}");
+        assert_eq!(held(&world, "desktop", "notes.md", after, false), PastContent::Unknown, "after {after}");
     }
-    assert_eq!(held(&world, "desktop", "notes.md", 4, true), Held::Nothing);
+    assert_eq!(held(&world, "desktop", "notes.md", 4, true), PastContent::Nothing);
     assert_eq!(held(&world, "desktop", "notes.md", 2, true), content("one\ntwo\n"));
 }
 
@@ -103,7 +108,7 @@ fn an_archive_stays_small() {
     world.put("laptop", "notes.md", "last\n");
     sync(&world, "laptop", Bounds { bytes: 4_000, ..ALL });
     assert_eq!(held(&world, "laptop", "notes.md", 81, false), content("last\n"));
-    assert_eq!(held(&world, "laptop", "notes.md", 1, false), Held::Unknown);
+    assert_eq!(held(&world, "laptop", "notes.md", 1, false), PastContent::Unknown);
     assert_eq!(held(&world, "laptop", "notes.md", 1, true), content("0\n"));
 }
 
@@ -137,7 +142,7 @@ fn an_archive_that_is_damaged_is_as_good_as_none() {
         let damaged = state.write(&locator, Bytes::from_static(b"not what it was"), Condition::Any);
         let _ = block_on(damaged).expect("damaged");
     }
-    assert_eq!(held(&world, "laptop", "notes.md", 2, false), Held::Unknown);
+    assert_eq!(held(&world, "laptop", "notes.md", 2, false), PastContent::Unknown);
     assert_eq!(held(&world, "laptop", "notes.md", 2, true), content("one\ntwo\n"));
 }
 

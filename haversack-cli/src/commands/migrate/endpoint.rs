@@ -37,7 +37,7 @@ const MAX_STORE_BYTES: u64 = 1 << 30;
 const STORE_FILE: &str = ".haversack/store.json";
 
 /// A source or target.
-pub(super) struct Place {
+pub(super) struct Endpoint {
     /// As the user wrote it.
     text: String,
     what: What,
@@ -68,25 +68,25 @@ pub(super) struct Opened {
     pub(super) odd: Vec<(String, Why)>,
 }
 
-impl Place {
+impl Endpoint {
     /// Parses `SOURCE[=PREFIX]`; the last `=` separates.
     pub(super) fn with_prefix(
         settings: &Settings,
         text: &str,
         credential: Option<&str>,
-    ) -> Result<(Place, Locator), CommandError> {
+    ) -> Result<(Endpoint, Locator), CommandError> {
         let (place, prefix) = text.rsplit_once('=').unwrap_or((text, ""));
         let locator = Locator::parse(prefix).map_err(|reason| {
             CommandError::user(reason.to_string(), "Name a place in the target: SOURCE=behavioral")
         })?;
-        Ok((Place::parse(settings, place, credential)?, locator))
+        Ok((Endpoint::parse(settings, place, credential)?, locator))
     }
 
     pub(super) fn parse(
         settings: &Settings,
         text: &str,
         credential: Option<&str>,
-    ) -> Result<Place, CommandError> {
+    ) -> Result<Endpoint, CommandError> {
         if !text.contains("://") && !text.is_empty() {
             refuse_mistyped(text)?;
         }
@@ -102,7 +102,7 @@ impl Place {
         } else {
             What::Directory(real(Path::new(text))?)
         };
-        Ok(Place { text: text.to_owned(), what })
+        Ok(Endpoint { text: text.to_owned(), what })
     }
 
     /// Tells whether what goes there leaves the memory of this machine.
@@ -114,7 +114,8 @@ impl Place {
     pub(super) fn is_seen_elsewhere(&self, settings: &Settings) -> bool {
         match &self.what {
             What::Directory(directory) => {
-                recognise(directory, settings.surroundings.user.as_deref()) != haversack::store::Place::Local
+                recognise(directory, settings.surroundings.user.as_deref())
+                    != haversack::store::DirectoryKind::Local
             }
             What::File(_) | What::Cloud(_) => true,
         }
@@ -140,7 +141,7 @@ impl Place {
     }
 
     /// Tells whether one is in the other, or they are the same.
-    fn overlaps(&self, other: &Place) -> bool {
+    fn overlaps(&self, other: &Endpoint) -> bool {
         match (&self.what, &other.what) {
             (What::Cloud(one), What::Cloud(other)) => one.overlaps(other),
             _ => match (self.directory(), other.directory()) {
@@ -289,12 +290,12 @@ impl InCloud {
 /// Refuses what cannot be migrated, before anything is opened.
 pub(super) fn refuse<'a>(
     settings: &Settings,
-    sources: impl Iterator<Item = &'a Place> + Clone,
-    target: &Place,
+    sources: impl Iterator<Item = &'a Endpoint> + Clone,
+    target: &Endpoint,
 ) -> Result<(), CommandError> {
     let of_home = Remote::of(settings)?;
     if let Some(remote) = of_home
-        && Place::parse(settings, &remote.url, None)?.overlaps(target)
+        && Endpoint::parse(settings, &remote.url, None)?.overlaps(target)
     {
         return Err(target.is_a_store(settings, ""));
     }
@@ -438,7 +439,7 @@ fn store_above(
 
 /// Reads the files of a store, and leaves nothing there.
 fn read_store(
-    place: &Place,
+    place: &Endpoint,
     backend: Arc<dyn Backend>,
     progress: &dyn Progress,
 ) -> Result<Opened, CommandError> {

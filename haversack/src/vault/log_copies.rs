@@ -18,7 +18,7 @@ pub(super) const FOLDED_ENTRIES: usize = 128;
 
 /// The entries that are kept.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct LogCopies {
     home: Arc<dyn Backend>,
     files: BTreeMap<ReplicaId, BTreeSet<Range>>,
     /// The file that was read last: whoever reads one entry of it reads the next one too.
@@ -41,16 +41,16 @@ fn at(locator: &Locator) -> Option<(ReplicaId, Range)> {
     Some((replica.parse().ok()?, Range::from_name(name)?))
 }
 
-impl Kept {
+impl LogCopies {
     /// Reads what is kept; what is damaged counts as not read yet.
-    pub(super) async fn load(home: Arc<dyn Backend>) -> Result<(Kept, Logs), SyncError> {
+    pub(super) async fn load(home: Arc<dyn Backend>) -> Result<(LogCopies, Logs), SyncError> {
         let mut found = Vec::new();
         let mut pages = home.scan(&directory(), None);
         while let Some(page) = pages.next().await {
             found.extend(page.map_err(SyncError::Local)?.infos.iter().filter_map(|info| at(&info.locator)));
         }
         drop(pages);
-        let mut kept = Kept { home, files: BTreeMap::new(), last: None, entry: None };
+        let mut kept = LogCopies { home, files: BTreeMap::new(), last: None, entry: None };
         let mut logs = Logs::default();
         for (replica, range) in found {
             let Some(bytes) = kept.read(replica, range).await? else { continue };

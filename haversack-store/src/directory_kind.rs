@@ -5,7 +5,7 @@
 //! 1. Files that a client leaves in its folder, or a list of folders that it keeps in the user's home directory.
 //! 2. The name of the folder, if only a client gives it (`Dropbox`, `OneDrive - Company`, `Library/CloudStorage/…`).
 //! 3. The kind of filesystem: network shares and mounted clouds.
-//! 4. A name that clients give and people too (`Sync`, `Box`, `MEGA`): [`Place::Perhaps`]. Whoever needs to know asks the user.
+//! 4. A name that clients give and people too (`Sync`, `Box`, `MEGA`): [`DirectoryKind::Perhaps`]. Whoever needs to know asks the user.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -48,7 +48,7 @@ impl fmt::Display for Client {
 
 /// What sort of place a directory is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DirectoryKind {
     /// In a folder that a client replicates.
     Synced {
         /// Which one.
@@ -81,24 +81,26 @@ pub enum Place {
     Local,
 }
 
-impl Place {
+impl DirectoryKind {
     /// Returns true if other machines can change it while we look; a weak sign is not enough.
     pub fn is_shared(&self) -> bool {
         match self {
-            Place::Synced { .. } | Place::Network { .. } | Place::Obsidian { .. } => true,
-            Place::Perhaps { .. } | Place::Local => false,
+            DirectoryKind::Synced { .. } | DirectoryKind::Network { .. } | DirectoryKind::Obsidian { .. } => {
+                true
+            }
+            DirectoryKind::Perhaps { .. } | DirectoryKind::Local => false,
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DirectoryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Synced { by, .. } => write!(f, "in a folder that {by} replicates"),
-            Place::Network { filesystem } => write!(f, "on a network filesystem ({filesystem})"),
-            Place::Obsidian { .. } => f.write_str("in an Obsidian vault, which may be replicated"),
-            Place::Perhaps { mark, .. } => write!(f, "perhaps replicated: {mark}"),
-            Place::Local => f.write_str("a directory of this machine"),
+            DirectoryKind::Synced { by, .. } => write!(f, "in a folder that {by} replicates"),
+            DirectoryKind::Network { filesystem } => write!(f, "on a network filesystem ({filesystem})"),
+            DirectoryKind::Obsidian { .. } => f.write_str("in an Obsidian vault, which may be replicated"),
+            DirectoryKind::Perhaps { mark, .. } => write!(f, "perhaps replicated: {mark}"),
+            DirectoryKind::Local => f.write_str("a directory of this machine"),
         }
     }
 }
@@ -106,14 +108,14 @@ impl fmt::Display for Place {
 /// Tells what sort of place a directory is, which need not be there yet.
 ///
 /// With the user's home directory, what clients write down there about their folders counts too.
-pub fn recognise(directory: &Path, home: Option<&Path>) -> Place {
+pub fn recognise(directory: &Path, home: Option<&Path>) -> DirectoryKind {
     let there = directory.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(directory);
     let there = there.canonicalize().unwrap_or_else(|_| there.to_owned());
     if let Some((by, folder, mark)) = replicated(&there).or_else(|| written_down(&there, home?)) {
-        return Place::Synced { by, folder, mark };
+        return DirectoryKind::Synced { by, folder, mark };
     }
     if let Some(filesystem) = network_filesystem(&there) {
-        return Place::Network { filesystem };
+        return DirectoryKind::Network { filesystem };
     }
     // The parts that are not there yet have names too.
     let named = directory.ancestors().chain(there.ancestors());
@@ -123,20 +125,20 @@ pub fn recognise(directory: &Path, home: Option<&Path>) -> Place {
     for folder in &named {
         let name = text(folder.file_name());
         if let Some(by) = found_by_name(name, text(folder.parent().and_then(Path::file_name))) {
-            return Place::Synced { by, folder: folder.to_path_buf(), mark: called(name) };
+            return DirectoryKind::Synced { by, folder: folder.to_path_buf(), mark: called(name) };
         }
     }
     if let Some(folder) = there.ancestors().find(|ancestor| ancestor.join(".obsidian").is_dir()) {
-        return Place::Obsidian { folder: folder.to_owned() };
+        return DirectoryKind::Obsidian { folder: folder.to_owned() };
     }
     for folder in named {
         if let Some(mark) = weak_sign(text(folder.file_name())) {
-            return Place::Perhaps { folder: folder.to_owned(), mark };
+            return DirectoryKind::Perhaps { folder: folder.to_owned(), mark };
         }
     }
     match unknown_filesystem(&there) {
-        Some(mark) => Place::Perhaps { folder: there, mark },
-        None => Place::Local,
+        Some(mark) => DirectoryKind::Perhaps { folder: there, mark },
+        None => DirectoryKind::Local,
     }
 }
 
@@ -526,10 +528,10 @@ mod tests {
         }
         fs::create_dir_all(base.join(directory)).expect("made");
         match recognise(&base.join(directory).join("not/there/yet"), Some(&base.join("home"))) {
-            Place::Synced { by, folder, .. } => {
+            DirectoryKind::Synced { by, folder, .. } => {
                 format!("{by} {}", folder.strip_prefix(&base).expect("below the base").display())
             }
-            Place::Obsidian { folder } => {
+            DirectoryKind::Obsidian { folder } => {
                 format!("Obsidian {}", folder.strip_prefix(&base).expect("below the base").display())
             }
             place => place.to_string(),
@@ -654,7 +656,7 @@ mod tests {
         }
         assert!(!recognise(Path::new("/srv/Sync/x"), None).is_shared(), "who names it file:// is believed");
         let of_user = recognise(Path::new("/home/MEGA/memory"), Some(Path::new("/home/MEGA")));
-        assert_eq!(of_user, Place::Local, "a user of that name");
+        assert_eq!(of_user, DirectoryKind::Local, "a user of that name");
     }
 
     #[test]
@@ -667,8 +669,8 @@ mod tests {
             "<configuration><folder id=\"a\" label=\"\" path=\"~/elsewhere\" type=\"sendreceive\"></folder>";
         fs::write(home.join(".config/syncthing/config.xml"), list).expect("written");
         let place = recognise(&home.join("elsewhere/memory"), Some(&home));
-        assert!(matches!(place, Place::Synced { by: Client::Syncthing, .. }), "{place:?}");
-        assert_eq!(recognise(&home.join("other"), Some(&home)), Place::Local);
+        assert!(matches!(place, DirectoryKind::Synced { by: Client::Syncthing, .. }), "{place:?}");
+        assert_eq!(recognise(&home.join("other"), Some(&home)), DirectoryKind::Local);
     }
 
     #[test]
@@ -741,11 +743,11 @@ mod tests {
         let accounts = serde_json::json!({ "personal": { "path": folder }, "business": { "host": 1 } });
         fs::write(base.path().join(".dropbox/info.json"), accounts.to_string()).expect("written");
         let place = |home| recognise(&folder.join("memory"), home);
-        assert!(matches!(place(Some(base.path())), Place::Synced { by: Client::Dropbox, .. }));
-        assert_eq!(place(None), Place::Local);
+        assert!(matches!(place(Some(base.path())), DirectoryKind::Synced { by: Client::Dropbox, .. }));
+        assert_eq!(place(None), DirectoryKind::Local);
         for broken in ["", "[]", "{\"personal\": 1}", "{\"personal\": {\"path\": 7}}", "\u{0}"] {
             fs::write(base.path().join(".dropbox/info.json"), broken).expect("written");
-            assert_eq!(place(Some(base.path())), Place::Local, "{broken:?}");
+            assert_eq!(place(Some(base.path())), DirectoryKind::Local, "{broken:?}");
         }
     }
 }

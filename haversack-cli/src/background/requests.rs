@@ -27,7 +27,7 @@ const ANSWER_AGE: Duration = Duration::from_secs(60);
 
 /// Something to sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct SyncRequest {
     /// Which part of the store; everything if `None`.
     pub(crate) prefix: Option<Locator>,
     /// For which session of an agent.
@@ -37,7 +37,7 @@ pub(crate) struct Wish {
 }
 
 /// The wishes of a home.
-pub(crate) struct Wishes {
+pub(crate) struct RequestQueue {
     directory: PathBuf,
 }
 
@@ -90,30 +90,31 @@ impl Question {
     }
 }
 
-impl Wishes {
+impl RequestQueue {
     /// Returns the wishes in the directory of the background process.
-    pub(crate) fn of(directory: PathBuf) -> Wishes {
-        Wishes { directory: directory.join("wanted") }
+    pub(crate) fn of(directory: PathBuf) -> RequestQueue {
+        RequestQueue { directory: directory.join("wanted") }
     }
 
     /// Adds a wish; one like it that nobody took yet is the same.
-    pub(crate) fn add(&self, wish: &Wish) -> Result<(), CommandError> {
-        let name = ContentHash::of(format!("{:?} {:?}", wish.prefix, wish.session).as_bytes()).to_string();
-        self.write(&name[..16], wish).map(drop)
+    pub(crate) fn add(&self, request: &SyncRequest) -> Result<(), CommandError> {
+        let name =
+            ContentHash::of(format!("{:?} {:?}", request.prefix, request.session).as_bytes()).to_string();
+        self.write(&name[..16], request).map(drop)
     }
 
     /// Adds a wish that is waited for.
-    pub(crate) fn add_and_wait(&self, wish: &Wish) -> Result<Question, CommandError> {
+    pub(crate) fn add_and_wait(&self, request: &SyncRequest) -> Result<Question, CommandError> {
         let name = ContentHash::of(&RandomIds.next()).to_string();
-        Ok(Question { file: self.write(&format!("{}.{WAITED_FOR}", &name[..16]), wish)? })
+        Ok(Question { file: self.write(&format!("{}.{WAITED_FOR}", &name[..16]), request)? })
     }
 
-    fn write(&self, name: &str, wish: &Wish) -> Result<PathBuf, CommandError> {
+    fn write(&self, name: &str, request: &SyncRequest) -> Result<PathBuf, CommandError> {
         let file = self.directory.join(name);
         let write = || -> io::Result<()> {
             let mut out = private::append(&file)?;
             // In one piece, since several hooks may write at once.
-            out.write_all(to_lines(wish).as_bytes())
+            out.write_all(to_lines(request).as_bytes())
         };
         write().map_err(|error| CommandError {
             source: Some(error.into()),
@@ -132,7 +133,7 @@ impl Wishes {
     }
 
     /// Takes all wishes there are. Those that are waited for stay until they are answered, and are returned once.
-    pub(crate) fn take(&self) -> Vec<(Wish, Option<Question>)> {
+    pub(crate) fn take(&self) -> Vec<(SyncRequest, Option<Question>)> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten().take(MAX_TAKEN);
         let mut taken = BTreeMap::new();
         for file in entries.map(|entry| entry.path()) {
@@ -140,12 +141,12 @@ impl Wishes {
                 remove_old(&file);
                 continue;
             }
-            let wish = fs::read_to_string(&file).map(|text| from_lines(&text)).unwrap_or_default();
+            let request = fs::read_to_string(&file).map(|text| from_lines(&text)).unwrap_or_default();
             let question = has_extension(&file, WAITED_FOR).then(|| Question { file: file.clone() });
             if question.is_none() && fs::remove_file(&file).is_err() {
                 continue;
             }
-            taken.insert(file, (wish, question));
+            taken.insert(file, (request, question));
         }
         taken.into_values().collect()
     }
@@ -162,30 +163,30 @@ fn remove_old(answer: &Path) {
     }
 }
 
-fn to_lines(wish: &Wish) -> String {
-    let prefix = wish.prefix.as_ref().map_or("", Locator::as_str);
-    let session = wish.session.as_deref().unwrap_or_default().replace(['\t', '\n', '\r'], " ");
+fn to_lines(request: &SyncRequest) -> String {
+    let prefix = request.prefix.as_ref().map_or("", Locator::as_str);
+    let session = request.session.as_deref().unwrap_or_default().replace(['\t', '\n', '\r'], " ");
     let line = |file: &str| format!("{prefix}\t{session}\t{file}\n");
-    match wish.files.is_empty() {
+    match request.files.is_empty() {
         true => line(""),
-        false => wish.files.iter().map(|file| line(file.as_str())).collect(),
+        false => request.files.iter().map(|file| line(file.as_str())).collect(),
     }
 }
 
-fn from_lines(text: &str) -> Wish {
-    let mut wish = Wish::default();
+fn from_lines(text: &str) -> SyncRequest {
+    let mut request = SyncRequest::default();
     for line in text.lines() {
         let mut cells = line.split('\t');
         let mut cell = || cells.next().filter(|cell| !cell.is_empty());
-        wish.prefix = cell().and_then(|prefix| Locator::parse(prefix).ok());
-        wish.session = cell().map(str::to_owned);
+        request.prefix = cell().and_then(|prefix| Locator::parse(prefix).ok());
+        request.session = cell().map(str::to_owned);
         if let Some(file) = cell().and_then(|file| Locator::parse(file).ok())
-            && !wish.files.contains(&file)
+            && !request.files.contains(&file)
         {
-            wish.files.push(file);
+            request.files.push(file);
         }
     }
-    wish
+    request
 }
 
 #[cfg(test)]
@@ -199,37 +200,40 @@ mod tests {
     #[test]
     fn like_wishes_are_one_and_questions_stay_until_answered() {
         let directory = tempfile::tempdir().expect("made");
-        let wishes = Wishes::of(directory.path().to_owned());
-        assert!(wishes.is_empty() && wishes.take().is_empty());
-        let wish = |file: &str| Wish {
+        let requests = RequestQueue::of(directory.path().to_owned());
+        assert!(requests.is_empty() && requests.take().is_empty());
+        let request = |file: &str| SyncRequest {
             prefix: Some(locator("claude_memory/lighthouse")),
             session: Some("7f3a".to_owned()),
             files: vec![locator(file)],
         };
         for file in ["a.md", "b.md", "a.md"] {
-            wishes.add(&wish(file)).expect("added");
+            requests.add(&request(file)).expect("added");
         }
-        let question = wishes.add_and_wait(&Wish::default()).expect("added");
-        let taken = wishes.take();
-        let plain: Vec<&Wish> =
-            taken.iter().filter(|(_, question)| question.is_none()).map(|(wish, _)| wish).collect();
-        assert_eq!(plain, [&Wish { files: vec![locator("a.md"), locator("b.md")], ..wish("a.md") }]);
-        let asked: Vec<&(Wish, Option<Question>)> =
+        let question = requests.add_and_wait(&SyncRequest::default()).expect("added");
+        let taken = requests.take();
+        let plain: Vec<&SyncRequest> =
+            taken.iter().filter(|(_, question)| question.is_none()).map(|(request, _)| request).collect();
+        assert_eq!(
+            plain,
+            [&SyncRequest { files: vec![locator("a.md"), locator("b.md")], ..request("a.md") }]
+        );
+        let asked: Vec<&(SyncRequest, Option<Question>)> =
             taken.iter().filter(|(_, question)| question.is_some()).collect();
-        assert!(asked.len() == 1 && asked[0].0 == Wish::default() && question.is_open());
+        assert!(asked.len() == 1 && asked[0].0 == SyncRequest::default() && question.is_open());
         asked[0].1.as_ref().expect("a question").answer(&Ok(()));
-        assert!(!question.is_open() && wishes.is_empty());
+        assert!(!question.is_open() && requests.is_empty());
         assert_eq!(question.result(), Ok(()));
     }
 
     #[test]
     fn question_is_answered_with_why_the_sync_failed() {
         let directory = tempfile::tempdir().expect("made");
-        let wishes = Wishes::of(directory.path().to_owned());
-        let question = wishes.add_and_wait(&Wish::default()).expect("added");
+        let requests = RequestQueue::of(directory.path().to_owned());
+        let question = requests.add_and_wait(&SyncRequest::default()).expect("added");
         let failed = Err("the remote is not there".to_owned());
-        wishes.take()[0].1.as_ref().expect("a question").answer(&failed);
-        assert!(!question.is_open() && wishes.is_empty() && wishes.take().is_empty());
+        requests.take()[0].1.as_ref().expect("a question").answer(&failed);
+        assert!(!question.is_open() && requests.is_empty() && requests.take().is_empty());
         assert_eq!(question.result(), failed);
         assert_eq!(fs::read_dir(directory.path().join("wanted")).expect("listed").count(), 0);
     }

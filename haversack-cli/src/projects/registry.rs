@@ -26,7 +26,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// What this machine knows about projects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Book {
+pub(crate) struct ProjectRegistry {
     /// Projects whose memory stays here.
     #[serde(default)]
     pub(crate) exclude: Vec<String>,
@@ -101,7 +101,7 @@ impl Private {
 /// Refuses a directory, given by its real path, that is the private memory of a worktree: the user has to take that back first.
 pub(crate) fn refuse_private(settings: &Settings, directory: &Path) -> Result<(), CommandError> {
     let is_it = |private: &Private| private.memory.canonicalize().is_ok_and(|memory| memory == directory);
-    let mut all = Book::of(settings)?.private.into_iter();
+    let mut all = ProjectRegistry::of(settings)?.private.into_iter();
     match all.find(|private| is_it(private) && private.usage() == PrivateUse::InUse) {
         Some(private) => {
             let worktree = tilde(settings, &private.checkout);
@@ -139,12 +139,12 @@ fn place(settings: &Settings) -> PathBuf {
     settings.home.join("projects.toml")
 }
 
-impl Book {
+impl ProjectRegistry {
     /// Reads what is known.
-    pub(crate) fn of(settings: &Settings) -> Result<Book, CommandError> {
+    pub(crate) fn of(settings: &Settings) -> Result<ProjectRegistry, CommandError> {
         let cure = "Mend it, or remove it: projects with a repository are found again by themselves";
-        let book: Book = records::read(&place(settings), cure)?.unwrap_or_default();
-        Ok(Book { names: names(settings), ..book })
+        let registry: ProjectRegistry = records::read(&place(settings), cure)?.unwrap_or_default();
+        Ok(ProjectRegistry { names: names(settings), ..registry })
     }
 
     pub(crate) fn save(&self, settings: &Settings) -> Result<(), CommandError> {

@@ -13,7 +13,7 @@ use crate::sync::snapshot::{Packed, Packs};
 
 /// A replica's view of the log: the position that it has read, and the base of every file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct LogView {
     /// The store that the log belongs to; `None` before the first sync.
     pub(crate) store: Option<StoreId>,
     /// The last position that the replica has applied.
@@ -107,7 +107,7 @@ fn is_zero(size: &u64) -> bool {
     *size == 0
 }
 
-impl Known {
+impl LogView {
     pub(crate) fn bases(&self) -> Bases<'_> {
         Bases { files: self.log.files(), absent: &self.absent, before: &self.before, held: &self.held }
     }
