@@ -3,7 +3,7 @@
 //! In such a folder nothing can be created once for all: every device has a copy of it, files arrive in any order, half at first, and
 //! where two devices wrote the same name the client keeps one of them. So every device writes a log of its own ([`layout`]). Each
 //! [`Entry`] names how far its author had read every log ([`Heads`]) and carries the commit with the contents it changed. What all of
-//! them come to is a function of the entries that are there, and of nothing else ([`file_merge()`]).
+//! them come to is a function of the entries that are there, and of nothing else ([`merge_file()`]).
 //!
 //! The rest of the engine knows one log with one order. Each device has such a log, at home, for itself alone: a [`Bridge`] adds to it
 //! what others' entries come to, one commit for each, and makes an entry of each commit that is new in it.
@@ -16,7 +16,7 @@
 //!    contents. Nobody's own past decides anything.
 //! 4. A merge in which nobody changed anything is no commit: it would stand against a deletion that knows nothing of it.
 //! 5. A device's own log at a position is what the entries come to that it had read then. Its commits go out on those heads, unchanged,
-//!    before anything else is taken in; so all merging is done by [`file_merge()`] (`haversack-sim: vault`).
+//!    before anything else is taken in; so all merging is done by [`merge_file()`] (`haversack-sim: vault`).
 //! 6. What was read once is kept at home: a folder that loses it, or goes back, changes nothing (`vault::a_folder_that_loses_logs_changes_nothing`), and
 //!    gets it back from whoever has it (`vault::what_the_folder_lost_of_a_machine_that_is_gone_is_put_back`).
 

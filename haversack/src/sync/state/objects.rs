@@ -59,7 +59,7 @@ impl State {
                         packed.insert(*hash, (object, offset));
                     }
                     ContentLocation::Object(_) | ContentLocation::Inline(_) => {
-                        drop(self.keep(content).await?)
+                        self.keep(content).await?;
                     }
                 }
             }
