@@ -4,6 +4,8 @@
 //! creation cannot be trusted, and a folder that a sync client replicates holds whatever the client makes of it. Both are refused:
 //! such a place is a [`vault`](crate::vault), whose addresses are read here too.
 
+mod path_style;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use crate::backend::Backend;
 use crate::device_local::DeviceLocal;
 use crate::directory_kind::recognise;
 use crate::error::{Error, ErrorKind, Operation, Result};
+use path_style::PathStyle;
 
 /// The name of this way to a directory.
 pub(crate) const PROTOCOL: &str = "file";
@@ -39,19 +42,30 @@ pub fn directory_of(address: &str) -> Result<PathBuf> {
     if !path.starts_with('/') {
         return Err(refused("the path must be absolute: file:///home/me/memory"));
     }
-    let path = percent_decode_str(path).decode_utf8();
-    Ok(PathBuf::from(path.map_err(|_| refused("it is not UTF-8"))?.into_owned()))
+    let path = percent_decode_str(path).decode_utf8().map_err(|_| refused("it is not UTF-8"))?;
+    Ok(PathBuf::from(PathStyle::NATIVE.from_address(&path).map_err(refused)?))
+}
+
+/// Returns the `file://` address of a directory, which must be named from the root of the filesystem on.
+pub fn file_address(directory: &Path) -> Result<String> {
+    address("file", directory)
 }
 
 /// Returns the `vault://` address of a folder, which must be named from the root of the filesystem on.
 pub fn vault_address(folder: &Path) -> Result<String> {
-    let refused =
-        |message: &str| Error::at(ErrorKind::Invalid, Operation::Open, folder.display().to_string(), message);
-    if !folder.is_absolute() {
+    address("vault", folder)
+}
+
+fn address(scheme: &str, directory: &Path) -> Result<String> {
+    let refused = |message: &str| {
+        Error::at(ErrorKind::Invalid, Operation::Open, directory.display().to_string(), message)
+    };
+    if !directory.is_absolute() {
         return Err(refused("the path must be absolute"));
     }
-    let path = folder.to_str().ok_or_else(|| refused("it is not UTF-8"))?;
-    Ok(format!("vault://{}", utf8_percent_encode(path, &ENCODED)))
+    let path = directory.to_str().ok_or_else(|| refused("it is not UTF-8"))?;
+    let path = PathStyle::NATIVE.in_address(path).map_err(refused)?;
+    Ok(format!("{scheme}://{}", utf8_percent_encode(&path, &ENCODED)))
 }
 
 /// Refuses a directory that other hosts can change while we look.
@@ -68,6 +82,7 @@ fn refuse_shared(address: &str, directory: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn addresses() {
         for (address, path) in [
@@ -87,6 +102,14 @@ mod tests {
         }
     }
 
+    #[cfg(windows)]
+    #[test]
+    fn addresses_name_drives() {
+        assert_eq!(directory_of("file:///C:/my%20files").expect("a directory"), Path::new(r"C:\my files"));
+        assert!(directory_of("file:///srv/memory").is_err());
+        assert_eq!(file_address(Path::new(r"\\?\C:\shared")).expect("absolute"), "file:///C:/shared");
+    }
+
     #[cfg(unix)]
     #[test]
     fn the_address_of_a_folder_leads_back_to_it() {
@@ -96,8 +119,10 @@ mod tests {
             let address = vault_address(Path::new(folder)).expect("absolute");
             assert_eq!(directory_of(&address).expect("an address"), Path::new(folder), "{address}");
             assert!(!address.contains(' '), "{address}");
+            let address = file_address(Path::new(folder)).expect("absolute");
+            assert_eq!(directory_of(&address).expect("an address"), Path::new(folder), "{address}");
         }
-        assert!(vault_address(Path::new("memory")).is_err());
+        assert!(vault_address(Path::new("memory")).is_err() && file_address(Path::new("memory")).is_err());
     }
 
     #[test]

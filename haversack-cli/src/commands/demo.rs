@@ -171,7 +171,7 @@ fn set_up(sandbox: &Sandbox, script: &Script) -> Result<Files, CommandError> {
     for (name, text) in &script.files {
         sandbox.run_with(Machine::Laptop, &["create", name], text)?;
     }
-    let url = sandbox.url();
+    let url = sandbox.url()?;
     sandbox.run(Machine::Laptop, &["remote", "add", &url, "--device", Machine::Laptop.name()])?;
     sandbox.run(Machine::Laptop, &["sync"])?;
     sandbox.run(Machine::Desktop, &["join", &url, "--device", Machine::Desktop.name(), "--yes"])?;

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use haversack::store::{DirectoryKind, directory_of, recognise, vault_address};
+use haversack::store::{DirectoryKind, directory_of, file_address, recognise, vault_address};
 
 use super::record::Remote;
 use super::site::Asked;
@@ -43,7 +43,7 @@ pub(crate) fn address(ui: &mut Ui, settings: &Settings, asked: Asked<'_>) -> Res
     }
     let path = std::path::absolute(in_home(text))?;
     let replicated = vault_address(&path)?;
-    let local = replicated.replacen("vault", "file", 1);
+    let local = file_address(&path)?;
     let name = shown(&path);
     let known = Remote::recorded(settings)?.map(|remote| remote.url);
     if let Some(known) = known.filter(|known| [&replicated, &local].contains(&known)) {
@@ -160,7 +160,7 @@ fn without_secrets(text: &str) -> String {
 fn in_home(text: &str) -> PathBuf {
     let below = match text {
         "~" => Some(""),
-        _ => text.strip_prefix("~/"),
+        _ => text.strip_prefix("~/").or_else(|| text.strip_prefix("~\\").filter(|_| cfg!(windows))),
     };
     match (below, std::env::home_dir()) {
         (Some(below), Some(home)) => home.join(below),

@@ -74,6 +74,13 @@ pub(crate) fn editor() -> Option<String> {
     named.into_iter().flatten().find(|editor| !editor.trim().is_empty())
 }
 
+/// Returns the variables that a process needs on any account: Windows does not work without some. A process that we start without the user's
+/// variables gets these.
+pub(crate) fn of_the_system() -> Vec<(&'static str, OsString)> {
+    let needed: &[&str] = if cfg!(windows) { &["SystemRoot", "SystemDrive", "TEMP", "TMP"] } else { &[] };
+    needed.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,7 +24,7 @@ const WITH_DOORS: &[(&str, &str, &[&str])] = &[
     (
         "shared_directory.rs",
         include_str!("../../src/shared_directory.rs"),
-        &["directory_of", "vault_address"],
+        &["directory_of", "file_address", "vault_address"],
     ),
     ("vault.rs", include_str!("../../src/vault.rs"), &["open"]),
 ];

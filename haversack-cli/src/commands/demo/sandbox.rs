@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use haversack::ids::Ids;
+use haversack::store::file_address;
 use haversack_system::RandomIds;
 use serde_json::Value;
 
 use super::script::Machine;
 use super::tally::Files;
 use crate::error::CommandError;
-use crate::settings::shown;
+use crate::settings::{environment, shown};
 
 /// How many names are tried.
 const MAX_NAMES: usize = 100;
@@ -97,8 +98,8 @@ impl Sandbox {
     }
 
     /// Returns its address.
-    pub(super) fn url(&self) -> String {
-        file_url(&self.shared())
+    pub(super) fn url(&self) -> Result<String, CommandError> {
+        Ok(file_address(&self.shared())?)
     }
 
     /// Runs a command on a machine, which must go well, and returns what it printed.
@@ -156,7 +157,8 @@ impl Sandbox {
         let mut command = Command::new(program);
         command
             .env_clear()
-            .env("HOME", self.user())
+            .envs(environment::of_the_system())
+            .env(if cfg!(windows) { "USERPROFILE" } else { "HOME" }, self.user())
             .args([Path::new("--home"), &self.home(machine)])
             .args(arguments)
             .current_dir(&self.base)
@@ -177,28 +179,4 @@ pub(super) fn read(directory: &Path) -> std::io::Result<Files> {
         }
     }
     Ok(files)
-}
-
-/// Returns the address of a directory.
-fn file_url(path: &Path) -> String {
-    let mut url = "file://".to_owned();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'/' | b'-' | b'_' | b'.' | b'~' => url.push(char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => url.push(char::from(*byte)),
-            byte => url.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    url
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_say_what_is_no_letter_by_its_number() {
-        assert_eq!(file_url(Path::new("/tmp/demo-1/a.b_c~")), "file:///tmp/demo-1/a.b_c~");
-        assert_eq!(file_url(Path::new("/my files/100%/ü")), "file:///my%20files/100%25/%C3%BC");
-    }
 }

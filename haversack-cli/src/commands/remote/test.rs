@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::CommandError;
 use crate::remote::credential::Cloud;
 use crate::remote::{self, Remote};
-use crate::settings::Settings;
+use crate::settings::{Settings, environment};
 use crate::ui::Ui;
 
 /// How far two clocks may be apart before a storage refuses, in seconds; shown earlier than that.
@@ -119,13 +119,7 @@ impl Trial {
         let home = std::path::absolute(&settings.home).map_err(untried)?;
         let mut command = Command::new(std::env::current_exe().map_err(untried)?);
         command.arg("--home").arg(home).args(["remote", "test", "--json", "--described"]);
-        command.env_clear().current_dir(std::env::temp_dir());
-        // Without these the system itself does not work.
-        for name in ["SystemRoot", "SystemDrive", "TEMP"].iter().filter(|_| cfg!(windows)) {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
+        command.env_clear().envs(environment::of_the_system()).current_dir(std::env::temp_dir());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut trial = Trial { child: command.spawn().map_err(untried)? };
         if let Some(mut stdin) = trial.child.stdin.take() {
