@@ -5,6 +5,7 @@ mod append;
 mod backends;
 mod background;
 mod check;
+pub(crate) mod completions;
 mod config;
 mod conflicts;
 mod content;
@@ -125,6 +126,7 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     Help(help::HelpArgs),
     Version(version::VersionArgs),
+    Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Debug(debug::DebugArgs),
 }
@@ -197,6 +199,7 @@ impl Command {
             | Command::Uninstall(_)
             | Command::Demo(_)
             | Command::Help(_)
+            | Command::Completions(_)
             | Command::Version(_) => Upkeep::Nothing,
             // Agents and other processes start these, or they report dead hooks and change nothing.
             Command::Background(_)
@@ -324,6 +327,7 @@ fn dispatch(ui: &mut Ui, resolved: &Resolved, command: &Command) -> Result<ExitC
         Command::Event(args) => event::cmd_event(ui, settings, args),
         Command::Help(args) => help::cmd_help(ui, args),
         Command::Version(args) => version::cmd_version(ui, args),
+        Command::Completions(args) => completions::cmd_completions(ui, args),
         Command::Debug(args) => debug::cmd_debug(ui, settings, args),
     }
 }

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
-use crate::commands::{Command, help};
+use crate::commands::{Command, completions, help};
 use crate::settings::{BrokenProjectFile, environment, flags};
 use crate::ui::colors::Colors;
 use crate::ui::{Presentation, Ui, pager};
@@ -51,6 +51,11 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    if let Some(candidates) = completions::answer() {
+        return Ui::terminal(Presentation::default())
+            .bytes(&candidates)
+            .map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     let matches = flags::accept(Arguments::command().override_help(help::SHORT))
         .try_get_matches()
         .unwrap_or_else(|error| help::suggest_only_close(error).exit());

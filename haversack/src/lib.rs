@@ -33,6 +33,7 @@ pub mod merge;
 pub mod migrate;
 pub mod names;
 pub mod remember;
+pub mod schema;
 pub mod secrets;
 mod signed;
 pub mod sync;

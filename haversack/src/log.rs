@@ -73,3 +73,7 @@ pub use self::{
     state::{Mismatch, State},
     store_file::MAX_STORE_FILE_BYTES,
 };
+pub(crate) use self::{
+    checkpoint::VERSION as NEWEST_CHECKPOINT, commit::ENDING_VERSION as NEWEST_COMMIT,
+    segment::VERSION as NEWEST_SEGMENT, store_file::FORMAT as NEWEST_STORE_FILE,
+};

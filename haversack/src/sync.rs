@@ -88,6 +88,7 @@ pub use self::relocate::{Moved, move_store};
 pub(crate) use self::remote::{MAX_TRIES, Remote, patiently};
 use self::scan::{Found, StatCache};
 pub use self::scope::Scope;
+pub(crate) use self::snapshot::VERSION as NEWEST_SNAPSHOT;
 use self::state::{Advance, BaseLine, State};
 pub use self::state::{forget, has_left, leave, return_to};
 pub use self::sync_error::{SyncError, SyncErrorKind};

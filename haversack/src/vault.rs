@@ -45,6 +45,7 @@ pub mod strays;
 mod tail;
 
 pub use self::bridge::{Bridge, TransferStats};
+pub(crate) use self::entry::VERSION as NEWEST_ENTRY;
 pub use self::origins::{FolderOrigins, Mine};
 
 // The simulator plays the merge of logs alone, tests read entries, and the command `doctor` compares heads.

@@ -154,6 +154,8 @@ pub(crate) const CRATES: [Member; 9] = [
         dependencies: &[
             "base64",
             "clap",
+            "clap_complete",
+            "clap_mangen",
             "etcetera",
             "futures-lite",
             "gethostname",

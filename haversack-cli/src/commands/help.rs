@@ -1,7 +1,9 @@
 //! `haversack help`: the short page is for people, the long one lists everything.
 
+mod manual;
 mod reference;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
@@ -54,11 +56,19 @@ pub(crate) struct HelpArgs {
     /// Print every command with its arguments, as Markdown
     #[arg(long, conflicts_with_all = ["command", "all"])]
     reference: bool,
+
+    /// Write the manual pages for `man` into this directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["command", "all", "reference"])]
+    man: Option<PathBuf>,
 }
 
 pub(crate) fn cmd_help(ui: &mut Ui, args: &HelpArgs) -> Result<ExitCode, CommandError> {
     if !args.command.is_empty() {
         return explain(ui, &args.command);
+    }
+    if let Some(directory) = &args.man {
+        manual::write(directory)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if args.reference {
         ui.bytes(reference::reference().as_bytes())?;

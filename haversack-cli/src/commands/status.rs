@@ -7,6 +7,7 @@ use haversack::ids::Timestamp;
 use serde_json::{Value, json};
 
 use crate::app::status::{Extent, Status, status};
+use crate::commands::version;
 use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::ui::{Ui, colors};
@@ -56,6 +57,8 @@ fn to_json(status: &Status) -> Value {
         });
     let waits = status.waits.iter().map(|wait| json!({ "path": wait.path, "until": wait.until.to_string() }));
     json!({
+        "version": version::VERSION,
+        "schema": version::schema(),
         "verdict": status.verdict(),
         "problems": problems.collect::<Vec<_>>(),
         "remote": status.remote,

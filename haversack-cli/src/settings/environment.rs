@@ -68,6 +68,11 @@ pub(crate) fn is_colorless() -> bool {
     is_dumb || std::env::var_os(variables::NO_COLOR).is_some_and(|value| !value.is_empty())
 }
 
+/// Returns the name of the shell that asks for completions, if one does.
+pub(crate) fn completing_shell() -> Option<String> {
+    std::env::var(variables::COMPLETE).ok()
+}
+
 /// Returns the command that starts the user's editor, if the user named one.
 pub(crate) fn editor() -> Option<String> {
     let named = [variables::VISUAL, variables::EDITOR].map(|name| std::env::var(name).ok());

@@ -69,6 +69,9 @@ pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
 /// Which program the packages for Python and TypeScript start; the binary takes no notice of it.
 pub(crate) const PROGRAM: &str = "HAVERSACK_PROGRAM";
 
+/// The name of the shell that asks for completions; the scripts of `haversack completions` set it.
+pub(crate) const COMPLETE: &str = "HAVERSACK_COMPLETE";
+
 /// Makes the project's own tests run longer; the binary takes no notice of it.
 pub(crate) const SOAK: &str = "HAVERSACK_SOAK";
 
@@ -102,5 +105,6 @@ pub(crate) const NOT_SETTINGS: &[(&str, &str)] = &[
         PROGRAM,
         "Which `haversack` the packages for Python and TypeScript start; `haversack` itself takes no notice of it",
     ),
+    (COMPLETE, "Which shell asks for completions; the scripts that `haversack completions` prints set it"),
     (SOAK, "Makes the project's own tests run longer; `haversack` itself takes no notice of it"),
 ];

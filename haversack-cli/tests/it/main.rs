@@ -10,6 +10,7 @@ mod checkouts;
 mod claude_code;
 #[cfg(unix)]
 mod clouds;
+mod completions;
 mod config;
 mod conflicts;
 mod damaged_state;

@@ -22,7 +22,7 @@ pub(super) const MAX_CHECKPOINT_BYTES: usize = 128 * 1024 * 1024;
 pub const MAX_CHECKPOINT_FILES: usize = 200_000;
 
 const KIND: &str = "checkpoint";
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// The state after a commit.
 ///

@@ -29,7 +29,7 @@ const KIND: &str = "commit";
 const VERSION: u32 = 1;
 
 /// The version of a commit that ends a log: a Haversack that does not know that a log can end must not go on after it.
-const ENDING_VERSION: u32 = 2;
+pub(crate) const ENDING_VERSION: u32 = 2;
 
 /// One replica's batch of changes.
 ///

@@ -15,7 +15,7 @@ pub const MAX_SEGMENT_BYTES: usize = 64 * 1024 * 1024;
 pub(super) const MAX_SEGMENT_COMMITS: usize = 10_000;
 
 const KIND: &str = "segment";
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// The commits of a range of positions.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::ids::{ContentHash, Position, StoreId, Timestamp};
 pub const MAX_STORE_FILE_BYTES: usize = 64 * 1024;
 
 /// The newest layout of a remote that this Haversack knows.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// Which store a remote holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::log::{self, Content, StateMark};
 use crate::table::{Table, Writer};
 
 /// The format of the snapshot; the first had no table, and all bases were in its heading.
-pub(super) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 2;
 
 /// How many bytes name a row.
 const ROW: usize = 4;

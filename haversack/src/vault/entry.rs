@@ -18,7 +18,7 @@ pub(super) const MAX_REPLICAS: usize = 10_000;
 pub(super) const MAX_SHOWN: usize = 10_000;
 
 const KIND: &str = "entry";
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// One entry of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]

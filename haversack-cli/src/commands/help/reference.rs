@@ -21,7 +21,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Connect machines", &["sync", "join", "remote", "devices", "mount", "migrate", "provision"]),
     ("Connect agents", &["setup", "project", "mcp", "serve", "memory-tool", "event"]),
-    ("Maintain", &["doctor", "config", "backends", "uninstall", "help", "version"]),
+    ("Maintain", &["doctor", "config", "backends", "uninstall", "completions", "help", "version"]),
 ];
 
 /// The title of the group for all other commands.
