@@ -1,21 +1,70 @@
-//! The file storage face: six commands over paths, for programs written against that interface.
+//! Storage of files behind six commands: the seam of the graph, and of programs that were written against such an interface.
 //!
-//! The same verbs underneath, with what such programs expect: lines are inserted before a line counted from 1, a directory
-//! with something in it is not deleted, and every error has a [`Code`].
+//! [`FileStorage`] is the seam: whoever holds one does not know where the files are. [`MemoryStorage`] offers it over a [`Memory`], and over any
+//! backend by itself. Lines are inserted before a line counted from 1, a
+//! directory with something in it is not deleted, and every error has a [`Code`].
 
+mod memory_storage;
+
+use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
 
+use async_trait::async_trait;
 use haversack_store::{Bytes, ErrorKind, Locator};
 
+pub use self::memory_storage::MemoryStorage;
 use crate::error::{Error, Reason, with_causes};
-use crate::memory::{Change, Depth, Memory, View};
-use crate::text::Ending;
 
-/// A memory as a storage of files.
-#[derive(Clone, Debug)]
-pub struct FileStorage {
-    memory: Memory,
+/// A storage of files that can be swapped for another one.
+///
+/// Each command is atomic for all who use the same storage: of two commands that change one file, the second sees the result of the first.
+#[async_trait]
+pub trait FileStorage: fmt::Debug + Send + Sync {
+    /// Returns the content of a file, or the names in a directory.
+    async fn view(&self, path: &str) -> Result<FileContent, StorageError>;
+
+    /// Makes a new file, and the directories on the way; a file that is there already is [`Code::FileExists`].
+    async fn create(&self, path: &str, content: Bytes) -> Result<(), StorageError>;
+
+    /// Replaces the only occurrence of `old_str`, literally.
+    async fn str_replace(&self, path: &str, old_str: &str, new_str: &str) -> Result<(), StorageError>;
+
+    /// Inserts `new_str` as a whole line before line `insert_line`, counted from 1; one more than there are lines is the end.
+    async fn insert(&self, path: &str, insert_line: usize, new_str: &str) -> Result<(), StorageError>;
+
+    /// Removes a file or an empty directory.
+    async fn delete(&self, path: &str) -> Result<(), StorageError>;
+
+    /// Moves a file or a directory to a path that is free, making the directories on the way.
+    async fn rename(&self, old_path: &str, new_path: &str) -> Result<(), StorageError>;
+
+    /// Makes several changes, all or nothing, each seeing those before it.
+    async fn batch(&self, operations: &[Operation]) -> Result<(), StorageError>;
+
+    /// Returns a mark for each file in a directory, by name: a file whose mark did not change has not changed. None for a directory that is not there.
+    ///
+    /// A storage that cannot tell without reading hashes the contents, which is what this does.
+    async fn marks(&self, directory: &str) -> Result<BTreeMap<String, String>, StorageError> {
+        let entries = match self.view(directory).await {
+            Ok(FileContent::Directory { entries }) => entries,
+            Ok(FileContent::File { .. }) => Vec::new(),
+            Err(error) if error.code == Code::FileNotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let mut marks = BTreeMap::new();
+        for name in entries {
+            match self.view(&format!("{directory}/{name}")).await {
+                Ok(FileContent::File { content, .. }) => {
+                    marks.insert(name, crate::ids::ContentHash::of(content.as_bytes()).to_string());
+                }
+                Ok(FileContent::Directory { .. }) => {}
+                Err(error) if error.code == Code::FileNotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(marks)
+    }
 }
 
 /// What a look at a path found.
@@ -42,6 +91,34 @@ pub enum Content {
     Text(String),
     /// Anything else.
     Bytes(Bytes),
+}
+
+impl Content {
+    /// Returns the content as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Content::Text(text) => text.as_bytes(),
+            Content::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Bytes> for Content {
+    fn from(bytes: Bytes) -> Content {
+        match String::from_utf8(bytes.into()) {
+            Ok(text) => Content::Text(text),
+            Err(error) => Content::Bytes(error.into_bytes().into()),
+        }
+    }
+}
+
+impl From<Content> for Bytes {
+    fn from(content: Content) -> Bytes {
+        match content {
+            Content::Text(text) => text.into(),
+            Content::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 /// One change of a [batch](FileStorage::batch).
@@ -155,108 +232,6 @@ impl StdError for StorageError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_ref().map(|source| source as &(dyn StdError + 'static))
     }
-}
-
-impl FileStorage {
-    /// Returns `memory` as a storage of files.
-    pub fn new(memory: Memory) -> FileStorage {
-        FileStorage { memory }
-    }
-
-    /// Returns the content of a file, or the names in a directory.
-    pub async fn view(&self, path: &str) -> Result<FileContent, StorageError> {
-        let locator = locate(path)?;
-        match self.memory.view(&locator).await.map_err(|error| translate(path, error))? {
-            View::Directory(listing) => {
-                let entries = listing.entries.iter().map(|entry| entry.locator.name().to_owned()).collect();
-                Ok(FileContent::Directory { entries })
-            }
-            View::File(object) => {
-                let size_bytes = object.bytes.len() as u64;
-                let content = match String::from_utf8(object.bytes.into()) {
-                    Ok(text) => Content::Text(text),
-                    Err(error) => Content::Bytes(error.into_bytes().into()),
-                };
-                Ok(FileContent::File { content, size_bytes })
-            }
-        }
-    }
-
-    /// Makes a new file, and the directories on the way.
-    pub async fn create(&self, path: &str, content: impl Into<Bytes>) -> Result<(), StorageError> {
-        let locator = locate(path)?;
-        self.memory.create(&locator, content).await.map_err(|error| translate(path, error))?;
-        Ok(())
-    }
-
-    /// Replaces the only occurrence of `old_str`, literally.
-    pub async fn str_replace(&self, path: &str, old_str: &str, new_str: &str) -> Result<(), StorageError> {
-        let locator = locate(path)?;
-        let edited = self.memory.str_replace(&locator, old_str, new_str).await;
-        edited.map_err(|error| translate(path, error))?;
-        Ok(())
-    }
-
-    /// Inserts `new_str` as a whole line before line `insert_line`, counted from 1; one more than there are lines is the end.
-    pub async fn insert(&self, path: &str, insert_line: usize, new_str: &str) -> Result<(), StorageError> {
-        let locator = locate(path)?;
-        let inserted = self.memory.insert(&locator, line_before(insert_line), new_str, Ending::Kept).await;
-        inserted.map_err(|error| translate(path, error))?;
-        Ok(())
-    }
-
-    /// Removes a file or an empty directory.
-    pub async fn delete(&self, path: &str) -> Result<(), StorageError> {
-        let locator = locate(path)?;
-        self.memory.delete(&locator, Depth::Single).await.map_err(|error| translate(path, error))
-    }
-
-    /// Moves a file or a directory to a path that is free, making the directories on the way.
-    pub async fn rename(&self, old_path: &str, new_path: &str) -> Result<(), StorageError> {
-        let (from, to) = (locate(old_path)?, locate(new_path)?);
-        self.memory.rename(&from, &to).await.map_err(|error| {
-            let path = if error.locator() == &to { new_path } else { old_path };
-            translate(path, error)
-        })
-    }
-
-    /// Makes several changes, all or nothing, each seeing those before it.
-    pub async fn batch(&self, operations: &[Operation]) -> Result<(), StorageError> {
-        let changes: Result<Vec<Change>, StorageError> = operations.iter().map(change).collect();
-        let report = self.memory.batch(&changes?).await.map_err(|error| {
-            let path = error.locator().to_string();
-            translate(&path, error)
-        })?;
-        // Texts of other programs that saved in that very moment are kept aside, and `haversack doctor` lists them.
-        drop(report);
-        Ok(())
-    }
-}
-
-fn change(operation: &Operation) -> Result<Change, StorageError> {
-    Ok(match operation {
-        Operation::Create { path, content } => {
-            Change::Create { locator: locate(path)?, bytes: content.clone() }
-        }
-        Operation::StrReplace { path, old_str, new_str } => {
-            Change::StrReplace { locator: locate(path)?, old: old_str.clone(), new: new_str.clone() }
-        }
-        Operation::Insert { path, insert_line, new_str } => Change::Insert {
-            locator: locate(path)?,
-            after_line: line_before(*insert_line),
-            text: new_str.clone(),
-            ending: Ending::Kept,
-        },
-        Operation::Delete { path } => Change::Delete { locator: locate(path)?, depth: Depth::Single },
-        Operation::Rename { old_path, new_path } => {
-            Change::Rename { from: locate(old_path)?, to: locate(new_path)? }
-        }
-    })
-}
-
-/// Returns the line after which to insert; there is none before line 0, and no file has that many lines.
-fn line_before(insert_line: usize) -> usize {
-    insert_line.checked_sub(1).unwrap_or(usize::MAX)
 }
 
 fn locate(path: &str) -> Result<Locator, StorageError> {

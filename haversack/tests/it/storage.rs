@@ -1,12 +1,32 @@
 //! The file storage face: the interface's own list of tests, and what it leaves open.
 
+use std::sync::Arc;
+
 use futures_lite::future::block_on;
-use haversack::file_storage::{Code, Content, FileContent, FileStorage, Operation, StorageError};
-use haversack::store::Bytes;
+use haversack::file_storage::{
+    Code, Content, FileContent, FileStorage, MemoryStorage, Operation, StorageError,
+};
+use haversack::store::{Backend, Bytes, Prefixed};
 
-use crate::subjects::{Subject, on_every_backend};
+use crate::subjects::{Subject, at, on_every_backend};
 
-on_every_backend!(
+/// Makes each function a test on every backend with a state beside it, and on backends that stand by themselves.
+macro_rules! on_every_storage {
+    ($($test:ident),* $(,)?) => {
+        on_every_backend!($($test),*);
+        mod alone_in_memory {
+            $(#[test] fn $test() { super::$test(&super::alone(std::sync::Arc::new(haversack::store::InMemory::new()))); })*
+        }
+        mod alone_on_disk {
+            $(#[test] fn $test() {
+                let subject = $crate::subjects::Subject::device_local();
+                super::$test(&super::alone(subject.files.clone()));
+            })*
+        }
+    };
+}
+
+on_every_storage!(
     create_and_view_file,
     str_replace,
     insert_at_line,
@@ -20,13 +40,23 @@ on_every_backend!(
     errors_carry_code_message_and_path,
     inserting_a_whole_line,
     a_batch_is_all_or_nothing,
+    marks_change_with_contents,
 );
 
-fn storage(subject: &Subject) -> FileStorage {
-    FileStorage::new(subject.memory.clone())
+/// Returns a memory whose files and state are in one backend.
+fn alone(backend: Arc<dyn Backend>) -> Subject {
+    let state = Arc::new(Prefixed::new(backend.clone(), at("unused")));
+    let storage = MemoryStorage::over(backend.clone());
+    let mut subject = Subject::over(backend, state, None);
+    subject.memory = storage.memory().clone();
+    subject
 }
 
-fn text(storage: &FileStorage, path: &str) -> String {
+fn storage(subject: &Subject) -> MemoryStorage {
+    MemoryStorage::new(subject.memory.clone())
+}
+
+fn text(storage: &MemoryStorage, path: &str) -> String {
     match block_on(storage.view(path)).expect("there") {
         FileContent::File { content: Content::Text(text), size_bytes } => {
             assert_eq!(size_bytes, text.len() as u64);
@@ -42,35 +72,35 @@ fn code(result: Result<(), StorageError>) -> &'static str {
 
 fn create_and_view_file(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("/test.txt", "hello")).expect("created");
+    block_on(storage.create("/test.txt", "hello".into())).expect("created");
     assert_eq!(text(&storage, "/test.txt"), "hello");
     assert_eq!(text(&storage, "test.txt"), "hello", "a leading slash is the root");
 }
 
 fn str_replace(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("/test.txt", "hello world")).expect("created");
+    block_on(storage.create("/test.txt", "hello world".into())).expect("created");
     block_on(storage.str_replace("/test.txt", "world", "universe")).expect("replaced");
     assert_eq!(text(&storage, "/test.txt"), "hello universe");
 }
 
 fn insert_at_line(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("/test.txt", "line1\nline3")).expect("created");
+    block_on(storage.create("/test.txt", "line1\nline3".into())).expect("created");
     block_on(storage.insert("/test.txt", 2, "line2")).expect("inserted");
     assert_eq!(text(&storage, "/test.txt"), "line1\nline2\nline3");
 }
 
 fn delete_file(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("/test.txt", "hello")).expect("created");
+    block_on(storage.create("/test.txt", "hello".into())).expect("created");
     block_on(storage.delete("/test.txt")).expect("deleted");
     assert_eq!(code(block_on(storage.view("/test.txt")).map(drop)), "FILE_NOT_FOUND");
 }
 
 fn rename_file(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("/old.txt", "hello")).expect("created");
+    block_on(storage.create("/old.txt", "hello".into())).expect("created");
     block_on(storage.rename("/old.txt", "/deep/new.txt")).expect("renamed");
     assert_eq!(text(&storage, "/deep/new.txt"), "hello");
     assert_eq!(code(block_on(storage.view("/old.txt")).map(drop)), "FILE_NOT_FOUND");
@@ -78,9 +108,9 @@ fn rename_file(subject: &Subject) {
 
 fn view_directory(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("/dir/file2.txt", "b")).expect("created");
-    block_on(storage.create("/dir/file1.txt", "a")).expect("created");
-    block_on(storage.create("/dir/sub/file3.txt", "c")).expect("created");
+    block_on(storage.create("/dir/file2.txt", "b".into())).expect("created");
+    block_on(storage.create("/dir/file1.txt", "a".into())).expect("created");
+    block_on(storage.create("/dir/sub/file3.txt", "c".into())).expect("created");
     let entries = ["file1.txt", "file2.txt", "sub"].map(str::to_owned).to_vec();
     assert_eq!(block_on(storage.view("/dir")).expect("there"), FileContent::Directory { entries });
     let root = FileContent::Directory { entries: vec!["dir".to_owned()] };
@@ -89,14 +119,14 @@ fn view_directory(subject: &Subject) {
 
 fn create_existing_file_is_refused(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("/test.txt", "hello")).expect("created");
-    assert_eq!(code(block_on(storage.create("/test.txt", "world"))), "FILE_EXISTS");
+    block_on(storage.create("/test.txt", "hello".into())).expect("created");
+    assert_eq!(code(block_on(storage.create("/test.txt", "world".into()))), "FILE_EXISTS");
     assert_eq!(text(&storage, "/test.txt"), "hello");
 }
 
 fn str_replace_with_non_unique_string_is_refused(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("/test.txt", "hello hello")).expect("created");
+    block_on(storage.create("/test.txt", "hello hello".into())).expect("created");
     assert_eq!(code(block_on(storage.str_replace("/test.txt", "hello", "hi"))), "STRING_NOT_UNIQUE");
     assert_eq!(text(&storage, "/test.txt"), "hello hello");
 }
@@ -111,10 +141,10 @@ fn bytes_come_back_as_bytes(subject: &Subject) {
 
 fn every_code(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("dir/a.md", "one\ntwo\n")).expect("created");
-    block_on(storage.create("b.bin", &b"\xff"[..])).expect("created");
-    assert_eq!(code(block_on(storage.create("../x", "x"))), "INVALID_PATH");
-    assert_eq!(code(block_on(storage.create("nul", "x"))), "INVALID_PATH");
+    block_on(storage.create("dir/a.md", "one\ntwo\n".into())).expect("created");
+    block_on(storage.create("b.bin", Bytes::from_static(b"\xff"))).expect("created");
+    assert_eq!(code(block_on(storage.create("../x", "x".into()))), "INVALID_PATH");
+    assert_eq!(code(block_on(storage.create("nul", "x".into()))), "INVALID_PATH");
     assert_eq!(code(block_on(storage.str_replace("dir", "a", "b"))), "INVALID_PATH");
     assert_eq!(code(block_on(storage.delete("/"))), "INVALID_PATH");
     assert_eq!(code(block_on(storage.delete("dir"))), "DIRECTORY_NOT_EMPTY");
@@ -131,8 +161,8 @@ fn every_code(subject: &Subject) {
 
 fn errors_carry_code_message_and_path(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("taken.md", "x")).expect("created");
-    block_on(storage.create("a.md", "x")).expect("created");
+    block_on(storage.create("taken.md", "x".into())).expect("created");
+    block_on(storage.create("a.md", "x".into())).expect("created");
     let error = block_on(storage.rename("/a.md", "/taken.md")).expect_err("taken");
     assert_eq!((error.code, error.path.as_str()), (Code::FileExists, "/taken.md"));
     assert_eq!(error.to_string(), "FILE_EXISTS: could not rename taken.md: something is there already");
@@ -142,7 +172,7 @@ fn errors_carry_code_message_and_path(subject: &Subject) {
 
 fn inserting_a_whole_line(subject: &Subject) {
     let storage = storage(subject);
-    block_on(storage.create("a.md", "one\n")).expect("created");
+    block_on(storage.create("a.md", "one\n".into())).expect("created");
     block_on(storage.insert("a.md", 2, "two\n")).expect("inserted");
     block_on(storage.insert("a.md", 1, "zero")).expect("inserted");
     assert_eq!(text(&storage, "a.md"), "zero\none\ntwo\n");
@@ -181,4 +211,19 @@ fn a_batch_is_all_or_nothing(subject: &Subject) {
     ];
     assert_eq!(code(block_on(storage.batch(&refused))), "FILE_NOT_FOUND");
     assert_eq!(text(&storage, "_system/registry.json"), "{\"nodes\":1}");
+}
+
+fn marks_change_with_contents(subject: &Subject) {
+    let storage = storage(subject);
+    assert!(block_on(storage.marks("dir")).expect("none").is_empty());
+    block_on(storage.create("dir/a.md", "one".into())).expect("created");
+    block_on(storage.create("dir/b.md", "two".into())).expect("created");
+    block_on(storage.create("dir/below/c.md", "three".into())).expect("created");
+    let before = block_on(storage.marks("dir")).expect("marks");
+    assert_eq!(before.keys().map(String::as_str).collect::<Vec<_>>(), ["a.md", "b.md"]);
+    assert_eq!(block_on(storage.marks("dir")).expect("marks"), before);
+    block_on(storage.str_replace("dir/b.md", "two", "2")).expect("replaced");
+    let after = block_on(storage.marks("dir")).expect("marks");
+    assert_eq!(after["a.md"], before["a.md"]);
+    assert_ne!(after["b.md"], before["b.md"]);
 }
