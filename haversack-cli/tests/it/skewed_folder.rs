@@ -2,7 +2,7 @@
 //! files back: a line that a user removed stays removed.
 //!
 //! `HAVERSACK_FAKETIME` names libfaketime, which sets the clocks of the homes; without it all clocks are right. A word that comes back with wrong
-//! clocks is printed with its trace, and fails nothing: see docs/proof.md.
+//! clocks is printed with its trace, and fails nothing: see docs/proof-diary.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 
