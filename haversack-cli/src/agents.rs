@@ -40,7 +40,7 @@ pub(crate) const AGENTS: [Agent; 2] = [Agent::ClaudeCode, Agent::Codex];
 const WRITERS: &str = "Write|Edit|MultiEdit|NotebookEdit";
 
 /// What the user of Codex is told when its hooks change.
-pub(crate) const CODEX_ASKS: &str = "Codex asks once whether it may run them: type /hooks in it";
+pub(crate) const CODEX_ASKS: &str = "Codex asks for your permission once: type /hooks in Codex";
 
 impl Agent {
     /// Returns its name on the command line.

@@ -112,7 +112,7 @@ fn hint_for(kind: ErrorKind) -> Option<&'static str> {
         ErrorKind::Full => Some("Make space on the disk, then run the same command again"),
         ErrorKind::Denied => Some("Check the permissions: haversack doctor"),
         ErrorKind::Busy => Some("Another process is writing; run the same command again"),
-        ErrorKind::Unsupported => Some("See what there is: haversack backends"),
+        ErrorKind::Unsupported => Some("List the storages: haversack backends"),
         _ => None,
     }
 }
@@ -122,20 +122,21 @@ impl From<Error> for CommandError {
         // A command in a hint can be copied into a shell.
         let place = quoted(error.locator().as_str());
         let hint = match error.reason() {
-            Reason::NotFound => Some("See what is there: haversack ls".to_owned()),
+            Reason::NotFound => Some("List the files: haversack ls".to_owned()),
             Reason::Exists => Some(
-                "Change what is there with str-replace, insert or append, or take another name".to_owned(),
+                "Change the existing file with str-replace, insert or append, or choose another name"
+                    .to_owned(),
             ),
-            Reason::IsDirectory => Some(format!("See what is in it: haversack ls {place}")),
+            Reason::IsDirectory => Some(format!("List it: haversack ls {place}")),
             Reason::NotEmpty => {
                 Some(format!("Delete it with everything in it: haversack delete --recursive {place}"))
             }
             Reason::IsRoot => Some("Name something in it: haversack ls".to_owned()),
             Reason::IntoItself => Some("Take a name outside of it".to_owned()),
             Reason::NotText { .. } => {
-                Some("Only text can be edited; delete it and create it anew".to_owned())
+                Some("Only text can be edited. Delete the file and create it again".to_owned())
             }
-            Reason::TooLarge { .. } => Some("Keep in memory what an agent can read".to_owned()),
+            Reason::TooLarge { .. } => Some("A memory must be text that an agent can read".to_owned()),
             Reason::EmptyOld => Some("Name the text to replace, or use insert".to_owned()),
             Reason::OldNotFound => {
                 Some(format!("See the text, and take it letter by letter: haversack view {place}"))
@@ -147,9 +148,9 @@ impl From<Error> for CommandError {
                 Some(format!("Name a line from 0 (the top) to {lines}: haversack view {place}"))
             }
             Reason::Changed => {
-                Some("Run the same command again: it starts from what is there now".to_owned())
+                Some("Run the same command again. It starts from the present content".to_owned())
             }
-            Reason::NoConflict => Some("See what there is now: haversack conflicts".to_owned()),
+            Reason::NoConflict => Some("List the conflicts again: haversack conflicts".to_owned()),
             Reason::NoPassage { passages } => {
                 Some(format!("Keep one of 1 to {passages}, or both: haversack conflicts"))
             }
@@ -216,16 +217,16 @@ impl From<SyncError> for CommandError {
                 "Nothing was written there. To rebuild this memory's store at another place: haversack remote rebuild URL. To join the other store with another home: haversack --home DIRECTORY join URL"
             }
             SyncError::WentBack { .. } | SyncError::Gap { .. } => {
-                "Nothing was written there. Put back what it lost, from this machine: haversack remote rebuild"
+                "We wrote nothing there. Restore it from this machine: haversack remote rebuild"
             }
             SyncError::Wiped { .. } => {
                 "Nothing was written there, and everything is on this machine. Put it back: haversack remote rebuild"
             }
             SyncError::Rebuilt { .. } => {
-                "Follow it, and merge what is here with it: haversack remote rebuild"
+                "Follow it, and merge this machine's files with it: haversack remote rebuild"
             }
             SyncError::Moved { .. } => {
-                "Nothing was asked of the new place. If you or somebody you trust moved it: haversack remote move --follow"
+                "We have not contacted the new place. If you or a person you trust moved it: haversack remote move --follow"
             }
             SyncError::Damaged { why, .. } if why.is_newer() => "Update Haversack on this machine",
             SyncError::Damaged { .. } | SyncError::Unfit { .. } => {
@@ -242,7 +243,7 @@ impl From<SyncError> for CommandError {
             }
             SyncError::Outrun => "Other machines write at this moment. Run the same command again",
             SyncError::TooMuch { .. } => {
-                "See who wrote them: haversack debug log. If they are meant: haversack sync --config receive.files=NUMBER --config receive.megabytes=NUMBER"
+                "See their author: haversack debug log. If you want them: haversack sync --config receive.files=NUMBER --config receive.megabytes=NUMBER"
             }
             _ => "Nothing was lost here. Run the same command again",
         };

@@ -23,7 +23,10 @@ pub(crate) fn read<T: DeserializeOwned>(place: &Path, cure: &str) -> Result<Opti
         Ok(record) => Ok(Some(record)),
         Err(error) => Err(CommandError {
             source: Some(error.message().to_owned().into()),
-            ..CommandError::user(format!("{} is not what Haversack wrote", shown(place)), cure)
+            ..CommandError::user(
+                format!("{} was not written by Haversack, or was changed since", shown(place)),
+                cure,
+            )
         }),
     }
 }

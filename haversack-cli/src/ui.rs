@@ -243,7 +243,7 @@ impl Ui {
     pub(crate) fn ask(&mut self, question: &str) -> Result<Answer, CommandError> {
         if !io::stdin().is_terminal() {
             return Err(CommandError::user(
-                "this needs a yes, and there is nobody to ask",
+                "this needs your yes, and this is not a terminal",
                 "Say it with the command: --yes",
             ));
         }

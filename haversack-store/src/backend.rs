@@ -165,7 +165,7 @@ pub enum Durability {
 
 /// What a write did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "displaced content belongs to somebody"]
+#[must_use = "displaced content belongs to another program"]
 pub struct Written {
     /// The state that was written.
     pub version: Version,
@@ -184,7 +184,7 @@ pub struct Displaced {
 
 /// What an append did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "displaced content belongs to somebody"]
+#[must_use = "displaced content belongs to another program"]
 pub struct Appended {
     /// The size of the object before, which is where the appended bytes begin.
     pub offset: u64,

@@ -48,7 +48,7 @@ impl Mounted {
     /// Returns the place in the inner backend, which must be inside to be changed.
     fn inner(&self, operation: Operation, locator: &Locator) -> Result<Locator> {
         self.find(locator).ok_or_else(|| {
-            let message = format!("only what is below \"{}\" is in this directory", self.prefix);
+            let message = format!("only files below \"{}\" are in this directory", self.prefix);
             Error::new(ErrorKind::Invalid, operation, locator, message)
         })
     }

@@ -88,10 +88,10 @@ async fn check_promises(backend: &dyn Backend) -> Finding {
         let matches = Condition::Matches(first.version);
         let _second = backend.write(&probe, Bytes::from_static(b"second"), matches.clone()).await?;
         if !is_conflict(backend.write(&probe, Bytes::from_static(b"stale"), matches).await)? {
-            return Ok(Some(broken("overwrites what it was told not to")));
+            return Ok(Some(broken("overwrites an object although the condition forbids it")));
         }
         if &backend.read(&probe).await?.bytes[..] != b"second" {
-            return Ok(Some(broken("does not return what was written")));
+            return Ok(Some(broken("does not return the written content")));
         }
         backend.delete(&probe, Condition::Any).await?;
         Ok(None)
@@ -161,7 +161,7 @@ fn judge_files(files: usize, bytes: u64, odd: &[Odd]) -> Finding {
     Finding::warn(
         "files",
         detail,
-        "Rename, remove or let be read what is named here; Haversack leaves it alone",
+        "Rename or remove these files, or make them readable. Haversack does not touch them",
     )
 }
 
@@ -175,7 +175,7 @@ async fn check_kept(backend: &dyn Backend) -> Finding {
                 "{} saved by another program while Haversack wrote, kept aside; the first is {first}",
                 if kept.len() == 1 { "1 text was".to_owned() } else { format!("{} texts were", kept.len()) },
             );
-            Finding::warn("kept", detail, "Take over what you need from there, then delete it")
+            Finding::warn("kept", detail, "Copy the parts that you need from there, then delete it")
         }
         Err(error) => Finding::fail("kept", with_causes(&error), "See the cause"),
     }

@@ -224,8 +224,8 @@ impl fmt::Display for Reason {
             Reason::LineOutOfRange { line, lines } => {
                 write!(f, "there is no line {line}, the file has {lines}")
             }
-            Reason::Changed => f.write_str("it was changed meanwhile"),
-            Reason::NoConflict => f.write_str("its passages are not what they were"),
+            Reason::Changed => f.write_str("it changed while we were writing"),
+            Reason::NoConflict => f.write_str("its passages have changed"),
             Reason::NoPassage { passages } => write!(f, "it has {passages} passages"),
             Reason::Restless => f.write_str("another program keeps changing it"),
             Reason::Unfinished => {

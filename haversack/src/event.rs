@@ -16,7 +16,7 @@ const MAX_FIELD_BYTES: usize = 8 * 1024;
 /// Something that was said on a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// What was said, in a sentence.
+    /// The content of the message, in a sentence.
     pub summary: String,
     /// Who said it.
     pub sender: String,
@@ -26,7 +26,7 @@ pub struct Event {
     pub channel: Option<String>,
     /// To whom.
     pub recipient: Option<String>,
-    /// What was done about it.
+    /// The action that followed.
     pub action: Option<String>,
 }
 

@@ -79,7 +79,7 @@ pub enum Rule {
     Index,
     /// By day and heading, the newest day where the file has it: above, if it does not tell.
     Log,
-    /// By day and heading; new days go on top, newest first, in whatever order the older days are.
+    /// By day and heading; new days go on top, newest first, in any order of the older days.
     Prepend,
     /// By heading.
     Threads,

@@ -13,14 +13,13 @@
 //!
 //! Each of them, and the promises above them, is attacked by the simulator (`haversack-sim: sync`).
 //!
-//! What others may have done to a remote or to the state:
-//!
-//! - Whatever is cut, changed, replaced or gone in a remote, no file suffers, nothing is written over, and once it is mended all goes on
+//! # Damage and hostile writers
+//! - Damage in a remote (objects that are cut, changed, replaced or gone) harms no working file, and sync overwrites nothing. After a repair, sync continues
 //!   (`sync::damage`).
-//! - What is derived in the state is made anew; anything else that is damaged is refused with its cure, and the cure costs no more than
+//! - Derived data in the state is rebuilt. Other damaged state is refused with its cure, and the cure costs no more than
 //!   a merge without base (`sync::damaged_state`).
 //! - One bad name, size or object does not stop the rest, and is told in the report (`sync::hostile`).
-//! - What both made is put together with what the whole log comes to, never with what it held in between
+//! - Local edits are merged with the files at the end of the log, never with a version in between
 //!   (`sync::damaged_state::a_long_log_is_read_to_its_end_before_anything_is_merged`).
 
 mod apply;
@@ -121,10 +120,10 @@ fn other_store(expected: StoreId, file: &StoreFile) -> SyncError {
 /// The lock that a sync holds; never waited for.
 const SYNC_LOCK: &str = "sync";
 
-/// How often a sync starts over because another device was faster.
+/// The most times that a sync starts over because another device published first.
 const MAX_ROUNDS: usize = 64;
 
-/// How many commits one sync publishes: what is left is sent by the next.
+/// The most commits that one sync publishes. The next sync sends the rest.
 const MAX_COMMITS: usize = 1024;
 
 /// Says which files stay on this device.
@@ -173,53 +172,53 @@ impl Gate for Open {
     }
 }
 
-/// Who makes a commit, for people.
+/// The author of a commit, as the history shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Author {
-    /// What the device is called.
+    /// The device's name.
     pub device: String,
-    /// Which agent it is.
+    /// The agent's name.
     pub agent: Option<String>,
-    /// Which of its sessions.
+    /// The session of the agent.
     pub session: Option<String>,
 }
 
-/// What a sync is given.
+/// The parameters of a sync.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The time, for display.
     pub clock: &'a dyn Clock,
-    /// Where new ids come from.
+    /// The source of new ids.
     pub ids: &'a dyn Ids,
-    /// Who is syncing; what somebody else signed is told under that name.
+    /// The author of this sync's commits. Signed changes keep the name of their writer.
     pub author: &'a Author,
-    /// What stays on this device.
+    /// Decides which files stay on this device.
     pub gate: &'a dyn Gate,
-    /// How long to wait for a remote, and until when to go on.
+    /// Decides how long to wait for a remote, and when to stop.
     pub patience: &'a dyn Patience,
-    /// Who is told how far it is.
+    /// Receives the progress.
     pub progress: &'a dyn Progress,
-    /// Whether very many deletions at once are meant.
+    /// The treatment of very many deletions at once.
     pub deletions: Deletions,
     /// The replicas of this home: what they delete was deleted by this user.
     pub own_replicas: &'a BTreeSet<ReplicaId>,
-    /// How much is received in one sync at most.
+    /// The most that one sync receives.
     pub budget: Budget,
-    /// Which files that people put beside the log are taken in.
+    /// The treatment of files that people put beside the log.
     pub foreign: ForeignFiles,
     /// When files that are new here are fetched.
     pub fetching: Fetching,
-    /// How often the log is folded.
+    /// The intervals at which the log is folded.
     pub intervals: Intervals,
-    /// Why, in words, for whoever reads the history.
+    /// The reason for the sync, for readers of the history.
     pub cause: &'a str,
-    /// Where plain objects come from that are not what the log says.
+    /// Finds the origin of plain objects that differ from the log.
     pub origins: &'a dyn Origins,
-    /// The state in which it was noted who wrote what; without it, everything is the work of whoever syncs.
+    /// The state with the signatures of writers. Without it, all changes are attributed to the author of this sync.
     pub signed: Option<&'a dyn Backend>,
     /// The state that holds the [archive](crate::history::archive) of commits: the manifest takes the times of files from it.
     pub archive: Option<&'a dyn Backend>,
-    /// How many plain objects are brought up to date before the manifest is written.
+    /// The number of plain objects to update before the manifest is written.
     pub mirrored_at_once: usize,
     /// How the remote is asked whether the log has grown.
     pub asking: Asking,
@@ -261,11 +260,11 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The cause of a commit that tells of files which were there before their replica first synced. Nobody edited them, so there is nothing to
-/// take back.
+/// The cause of a commit with files that existed before their replica first synced. No user edited them, so there is nothing to
+/// undo.
 pub const IMPORT: &str = "import";
 
-/// Which files that people put beside the log are taken in as edits of the memory.
+/// The treatment of files that people put beside the log: which of them become edits of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignFiles {
     /// Files at places of the memory; others are left alone and reported.
@@ -274,7 +273,7 @@ pub enum ForeignFiles {
     Anywhere,
 }
 
-/// How much is received in one sync at most: a hostile writer in the remote must not fill this device's disk.
+/// The most that one sync receives: a hostile writer in the remote must not fill this device's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Files that others made or changed.
@@ -290,10 +289,10 @@ impl Default for Budget {
     }
 }
 
-/// Whether very many deletions at once are meant.
+/// The treatment of very many deletions at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletions {
-    /// They wait until somebody says so.
+    /// They wait for the user's answer.
     Cautious,
     /// They are.
     Allowed,
@@ -301,16 +300,16 @@ pub enum Deletions {
 
 /// When files that are new here are fetched.
 ///
-/// A file that was not fetched is not absent: it cannot be deleted here, and whoever makes one of its name gets both.
+/// An unfetched file is not absent: it cannot be deleted here, and a new file with its name is merged with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetching {
     /// With the sync that brings them.
     Now,
-    /// When somebody asks for them ([`Replica::fetch`]); what a commit carries anyway is put in place.
+    /// When a caller asks for them ([`Replica::fetch`]). Contents inside a commit are still put in place at once.
     WhenAsked,
 }
 
-/// Whether the store's files are also kept as plain objects beside the log.
+/// Decides if the store's files are also kept as plain objects beside the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mirror {
     /// They are, for people and other tools.
@@ -319,14 +318,14 @@ pub enum Mirror {
     Off,
 }
 
-/// What a sync did.
+/// The result of a sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many commits of others were taken in.
+    /// The number of commits of others that were applied.
     pub taken: usize,
-    /// How many commits were published.
+    /// The number of published commits.
     pub published: usize,
-    /// How many files were fetched that others had made before this device joined.
+    /// The number of fetched files that others had made before this device joined.
     pub fetched: usize,
     /// Files that both sides had changed.
     pub merged: Vec<Locator>,
@@ -342,21 +341,21 @@ pub struct Report {
     pub unseen: Vec<(Locator, String)>,
     /// Files whose content the remote does not have.
     pub missing: Vec<Locator>,
-    /// Deletions that wait until somebody says that they are meant.
+    /// Deletions that wait for the user's answer.
     pub waiting_deletions: Vec<Locator>,
     /// Files that other devices deleted, very many at once: they stay here until the user decides.
     pub held_deletions: Vec<Locator>,
-    /// Files that somebody had changed in the mirror by hand.
+    /// Files that a person had changed in the mirror by hand.
     pub foreign: Vec<Locator>,
     /// Plain objects at places that are not ours: they were left alone.
     pub unrelated: Vec<Locator>,
     /// Plain copies that were not written, because an object that we did not write is in their place.
     pub not_mirrored: Vec<Locator>,
-    /// Plain objects that differ from the log, and of which nobody can tell yet where they come from.
+    /// Plain objects that differ from the log, and whose origin is not known yet.
     pub awaited: Vec<(Locator, ContentHash)>,
-    /// What is in the log or in the mirror under names that are refused, made printable, and why.
+    /// Refused names in the log or the mirror, made printable, each with the reason.
     pub odd: Vec<(String, String)>,
-    /// Whether it ended because there was no more time; what was done is whole.
+    /// True if the sync ended because its time was over. Finished parts are complete.
     pub out_of_time: bool,
     /// Why the log was not folded though it should have been: it is tried again later.
     pub not_folded: Option<String>,
@@ -375,9 +374,9 @@ pub struct Replica {
     stale_objects: BTreeSet<Locator>,
     /// Conflict copies in the mirror that we merged, and remove once other devices can read so.
     merged_copies: BTreeMap<Locator, Version>,
-    /// Where files are that the last look could not look at, and why.
+    /// Locators that the last scan could not read, each with the reason.
     unseen: Vec<(Locator, String)>,
-    /// How much this sync has received.
+    /// The amount that this sync has received.
     received: Budget,
     /// True while this replica syncs for the first time: its files were there before.
     is_first_sync: bool,
@@ -387,13 +386,13 @@ pub struct Replica {
 /// A commit that was taken in or published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recent {
-    /// Where it is in the log.
+    /// Its position in the log.
     pub position: Position,
     /// Whose it is.
     pub replica: ReplicaId,
     /// The files that it changed.
     pub files: Vec<Locator>,
-    /// What it was read from; of very many commits only the newest have it.
+    /// The encoded commit. Of very many commits, only the newest have it.
     pub bytes: Option<Bytes>,
 }
 
@@ -412,7 +411,7 @@ impl Recent {
 /// The most bytes of commits that a replica holds for [`Replica::take_recent`].
 const MAX_RECENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Which changes of this device are sent.
+/// Selects the changes of this device to send.
 #[derive(Clone, Copy, Debug)]
 enum Sending<'a> {
     All,
@@ -528,7 +527,7 @@ impl Replica {
         self.run(context, Sending::One(locator)).await
     }
 
-    /// Looks at everything again: every file here, every object of the mirror, what could not be had before, and what nobody needs.
+    /// Checks everything again: all files here, all objects of the mirror, contents that were missing before, and objects that are not needed any more.
     pub async fn reconcile(&mut self, context: Context<'_>, mirror: Mirror) -> Result<Report, SyncError> {
         let mut report = Report::default();
         self.cache = StatCache::default();
@@ -623,7 +622,7 @@ impl Replica {
             self.materialise(context, &self.absent(AbsenceReason::Unfetched), Purpose::Fetching, report)
                 .await?;
         }
-        // Whether nothing was there, a moment ago, after the last position that was taken in or created.
+        // True if there was nothing, a moment ago, after the last position that was applied or created.
         let mut is_newest = false;
         let mut rounds = 0;
         while rounds < MAX_ROUNDS {
@@ -637,7 +636,7 @@ impl Replica {
                 Published::Ours { settled, left } => {
                     report.published += 1;
                     is_newest = settled == Settled::Created;
-                    // What somebody changes meanwhile is the next sync's.
+                    // A later edit belongs to the next sync.
                     match is_newest && left == Remainder::Nothing {
                         true => return Ok(()),
                         false => continue,
@@ -658,7 +657,7 @@ impl Replica {
             };
             let taken = self.take_in(context, store, seen, report).await?;
             is_newest = taken != Taking::Nothing;
-            // Where nothing differed and nothing of ours came into what was taken in, nothing differs now.
+            // If nothing differed before, and the incoming commits contained nothing of ours, nothing differs now.
             if taken != Taking::Mixed && published != Published::Behind {
                 return Ok(());
             }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs haversack for a hook, or as MCP server (mcp). Whatever happens, the answer is a success: an agent is never stopped by its memory.
+# Runs haversack for a hook, or as MCP server (mcp). It always succeeds: a problem with the memory must not stop an agent.
 # Where the settings have haversack's hooks too, they do it alone, and this does nothing (--plugin).
 event=$1
 found=$(command -v haversack 2>/dev/null)

@@ -272,8 +272,8 @@ fn index_of(conflicts: &[Conflict], name: &str) -> Result<usize, CommandError> {
             "Name it by its number: haversack conflicts",
         )),
         (None, None) => Err(CommandError::user(
-            format!("there is no conflict {name}, or its passages are not what they were"),
-            "See what there is now: haversack conflicts",
+            format!("conflict {name} does not exist, or changed since you listed it"),
+            "List the conflicts again: haversack conflicts",
         )),
     }
 }

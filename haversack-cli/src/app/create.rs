@@ -56,7 +56,7 @@ pub(crate) fn create(
         RememberOutcome::Same | RememberOutcome::Taken => {
             return Err(CommandError::user(
                 format!("cannot create {locator}: something is there already"),
-                "Change what is there with edit, str-replace, insert or append, or take another name",
+                "Change the existing file with edit, str-replace, insert or append, or choose another name",
             ));
         }
     }

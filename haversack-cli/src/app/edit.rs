@@ -97,7 +97,8 @@ pub(crate) fn edit(
                 Side { bytes: theirs.as_bytes(), device: THEIRS },
             );
             if merged.copy.is_some() {
-                let message = format!("{locator} was changed meanwhile, and files of its kind do not merge");
+                let message =
+                    format!("{locator} changed while you edited it, and files of its kind do not merge");
                 return Err(draft.kept(CommandError::user(message, "Run the same command again")));
             }
             ours = String::from_utf8_lossy(&merged.bytes).into_owned();
@@ -141,7 +142,7 @@ fn text_of(memory: &Memory, locator: &Locator) -> Result<Option<String>, Command
         Ok(text) => Ok(Some(text)),
         Err(_) => Err(CommandError::user(
             format!("{locator} is not text, so no editor can change it"),
-            "Delete it and create it anew",
+            "Delete the file and create it again",
         )),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct History {
 }
 
 /// The note below a history whose older changes could not be read.
-pub(crate) const INCOMPLETE: &str = "What happened before is in the remote, which cannot be reached.";
+pub(crate) const INCOMPLETE: &str = "Older changes are in the remote, which we cannot reach now.";
 
 /// Returns the newest changes of a file or directory; refuses a place that never had a file.
 pub(crate) fn history(settings: &Settings, within: Locator, count: usize) -> Result<History, CommandError> {

@@ -288,7 +288,7 @@ fn problems(name: &str, look: &Outlook, extent: Extent) -> Vec<Problem> {
                 if look.put_aside.len() == 1 { "is" } else { "are" },
             ),
             "a text put aside",
-            "take over what you need from there, then delete it".to_owned(),
+            "copy the parts that you need from there, then delete it".to_owned(),
         );
     }
     if !look.missing.is_empty() {
@@ -332,7 +332,7 @@ impl Status {
                     .to_owned()
             }
             (0, Some(_)) if self.arriving > 0 => {
-                format!("In sync with what has arrived. {} not yet.", parts_of_logs(self.arriving))
+                format!("In sync with the files that have arrived. {} not yet.", parts_of_logs(self.arriving))
             }
             (0, Some(_)) if !self.waits.is_empty() => {
                 let (count, verb) = (self.waits.len(), if self.waits.len() == 1 { "is" } else { "are" });

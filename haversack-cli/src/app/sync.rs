@@ -72,8 +72,7 @@ pub(crate) const REFUSED: &str =
     "could not be written here: something else is in its place, or this disk cannot hold the name";
 
 /// What the user can do about it.
-pub(crate) const REFUSED_CURE: &str =
-    "move away what is in its place, or rename the file on another machine, then: haversack sync";
+pub(crate) const REFUSED_CURE: &str = "move the file or directory in its place away, or rename the file on another machine, then: haversack sync";
 
 /// What to do about a place that could not be looked at.
 pub(crate) const UNSEEN: &str =
@@ -137,12 +136,12 @@ pub(crate) fn text(summary: &Summary) -> String {
                 if count == 1 { "is" } else { "are" },
                 names.join(", ")
             ),
-            "nothing was taken in or changed; to keep one as memory, copy it into the memory",
+            "we changed and imported nothing; to keep one as memory, copy it into the memory",
         );
     }
     each(&mut note, &summary.rescued, LISTED_IN_LOG, |(place, locator)| {
         (
-            format!("{locator}: an edit that the folder's client could not upload was taken in"),
+            format!("{locator}: imported an edit that the folder's client could not upload"),
             format!("it is still where the client put it, and is not needed any more: {place}"),
         )
     });
@@ -159,7 +158,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     if summary.arriving() > 0 {
         note(
             format!("{} not arrived whole", parts_of_logs(summary.arriving())),
-            "they are taken in once the folder's client has brought the rest",
+            "we import them when the folder's client has delivered the rest",
         );
     }
     each(&mut note, &summary.vanished, LISTED_IN_STATUS, |name| {
@@ -232,7 +231,7 @@ pub(crate) fn not_mirrored(name: &str) -> (String, String) {
         );
     }
     (
-        format!("{name} in the remote is not what we wrote there: it was left alone"),
+        format!("{name} in the remote is not the file that we wrote. We did not touch it"),
         "take it in as an edit: haversack sync --full".to_owned(),
     )
 }
@@ -256,7 +255,7 @@ fn headline(summary: &Summary) -> String {
         parts.push(format!("merged {}", count(summary.report.merged.len())));
     }
     if !summary.report.foreign.is_empty() {
-        parts.push(format!("took in {} changed by hand in the remote", count(summary.report.foreign.len())));
+        parts.push(format!("imported {} changed by hand in the remote", count(summary.report.foreign.len())));
     }
     if summary.mended > 0 {
         parts.push(format!("put {} of logs back that the folder had lost", count(summary.mended)));

@@ -29,7 +29,7 @@ use crate::ui::moments::counted;
 const LAST_SESSION: &str = "last";
 
 /// The note about an undo that found nothing.
-pub(crate) const NOTHING: &str = "There is nothing to take back. See what happened: haversack log";
+pub(crate) const NOTHING: &str = "There is nothing to undo. See the changes: haversack log";
 
 /// The note about an undo that was carried out.
 pub(crate) const DONE: &str =

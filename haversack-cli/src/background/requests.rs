@@ -119,7 +119,7 @@ impl RequestQueue {
         write().map_err(|error| CommandError {
             source: Some(error.into()),
             ..CommandError::user(
-                "what is to be synced could not be noted",
+                "could not write the request to sync",
                 "Make space on the disk: haversack doctor",
             )
         })?;

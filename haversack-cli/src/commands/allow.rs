@@ -21,15 +21,15 @@ use crate::ui::paths::quoted;
 
 /// Let a line be sent that looks like a secret
 ///
-/// What is on the line is remembered by a fingerprint: wherever it moves, it stays allowed, and nothing else is. Only this machine
-/// remembers it; what it sends, other machines have.
+/// Haversack stores a fingerprint of the secret on this machine. The secret stays allowed if it moves to another line or file. It does not allow
+/// other secrets. Once sent, the line is on your other machines.
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
     /// The file and the line in it, as `status` names them
     #[arg(value_name = "PATH:LINE", required_unless_present_any = ["list", "remove"])]
     places: Vec<String>,
 
-    /// Show what is allowed
+    /// List the allowed secrets
     #[arg(long, conflicts_with_all = ["places", "remove"])]
     list: bool,
 
@@ -169,13 +169,13 @@ fn remove(ui: &mut Ui, settings: &Settings, fingerprint: Fingerprint) -> Result<
     let Some(index) = all.iter().position(|allowed| allowed.fingerprint == fingerprint) else {
         return Err(CommandError::user(
             format!("{fingerprint} is not allowed"),
-            "See what is: haversack allow --list",
+            "List the allowed lines: haversack allow --list",
         ));
     };
     let allowed = all.remove(index);
     allowlist::save(settings, all)?;
     ui.note(format!(
-        "No longer allowed: what was in {} ({}). What was sent already stays there",
+        "No longer allowed: the line in {} ({}). Content that was sent before stays in the remote",
         allowed.path, allowed.rule
     ));
     Ok(())

@@ -19,7 +19,7 @@ pub(crate) struct AppendArgs {
     /// The file
     path: String,
 
-    /// What is added, taken as it is; stdin if left out
+    /// The added text, taken literally; stdin if left out
     #[arg(allow_hyphen_values = true)]
     text: Option<String>,
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::error::CommandError;
 use crate::ui::Ui;
 
-/// Show where memory can live, and what each place promises
+/// Show the storages that this program can use, and their guarantees
 #[derive(Debug, Args)]
 pub(crate) struct BackendsArgs {
     /// Print JSON

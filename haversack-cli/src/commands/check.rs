@@ -21,7 +21,7 @@ pub(crate) struct CheckArgs {
     #[arg(default_value = "")]
     path: String,
 
-    /// Fill in what can be told from the files themselves
+    /// Fill in fields that follow from the files themselves
     #[arg(long)]
     fix: bool,
 

@@ -30,7 +30,7 @@ enum ConfigCommand {
     Set(SetArgs),
     /// Take a setting out of the user file, so that its default holds again
     Unset(UnsetArgs),
-    /// Print what can be set, and how, as Markdown
+    /// Print all settings as Markdown
     Reference(ReferenceArgs),
 }
 
@@ -60,7 +60,7 @@ struct UnsetArgs {
     key: String,
 }
 
-/// Print what can be set, and how, as Markdown
+/// Print all settings as Markdown
 #[derive(Debug, Args)]
 struct ReferenceArgs {}
 

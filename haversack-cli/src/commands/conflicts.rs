@@ -20,7 +20,7 @@ const MIN_COLUMN: usize = 30;
 /// What is left of every passage.
 const MARGIN: &str = "   ";
 
-/// Show what two devices wrote in the same place, and where each comes from
+/// Show passages that two machines changed differently, with machine, agent and time
 #[derive(Debug, Args)]
 pub(crate) struct ConflictsArgs {
     /// The file or directory; the whole memory if left out

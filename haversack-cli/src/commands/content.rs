@@ -19,7 +19,7 @@ pub(crate) fn content(argument: Option<&str>) -> Result<Vec<u8>, CommandError> {
     })?;
     if bytes.len() as u64 > MAX_STDIN_BYTES {
         let message = format!("stdin has more than {MAX_STDIN_BYTES} bytes");
-        return Err(CommandError::user(message, "Keep in memory what an agent can read"));
+        return Err(CommandError::user(message, "A memory must be text that an agent can read"));
     }
     Ok(bytes)
 }
@@ -28,6 +28,6 @@ pub(crate) fn content(argument: Option<&str>) -> Result<Vec<u8>, CommandError> {
 pub(crate) fn text(argument: Option<&str>) -> Result<String, CommandError> {
     String::from_utf8(content(argument)?).map_err(|error| CommandError {
         source: Some(error.utf8_error().into()),
-        ..CommandError::user("what came on stdin is not text", "Give UTF-8 text")
+        ..CommandError::user("the input is not text", "Give UTF-8 text")
     })
 }

@@ -279,7 +279,7 @@ fn names(list: &Value) -> Vec<String> {
 fn unlike(machine: &str, files: &Files, expected: &Files) -> Vec<String> {
     let names: BTreeSet<&String> = files.keys().chain(expected.keys()).collect();
     let differ = names.into_iter().filter(|name| files.get(*name) != expected.get(*name));
-    differ.map(|name| format!("{name} on {machine} is not what it must be")).collect()
+    differ.map(|name| format!("{name} on {machine} has the wrong content")).collect()
 }
 
 /// What others would have made of it.

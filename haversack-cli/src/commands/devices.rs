@@ -27,7 +27,7 @@ pub(crate) struct DevicesArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Take a machine off the list, because it is lost or gone; what it wrote stays
+    /// Remove a machine from the list, because it is lost or gone; its changes stay
     Remove {
         /// Its name
         name: String,
@@ -66,8 +66,8 @@ fn remove(ui: &mut Ui, settings: &Settings, name: &str) -> Result<ExitCode, Comm
     let device = remove_device(settings, name)?;
     let last = device.last_change.map_or("never".to_owned(), |time| ago(SystemClock.now(), time));
     ui.note(format!(
-        "{name} is off the list. Its last change came {last}; what it wrote after that is only on it.\n\
-         If it is lost, it can still reach the remote: take its access away there."
+        "{name} is off the list. Its last change came {last}; changes after that are only on that machine.\n\
+         If the machine is lost, it can still reach the remote. Revoke its access there."
     ));
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::{Ui, colors};
 
-/// Show what waits to be sent, or what a change did
+/// Show the changes that wait to be sent, or one change
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// The change, by its number in `haversack log` (12, local-3), or only this file or directory, or both

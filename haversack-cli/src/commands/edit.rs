@@ -13,7 +13,7 @@ use crate::ui::Ui;
 
 /// Change a file in your editor ($VISUAL or $EDITOR)
 ///
-/// If another program changes the file meanwhile, both changes are merged. If both changed the same passage, the editor opens the merged
+/// If another program changes the file while you edit, both changes are merged. If both changed the same passage, the editor opens the merged
 /// text. A text that you leave unchanged or empty changes nothing.
 #[derive(Debug, Args)]
 pub(crate) struct EditArgs {
@@ -34,7 +34,7 @@ pub(crate) fn cmd_edit(ui: &mut Ui, settings: &Settings, args: &EditArgs) -> Res
     let edited = edit(settings, &locator, |file, opened| {
         if opened == Opened::Merge {
             ui.note(format!(
-                "{locator} was changed meanwhile in the same passage. The editor opens the merged text, with both passages."
+                "{locator} changed in the same passage while you edited it. The editor opens the merged text with both passages."
             ));
         }
         run(&editor, file)
@@ -45,7 +45,9 @@ pub(crate) fn cmd_edit(ui: &mut Ui, settings: &Settings, args: &EditArgs) -> Res
             format!("The text was empty, so {locator} is unchanged. To delete it: haversack delete")
         }
         Edited::Written => format!("Edited {locator}"),
-        Edited::Merged => format!("Edited {locator}, merged with a change that was made meanwhile"),
+        Edited::Merged => {
+            format!("Edited {locator}, merged with a change that another program made while you edited")
+        }
     });
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ use crate::ui::Ui;
 /// Note one message in or out of a channel in the day's interaction log
 #[derive(Debug, Args)]
 pub(crate) struct EventArgs {
-    /// What was said, in a sentence
+    /// The content of the message, in a sentence
     summary: String,
 
     /// Who said it
@@ -33,7 +33,7 @@ pub(crate) struct EventArgs {
     #[arg(long)]
     recipient: Option<String>,
 
-    /// What was done about it
+    /// The action that followed
     #[arg(long)]
     action: Option<String>,
 }

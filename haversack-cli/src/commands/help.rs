@@ -26,7 +26,7 @@ Start    demo          See it work, in a sandbox
 Look     ls, view      What the agent knows here
          recall        Find it by what it says
          log, diff     Who wrote it, where, when
-         why           What the last sessions were given, and its cost
+         why           The context of the last sessions, and its cost
 Fix      undo          Take a change, a session or a join back
          restore       Bring a file back as it once was
          conflicts     Memories with two versions: resolve them

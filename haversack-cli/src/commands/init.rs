@@ -38,14 +38,14 @@ use crate::ui::{Answer, Ui};
 
 /// Carry this machine's memory: find it, wire the agents, meet the other machines (the same line on every machine)
 ///
-/// Shows what it found, what it will change and what it will send, and asks once. With an address, memory goes there and comes from there;
-/// without one you choose from the places that are here, or memory stays on this machine. Running it again is safe.
+/// Shows the memory that it found, the changes it will make and the files it will send, and asks once. With an address, the machines meet there.
+/// Without one, you choose from the places that it finds, or memory stays on this machine. Running it again is safe.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct InitArgs {
     /// Where the machines meet: a directory, s3://BUCKET, az://CONTAINER, gs://BUCKET; nowhere if left out
     url: Option<String>,
 
-    /// What to call this machine; its own name if left out
+    /// This machine's name in the history; its host name if left out
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
 
@@ -57,11 +57,11 @@ pub(crate) struct InitArgs {
     #[arg(long, short)]
     yes: bool,
 
-    /// Show what would be done, with the exact change to each settings file, and do nothing
+    /// Show the exact change to each settings file, and change nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Send nothing, whatever remote there is, now and from now on; config.toml remembers it
+    /// Send nothing, even if there is a remote; stored in config.toml
     #[arg(long)]
     keep_memory_local: bool,
 }
@@ -127,7 +127,7 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
             try_address(&settings, url, args)?;
         }
         return Err(CommandError::user(
-            "this needs a yes, and there is nobody to ask; nothing was changed",
+            "this needs your yes, and this is not a terminal. Nothing was changed",
             "Say it with the command: --yes. See all changes first: --dry-run",
         ));
     }
@@ -321,7 +321,7 @@ fn not_set_up(error: CommandError, url: Option<&str>, agent: Agent) -> CommandEr
         Some(url) => format!("Memory is sent to {url}"),
         None => "Memory is safe on this machine".to_owned(),
     };
-    let again = error.hint.unwrap_or_else(|| "Run the same command again, and it goes on".to_owned());
+    let again = error.hint.unwrap_or_else(|| "Run the same command again to continue".to_owned());
     CommandError {
         message: format!("INCOMPLETE: {}", error.message),
         hint: Some(format!("{done}; {} is not set up. {again}", agent.title())),
@@ -388,7 +388,7 @@ fn meet(
         return Ok(Met::Agreed);
     }
     let question = format!(
-        "{}Start a new store at {url} and copy {} there? Not encrypted: who can read it there can read them.",
+        "{}Start a new store at {url} and copy {} there? Not encrypted: anyone with access to that place can read them.",
         reach(url),
         found.to_send()
     );
@@ -442,7 +442,7 @@ fn send(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
 
 /// Says that not everything is there, and that it can be gone on with.
 fn incomplete(error: CommandError) -> CommandError {
-    let again = "Nothing is lost; run the same command again, and it goes on";
+    let again = "Nothing is lost; run the same command again to continue";
     CommandError {
         message: format!("INCOMPLETE: {}", error.message),
         hint: error.hint.or(Some(again.to_owned())),
@@ -480,7 +480,7 @@ fn check(ui: &mut Ui, settings: &Settings, agents: &[Agent], has_remote: bool) -
                     counted(missing.len(), "file"),
                     names.join(", ")
                 ))?;
-                ui.note("Hint: Nothing is lost; run the same command again, and it goes on");
+                ui.note("Hint: Nothing is lost; run the same command again to continue");
                 return Ok(false);
             }
         }

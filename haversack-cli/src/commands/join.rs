@@ -38,9 +38,9 @@ use crate::ui::{Answer, Ui};
 /// The most commits that are looked through for the store's machines.
 const MAX_LOOKED_AT: u64 = 2_000;
 
-/// Join a store: its memory comes here, and this machine's memory goes there
+/// Join a store: merge its memory with this machine's memory
 ///
-/// Shows whose store it is and what would be merged, and asks. It can be taken back: haversack undo --join
+/// Shows the store's machines and the files that would merge, and asks. You can undo it: haversack undo --join
 #[derive(Debug, Args)]
 pub(crate) struct JoinArgs {
     #[command(flatten)]
@@ -257,7 +257,10 @@ fn vault_there(vault: &Vault, url: &str, progress: &dyn Progress) -> Result<Ther
 fn nothing_at(url: &str) -> CommandError {
     CommandError::user(
         format!("there is no store at {url}"),
-        format!("Begin one with what is here: haversack remote add {}, then haversack sync", quoted(url)),
+        format!(
+            "Start one with this machine's files: haversack remote add {}, then haversack sync",
+            quoted(url)
+        ),
     )
 }
 

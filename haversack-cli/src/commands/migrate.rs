@@ -33,14 +33,14 @@ const MAX_TOLD: usize = 20;
 /// The exit code for what is not all there.
 const INCOMPLETE: u8 = 2;
 
-/// Copy what is in directories and storages already to another one
+/// Copy existing files of directories and storages to another storage
 ///
-/// Shows what would be copied, and asks. The sources are only read, nothing in the target is replaced, every copy is read back and
-/// compared, and running it again goes on where it ended.
+/// Shows the files that it would copy, and asks. It only reads the sources, replaces nothing in the target, and reads every copy back to
+/// compare it. Run it again to continue.
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
     /// Where from: a directory, file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
-    /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX; what follows the last = is where its files go in the target
+    /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX; the part after the last = is the directory in the target
     #[arg(required = true, value_name = "SOURCE[=PREFIX]")]
     sources: Vec<String>,
 

@@ -133,7 +133,7 @@ fn remove(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), Comm
         }
         return Err(CommandError::user(
             format!("{} is not bound", shown(directory)),
-            "See what is: haversack mount list",
+            "List the bound directories: haversack mount list",
         ));
     };
     let mount = all.remove(index);

@@ -26,7 +26,7 @@ use crate::ui::Ui;
 use crate::ui::moments::counted;
 use crate::ui::paths::quoted;
 
-/// Manage projects: which memory belongs together, and what of it is carried
+/// Manage projects, and choose which of them are carried
 #[derive(Debug, Args)]
 #[command(mut_subcommands(flags::accept))]
 pub(crate) struct ProjectArgs {
@@ -49,11 +49,11 @@ enum Action {
         /// The name, the same on every machine
         name: String,
     },
-    /// Carry the memory of a project from now on; your yes to what its repository names (directories in the checkout or in its settings)
+    /// Carry a project's memory from now on, also from directories that its repository names (in the checkout or in its settings)
     Bind {
         /// Its directory; the current one if left out
         directory: Option<PathBuf>,
-        /// Take in a memory directory that was left over from elsewhere
+        /// Import the memory directory of an old checkout
         #[arg(long, value_name = "MEMORY")]
         from: Option<PathBuf>,
     },
@@ -65,11 +65,11 @@ enum Action {
         #[arg(long)]
         undo: bool,
     },
-    /// Give one worktree memory of its own, which stays on this machine and is never sent; all others go on sharing theirs
+    /// Give one worktree private memory, which stays on this machine and is never sent; all other checkouts share theirs
     Private {
         /// Its directory; the current one if left out
         directory: Option<PathBuf>,
-        /// Share the memory of the repository again; what the worktree had of its own stays where it is
+        /// Share the repository's memory again; the private files stay where they are
         #[arg(long)]
         undo: bool,
     },
@@ -334,7 +334,7 @@ fn give_name(ui: &mut Ui, settings: &Settings, directory: &Path, name: &str) -> 
         ),
     });
     if let Some(before) = before.filter(|before| *before != id) {
-        ui.note(format!("What was carried as {before} stays there too, until: haversack delete --recursive claude_memory/{before}"));
+        ui.note(format!("The files stay under {before} too, until you run: haversack delete --recursive claude_memory/{before}"));
     }
     // What is private stays so; the name is the repository's.
     bind(ui, settings, if project.is_private { &project.root } else { &directory }, None)
@@ -386,7 +386,7 @@ fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>)
     }
     if let (Some(from), Some(id)) = (from, &project.id) {
         bind::bind_left_over(settings, from, id)?;
-        ui.note(format!("What is in {} belongs to {label} now", shown(from)));
+        ui.note(format!("The files in {} belong to {label} now", shown(from)));
     }
     if Remote::for_looking(settings)?.is_some() {
         ui.note("Carry it: haversack sync");
@@ -405,9 +405,11 @@ fn exclude(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandEr
         registry.save(settings)?;
     }
     let let_go = rebind(settings)?;
-    ui.note(format!("{what} stays on this machine from now on; what was sent before stays where it is"));
+    ui.note(format!(
+        "{what} stays on this machine from now on. Files that were sent before stay in the remote"
+    ));
     for label in let_go {
-        ui.note(format!("{label} is not carried any more"));
+        ui.note(format!("stopped carrying {label}. Its files stay where they are"));
     }
     Ok(())
 }
@@ -425,7 +427,7 @@ fn include(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandEr
     if !is_known {
         return Err(CommandError::user(
             format!("{what} was not excluded by this command"),
-            "See what is: haversack project list --json; settings may exclude it too: haversack config list",
+            "List the projects: haversack project list --json. Settings can exclude a project too: haversack config list",
         ));
     }
     rebind(settings)?;

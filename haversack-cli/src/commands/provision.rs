@@ -52,8 +52,8 @@ enum Cloud {
 
 /// Make a container on Azure, through the Azure CLI (az)
 ///
-/// Makes what is missing and leaves what is there: a resource group, a storage account with versions and undelete, a container, and the
-/// role to use that container, for the one who is signed in or for an agent user. An agent also gets the permission on Azure Storage that
+/// Creates what is missing and changes nothing else: a resource group, a storage account with versions and undelete, a container, and the
+/// role to use that container, for the signed-in user or for an agent user. An agent also gets the permission on Azure Storage that
 /// signing in asks for. Running it again is safe. Prints the settings that name the container.
 #[derive(Debug, Args)]
 struct AzureArgs {
@@ -61,7 +61,7 @@ struct AzureArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// The agent user that the container is for, by object id; whoever is signed in to az if left out
+    /// The agent user that the container is for, by object id; the signed-in user of az if left out
     #[arg(long, value_name = "OID", requires = "agent_id", value_parser = plan::id)]
     agent_user: Option<String>,
 
@@ -77,7 +77,7 @@ struct AzureArgs {
     #[arg(long, value_name = "REGION", default_value = "eastus", value_parser = plan::location)]
     location: String,
 
-    /// The storage account; a name of its own for each tenant if left out
+    /// The storage account; a name derived from the tenant if left out
     #[arg(long, value_name = "NAME", value_parser = plan::account)]
     account: Option<String>,
 
@@ -101,7 +101,7 @@ struct AzureArgs {
     #[arg(long, value_name = "FILE", requires = "blueprint")]
     key: Option<PathBuf>,
 
-    /// Who signs agents in, where it is not Azure's public cloud
+    /// The sign-in authority, if it is not Azure's public cloud
     #[arg(long, value_name = "URL", default_value = DEFAULT_AUTHORITY)]
     authority: String,
 
@@ -265,7 +265,7 @@ fn learn(values: &mut Values, name: &'static str, value: String) -> Result<(), C
     let value = plan::believed(name, &value).ok_or_else(|| {
         CommandError::user(
             format!("az answered something else than {}", plan::meaning(name)),
-            "See what it says: haversack provision azure --dry-run prints the commands",
+            "See the commands: haversack provision azure --dry-run",
         )
     })?;
     drop(values.insert(name, value));
@@ -283,7 +283,7 @@ fn now() -> String {
 fn told(error: CommandError, done: &[&'static str]) -> CommandError {
     let so_far = match done {
         [] => "Nothing was made yet".to_owned(),
-        made => format!("What is there stays ({})", made.join(", ")),
+        made => format!("We changed nothing there ({})", made.join(", ")),
     };
     let rest = format!("{so_far}; running the same command again is safe");
     let hint = match &error.hint {

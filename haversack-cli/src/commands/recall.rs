@@ -16,7 +16,7 @@ use crate::projects::names::{Names, locate};
 use crate::settings::Settings;
 use crate::ui::{Ui, colors};
 
-/// Find memories by what they say
+/// Search the text of all memories
 ///
 /// In a checkout it looks in the memory of that project and in memory that belongs to no project.
 ///

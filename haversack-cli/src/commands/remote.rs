@@ -55,7 +55,7 @@ pub(crate) struct NamedArgs {
     /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX
     pub(crate) url: String,
 
-    /// What to call this machine; its own name if left out
+    /// This machine's name in the history; its host name if left out
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<String>,
 
@@ -63,8 +63,8 @@ pub(crate) struct NamedArgs {
     #[arg(long)]
     pub(crate) no_mirror: bool,
 
-    /// Where the credential comes from: profile:NAME (S3), az or agent-identity:FILE (Azure), google:FILE, instance (the machine's own),
-    /// none, or file, which keeps what this shell's variables say in a file of the home that only you can read (keychain: in the
+    /// The source of the credential: profile:NAME (S3), az or agent-identity:FILE (Azure), google:FILE, instance (the machine's own),
+    /// none, or file, which stores this shell's variables in a file of the home that only you can read (keychain: in the
     /// system's)
     #[arg(long, value_name = "SOURCE")]
     pub(crate) credential: Option<String>,
@@ -113,7 +113,7 @@ pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs)
     {
         return Err(CommandError::user(
             format!("there is a store already: \"{}\"", there.name),
-            format!("See what it has and join it: haversack join {}", quoted(url)),
+            format!("Look at it and join it: haversack join {}", quoted(url)),
         ));
     }
     if there.is_none() && ours.is_some() {
@@ -122,7 +122,9 @@ pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs)
     }
     remote.save(settings)?;
     let device = &remote.device;
-    ui.note(format!("This machine is called \"{device}\" there. Send what is here: haversack sync"));
+    ui.note(format!(
+        "This machine's name is \"{device}\" (change it with --device NAME). Send its files: haversack sync"
+    ));
     Ok(())
 }
 

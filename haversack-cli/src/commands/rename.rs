@@ -18,7 +18,7 @@ pub(crate) struct RenameArgs {
     /// The file or directory
     old: String,
 
-    /// Where it goes; directories on the way are made
+    /// The new path; missing directories are created
     new: String,
 
     /// Print JSON

@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
-/// Settle a conflict by saying what stays
+/// Resolve a conflict: choose the passage that stays
 ///
 /// On a terminal, without `--keep`, you see each conflict and choose.
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub(crate) struct ResolveArgs {
     /// The conflict: its letters, or its number in `haversack conflicts` as it is now; every conflict if left out
     conflict: Option<String>,
 
-    /// What stays: a passage by its number, or both
+    /// The passage that stays, by its number, or both
     #[arg(long, value_name = "1|2|both", value_parser = parse_keep, requires = "conflict")]
     keep: Option<Keep>,
 

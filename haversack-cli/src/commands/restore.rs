@@ -63,13 +63,13 @@ fn tell(ui: &mut Ui, written: &Written) -> ExitCode {
         ui.note(format!("Not restored: {why}"));
     }
     if files.is_empty() && failed.is_empty() {
-        ui.note("There is nothing to bring back. See what happened: haversack log");
+        ui.note("There is nothing to restore. See the changes: haversack log");
     } else if !failed.is_empty() {
-        ui.note("Move away what is in the place of these files, then run the same command again.");
+        ui.note("Move the files or directories in their places away, then run the same command again.");
     }
     if let Some((number, device)) = deletion {
         ui.note(format!(
-            "{device} deleted this (change {number}). To bring back what was deleted before, run the same command again."
+            "{device} deleted this (change {number}). To restore the deletion before this one, run the same command again."
         ));
     }
     if files.is_empty() || !failed.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS }

@@ -30,7 +30,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7830")]
     listen: SocketAddr,
 
-    /// Let other machines in; what they send is not encrypted, so put something that is in between
+    /// Accept connections from other machines. They are not encrypted: put a proxy with TLS in front
     #[arg(long)]
     beyond_loopback: bool,
 
@@ -38,11 +38,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Another name that this server goes by
+    /// Another host name of this server
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
 
-    /// A site whose pages may talk to it, as https://app.example
+    /// A site whose pages may connect, for example https://app.example
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
 }
@@ -113,7 +113,7 @@ fn token(file: &Path, may_make: bool) -> Result<String, CommandError> {
     let failed = |error: std::io::Error| CommandError {
         source: Some(error.into()),
         ..CommandError::user(
-            format!("the token in {} could not be had", shown(file)),
+            format!("could not read or create the token in {}", shown(file)),
             "Give this user access to it",
         )
     };

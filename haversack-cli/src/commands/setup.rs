@@ -50,7 +50,7 @@ pub(crate) struct SetupArgs {
     #[arg(long)]
     persona: bool,
 
-    /// Show what would be changed, or what was, and change nothing
+    /// Show the changes that it would make or has made, and do nothing
     #[arg(long, conflicts_with_all = ["remove", "print"])]
     diff: bool,
 
@@ -58,7 +58,7 @@ pub(crate) struct SetupArgs {
     #[arg(long, conflicts_with = "print")]
     remove: bool,
 
-    /// Print the hooks, for those who put them in by hand
+    /// Print the hooks, to be added by hand
     #[arg(long)]
     print: bool,
 }
@@ -235,7 +235,7 @@ fn paste_client(
 fn paste(ui: &mut Ui, settings: &Settings, name: &str) -> Result<ExitCode, CommandError> {
     let known = AGENTS.map(Agent::name).join(" and ");
     ui.note(format!(
-        "{name} is not one of those that set up themselves ({known}). If its hooks are commands with JSON on stdin, these are what to paste:"
+        "{name} is not an agent that we can set up ({known}). If its hooks are commands with JSON on stdin, paste these:"
     ));
     ui.bytes(wiring::to_paste(&Agent::Codex.hooks(settings)?).as_bytes())?;
     Ok(ExitCode::SUCCESS)

@@ -12,7 +12,7 @@ use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::ui::{Ui, colors};
 
-/// Tell whether all is well, and what to do if not
+/// Show if all is well, and how to solve each problem
 ///
 /// Exits with 0 if there is nothing for you to do, with 1 if there is something. Asks the remote nothing.
 #[derive(Debug, Args)]

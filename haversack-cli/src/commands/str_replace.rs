@@ -18,11 +18,11 @@ pub(crate) struct StrReplaceArgs {
     /// The file
     path: String,
 
-    /// What is there, taken as it is
+    /// The old text, taken literally
     #[arg(allow_hyphen_values = true)]
     old: String,
 
-    /// What comes in its place, taken as it is; stdin if left out
+    /// The new text, taken literally; stdin if left out
     #[arg(allow_hyphen_values = true)]
     new: Option<String>,
 

@@ -25,17 +25,17 @@ use crate::settings::Settings;
 use crate::ui::moments::{parse_span, span};
 use crate::ui::{Answer, Ui};
 
-/// Take in what other machines wrote, and send what is new here
+/// Receive the changes of other machines, and send this machine's changes
 ///
-/// Exits with 0 if everything was taken in and sent that may be, with 1 if it stopped before; what was written here is safe either way.
+/// Exits with 0 if it received and sent everything, except files that are held back. Exits with 1 if it stopped before. Your files are safe in both cases.
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {
-    /// Look at every file and every plain object in the remote again, and take in what somebody changed there by hand
+    /// Check every file and every plain copy in the remote again, and import edits that were made there by hand
     #[arg(long)]
     full: bool,
 
-    /// In a folder that a sync client replicates: what no machine's log names was written here, by you or your agent; take it in now.
-    /// With paths, only these
+    /// In a synced folder: import files now that no machine's log names yet, because you or your agent wrote them here. With paths, only
+    /// these
     #[arg(long, value_name = "PATH", num_args = 0..)]
     mine: Option<Vec<String>>,
 
@@ -47,7 +47,7 @@ pub(crate) struct SyncArgs {
     #[arg(long)]
     when_due: bool,
 
-    /// Stop after this time; what was done until then is whole
+    /// Stop after this time; finished parts stay valid
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     within: Option<i64>,
 
@@ -60,7 +60,7 @@ pub(crate) struct SyncArgs {
     json: bool,
 }
 
-/// Take in what other machines wrote, and send nothing
+/// Receive the changes of other machines, and send nothing
 #[derive(Debug, Args)]
 pub(crate) struct PullArgs {
     /// Print JSON
@@ -68,7 +68,7 @@ pub(crate) struct PullArgs {
     json: bool,
 }
 
-/// Send one file, or everything that is new here
+/// Send one file, or all changes of this machine
 #[derive(Debug, Args)]
 pub(crate) struct PushArgs {
     /// The file: its path on this machine, or its place in the memory; everything if left out
@@ -131,7 +131,7 @@ fn agreed(ui: &mut Ui, settings: &Settings) -> Result<Remote, CommandError> {
     };
     let url = &named.url;
     let question = format!(
-        "The settings name the remote {url}. Send this memory there, now and from now on? Not encrypted: who can read it there can read it."
+        "The settings name the remote {url}. Send this memory there, now and from now on? Not encrypted: anyone with access to that place can read it."
     );
     if ui.ask(&question)? == Answer::No {
         return Remote::expected(settings);

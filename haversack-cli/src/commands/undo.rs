@@ -18,7 +18,7 @@ use crate::ui::{Answer, Ui};
 
 /// Take back the last change, a change by its number, a file's last change, a session, or a join
 ///
-/// What was edited later stays. The result is a new version, which syncs like any edit and can itself be taken back.
+/// Later edits stay. The result is a new version, which syncs like any edit and can be undone too.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
     /// Only this change, of any machine: its number in `haversack log`; or only the last change of this file
@@ -33,11 +33,11 @@ pub(crate) struct UndoArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_span, conflicts_with_all = ["target", "join"])]
     since: Option<i64>,
 
-    /// Leave the store that was joined: its files go, what this machine sent there goes, what was here before comes back
+    /// Leave the joined store: delete its files here and this machine's files there, and restore the files from before
     #[arg(long, conflicts_with = "target")]
     join: bool,
 
-    /// Show what would change, and change nothing
+    /// Show the changes, and do nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -109,14 +109,15 @@ fn undo_join(ui: &mut Ui, settings: &Settings, args: &UndoArgs) -> Result<ExitCo
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    let question = "Leave that store, take back what this machine sent to it, and restore what was here?";
+    let question =
+        "Leave that store, take back this machine's files there, and restore the files from before the join?";
     if !args.yes && ui.ask(question)? == Answer::No {
         ui.note("Nothing was changed.");
         return Ok(ExitCode::from(1));
     }
     let JoinUndone { url, taken_back } = plan.carry_out(settings)?;
     ui.note(format!(
-        "Left {url}. {taken_back} of this machine's files were taken back there; the files here are what they were."
+        "Left {url}. {taken_back} of this machine's files were taken back there. The files here are as they were before the join."
     ));
     Ok(ExitCode::SUCCESS)
 }

@@ -21,7 +21,7 @@ use crate::ui::paths::quoted;
 /// Leave: take our hooks out of every agent; your files stay
 #[derive(Debug, Args)]
 pub(crate) struct UninstallArgs {
-    /// Show what would be changed, and change nothing
+    /// Show the changes, and do nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -55,10 +55,10 @@ pub(crate) fn cmd_uninstall(
     }
     ui.note("Memory is where your agents have it, and they go on with it by themselves.");
     if let Some(remote) = Remote::recorded(settings)? {
-        ui.note(format!("What was sent stays in {}", remote.url));
+        ui.note(format!("The files that were sent stay in {}", remote.url));
     }
     ui.note(format!(
-        "What else is ours is in {}; delete it if you want nothing back",
+        "Haversack's other files are in {}. Delete them if you do not need the history or settings",
         tilde(settings, &settings.home)
     ));
     Ok(ExitCode::SUCCESS)
@@ -93,7 +93,7 @@ fn leave_worktrees(ui: &mut Ui, settings: &Settings, args: &UninstallArgs) -> Re
                 }
             },
             (PrivateUse::InUse, files) => ui.note(format!(
-                "{checkout} keeps memory of its own, {} in {}; to take that back: haversack project private --undo {checkout}",
+                "{checkout} keeps its private memory, {} in {}. To stop that: haversack project private --undo {checkout}",
                 counted(files, "file"),
                 tilde(settings, &private.memory)
             )),

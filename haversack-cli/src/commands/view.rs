@@ -57,10 +57,7 @@ pub(crate) fn cmd_view(ui: &mut Ui, settings: &Settings, args: &ViewArgs) -> Res
         View::File(object) => object,
         View::Directory(_) => {
             let message = format!("{} is a directory", args.path);
-            return Err(CommandError::user(
-                message,
-                format!("See what is in it: haversack ls {}", quoted(&args.path)),
-            ));
+            return Err(CommandError::user(message, format!("List it: haversack ls {}", quoted(&args.path))));
         }
     };
     let shown: &[u8] = match args.lines {

@@ -13,10 +13,10 @@ use crate::settings::Settings;
 use crate::ui::Ui;
 use crate::ui::moments::{counted, local};
 
-/// Show what the last sessions were given, and its cost
+/// Show the context of the last sessions, and its cost
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
-    /// Show what the next session in this directory would be given, word for word
+    /// Show the context of the next session in this directory, word for word
     #[arg(long, conflicts_with = "compacted")]
     next: bool,
 
@@ -52,7 +52,7 @@ fn last(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<(), CommandE
         return ui.json(&json!({ "sessions": given }));
     }
     if given.is_empty() {
-        ui.note("No session was given anything yet. What the next would get: haversack why --next");
+        ui.note("No session got anything yet. See what the next one gets: haversack why --next");
     }
     for given in given {
         let session = given.session.as_deref().unwrap_or("-");
@@ -98,7 +98,7 @@ fn next(ui: &mut Ui, settings: &Settings, args: &WhyArgs, project: &Project) -> 
                 counted(context::tokens(&assembled.text), "token")
             ));
         }
-        None => ui.note("Nothing but what Claude Code reads by itself: MEMORY.md."),
+        None => ui.note("Only MEMORY.md, which Claude Code reads by itself."),
     }
     Ok(())
 }

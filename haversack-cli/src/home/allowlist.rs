@@ -37,7 +37,7 @@ fn place(settings: &Settings) -> PathBuf {
 
 /// Returns what is allowed in a home, in the order it was.
 pub(crate) fn of(settings: &Settings) -> Result<Vec<Allowed>, CommandError> {
-    let cure = "Mend it, or remove it and allow again what may be sent: haversack allow PATH:LINE";
+    let cure = "Repair it, or remove it and allow the lines again: haversack allow PATH:LINE";
     let lines: Lines = records::read(&place(settings), cure)?.unwrap_or_default();
     Ok(lines.allowed)
 }

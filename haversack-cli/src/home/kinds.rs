@@ -19,7 +19,7 @@ pub(crate) fn load(settings: &Settings) -> Result<Kinds, CommandError> {
         }
     };
     built_in.with(&text).map_err(|error| {
-        let hint = "See what can be said of a kind: haversack kinds show user";
+        let hint = "See the keys of a kind: haversack kinds show user";
         CommandError::user(format!("in {}: {error}", shown(&path)), hint)
     })
 }
@@ -30,6 +30,6 @@ pub(crate) fn named<'k>(kinds: &'k Kinds, name: &str) -> Result<&'k Kind, Comman
         let alike = |kind: &&Kind| (strsim::jaro_winkler(&kind.name, name) * 1e6) as u64;
         let nearest = kinds.iter().max_by_key(alike).map(|kind| format!("; did you mean {}?", kind.name));
         let message = format!("there is no kind {name}{}", nearest.unwrap_or_default());
-        CommandError::user(message, "See what there is: haversack kinds")
+        CommandError::user(message, "List the kinds: haversack kinds")
     })
 }

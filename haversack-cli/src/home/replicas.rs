@@ -113,7 +113,7 @@ impl Home {
         block_on(self.directories.agreements()).map_err(|stopped| self.explain(stopped))
     }
 
-    /// Forgets the agreement with a store, so that the next sync starts anew.
+    /// Forgets the agreement with a store, so that the next sync starts from the beginning.
     pub(crate) fn forget(&self) -> Result<(), CommandError> {
         for directory in self.directories.directories() {
             block_on(haversack::sync::forget(&*directory.state))?;
@@ -169,7 +169,7 @@ impl Home {
                 let state = directory.and_then(|name| self.states.iter().find(|(other, _)| *other == name));
                 let state = state.map_or_else(|| "its state".to_owned(), |(_, state)| shown(state));
                 let hint = format!(
-                    "All you wrote is where it was. Move {state} away, then: haversack sync (it merges what is here with the remote)"
+                    "Your files are where they were. Move {state} away, then: haversack sync (it merges your files with the remote)"
                 );
                 CommandError::caused(Fault::User, &error, Some(hint))
             }

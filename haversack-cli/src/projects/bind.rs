@@ -284,7 +284,7 @@ pub(crate) fn bind_left_over(settings: &Settings, directory: &Path, id: &str) ->
     if all.iter().any(|mount| mount.directory == directory) {
         return Err(CommandError::user(
             format!("{} is bound already", shown(&directory)),
-            "See to what: haversack mount list",
+            "See the bound directories: haversack mount list",
         ));
     }
     let mut registry = ProjectRegistry::of(settings)?;
@@ -391,6 +391,6 @@ fn cannot(directory: &Path, error: std::io::Error) -> CommandError {
 fn refusal(directory: &Path, why: &str) -> CommandError {
     CommandError::user(
         format!("{} is not bound: {why}", shown(directory)),
-        "Keep the memory in a directory of its own",
+        "Keep the memory in a separate directory",
     )
 }

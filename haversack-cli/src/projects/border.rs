@@ -96,7 +96,7 @@ pub(crate) fn place_here(settings: &Settings) -> Option<Locator> {
 
 fn refusal(settings: &Settings, project: &Project, face: Face) -> Option<Refusal> {
     let why = if project.is_private {
-        "this worktree has memory of its own, which stays on this machine"
+        "this worktree has private memory, which stays on this machine"
     } else if project.is_excluded {
         "the memory of this project stays on this machine: the user excluded it"
     } else if project.barrier.is_some() {

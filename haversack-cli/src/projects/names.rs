@@ -253,7 +253,7 @@ fn readings(settings: &Settings, viewpoint: Viewpoint, text: &str) -> Result<Vec
             Some(place) => Ok(vec![place]),
             None => Err(CommandError::user(
                 format!(
-                    "{text} is not in the memory: it lies in no bound directory, and not in {}",
+                    "{text} is not in the memory: it is in no bound directory, and not in {}",
                     shown(&settings.memory())
                 ),
                 "See the files of the memory: haversack ls. See the bound directories: haversack mount list",

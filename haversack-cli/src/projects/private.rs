@@ -79,7 +79,7 @@ pub(crate) fn begin(settings: &Settings, claude: &ClaudeCode, place: &Path) -> R
     if let Some(real) = real.filter(|real| !real.starts_with(&checkout)) {
         return Err(CommandError::user(
             format!("{} is not its own: it leads to {}", tilde(settings, &file), tilde(settings, &real)),
-            "Put a file of this worktree in the place of the link: what is written there would count elsewhere too",
+            "Replace the link by a file of this worktree. A change to the link's target would affect other worktrees",
         ));
     }
     let before = read(&file)?;
@@ -123,7 +123,7 @@ pub(crate) fn end(settings: &Settings, place: &Path) -> Result<Ended, CommandErr
     let checkout = git::find(place).map_or_else(|| place.to_owned(), |repository| repository.checkout);
     let Some((change, memory)) = plan_end(settings, &checkout)? else {
         return Err(CommandError::user(
-            format!("{} has no memory of its own", tilde(settings, &checkout)),
+            format!("{} has no private memory", tilde(settings, &checkout)),
             "See which do: haversack project list",
         ));
     };

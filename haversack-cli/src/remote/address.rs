@@ -69,7 +69,7 @@ pub(crate) fn address(ui: &mut Ui, settings: &Settings, asked: Asked<'_>) -> Res
         true => Address {
             url: replicated,
             note: Some(format!(
-                "{name} is {how}{mark}: every machine writes only a log of its own there, and what arrives half or late is waited for (vault://)."
+                "{name} is {how}{mark}: each machine writes only its own log there, and waits for files that arrive late or in parts (vault://)."
             )),
         },
         false => Address { url: local, note: Some(format!("{} (file://).", only_here(&name))) },
@@ -96,7 +96,7 @@ pub(crate) fn refuse_mistyped(text: &str) -> Result<(), CommandError> {
                 format!("{scheme}:///home/me/memory is the directory /home/me/memory. {FORMS}"),
             ),
             "https" if is_web(rest.split('/').next().unwrap_or_default()) => refused(
-                format!("\"{told}\" is an address of the web, and no storage that we know"),
+                format!("\"{told}\" is a web address and not a storage that we know"),
                 FORMS.to_owned(),
             ),
             known if SCHEMES.contains(&known) => Ok(()),
@@ -113,7 +113,7 @@ pub(crate) fn refuse_mistyped(text: &str) -> Result<(), CommandError> {
     if start.contains('@') {
         return refused(
             format!(
-                "\"{told}\" is a place on another host, as git and ssh name it, and no storage that we know"
+                "\"{told}\" is a place on another host in the style of git and ssh, and not a storage that we know"
             ),
             FORMS.to_owned(),
         );
@@ -190,7 +190,7 @@ fn ask(
         Ok(answer) => Ok(answer == Answer::Yes),
         Err(_) => Err(CommandError::user(
             format!(
-                "{name} may be replicated to other machines: {mark}. Nobody is here to ask, and nothing was changed"
+                "{name} may be replicated to other machines: {mark}. This is not a terminal, so we cannot ask. Nothing was changed"
             ),
             format!(
                 "If it is: {command} {}. If only this machine writes there: {command} {}",

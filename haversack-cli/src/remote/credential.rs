@@ -359,7 +359,7 @@ mod keychain {
         let text = cloud::keychain::secret(SERVICE, &shown(&settings.home))?;
         toml::from_str(&text).map_err(|_| {
             let again = "Hand it in again: haversack remote add URL --credential keychain";
-            CommandError::user("what the keychain has is not what Haversack put there", again)
+            CommandError::user("the keychain's entry is not the one that Haversack stored", again)
         })
     }
 

@@ -108,7 +108,7 @@ pub(crate) fn plain(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Back
             (ErrorKind::Unsupported, "file") => {
                 "Name the directory by its plain path, and every machine writes only its own log there: haversack remote add PATH"
             }
-            (ErrorKind::Unsupported, _) => "See what there is: haversack backends",
+            (ErrorKind::Unsupported, _) => "List the storages: haversack backends",
             (_, "file") => "Name it as file:///home/me/memory, a directory that you may write to",
             (_, "azure" | "s3" | "gcs") => "Correct it, and add it again: haversack remote add URL",
             _ => "A directory is file:///home/me/memory, a bucket s3://BUCKET, az://CONTAINER or gs://BUCKET",

@@ -191,7 +191,7 @@ pub(crate) fn needs_a_yes(named: &Remote) -> Warning {
     let url = &named.url;
     Warning {
         message: format!(
-            "the settings name the remote {url} ({}, {}), and nobody agreed yet that this memory is sent there: nothing is sent",
+            "the settings name the remote {url} ({}, {}), and you have not agreed yet to send this memory there. We send nothing",
             variables::BLOB_ENDPOINT,
             variables::BLOB_CONTAINER
         ),

@@ -159,7 +159,7 @@ fn occupied(Asked { command, typed }: Asked<'_>, names: &[String], is_replicated
             "{typed} holds other files ({}) and no store of Haversack. Nothing was changed",
             names.join(", ")
         ),
-        format!("Give the memory a directory of its own: {command} {offered}{late}"),
+        format!("Use a separate directory for the memory: {command} {offered}{late}"),
     )
 }
 

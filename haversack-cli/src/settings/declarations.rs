@@ -135,7 +135,7 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         key: KEEP_MEMORY_LOCAL,
         variable: variables::KEEP_MEMORY_LOCAL,
         kind: Kind::Switch,
-        help: "Keeps memory on this machine, whatever remote there is: nothing is sent, and nothing is asked",
+        help: "Keeps memory on this machine, even if there is a remote: sends nothing and contacts nothing",
         read: |settings| Value::Switch(settings.keep_local),
     },
     Declaration {
@@ -163,14 +163,14 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         key: PROJECTS_EXCLUDE,
         variable: variables::PROJECTS_EXCLUDE,
         kind: Kind::Text,
-        help: "Projects whose memory stays on this machine, with commas between them: directories (and all below), repositories as `github.com/acme` (and all below), or names",
+        help: "Projects that keep their memory on this machine, separated by commas: directories (and all below), repositories as `github.com/acme` (and all below), or names",
         read: |settings| Value::Text(settings.excluded_projects.clone()),
     },
     Declaration {
         key: RECEIVE_FILES,
         variable: variables::RECEIVE_FILES,
         kind: Kind::Number(1..=4_000_000_000),
-        help: "How many new or changed files of other machines one sync takes in; more are refused, because nobody writes so many",
+        help: "The most new or changed files of other machines that one sync accepts; more are probably an attack or a mistake",
         read: |settings| Value::Number(settings.budget.files),
     },
     Declaration {

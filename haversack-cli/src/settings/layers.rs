@@ -331,7 +331,7 @@ fn home_in_file(layer: &Layer) -> CommandError {
 
 fn not_for_projects(key: &str, layer: &Layer) -> CommandError {
     let message = format!(
-        "{layer} sets {key}, which no project can set: whoever wrote the project would decide where your memory goes"
+        "{layer} sets {key}, which a project cannot set: the project's author would decide where your memory goes"
     );
     CommandError::user(message, "Remove it there; if you want it, set it in config.toml of the home")
 }

@@ -57,13 +57,13 @@ view-characters = 32000
 
 The same for one command: `haversack --config memory-tool.view-characters=32000 …`.
 
-Whatever is wrong in any layer (a setting that is not on this page, a value out of range, a file that cannot be
+An error in any layer (a setting that is not on this page, a value out of range, a file that cannot be
 read) fails every command before it does anything; `haversack doctor` reports it as a failed check. A variable that
 starts with `{prefix}` and is not on this page does nothing and is warned of.
 
 ## Clouds
 
-A remote in a cloud is also told where it is and who asks by the variables of the cloud's own tools: those that begin with `AZURE_`, `AWS_`
+For a remote in a cloud, the variables of the cloud's own tools name the endpoint and the credential: those that begin with `AZURE_`, `AWS_`
 and `GOOGLE_`. [Clouds](guide/clouds.md) lists them.
 
 ## Other variables

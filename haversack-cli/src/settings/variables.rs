@@ -98,7 +98,7 @@ pub(crate) const TERM: &str = "TERM";
 
 /// The variables that set nothing, each with what it is for.
 pub(crate) const NOT_SETTINGS: &[(&str, &str)] = &[
-    (AGENT, "Which agent is at work: what a sync sends is in the history under this name"),
+    (AGENT, "The agent's name: the history shows the changes that a sync sends under this name"),
     (SESSION, "Which session of the agent is at work: `haversack undo --session` finds it by this name"),
     (SYNC, "`off`: hooks leave the remote alone, and start nothing in the background"),
     (

@@ -440,7 +440,7 @@ fn the_help_of_the_group() {
       list       Show every setting, its value and where it comes from
       set        Change a setting in the user file; comments and everything else in it stay
       unset      Take a setting out of the user file, so that its default holds again
-      reference  Print what can be set, and how, as Markdown
+      reference  Print all settings as Markdown
 
     Options:
           --home <DIRECTORY>    The directory that Haversack keeps everything in

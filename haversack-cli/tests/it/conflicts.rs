@@ -132,8 +132,8 @@ fn a_conflict_is_settled_by_its_letters_or_its_number() {
     exit 1
     --- stdout
     --- stderr
-    Error: there is no conflict fphpnn, or its passages are not what they were
-    Hint: See what there is now: haversack conflicts
+    Error: there is no conflict fphpnn, or its passages have changed
+    Hint: List the conflicts again: haversack conflicts
     "#);
     assert_snapshot!(env.run(&["resolve", "1", "--keep", "2"]), @r#"
     exit 0
@@ -184,8 +184,8 @@ fn mistakes_are_named() {
     exit 1
     --- stdout
     --- stderr
-    Error: there is no conflict 1, or its passages are not what they were
-    Hint: See what there is now: haversack conflicts
+    Error: there is no conflict 1, or its passages have changed
+    Hint: List the conflicts again: haversack conflicts
     "#);
     assert!(!env.path(".local").exists(), "nothing is made");
     with_three(&env);
@@ -193,8 +193,8 @@ fn mistakes_are_named() {
     exit 1
     --- stdout
     --- stderr
-    Error: there is no conflict 0, or its passages are not what they were
-    Hint: See what there is now: haversack conflicts
+    Error: there is no conflict 0, or its passages have changed
+    Hint: List the conflicts again: haversack conflicts
     "#);
     assert_snapshot!(env.run(&["resolve", "1", "--keep", "3"]), @r#"
     exit 1
@@ -216,7 +216,7 @@ fn mistakes_are_named() {
     --- stdout
     --- stderr
     Error: could not view absent.md: nothing is there
-    Hint: See what is there: haversack ls
+    Hint: List the files: haversack ls
     "#);
 }
 

@@ -62,9 +62,9 @@ fn what_should_be_looked_at_is_a_warning_with_a_cure() {
                     → chmod 700 BASE/user/.local/share/haversack/memory
     OK    writes    created, replaced, compared and deleted a test object
     WARN  files     2 files, 30 bytes; odd: link: it is a symbolic link, and links are not followed; notes.md: NOTES.md differs from it only by case, and some disks cannot hold both
-                    → Rename, remove or let be read what is named here; Haversack leaves it alone
+                    → Rename or remove these files, or make them readable. Haversack does not touch them
     WARN  kept      1 text was saved by another program while Haversack wrote, kept aside; the first is .haversack/kept/0123456789abcdef/notes.md
-                    → Take over what you need from there, then delete it
+                    → Copy the parts that you need from there, then delete it
     --- stderr
     "#);
 }

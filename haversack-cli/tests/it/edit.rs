@@ -123,7 +123,7 @@ fn edit_merges_a_change_that_was_made_meanwhile() {
     exit 0
     --- stdout
     --- stderr
-    Edited lamp.md, merged with a change that was made meanwhile
+    Edited lamp.md, merged with a change that another program made while you edited
     # Lamp
 
     It turns every 10 s.
@@ -144,8 +144,8 @@ fn edit_opens_the_merge_of_two_changes_of_one_passage() {
     exit 0
     --- stdout
     --- stderr
-    lamp.md was changed meanwhile in the same passage. The editor opens the merged text, with both passages.
-    Edited lamp.md, merged with a change that was made meanwhile
+    lamp.md changed in the same passage while you edited it. The editor opens the merged text with both passages.
+    Edited lamp.md, merged with a change that another program made while you edited
     # Lamp
 
     It turns every 10 s.
@@ -173,7 +173,7 @@ fn edit_puts_a_deleted_file_back_with_the_new_text() {
     exit 0
     --- stdout
     --- stderr
-    Edited lamp.md, merged with a change that was made meanwhile
+    Edited lamp.md, merged with a change that another program made while you edited
     # Lamp
 
     It turns every 10 s.
@@ -228,7 +228,7 @@ fn edit_names_what_is_missing() {
     --- stdout
     Change a file in your editor ($VISUAL or $EDITOR)
 
-    If another program changes the file meanwhile, both changes are merged. If both changed the same
+    If another program changes the file while you edit, both changes are merged. If both changed the same
     passage, the editor opens the merged text. A text that you leave unchanged or empty changes nothing.
 
     Usage: haversack edit [OPTIONS] <PATH>

@@ -281,6 +281,6 @@ fn hint_quotes_a_name_with_spaces() {
     --- stdout
     --- stderr
     Error: my notes is a directory
-    Hint: See what is in it: haversack ls 'my notes'
+    Hint: List it: haversack ls 'my notes'
     ");
 }

@@ -28,7 +28,7 @@ fn a_kind_is_shown_begun_and_checked() {
     --- stdout
     --- stderr
     Error: could not create voice_calibration.md: something is there already
-    Hint: Change what is there with str-replace, insert or append, or take another name
+    Hint: Change the existing file with str-replace, insert or append, or choose another name
     "#);
     assert_snapshot!(env.run(&["check"]), @r#"
     exit 0
@@ -46,7 +46,7 @@ fn mistakes_are_named() {
     --- stdout
     --- stderr
     Error: there is no kind comitments; did you mean commitments?
-    Hint: See what there is: haversack kinds
+    Hint: List the kinds: haversack kinds
     "#);
     assert_snapshot!(env.run(&["new", "registry", "x"]), @r#"
     exit 1
@@ -70,7 +70,7 @@ fn mistakes_are_named() {
     --- stdout
     --- stderr
     Error: in BASE/user/.local/share/haversack/kinds.toml: kind user has no `lode`; did you mean `load`?
-    Hint: See what can be said of a kind: haversack kinds show user
+    Hint: See the keys of a kind: haversack kinds show user
     "#);
 }
 

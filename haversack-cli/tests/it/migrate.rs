@@ -79,7 +79,7 @@ fn several_directories_go_to_a_remote_once() {
     --- stdout
     --- stderr
     3 files to copy (3 KB).
-    Error: this needs a yes, and there is nobody to ask
+    Error: this needs your yes, and this is not a terminal
     Hint: Say it with the command: --yes
     "#);
     assert!(!env.path("there").exists(), "nothing was made");

@@ -77,7 +77,7 @@ fn ls_shows_projects_and_goes_into_them() {
     --- stdout
     --- stderr
     Error: there is no kind referense; did you mean reference?
-    Hint: See what there is: haversack kinds
+    Hint: List the kinds: haversack kinds
     "#);
 }
 
@@ -106,7 +106,7 @@ fn every_form_of_a_name_leads_to_the_file() {
     --- stdout
     --- stderr
     Error: could not view ports.md: nothing is there
-    Hint: See what is there: haversack ls
+    Hint: List the files: haversack ls
     "#);
     assert_snapshot!(run_in(&agents, &elsewhere, &["append", &locator, "more"]), @r#"
     exit 0

@@ -257,7 +257,7 @@ fn dead_hooks_of_codex_are_mended() {
     }
     let told = shown(&agents, &["doctor"]);
     assert!(told.contains("FAIL  hooks     5 hooks and the MCP server of Codex cannot run"), "{told}");
-    assert_snapshot!(complaints(&agents, &["ls"]), @"Mended 5 hooks and the MCP server of Codex: they run ~/laptop/bin/TARGET/haversack now, because /gone/haversack is not there. Codex asks once whether it may run them: type /hooks in it");
+    assert_snapshot!(complaints(&agents, &["ls"]), @"Mended 5 hooks and the MCP server of Codex: they run ~/laptop/bin/TARGET/haversack now, because /gone/haversack is not there. Codex asks for your permission once: type /hooks in Codex");
     assert_eq!(files.each_ref().map(|file| read(file)), sound);
     assert_eq!(complaints(&agents, &["ls"]), "");
 }

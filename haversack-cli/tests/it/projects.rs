@@ -159,7 +159,7 @@ fn what_is_excluded_stays_here() {
     exit 0
     --- stdout
     --- stderr
-    github.com/acme stays on this machine from now on; what was sent before stays where it is
+    github.com/acme stays on this machine from now on. Files that were sent before stay in the remote
     gateway is not carried any more
     "#);
     agents.remember("laptop", &root, "b.md", "b\n");
@@ -267,7 +267,7 @@ fn new_file_in_a_checkout_belongs_to_the_project_and_its_index() {
     --- stdout
     --- stderr
     Error: cannot create lighthouse/ports.md: something is there already
-    Hint: Change what is there with edit, str-replace, insert or append, or take another name
+    Hint: Change the existing file with edit, str-replace, insert or append, or choose another name
     ");
     assert_snapshot!(run(&["new", "feedback", "Short answers"]), @r"
     exit 0

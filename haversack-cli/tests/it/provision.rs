@@ -370,7 +370,7 @@ fn a_call_that_fails_can_be_run_again() {
     Making the storage account …
     Error: this did not work: az storage account create
     Caused by: (StorageAccountAlreadyTaken) The storage account named haversackcf7bbee31fb8 is already taken.
-    Hint: Somebody else has that name, or it is in another resource group: name yours with --account, or --resource-group. What is there stays (the resource group); running the same command again is safe
+    Hint: Another customer uses that name, or it is in another resource group. Name yours with --account or --resource-group. What is there stays (the resource group); running the same command again is safe
     "#);
     let _ = desk.calls();
     desk.works();

@@ -91,7 +91,7 @@ fn wiped_remote_is_rebuilt_by_one_machine_and_followed_by_the_other() {
     --- stdout
     --- stderr
     Error: the remote was lost, and "laptop" rebuilt the store there
-    Hint: Follow it, and merge what is here with it: haversack remote rebuild
+    Hint: Follow it, and merge this machine's files with it: haversack remote rebuild
     "#);
     assert_snapshot!(machines.done("desktop", &["remote", "rebuild"]), @r#"
     exit 0
@@ -152,7 +152,7 @@ fn restored_backup_gets_its_changes_back() {
     --- stdout
     --- stderr
     Error: the remote went back: position 3 is not what it was
-    Hint: Nothing was written there. Put back what it lost, from this machine: haversack remote rebuild
+    Hint: We wrote nothing there. Restore it from this machine: haversack remote rebuild
     "#);
     assert_snapshot!(machines.done("laptop", &["remote", "rebuild"]), @r#"
     exit 0

@@ -88,9 +88,9 @@ fn folder_whose_store_is_still_arriving_is_waited_for() {
     exit 1
     --- stdout
     --- stderr
-    BASE/user/Sync/other is in a folder that Syncthing replicates (.stfolder is there): every machine writes only a log of its own there, and what arrives half or late is waited for (vault://).
+    BASE/user/Sync/other is in a folder that Syncthing replicates (.stfolder is there): each machine writes only its own log there, and waits for files that arrive late or in parts (vault://).
     Error: Sync/other holds other files (notes.md) and no store of Haversack. Nothing was changed
-    Hint: Give the memory a directory of its own: haversack remote add Sync/other/haversack. If another machine keeps a store there: wait until the sync client has brought its .haversack, then run the same command again
+    Hint: Use a separate directory for the memory: haversack remote add Sync/other/haversack. If another machine keeps a store there: wait until the sync client has brought its .haversack, then run the same command again
     "#);
 }
 
@@ -103,7 +103,7 @@ fn file_that_we_did_not_write_is_never_replaced() {
     exit 0
     --- stdout
     Sent 1 file.
-      notes/b.md in the remote is not what we wrote there: it was left alone
+      notes/b.md in the remote is not the file that we wrote. We did not touch it
       → take it in as an edit: haversack sync --full
     --- stderr
     "#);
@@ -112,7 +112,7 @@ fn file_that_we_did_not_write_is_never_replaced() {
     --- stdout
     1 thing needs you. All you wrote is safe on this machine.
 
-      1  notes/b.md in the remote is not what we wrote there: it was left alone
+      1  notes/b.md in the remote is not the file that we wrote. We did not touch it
          → take it in as an edit: haversack sync --full
 
       files      2
@@ -125,7 +125,7 @@ fn file_that_we_did_not_write_is_never_replaced() {
     --- stdout
     Sent 1 file, merged 1 file, took in 1 file changed by hand in the remote.
       1 file in the remote is no part of this memory: taxes/2025.md
-      → nothing was taken in or changed; to keep one as memory, copy it into the memory
+      → we changed and imported nothing; to keep one as memory, copy it into the memory
     --- stderr
     "#);
     let both = machines.read("laptop", "notes/b.md").expect("there");
@@ -177,7 +177,7 @@ fn mistyped_address_is_an_error_and_makes_no_directory() {
     --- stdout
     --- stderr
     BASE/user/s3:bucket is on this machine only: your other machines will not see it unless something copies it (file://).
-    This machine is called "laptop" there. Send what is here: haversack sync
+    This machine is called "laptop" there. Send this machine's files: haversack sync
     "#);
 }
 
@@ -216,7 +216,7 @@ fn folder_that_may_be_replicated_is_asked_about() {
     exit 1
     --- stdout
     --- stderr
-    Error: BASE/user/Sync/haversack may be replicated to other machines: a directory above it, or itself, is called Sync, as Syncthing or Sync.com calls its folder. Nobody is here to ask, and nothing was changed
+    Error: BASE/user/Sync/haversack may be replicated to other machines: a directory above it, or itself, is called Sync, as Syncthing or Sync.com calls its folder. This is not a terminal, so we cannot ask. Nothing was changed
     Hint: If it is: haversack init vault://BASE/user/Sync/haversack. If only this machine writes there: haversack init file://BASE/user/Sync/haversack
     "#);
     assert!(!machines.env.path("Sync").exists() && !machines.env.path("laptop/remote.toml").exists());
@@ -252,7 +252,7 @@ fn remote_of_the_settings_needs_one_yes() {
     exit 1
     --- stdout
     --- stderr
-    Error: the settings name the remote az://memory (HAVERSACK_BLOB_ENDPOINT, HAVERSACK_BLOB_CONTAINER), and nobody agreed yet that this memory is sent there: nothing is sent
+    Error: the settings name the remote az://memory (HAVERSACK_BLOB_ENDPOINT, HAVERSACK_BLOB_CONTAINER), and you have not agreed yet to send this memory there. We send nothing
     Hint: Agree once: haversack init, or haversack remote add az://memory. Or unset HAVERSACK_BLOB_ENDPOINT
     "#);
     assert_snapshot!(run(&["status"]), @r#"
@@ -260,7 +260,7 @@ fn remote_of_the_settings_needs_one_yes() {
     --- stdout
     1 thing needs you. All you wrote is safe on this machine; 1 change waits to be sent.
 
-      1  the settings name the remote az://memory (HAVERSACK_BLOB_ENDPOINT, HAVERSACK_BLOB_CONTAINER), and nobody agreed yet that this memory is sent there: nothing is sent
+      1  the settings name the remote az://memory (HAVERSACK_BLOB_ENDPOINT, HAVERSACK_BLOB_CONTAINER), and you have not agreed yet to send this memory there. We send nothing
          → Agree once: haversack init, or haversack remote add az://memory. Or unset HAVERSACK_BLOB_ENDPOINT
 
       files      1

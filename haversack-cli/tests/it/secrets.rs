@@ -294,9 +294,9 @@ fn a_damaged_record_is_said_and_nothing_is_sent() {
     exit 1
     --- stdout
     --- stderr
-    Error: laptop/allowed.toml is not what Haversack wrote
+    Error: laptop/allowed.toml was not written by Haversack, or was changed since
     Caused by: invalid type: integer `7`, expected a sequence
-    Hint: Mend it, or remove it and allow again what may be sent: haversack allow PATH:LINE
+    Hint: Repair it, or remove it and allow the lines again: haversack allow PATH:LINE
     "#);
 }
 

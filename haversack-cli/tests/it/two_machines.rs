@@ -31,7 +31,7 @@ fn from_one_machine_to_the_next() {
     exit 0
     --- stdout
     --- stderr
-    This machine is called "laptop" there. Send what is here: haversack sync
+    This machine is called "laptop" there. Send this machine's files: haversack sync
     "#);
     assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
     exit 0
@@ -64,7 +64,7 @@ fn from_one_machine_to_the_next() {
     --- stdout
     --- stderr
     Error: there is a store already: "laptop"
-    Hint: See what it has and join it: haversack join file://BASE/user/remote
+    Hint: Look at it and join it: haversack join file://BASE/user/remote
     "#);
     assert_snapshot!(machines.shown("desktop", &["join", &url, "--device", "laptop"]), @r#"
     exit 1
@@ -72,7 +72,7 @@ fn from_one_machine_to_the_next() {
     The store of "laptop": 1 machine (laptop, just now), 2 files.
       same 0 · only here 1 · only there 1 · different 1 (will be merged, nothing is dropped)
     --- stderr
-    Error: this needs a yes, and there is nobody to ask
+    Error: this needs your yes, and this is not a terminal
     Hint: Say it with the command: --yes
     "#);
     assert_snapshot!(machines.shown("desktop", &["join", &url, "--device", "laptop", "--yes"]), @r#"
@@ -146,7 +146,7 @@ fn a_join_is_taken_back() {
       lamp.md   goes
       ports.md   −1 +0
     --- stderr
-    Left file://BASE/user/remote. 2 of this machine's files were taken back there; the files here are what they were.
+    Left file://BASE/user/remote. 2 of this machine's files were taken back there. The files here are as they were before the join.
     "#);
     assert_eq!(machines.files("desktop"), own);
     machines.done("laptop", &["sync"]);
@@ -163,7 +163,7 @@ fn a_join_is_taken_back() {
     --- stdout
     --- stderr
     Error: there is no join to take back
-    Hint: See what can be taken back: haversack log
+    Hint: See the changes that you can undo: haversack log
     "#);
     // It can join again.
     machines.done("desktop", &["join", &machines.url(), "--device", "desktop", "--yes"]);
@@ -268,7 +268,7 @@ fn what_is_not_sent_yet_is_seen_and_taken_back() {
       new.md   goes
       ports.md   −1 +1
     --- stderr
-    Error: this needs a yes, and there is nobody to ask
+    Error: this needs your yes, and this is not a terminal
     Hint: Say it with the command: --yes
     "#);
     assert_snapshot!(machines.shown("laptop", &["undo", "--yes"]), @r#"
@@ -348,7 +348,7 @@ fn a_session_is_taken_back_and_later_edits_stay() {
     exit 1
     --- stdout
     --- stderr
-    There is nothing to take back. See what happened: haversack log
+    There is nothing to undo. See the changes: haversack log
     "#);
 }
 
@@ -376,7 +376,7 @@ fn a_file_comes_back_as_it_was() {
     exit 1
     --- stdout
     --- stderr
-    There is nothing to bring back. See what happened: haversack log
+    There is nothing to restore. See the changes: haversack log
     "#);
     assert_snapshot!(machines.shown("laptop", &["restore"]), @r#"
     exit 1
@@ -799,7 +799,7 @@ fn restore_of_a_directory_works_where_the_deletion_arrived() {
     --- stderr
     Restored harbour/deep/pilot.md
     Restored harbour/tide.md
-    laptop deleted this (change 4). To bring back what was deleted before, run the same command again.
+    laptop deleted this (change 4). To restore the deletion before this one, run the same command again.
     "#);
     directory_is_back(&machines);
 }
@@ -813,7 +813,7 @@ fn restore_deleted_works_where_the_deletion_arrived() {
     --- stderr
     Restored harbour/deep/pilot.md
     Restored harbour/tide.md
-    laptop deleted this (change 4). To bring back what was deleted before, run the same command again.
+    laptop deleted this (change 4). To restore the deletion before this one, run the same command again.
     "#);
     directory_is_back(&machines);
     // Once more brings back the deletion before.

@@ -244,21 +244,21 @@ fn refusals_say_what_to_do() {
     --- stdout
     --- stderr
     Error: could not view none.md: nothing is there
-    Hint: See what is there: haversack ls
+    Hint: List the files: haversack ls
     "#);
     assert_snapshot!(env.run(&["view", "d"]), @r#"
     exit 1
     --- stdout
     --- stderr
     Error: d is a directory
-    Hint: See what is in it: haversack ls d
+    Hint: List it: haversack ls d
     "#);
     assert_snapshot!(env.run(&["create", "d/a.md", "x"]), @r#"
     exit 1
     --- stdout
     --- stderr
     Error: could not create d/a.md: something is there already
-    Hint: Change what is there with str-replace, insert or append, or take another name
+    Hint: Change the existing file with str-replace, insert or append, or choose another name
     "#);
     assert_snapshot!(env.run(&["create", "../x", "x"]), @r#"
     exit 1
@@ -302,7 +302,7 @@ fn refusals_say_what_to_do() {
     --- stdout
     --- stderr
     Error: could not edit b.bin: it is not text: byte 1 is not UTF-8
-    Hint: Only text can be edited; delete it and create it anew
+    Hint: Only text can be edited. Delete the file and create it again
     "#);
     assert_snapshot!(env.run(&["insert", "d/a.md", "3", "x"]), @r#"
     exit 1
@@ -327,7 +327,7 @@ fn refusals_say_what_to_do() {
     exit 1
     --- stdout
     --- stderr
-    Error: what came on stdin is not text
+    Error: the input is not text
     Caused by: invalid utf-8 sequence of 1 bytes from index 0
     Hint: Give UTF-8 text
     "#);
@@ -382,14 +382,14 @@ fn looking_makes_nothing() {
     --- stdout
     --- stderr
     Error: could not view lighthouse: nothing is there
-    Hint: See what is there: haversack ls
+    Hint: List the files: haversack ls
     "#);
     assert_snapshot!(env.run(&["view", "a.md"]), @r#"
     exit 1
     --- stdout
     --- stderr
     Error: could not view a.md: nothing is there
-    Hint: See what is there: haversack ls
+    Hint: List the files: haversack ls
     "#);
     assert!(!env.path(".local").exists());
 }

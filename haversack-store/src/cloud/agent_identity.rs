@@ -112,7 +112,7 @@ impl AgentIdentity {
         ];
         for (what, id) in ids {
             if !is_guid(id) {
-                return Err(invalid(format!("{what} is \"{id}\", which is not of the form of an id")));
+                return Err(invalid(format!("{what} is \"{id}\", which does not have the form of an id")));
             }
         }
         let signer = Signer::open(&settings.certificate, &settings.private_key)?;
@@ -264,7 +264,7 @@ fn endpoint(AgentSettings { tenant, authority, .. }: &AgentSettings) -> Result<S
         "http" if hops::is_loopback(&url) => {}
         _ => {
             return Err(invalid(format!(
-                "the authority is \"{authority}\": a proof of who you are goes over https:// only"
+                "the authority is \"{authority}\": we send an identity token over https:// only"
             )));
         }
     }

@@ -230,7 +230,7 @@ impl Cloud {
             return Err(self.refused(operation, locator, &answer));
         }
         listing::parse(self.service.address.provider, &answer.body).ok_or_else(|| {
-            let message = "what the storage answers is not a list of objects";
+            let message = "the storage's answer is not a list of objects";
             Error::new(ErrorKind::Internal, operation, locator, message)
         })
     }
@@ -315,7 +315,7 @@ impl Cloud {
 
 /// Returns the error for a write that may have been done or not.
 fn unknown(operation: Operation, locator: &Locator, error: Error) -> Error {
-    let message = "the storage did not say whether it was done";
+    let message = "the storage did not answer whether it carried out the request";
     let tries = error.tries();
     Error::new(ErrorKind::Unavailable, operation, locator, message).with_tries(tries).with_source(error)
 }
@@ -573,7 +573,7 @@ impl Cloud {
             }
         }
         if !page.infos.is_sorted_by(|one, other| one.locator < other.locator) {
-            let message = "the storage's list is not in order, so what it leaves out cannot be told";
+            let message = "the storage's list is not in order, so we cannot know its gaps";
             return Err(Error::new(ErrorKind::Internal, Operation::Scan, &scan.prefix, message));
         }
         if let Some(last) = page.infos.last() {
@@ -593,7 +593,7 @@ impl Cloud {
         next: Option<String>,
     ) -> Result<Option<String>> {
         if next.is_some() && next == token {
-            let message = "the storage's list goes in a circle";
+            let message = "the storage's list repeats itself without end";
             return Err(Error::new(ErrorKind::Internal, operation, locator, message));
         }
         Ok(next)

@@ -46,7 +46,7 @@ pub async fn reach(backend: &dyn Backend, unique: &str) -> Result<Duration> {
         match backend.read(&nothing).await {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
-            Ok(_) => return Err(broken("it has an object that nobody wrote")),
+            Ok(_) => return Err(broken("it returns an object that we never wrote")),
         }
     }
     Ok(begun.elapsed())
@@ -65,7 +65,7 @@ pub async fn probe(backend: &dyn Backend, unique: &str) -> Result<()> {
 
 async fn try_creating(backend: &dyn Backend, place: &Locator) -> Result<()> {
     let first = backend.write(place, "first".into(), Condition::Absent).await?.version;
-    refuses(backend, place, "second", Condition::Absent, "it creates what is there already").await?;
+    refuses(backend, place, "second", Condition::Absent, "it creates an object that exists already").await?;
     is_still(backend, place, "first", &first).await
 }
 

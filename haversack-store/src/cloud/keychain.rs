@@ -70,7 +70,7 @@ fn told(operation: Operation, place: String, error: keyring::Error) -> Error {
         Keyring::NoStorageAccess(_) => (ErrorKind::Denied, "the keychain is locked, or refuses access"),
         Keyring::TooLong(..) => (ErrorKind::Invalid, "the keychain does not hold anything that long"),
         Keyring::BadEncoding(_) | Keyring::BadDataFormat(..) => {
-            (ErrorKind::Invalid, "what is kept there is not text")
+            (ErrorKind::Invalid, "the stored value is not text")
         }
         _ => (ErrorKind::Unavailable, "the keychain did not do it"),
     };
@@ -93,7 +93,7 @@ mod tests {
             keyring::Error::BadDataFormat(b"hunter2".to_vec(), "hunter2".into()),
         ] {
             let told = format!("{:?}", told(Operation::Read, "a/b in the keychain".to_owned(), error));
-            assert_eq!(told, "Invalid: could not read a/b in the keychain: what is kept there is not text");
+            assert_eq!(told, "Invalid: could not read a/b in the keychain: the stored value is not text");
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) async fn json_of<T: DeserializeOwned>(what: &str, command: &mut Comma
         return Err(refused(ErrorKind::Denied, format!("it failed: {complaint}")));
     }
     serde_json::from_slice(&output.stdout)
-        .map_err(|_| refused(ErrorKind::Denied, "what it printed is no credential".to_owned()))
+        .map_err(|_| refused(ErrorKind::Denied, "its output is not a credential".to_owned()))
 }
 
 /// A credential that is asked for again when it ends.

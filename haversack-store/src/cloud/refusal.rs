@@ -61,7 +61,7 @@ enum About {
     Unknown,
 }
 
-const WAIT: &str = "Wait, then: haversack sync. What waits is kept";
+const WAIT: &str = "Wait, then: haversack sync. Changes that wait are kept";
 const LOOK: &str = "Look closer: haversack remote test";
 
 impl About {
@@ -128,7 +128,7 @@ impl About {
             About::Expired => "the credential has expired".to_owned(),
             About::Signature => "the storage does not accept the credential".to_owned(),
             About::Permission => format!("the credential may not do that in {what} \"{name}\""),
-            About::Barred => format!("the credential is not let in to {what} \"{name}\""),
+            About::Barred => format!("the credential has no access to {what} \"{name}\""),
             About::Region => format!("the {what} \"{name}\" is in another region"),
             About::Throttled => "the storage asks for fewer requests".to_owned(),
             About::Server => "the storage failed".to_owned(),
@@ -213,18 +213,18 @@ pub(crate) fn unanswered(
         NoAnswer::Connection { source, .. } if is_about_trust(&**source) => (
             ErrorKind::Denied,
             "the storage's certificate does not verify".to_owned(),
-            "Check this machine's clock and certificates (ca-certificates), and whether a proxy is in between; the authority of a server of your own is named by SSL_CERT_FILE when the remote is added",
+            "Check this machine's clock and certificates (ca-certificates), and whether a proxy is in between; for your own server, name its certificate authority in SSL_CERT_FILE when you add the remote",
         ),
         NoAnswer::Connection { kind: HttpErrorKind::Connect, .. } => (
             ErrorKind::Unavailable,
             format!("the {} cannot be reached", address.provider.container()),
-            "Check the network and the address, then: haversack sync. What waits is kept",
+            "Check the network and the address, then: haversack sync. Changes that wait are kept",
         ),
         NoAnswer::Connection { .. } => (ErrorKind::Unavailable, "the connection broke".to_owned(), WAIT),
         NoAnswer::Silence(_) => (
             ErrorKind::Unavailable,
             "the storage does not answer".to_owned(),
-            "Check the network, and whether a proxy is in between, then: haversack sync. What waits is kept",
+            "Check the network and any proxy, then: haversack sync. Changes that wait are kept",
         ),
         NoAnswer::TooLarge { .. } => (
             ErrorKind::Invalid,

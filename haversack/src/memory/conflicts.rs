@@ -72,7 +72,7 @@ impl Memory {
 
     /// Settles a conflict: what is to stay stays, everything else of it goes.
     ///
-    /// If its passages are not what they were when it was found, nothing is done ([`Reason::NoConflict`]); whatever else changed
+    /// If its passages have changed when it was found, nothing is done ([`Reason::NoConflict`]); whatever else changed
     /// in the file meanwhile is kept. A copy that is to stay beside its file gets a name of its own.
     pub async fn resolve(&self, conflict: &Conflict, keep: Keep) -> Result<Resolved> {
         match &conflict.copy {

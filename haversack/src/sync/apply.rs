@@ -1,9 +1,10 @@
-//! Carries out what was decided about working files; decides nothing but what to do about programs that write meanwhile.
+//! Carries out the steps that `plan` decided. It decides only how to handle programs that write at the same time.
 //!
-//! New content is prepared under a reserved name, then what is to be done is recorded, then each prepared content changes places
-//! with its file (or moves to a free name, or the file moves to a reserved one). From what is under the reserved name afterwards,
-//! anybody can tell whether that had happened, whatever became of the file since (docs/adr/0006). Only when the bases have moved do the reserved
-//! names go.
+//! 1. Prepare the new contents under reserved names.
+//! 2. Record the steps.
+//! 3. Exchange each prepared content with its file (or move it to a free name, or move the file to a reserved name). The content under the reserved
+//!    name shows afterwards if the exchange happened, even if the file changed since (docs/adr/0006).
+//! 4. Move the bases. Then remove the reserved names.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -24,10 +25,10 @@ use crate::ids::ContentHash;
 use crate::merge::{Rule, Side, conflict_name, merge};
 use crate::signed;
 
-/// How often a file is merged again because another program saved meanwhile.
+/// The most times that a file is merged again because another program saved it.
 const MAX_TRIES: usize = 8;
 
-/// How many contents are prepared together; after that it is told how far it is.
+/// The number of contents that are prepared together, between two progress reports.
 const MAX_PREPARED_TOGETHER: usize = 512;
 
 /// How a name says that there was no file.
@@ -36,10 +37,10 @@ const NOTHING: &str = "nothing";
 /// How a name ends that says that a content was put where the file had been deleted.
 const PUT_BACK: &str = "-back";
 
-/// What another program of this device is called in a note.
+/// The name of another program of this device in a note.
 const HERE: &str = "this device";
 
-/// What was met while working files were changed.
+/// Results that come up while working files are changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Met {
     /// Files that could not be written or removed: this disk cannot hold the name, or something that is no writable file is in the way.
@@ -177,7 +178,7 @@ fn directories_of<'a>(names: impl Iterator<Item = Cow<'a, str>>) -> BTreeSet<Str
     directories
 }
 
-/// How far a half of the work on some files is: they are prepared first, then put in place.
+/// One half of the work on some files, for the progress: first they are prepared, then put in place.
 struct Half<'a> {
     progress: &'a dyn Progress,
     total: usize,
@@ -288,10 +289,10 @@ async fn put_aside(files: &dyn Backend, state: &State, locator: &Locator) -> Sto
     Ok(())
 }
 
-/// What lies under reserved names though no record tells what for.
+/// Files under reserved names that no record mentions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leftovers {
-    /// What was prepared by a process that died before it recorded what for: nothing was displaced yet.
+    /// Contents that a killed process prepared before it recorded its steps: nothing was displaced yet.
     Prepared,
     /// The record got lost: what waits to go in and what came out cannot be told apart.
     Unknown,
@@ -299,7 +300,7 @@ pub(crate) enum Leftovers {
 
 /// Removes what lies under reserved names without a record.
 ///
-/// What may be a text of the user's that was displaced, and is not known here, is put where what other programs wrote is kept.
+/// A file that may be a displaced text of the user, and that we do not know, moves to the directory for other programs' content.
 pub(crate) async fn sweep(files: &dyn Backend, state: &State, leftovers: Leftovers) -> StoreResult<()> {
     for directory in ["incoming", "outgoing"] {
         for Entry { locator, .. } in files.list(&own(directory)).await?.entries {
@@ -345,20 +346,20 @@ struct Mover<'a> {
     went: Option<(ContentHash, Locator)>,
     locator: Locator,
     names: Names,
-    /// What the names of its merges begin with.
+    /// The first part of the names of its merges.
     prefix: String,
 }
 
-/// What becomes of a file that somebody deletes while a displaced text is merged into it.
+/// The treatment of a file that a user deletes while a displaced text is merged into it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IfGone {
-    /// The text was not seen by whoever deleted it: the file comes back, as the merge of it and of what was put there.
+    /// The user did not see the text: the file comes back as the merge of the text and the content that was put there.
     ComesBack { put: Option<ContentHash> },
     /// All that could be seen was.
     StaysGone,
 }
 
-/// What became of a file that was to go.
+/// The result for a file that was to be deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Gone,
@@ -369,7 +370,7 @@ enum Fate {
 struct Slot {
     at: Locator,
     new: ContentHash,
-    /// What the file held when the content was prepared; `None` if there was no file.
+    /// The file's content at the time of preparing; `None` if there was no file.
     expected: Option<ContentHash>,
 }
 
@@ -492,7 +493,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Moves a file to a reserved name; one that somebody changed is put back, and what was changed on the other side before the
+    /// Moves a file to a reserved name. If a program changed the file, puts it back, and merges the changes that the other side made before the
     /// deletion is merged into it.
     async fn take_away(&self, expected: ContentHash, last: Option<ContentHash>) -> StoreResult<Fate> {
         let base = self.state.kept(&expected).await?;
@@ -544,8 +545,8 @@ impl Mover<'_> {
 
     /// Lets a prepared content change places with the file, and returns what came out if it is not what was expected.
     ///
-    /// What came out moves on to the outgoing names, so that it cannot be taken for what waits to go in: the two can be equal. If
-    /// it all happened before, what is under the names tells.
+    /// The old content moves on to the outgoing names, because it can be equal to a content that waits to go in. After a crash, the names tell
+    /// how far the exchange was.
     async fn exchange(&self, slot: &Slot, if_gone: IfGone) -> StoreResult<Option<Bytes>> {
         let outgoing = own(&format!("outgoing/{}", slot.at.name()));
         let sign = format!("{}{PUT_BACK}", slot.at.name());
@@ -572,7 +573,7 @@ impl Mover<'_> {
                     Err(error) if error.kind() == ErrorKind::NotFound && if_gone == IfGone::StaysGone => {
                         return Ok(None);
                     }
-                    // Somebody deleted the file: what changed on the other side wins.
+                    // A user deleted the file: the other side's change wins.
                     Err(error) if error.kind() == ErrorKind::NotFound => {
                         // Nothing comes out that would tell later that it happened.
                         let sign = own(&format!("outgoing/{sign}"));
@@ -593,7 +594,7 @@ impl Mover<'_> {
             self.files.rename(&slot.at, &outgoing).await?;
         }
         let displaced = match read(self.files, &outgoing).await {
-            // What came out is no file that we may read: it belongs where it was.
+            // The exchange returned a file that we may not read: put it back.
             Err(error) if concerns_one_file(&error) => {
                 self.files.exchange(&outgoing, &self.locator).await?;
                 return Err(error);
@@ -637,14 +638,14 @@ impl Mover<'_> {
                     let now = match (there, if_gone) {
                         (Some(now), _) => Some(now.bytes),
                         (None, IfGone::StaysGone) => return Ok(()),
-                        // It was deleted by somebody who did not see this: it comes back, on top of what they saw.
+                        // A user deleted the file without having seen this text: the file comes back, merged with the version that the user saw.
                         (None, IfGone::ComesBack { put: Some(put) }) => self.state.kept(&put).await?,
                         (None, IfGone::ComesBack { put: None }) => None,
                     };
                     self.prepare(round, base.as_ref(), &other, now.as_ref()).await?
                 }
             };
-            // Whoever deletes the file now has seen all that the merge would show.
+            // A user who deletes the file now has seen everything that the merge would show.
             let seen = self.kept(slot.expected).await?;
             let merged = self.state.kept(&slot.new).await?;
             if let (Some(seen), Some(merged)) = (seen, merged)
@@ -729,7 +730,7 @@ fn shows_nothing_new(text: &[u8], other: &[u8]) -> bool {
     lines(text).all(|line| seen.contains(line))
 }
 
-/// Returns what somebody wrote of a line: how many things are below a heading is counted by every merge of a summary.
+/// Returns a line as its user wrote it: a merge of a summary updates the count of items in each heading.
 fn said(line: &[u8]) -> &[u8] {
     let Some(inner) = line.strip_suffix(b")").filter(|_| line.starts_with(b"#")) else { return line };
     let digits = inner.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();

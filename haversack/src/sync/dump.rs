@@ -1,4 +1,4 @@
-//! What a replica remembers, to be looked at.
+//! Prints the state of a replica, for debugging.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::state::{JournalEnd, State};
 use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId};
 use crate::log::Commit;
 
-/// What a replica remembers between syncs.
+/// The data that a replica keeps between syncs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dump {
-    /// Who it is.
+    /// The replica's id.
     pub replica: ReplicaId,
     /// The store it follows, once it was met.
     pub store: Option<StoreId>,
@@ -21,15 +21,15 @@ pub struct Dump {
     pub position: Option<Position>,
     /// The hash of the commit there.
     pub commit: Option<ContentHash>,
-    /// Whether the journal ends with a line that a crash cut short.
+    /// True if the journal ends with a line that a crash cut short.
     pub cut_short: bool,
-    /// What it last agreed on with the log, file by file.
+    /// The bases, file by file.
     pub bases: Vec<DumpedBase>,
     /// The commit whose publishing was not finished.
     pub publishing: Option<DumpedPublishing>,
     /// The working files that are being changed.
     pub applying: Vec<String>,
-    /// How many objects hold contents.
+    /// The number of objects that hold contents.
     pub objects: usize,
 }
 

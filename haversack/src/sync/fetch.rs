@@ -38,7 +38,7 @@ struct Chain {
     /// The bytes of the largest commit, with the contents that it names.
     largest: usize,
     taken: Vec<Taken>,
-    /// Where the store was moved, if the log ends with the commit that says so.
+    /// The new place of the store, if the log ends with a commit that names it.
     moved: Option<SyncError>,
 }
 
@@ -62,13 +62,13 @@ impl Chain {
             why,
         })?;
         commit.belongs(self.store, position, self.previous).map_err(|why| match why {
-            // What we built on is not what they built on.
+            // The other log does not contain the commit that we built on.
             Misplaced::Past { .. } => SyncError::WentBack { position },
             Misplaced::Store { found } => SyncError::OtherStore { expected: self.store, found },
             Misplaced::Position { .. } => SyncError::Unfit { position, why: why.to_string() },
         })?;
         if let Some(Notice::Moved { url }) = commit.notice {
-            // Nobody takes it in: the log goes on elsewhere, at the same position.
+            // We do not apply this commit: the log continues at the new place with the same position.
             self.moved = Some(SyncError::Moved { url, device: commit.device, time: commit.time });
             self.next = None;
             return Ok(());
@@ -169,7 +169,7 @@ impl Replica {
             for at in self.read_positions(context, positions.collect()).await? {
                 match at {
                     Some(at) => chain.add(at)?,
-                    // What was read behind it may have been created meanwhile: it is read again.
+                    // The commits behind it may have been created since: read them again.
                     None => return Ok((chain.taken, Reach::End)),
                 }
             }
@@ -177,7 +177,7 @@ impl Replica {
         }
         match chain.moved {
             Some(moved) if chain.taken.is_empty() => Err(moved),
-            // What was committed before the move is taken in first.
+            // Apply the commits from before the move first.
             Some(_) => Ok((chain.taken, Reach::End)),
             None => Ok((chain.taken, Reach::Middle)),
         }

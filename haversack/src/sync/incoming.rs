@@ -24,7 +24,7 @@ use crate::day::Day;
 use crate::ids::{ContentHash, Timestamp};
 use crate::kind::Kinds;
 
-/// How long deletions are counted together, also [those of this device](super::outgoing).
+/// The period in which deletions are counted together, also [those of this device](super::outgoing).
 pub(super) const COUNTED_MILLISECONDS: i64 = 24 * 3600 * 1000;
 
 /// The deletions of other devices that were carried out here lately.
@@ -36,7 +36,7 @@ pub(crate) struct Removals {
     counts: BTreeMap<String, usize>,
 }
 
-/// What was decided about the removals that a batch of commits asks for.
+/// The decision about the removals in a batch of commits.
 pub(super) struct Judged {
     /// Files that stay.
     pub(super) held: BTreeSet<Locator>,

@@ -24,17 +24,17 @@ const MAX_PORTION_FILES: usize = 2_000;
 /// The most bytes that are put in place under one record, unless one file alone has more.
 const MAX_PORTION_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How many files are fetched before whole directories are looked at instead of each place.
+/// Above this number of files, we list whole directories instead of looking at each locator.
 const MANY: usize = 64;
 
-/// What files are put in place for.
+/// The reason for putting files in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// They are new here; one that somebody made here too waits until all of the log was taken in.
+    /// They are new here. A file that a user created here too waits until the whole log is applied.
     Fetching,
-    /// Somebody made them here too, with every sync again: the log is not searched for what cannot be had.
+    /// A user created them here too. Every sync tries again, without searching the log for missing contents.
     Meeting,
-    /// Somebody asked for them.
+    /// A caller asked for them.
     Asked,
 }
 
@@ -50,7 +50,7 @@ impl Replica {
             return Ok(());
         };
         // Contents are fetched afterwards, and what is here already waits for the rest of the log; but what is here and the same becomes
-        // a base now, and its content is kept before somebody changes it.
+        // is recorded as its base at once, and its content is kept before a user can change it.
         let found = self.look().await?;
         let mut contents = BTreeMap::new();
         for (locator, file) in &checkpoint.files {
@@ -87,7 +87,7 @@ impl Replica {
 
     /// Puts files in place that are not here yet.
     ///
-    /// What somebody made of the same name meanwhile is merged.
+    /// If a user created a file with the same name, it is merged.
     pub(super) async fn materialise(
         &mut self,
         context: Context<'_>,
@@ -129,7 +129,7 @@ impl Replica {
 
     /// Returns the places where nothing is: a device that joins has few files, and need not look for each of the others.
     ///
-    /// What somebody puts there meanwhile is met when the file is put in place.
+    /// A file that a user puts there later is found when the content is put in place.
     async fn free(&self, wanted: &[(Locator, Content)]) -> BTreeSet<Locator> {
         let parents: BTreeSet<Locator> = wanted.iter().filter_map(|(locator, _)| locator.parent()).collect();
         let mut free: BTreeSet<Locator> = wanted.iter().map(|(locator, _)| locator.clone()).collect();

@@ -6,10 +6,10 @@ use std::pin::Pin;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use haversack_store::aside;
 
-/// How many requests to a remote are under way at a time.
+/// The most requests to a remote at a time.
 pub(super) const MAX_AT_ONCE: usize = 16;
 
-/// How many working files are given their names at a time: a disk makes that many durable together.
+/// The number of working files that are put in place together: a disk makes that many durable at once.
 pub(super) const MAX_FILES_AT_ONCE: usize = 2_048;
 
 /// Something that is under way.
@@ -31,7 +31,7 @@ fn set_aside<'a, T: 'a, E: 'a>(
     mut work: impl Iterator<Item = Work<'a, T, E>>,
 ) -> impl Iterator<Item = Work<'a, T, E>> {
     let (first, second) = (work.next(), work.next());
-    // Who is alone waits for nobody.
+    // A single task need not wait for others.
     let is_alone = second.is_none();
     first.into_iter().chain(second).chain(work).map(move |one| -> Work<'a, T, E> {
         if is_alone { one } else { Box::pin(aside(one)) }

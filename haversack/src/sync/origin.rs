@@ -1,17 +1,17 @@
-//! Where a plain object beside the log comes from that is not what the log says.
+//! The origin of a plain object whose content differs from the log.
 
 use haversack_store::Locator;
 
 use crate::ids::{ContentHash, Position};
 
-/// Where a content comes from that this device's log never had for its file.
+/// The origin of a content that this device's log never had for its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Another device of ours wrote it.
     Ours,
-    /// Somebody wrote it by hand.
+    /// A person wrote it by hand.
     Edit,
-    /// Nobody can tell yet: a device of ours may have written it, and what it says about that may be on its way.
+    /// Not known yet: one of our devices may have written it, and its log entry may be on the way.
     Unclear,
 }
 
@@ -29,8 +29,8 @@ pub trait Origins: Send + Sync {
     /// Returns which of the files that are there are copies that a sync client made, each with the file it is a copy of.
     fn copies(&self, there: &[Locator]) -> Vec<(Locator, Locator)>;
 
-    /// Tells whether the plain objects may be what the log has up to a position: everybody who sees them can read it in a log, else nobody could
-    /// tell them from edits; and nothing is known that came after it, else they would be written over what is newer.
+    /// Returns true if plain objects may be written as of this position. Two conditions: a log contains the content, so that other devices do not take
+    /// it for an edit; and we know no newer version, which would be overwritten.
     fn is_told(&self, position: Position) -> bool;
 }
 

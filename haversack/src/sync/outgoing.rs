@@ -47,7 +47,7 @@ struct Project {
     deleted: BTreeSet<String>,
 }
 
-/// What was decided about the files that are gone.
+/// The decision about the files that disappeared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// All files are gone at once: the directory was emptied or is not there. That is no deletion.

@@ -17,7 +17,7 @@ use crate::ids::{Position, ReplicaId, StoreId, Timestamp};
 /// How a replica stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
-    /// Who it is; nobody before its first sync.
+    /// The replica's id; `None` before its first sync.
     pub replica: Option<ReplicaId>,
     /// The store it follows, once it was met.
     pub store: Option<StoreId>,
@@ -25,7 +25,7 @@ pub struct Outlook {
     pub position: Option<Position>,
     /// True if the replica has never synced: its files are no edits.
     pub is_first: bool,
-    /// How many files are here.
+    /// The number of files here.
     pub files: usize,
     /// New files that wait to be sent.
     pub created: Vec<Locator>,
@@ -33,11 +33,11 @@ pub struct Outlook {
     pub changed: Vec<Locator>,
     /// Deletions that wait to be sent.
     pub deleted: Vec<Locator>,
-    /// Deletions that wait until somebody says that they are meant.
+    /// Deletions that wait for the user's answer.
     pub waiting_deletions: Vec<Locator>,
     /// Files that other devices deleted, very many at once: they stay here until the user decides.
     pub held_deletions: Vec<Locator>,
-    /// Whether all files are gone at once.
+    /// True if all files disappeared at once.
     pub has_vanished: bool,
     /// Files that stay on this device, and why.
     pub held: Vec<(Locator, Hold)>,
@@ -49,17 +49,17 @@ pub struct Outlook {
     pub unseen: Vec<(Locator, String)>,
     /// Files that are not carried because of their names, made printable, and why.
     pub odd_names: Vec<(String, String)>,
-    /// How many other things are there that are no files of a memory: links and pipes.
+    /// The number of links, pipes and other things that are no files of a memory.
     pub left_alone: usize,
     /// Files whose content the remote does not have.
     pub missing: Vec<Locator>,
     /// Files that were not fetched yet.
     pub unfetched: Vec<Locator>,
-    /// What a process that died left unfinished.
+    /// Work that a killed process left unfinished.
     pub underway: Underway,
 }
 
-/// What a process that died, or one that is at it, left unfinished: the next sync goes on with it.
+/// Work that another process has begun, killed or still running. The next sync continues it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Underway {
     /// A commit was being published.
@@ -133,7 +133,7 @@ pub async fn look(
     let known = state.as_mut().map_or(&mut unmet, |state| &mut state.known);
     outlook.store = known.store;
     outlook.position = known.head.as_ref().map(|head| head.position);
-    // What belongs into another directory since the last sync is not missed here.
+    // Files that moved into another directory's scope since the last sync are not missing.
     let unbound = known.log.files().entries().filter(|entry| !scope.holds(entry.name));
     known.absent.extend(unbound.map(|entry| (entry.locator(), AbsenceReason::Unbound)));
     let known = state.as_ref().map_or(&unmet, |state| &state.known);

@@ -1,8 +1,8 @@
-//! How long a sync waits, and until when: handed in, because the engine knows no timer and no chance.
+//! Waiting for a remote. It is handed in, because the engine has no timer and no randomness.
 
 use async_trait::async_trait;
 
-/// How long a sync waits before it asks a remote again, and whether it goes on at all.
+/// Decides how long a sync waits before it asks a remote again, and when it gives up.
 #[async_trait]
 pub trait Patience: Send + Sync {
     /// Waits before a request is repeated for the `repetition`-th time, longer each time and never equally long on two devices; returns

@@ -1,4 +1,4 @@
-//! Which places beside the log are ours, so that a file there that we did not write is an edit of the memory.
+//! The locators beside the log that belong to the memory: a file there that we did not write is an edit of the memory.
 //!
 //! A remote can hold files that have nothing to do with the memory: a folder of documents, a bucket that another program uses.
 //! They must never become memory by accident. A place is ours if

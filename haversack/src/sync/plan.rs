@@ -1,8 +1,17 @@
-//! What a sync does to each file, decided without doing anything.
+//! Decides the step of a sync for each file. Pure: it reads and writes nothing.
 //!
-//! Three contents are compared for every file: the base (what this replica and the log last agreed on), the local one and
-//! theirs (what the log says now). [`take_in`] decides what happens to the working files so that afterwards the base can be
-//! theirs; [`pending`] tells what then still differs, which is what the next commit carries.
+//! For every file, three contents are compared: the base (the last content on which this replica and the log agreed), the local content, and
+//! theirs (the log's content now). [`take_in`] decides the steps after which the base can become theirs. [`pending`] then lists the
+//! differences that the next commit carries.
+//!
+//! | base | local | theirs | step |
+//! |---|---|---|---|
+//! | a | a | b | take b |
+//! | a | b | a | nothing; `pending` publishes b |
+//! | a | b | c | merge b and c |
+//! | a | a | deleted | remove |
+//! | a | b | deleted | keep b, because an edit wins over a deletion |
+//! | a | deleted | b | take b back, because an edit wins over a deletion |
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -18,7 +27,7 @@ use crate::sync::outgoing::DeletionRecord;
 use crate::sync::planted::{Planted, has};
 use crate::sync::renames::{self, Rename};
 
-/// What a replica and the log last agreed on: the log's files at the position that was taken in.
+/// The last agreement of a replica with the log: the log's files at the last applied position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bases<'a> {
     pub(crate) files: &'a Files,
@@ -178,7 +187,7 @@ impl From<Vec<(Locator, ContentHash)>> for Contents {
 /// The new version of each file that incoming changes name.
 pub(crate) type TheirFiles = BTreeMap<Locator, Theirs>;
 
-/// What the log says about a file.
+/// The log's change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Theirs {
     /// It has this content.
@@ -203,7 +212,7 @@ impl Theirs {
     }
 }
 
-/// Whether what the log brought is all there is.
+/// Tells if the incoming changes reach the end of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// It is, as far as is known.
@@ -212,13 +221,13 @@ pub(crate) enum Reach {
     Middle,
 }
 
-/// What is done to one working file before its base becomes theirs.
+/// A step for one working file. After it, the base becomes theirs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Their content replaces ours, which nobody changed since the base.
+    /// Replace our content by theirs. Ours did not change since the base.
     Take { locator: Locator, expected: Option<ContentHash>, theirs: ContentHash },
-    /// The file goes: nobody here changed it since the base. If somebody does while it goes, it stays, with what was changed
-    /// on their side before the deletion.
+    /// Delete the file. It did not change here since the base. If a user changes it at the same moment, it stays, merged with the changes
+    /// that the other side made before the deletion.
     Remove { locator: Locator, expected: ContentHash, last: Option<ContentHash> },
     /// Both changed it: the merge of the two replaces ours.
     Merge { locator: Locator, base: Option<ContentHash>, ours: ContentHash, theirs: ContentHash },
@@ -388,7 +397,7 @@ fn follow_ours(bases: Bases<'_>, brought: &TheirFiles, rename: &Rename) -> Optio
     if brought.get(&rename.to).is_some_and(|there| there.hash().is_some()) {
         return None;
     }
-    // What they changed and changed back.
+    // They changed the file and changed it back.
     if theirs == base {
         return Some(Step::Agree { locator: rename.from.clone() });
     }
@@ -407,7 +416,7 @@ fn decide(
     // that could not be written.
     let refused = bases.refused(locator);
     let base_hash = refused.or_else(|| bases.hash(locator)).or_else(|| bases.held(locator));
-    // What was never here was not deleted here.
+    // A file that was never here was not deleted here.
     let is_absent = bases.is_absent(locator);
     let locator = locator.clone();
     let ours_is_base = ours == base_hash || (is_absent && ours.is_none());
@@ -431,7 +440,7 @@ fn decide(
             Step::Remove { locator, expected, last: None }
         }
         (Some(ours), Some(theirs)) => {
-            // The content of a base that was never here is not at hand, and nobody here wrote on top of it.
+            // The file was never here, so its base content is not at hand, and no user here edited on top of it.
             let base = match base_hash {
                 Some(_) if is_absent => refused,
                 Some(base) => Some(base),
@@ -448,7 +457,7 @@ fn decide(
     }
 }
 
-/// What a replica has to tell the log.
+/// The changes that a replica has to publish.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// New and changed files.
@@ -461,9 +470,9 @@ pub(crate) struct Pending {
     pub(crate) record: Option<DeletionRecord>,
     /// Files that have another name now. The old name is also in `deleted`, the new one in `changed`.
     pub(crate) renames: Vec<Rename>,
-    /// Files that somebody made here while the log's were not: both have to be put together first.
+    /// Files that a user created here before the log's files were fetched. Both must be merged first.
     pub(crate) met: Vec<Locator>,
-    /// How many of the log's files are not in the working directory, which means nothing.
+    /// The number of the log's files that are not in the working directory, without being deleted.
     pub(crate) absent: usize,
     /// Files that other devices deleted, and that stay here unchanged because their deletion is held.
     pub(crate) held_deletions: Vec<Locator>,
@@ -514,7 +523,7 @@ pub(crate) fn pending(bases: Bases<'_>, local: &Contents) -> Pending {
 
 /// Returns the new files that other devices could not hold beside what the log has, and why.
 ///
-/// Somebody made them past us; they stay here until they have another name.
+/// A program created them without our verbs. They stay here until they get another name.
 pub(crate) fn unfit_names(bases: Bases<'_>, pending: &Pending) -> Vec<(Locator, Hold)> {
     let is_new = |locator: &&Locator| !bases.files.contains_key(*locator);
     let new: Vec<&Locator> = pending.changed.iter().filter(is_new).collect();
@@ -686,7 +695,7 @@ mod tests {
         let local = Contents::from_iter([(at("f"), hash("o"))]);
         let brought = [(at("f"), Theirs::Has(hash("t")))].into();
         assert_eq!(take_in(World::here([]).bases(), &local, &brought, Reach::Middle), wait);
-        // What was changed and changed back is still not what ours was made from.
+        // Although the other side changed the file back, our file was not made from that content.
         let absent = [(at("f"), AbsenceReason::Unfetched)].into();
         let world = World { absent, ..World::here([(at("f"), content("t"))]) };
         for reach in [Reach::Middle, Reach::End] {

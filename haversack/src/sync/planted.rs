@@ -3,13 +3,13 @@
 //! Only with the feature `planted`, and only for the thread that switches one on; otherwise nothing of it is there. Programs with the feature hold a text that
 //! `cargo xtask test` looks for: the program of users must not have it.
 
-/// A mistake that somebody could make.
+/// A mistake that a programmer could make here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "planted"), expect(unreachable_pub, reason = "only the feature makes it public"))]
 pub enum Planted {
     /// A new commit for every attempt at a position.
     NewBytesForEveryAttempt,
-    /// A position whose answer was lost is taken for somebody else's.
+    /// If the answer for a position is lost, assume another device's commit is there.
     LostAnswerMeansTheirs,
     /// A position whose answer was lost is taken for ours.
     LostAnswerMeansOurs,
@@ -19,9 +19,9 @@ pub enum Planted {
     BaseBeforeFile,
     /// The files move without a record of what for.
     FileWithoutRecord,
-    /// What was displaced from a working file is dropped.
+    /// Drop content that was displaced from a working file.
     DisplacedIsDropped,
-    /// What was displaced is merged again after a crash.
+    /// Merge displaced content again after a crash.
     DisplacedIsMergedAgain,
     /// Of two changed versions the newer one stays, whole.
     NewestWins,
@@ -29,9 +29,9 @@ pub enum Planted {
     Union,
     /// A deletion wins over a change that did not see it.
     DeletionWins,
-    /// What a deleted file held is forgotten where it stays.
+    /// Forget the former content of a deleted file that stays.
     StartIsForgotten,
-    /// What was changed before a deletion is not taken in where the file stays.
+    /// Ignore the changes before a deletion if the file stays.
     LastIsIgnored,
     /// A file of the same size is taken for the same.
     SizeTellsContent,
@@ -39,7 +39,7 @@ pub enum Planted {
     AppendToAnything,
     /// The contents of bases are not kept.
     BasesAreNotKept,
-    /// What was prepared and not used is not removed.
+    /// Do not remove prepared contents that were not used.
     LeftoversStay,
     /// Two processes sync one replica at once.
     NoSyncLock,
@@ -49,9 +49,9 @@ pub enum Planted {
     CommitOnStaleRead,
     /// The outside of a file that was just written is believed.
     StaleStatTrusted,
-    /// What was prepared is removed although a record names it.
+    /// Remove prepared contents although a record names them.
     IncomingSwept,
-    /// What was begun is taken for done in a directory that is not there.
+    /// Treat begun work as done if its directory is missing.
     VanishedIsDone,
     /// A checkpoint is believed without asking the log.
     CheckpointUnverified,
@@ -65,7 +65,7 @@ pub enum Planted {
     AbsentBeforeComplete,
     /// After a remote was lost: the base is the newer of both positions.
     NewerBaseIsTaken,
-    /// What a process that was killed wrote is taken for durable, because it can be read: a test of its own finds it, schedules hardly do.
+    /// Treat a killed process's writes as durable because they can be read. A test of its own finds this; schedules hardly do.
     SeenIsDurable,
     /// In a vault: a commit goes out as if its author had read all that has arrived.
     SeenIsEverything,

@@ -1,6 +1,6 @@
-//! How far a sync is, told to whoever draws it.
+//! The progress of a sync, for a display.
 
-/// What a sync is busy with.
+/// The present stage of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
@@ -24,7 +24,7 @@ pub trait Progress: Send + Sync {
     fn at(&self, stage: Stage, done: usize, total: Option<usize>);
 }
 
-/// Tells nobody.
+/// Reports nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quiet;
 

@@ -1,4 +1,13 @@
-//! Tells the log what differs here: a commit is fixed, then tried until it is known whose commit is at its position.
+//! Publishes local changes as commits.
+//!
+//! 1. Collect the files that differ from their bases, as many as fit into one commit ([`Replica::changes`]). One commit has one author.
+//! 2. Upload contents that are too large for a commit.
+//! 3. Write the encoded commit into the journal (`begin_publishing`). From now on its bytes are fixed.
+//! 4. Try to create the next position with these bytes.
+//! 5. Read the position if the answer was lost. Ours: move the bases. Another device's: drop the attempt, apply the other commit, start at 1.
+//!
+//! Example: we have read position 7 and create 8. The answer is lost. We read 8. If it has our commit id, the commit is published. If another
+//! commit is there, we apply it, merge, and create 9.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +29,7 @@ use crate::log::{Carried, Commit, Content, FileChange, MAX_CHANGES, MAX_INLINE_B
 use crate::names;
 use crate::signed::{self, Signatures, Writer};
 
-/// How often a position is tried before the sync is left for later.
+/// The most times that a position is tried before the sync gives up until later.
 const MAX_ATTEMPTS: usize = 3;
 
 /// The most bytes of content inside one commit.
@@ -36,16 +45,16 @@ pub(super) enum Settled {
     Created,
     /// Ours, as reading it told.
     Ours,
-    /// Somebody else's.
+    /// Another device's commit.
     Theirs,
 }
 
-/// What came of telling the log what differs.
+/// The result of an attempt to publish the differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Published {
     /// Nothing differs that could be told.
     Nothing,
-    /// What differed went away before it was read: that is to be told too.
+    /// The file that differed disappeared before we read it: its deletion has to be published too.
     Gone,
     /// Others were faster: what they did is to be taken in first.
     Behind,
@@ -53,16 +62,16 @@ pub(super) enum Published {
     Ours { settled: Settled, left: Remainder },
 }
 
-/// Whether a commit holds all that there was to tell.
+/// Tells if a commit contains all pending changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remainder {
     Nothing,
     Something,
 }
 
-/// What a commit says about the files that differ.
+/// The content of a commit to be made.
 struct Changes {
-    /// Who makes the commit; `None` if there are no changes.
+    /// The author of the commit; `None` if there are no changes.
     turn: Option<CommitAuthor>,
     changes: Vec<FileChange>,
     /// The bases that come of it.
@@ -70,14 +79,14 @@ struct Changes {
     left: Remainder,
 }
 
-/// What is done first about a position.
+/// The first step at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FirstStep {
     Read,
     Try,
 }
 
-/// What there is to send.
+/// The changes to send.
 enum ToSend {
     Nothing,
     /// That depends on what others have sent meanwhile.
@@ -85,7 +94,7 @@ enum ToSend {
     These(Box<Pending>),
 }
 
-/// Where a replica stands in the log.
+/// The end of the log, compared with this replica's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogTail {
     /// Nothing is known to come after what it has taken in.
@@ -98,22 +107,22 @@ pub(super) enum LogTail {
 struct AuthorChooser<'a> {
     signatures: Signatures,
     author: &'a Author,
-    /// True in a replica's first sync: files that nobody signed were there before.
+    /// True in a replica's first sync: unsigned files existed before it.
     is_first_sync: bool,
     turn: Option<CommitAuthor>,
 }
 
-/// Who makes a commit.
+/// The author of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CommitAuthor {
     /// A writer, or the process that syncs.
     Of(Writer),
-    /// Nobody: the files were there before this replica first synced.
+    /// No author: the files existed before this replica first synced.
     Import,
 }
 
 impl AuthorChooser<'_> {
-    /// Tells whether a change is the work of whoever makes this commit.
+    /// Returns true if this change belongs to the author of the commit. The first change decides the author.
     fn is_on(&mut self, locator: &Locator, content: Option<(ContentHash, u64)>) -> bool {
         let turn = match self.signatures.writer(locator, content).cloned() {
             Some(writer) => CommitAuthor::Of(writer),
@@ -322,7 +331,7 @@ impl Replica {
 
     /// Returns what a commit says about the files that differ, as many as fit into one, and who wrote them.
     ///
-    /// A commit is the work of one writer: what somebody else signed is left for the next.
+    /// A commit has one author. Changes that another writer signed wait for the next commit.
     async fn changes(
         &self,
         context: Context<'_>,

@@ -22,7 +22,7 @@ use crate::ids::{ContentHash, Position};
 use crate::log::layout;
 use crate::log::{Carried, Commit, What};
 
-/// How often the end of the common part is looked for again, because another device wrote meanwhile.
+/// The most times that we look for the end of the common part again because another device wrote.
 const MAX_ROUNDS: usize = 16;
 
 /// The outcome for one position.
@@ -147,7 +147,7 @@ impl Replica {
             let theirs = self.remote.at(context.patience, position).await?;
             match (ours, theirs) {
                 (Some(ours), Some(theirs)) if ContentHash::of(&theirs.bytes) == ours => equal = number,
-                // What this device does not know counts as different: an earlier position is the safer base.
+                // A position that this device does not know counts as different: an earlier position is the safer base.
                 (Some(_) | None, _) => other = number,
             }
         }
@@ -184,7 +184,7 @@ impl Replica {
             Attempt::Created(_) => return Ok(Fate::PutBack(ContentHash::of(&bytes))),
             Attempt::NotKnown(error) => error,
         };
-        // Whatever the answer was, reading tells what is there.
+        // Ignore the answer; reading the position shows its content.
         match self.remote.at(context.patience, position).await? {
             Some(there) if there.bytes == bytes => Ok(Fate::PutBack(ContentHash::of(&bytes))),
             Some(_) => Ok(Fate::Taken),

@@ -165,7 +165,7 @@ mod tests {
         // It was not there at first, and cannot become another; what people write can.
         assert_eq!(read(&first).as_deref().ok(), Some(&b"one"[..]));
         assert_eq!(read(&plain).as_deref().ok(), Some(&b"two"[..]));
-        // Whoever mends it sees what is there now.
+        // After a repair, the new content is read.
         let _ = block_on(remote.write(&first, "three".into(), Condition::Any)).expect("written");
         assert_eq!(read(&first).as_deref().ok(), Some(&b"three"[..]));
         block_on(remote.delete(&first, Condition::Any)).expect("deleted");

@@ -21,7 +21,7 @@ use crate::history::archive;
 use crate::ids::{ContentHash, Position};
 use crate::log::{Commit, Content, What};
 
-/// What became of a replica that was to go back.
+/// The result of taking a replica back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rebased {
     /// Its bases are those of the position.
@@ -138,7 +138,7 @@ impl Replica {
 struct Followed {
     /// The commits that its content came with, if the archive has all of them.
     trail: Trail,
-    /// What it held after the last of them.
+    /// The file's content after the last of them.
     last: Option<Content>,
 }
 

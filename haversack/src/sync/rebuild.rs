@@ -92,8 +92,8 @@ impl Replica {
         Ok(found)
     }
 
-    /// Returns what a file held in the log that a content is most like, and was made from as far as anybody can tell; `None` if it is more like
-    /// nothing at all.
+    /// Returns the past content of a file that is most similar to the given content, as its probable base; `None` if it is more similar to
+    /// none of them.
     pub(super) async fn most_like(
         &self,
         context: Context<'_>,

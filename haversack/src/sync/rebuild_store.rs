@@ -45,33 +45,33 @@ use crate::names;
 /// The most bytes of content inside one commit of a rebuild.
 const MAX_INLINE_TOTAL: usize = 8 * 1024 * 1024;
 
-/// How often a position is tried, because another device that rebuilds was faster.
+/// The most times that a position is tried because another rebuilding device was first.
 const MAX_TRIES: usize = 1_024;
 
-/// How many of the predecessor's last commits a new store names, one by one.
+/// The number of the predecessor's last commits that a new store lists one by one.
 const LISTED_NEAR: u64 = 128;
 
 /// The cause of the commits of a rebuild.
 const CAUSE: &str = "rebuild";
 
-/// What a rebuild did.
+/// The result of a rebuild.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rebuilt {
     /// The store that is new in the remote and that this device follows now.
     pub new_store: Option<StoreId>,
     /// True if this device began the new store.
     pub has_begun: bool,
-    /// How many files this device put into the new store.
+    /// The number of files that this device put into the new store.
     pub files: usize,
-    /// How many positions were put back.
+    /// The number of restored positions.
     pub positions: u64,
     /// The last position that all replicas which had to go back have in common with the remote.
     pub common: Option<Position>,
-    /// How many replicas could not be taken back to the common position: they merge without a base.
+    /// The number of replicas that could not go back to the common position: they merge without a base.
     pub without_base: usize,
     /// Files whose content was not put into the new store, and why.
     pub held: Vec<(Locator, Hold)>,
-    /// What happened to working files.
+    /// The changes of working files.
     pub report: Report,
 }
 
@@ -125,7 +125,7 @@ pub async fn rebuild(
     let Some(predecessor) = file.predecessor.clone().filter(|predecessor| predecessor.store == store) else {
         return Err(other_store(store, &file));
     };
-    // What this device adds must not be newer than what the first one did: see the invariants.
+    // The files that this device adds must not be newer than the first device's: see the invariants.
     rebuilt.without_base += go_back(context, replicas, &mut archive, &predecessor).await?;
     let adds = rebuilt.has_begun || !has(Planted::AbsentBeforeComplete);
     if let Some(leader) = newest(replicas).filter(|_| adds) {
@@ -227,7 +227,7 @@ async fn common(
     Ok(if predecessor.commits.is_empty() { Some(last) } else { None })
 }
 
-/// What a store that continues another one has so far.
+/// The present content of a store that continues another one.
 struct Successor {
     state: log::State,
     /// Its last position that was read.

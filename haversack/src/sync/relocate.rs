@@ -1,6 +1,6 @@
 //! Takes a store to another place, and ends its log where it was (docs/adr/0030).
 //!
-//! 1. Copy the log, the segments, the checkpoints and the objects, byte for byte; read every copy back. `store.json` comes last, so nobody
+//! 1. Copy the log, the segments, the checkpoints and the objects, byte for byte; read every copy back. Write `store.json` last, so that no device
 //!    finds a store there before it is whole.
 //! 2. End the old log: create its next position with a commit that names the new address. Creating it proves that nothing was
 //!    committed since the copy; if something was, take it in and begin again.
@@ -23,15 +23,15 @@ use crate::log::layout::{self, Item};
 use crate::log::{Commit, Folded, Notice, StoreFile};
 use crate::names;
 
-/// How often the copy is brought up to date, because other devices commit meanwhile.
+/// The most times that the copy is updated because other devices commit.
 const MAX_ROUNDS: usize = 64;
 
-/// What a move did.
+/// The result of a move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// How many objects were copied.
+    /// The number of copied objects.
     pub copied: usize,
-    /// How many were there already, from a move that was cut short.
+    /// The number of objects that an interrupted move had copied before.
     pub there: usize,
 }
 
@@ -85,7 +85,7 @@ impl Replica {
         moved: &mut Moved,
     ) -> Result<(), SyncError> {
         *moved = Moved::default();
-        // Contents first: whoever reads a commit there finds what it names.
+        // Contents first, so that a reader of a commit finds all contents that it names.
         for directory in [layout::objects(), layout::checkpoints(), layout::segments(), layout::commits()] {
             let here = self.remote.items(context.patience, &directory, None).await?;
             let places: Vec<Locator> = here.into_iter().map(|(item, _)| item.locator()).collect();
@@ -179,7 +179,7 @@ impl Replica {
     }
 }
 
-/// What became of one object.
+/// The result for one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Copied {
     Now,

@@ -22,17 +22,17 @@ use crate::ids::{ContentHash, Ids, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Checkpoint, Commit, Folded, Segment, StoreFile};
 
-/// How many checkpoints are tried before the log is read from its start.
+/// The most checkpoints that are tried before the log is read from its start.
 const MAX_CHECKPOINTS: usize = 3;
 
-/// How often a request is sent in all, with the tries of the backend.
+/// The most times that a request is sent, including the backend's retries.
 pub(crate) const MAX_TRIES: u32 = 4;
 
 /// The storage that all devices of a store meet at.
 #[derive(Debug)]
 pub(crate) struct Remote {
     backend: Arc<dyn Backend>,
-    /// The segment that was read last: whoever reads one folded position reads the next one too.
+    /// The segment that was read last. Most readers read the next folded position too.
     segment: Mutex<Option<Arc<Segment>>>,
 }
 
@@ -40,16 +40,16 @@ pub(crate) struct Remote {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct At {
     pub(crate) bytes: Bytes,
-    /// What the remote calls the object, if the commit is one of its own.
+    /// The remote's version of the object, if the commit has an object of its own.
     pub(crate) version: Option<Version>,
 }
 
-/// What is known after an attempt to create a position.
+/// The result of an attempt to create a position.
 #[derive(Debug)]
 pub(crate) enum Attempt {
     /// It was created, by this attempt.
     Created(Version),
-    /// Perhaps, or somebody else did: only reading it tells.
+    /// Perhaps created by us, perhaps by another device: only reading the position can tell.
     NotKnown(StoreError),
 }
 
@@ -185,7 +185,7 @@ impl Remote {
 
     /// Returns a checkpoint, if the log confirms it.
     ///
-    /// Anybody may have written it: one that is damaged or forged is no worse than none.
+    /// Any device may have written it. A damaged or forged checkpoint is ignored.
     pub(crate) async fn checkpoint(
         &self,
         patience: &dyn Patience,
@@ -232,7 +232,7 @@ impl Remote {
         match patiently(patience, write).await {
             Ok(_) => return Ok(hash),
             Err(error) if error.kind() == ErrorKind::Conflict => {}
-            // Whatever became of it: what is there is there.
+            // Ignore the outcome; the object that exists now counts.
             Err(error) => {
                 return match self.object(patience, &hash).await {
                     Ok(Some(_)) => Ok(hash),
@@ -248,7 +248,7 @@ impl Remote {
         Ok(hash)
     }
 
-    /// Creates what is the same whoever creates it; what is there already stays.
+    /// Creates an object whose content is the same from every device; an existing object stays.
     pub(crate) async fn create(
         &self,
         patience: &dyn Patience,

@@ -38,7 +38,7 @@ pub(crate) struct Rename {
     pub(crate) before: ContentHash,
 }
 
-/// What two files must have in common to be a rename: a name, a content, or both.
+/// The properties that two files of a rename share: a name, a content, or both.
 type Key = (String, Option<ContentHash>);
 
 /// In what two files are alike.

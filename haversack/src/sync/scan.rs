@@ -1,4 +1,4 @@
-//! What is in the working directory, read only where it may have changed.
+//! Lists the working directory, and reads only files that may have changed.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +15,27 @@ use crate::table::{Table, Writer};
 /// The format of the cache; the first was a list of JSON.
 pub(super) const VERSION: u32 = 2;
 
-/// How many bytes are written about a file: its fingerprint, and the hash of its content.
+/// The number of bytes in a file's record: its fingerprint, and the hash of its content.
 const RECORD: usize = Fingerprint::BYTES + ContentHash::BYTES;
 
-/// What looking at a file again costs besides reading it, as bytes that could be written in that time.
+/// The cost of looking at a file again, apart from reading it, in bytes that could be written in that time.
 const LOOK_BYTES: u64 = 16 * 1024;
 
 /// The cache is written again when what is not in it costs more than this part of writing it.
 const WRITE_SHARE: u64 = 8;
 
-/// Which outside of a file had which content.
+/// Maps each file's fingerprint to its content hash.
 ///
 /// An entry is believed only if the file had settled when it was made: a change within the same tick of the clock would not show. So one that
 /// was not written again since a file changed does no harm: it is not the file's any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StatCache {
     written: Table<RECORD>,
-    /// What is known about files of which something else was written.
+    /// Cached values of files whose record changed since.
     moved: BTreeMap<Locator, Sight>,
 }
 
-/// What is known about a file of which something else was written.
+/// The cached value of such a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sight {
     /// It has this outside and content, and so many bytes.
@@ -46,7 +46,7 @@ enum Sight {
     Gone,
 }
 
-/// What must be known to read the cache.
+/// The data that is needed to read the cache.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Heading {
     rows: usize,
@@ -114,15 +114,15 @@ impl StatCache {
     }
 }
 
-/// What was found.
+/// The result of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) contents: Contents,
-    /// What is there but cannot be served, or not read.
+    /// Files that exist and cannot be served or read.
     pub(crate) odd: Vec<Odd>,
     /// Files that could not be read, and other places at which the log knows of files, and why they could not be looked at.
     pub(crate) unseen: Vec<(Locator, String)>,
-    /// How many files had to be read.
+    /// The number of files that had to be read.
     pub(crate) read: usize,
     /// True if a file was listed, and gone when it was read.
     has_vanished: bool,
@@ -150,7 +150,7 @@ impl Found {
     }
 }
 
-/// How often everything is looked at again because a file disappeared meanwhile.
+/// The most times that the scan starts over because a file disappeared.
 const MAX_LOOKS: usize = 3;
 
 /// Looks at every file.
@@ -207,7 +207,7 @@ async fn look(files: &dyn Backend, cache: &mut StatCache) -> StoreResult<Found> 
                             }
                             continue;
                         }
-                        // Whatever is wrong with one file, the others are looked at.
+                        // A problem with one file does not stop the others.
                         Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid) => {
                             let (shown, why) = (info.locator.to_string(), error.message().to_owned());
                             found.unseen.push((info.locator.clone(), why.clone()));
@@ -275,7 +275,7 @@ mod tests {
         found.read
     }
 
-    /// Returns the cache as whoever starts anew reads it.
+    /// Returns the cache as a new process reads it.
     fn read_back(cache: &StatCache) -> StatCache {
         let (heading, parts) = cache.write();
         let framed = Framed { version: VERSION, heading, contents: parts.concat().into() };
@@ -296,7 +296,7 @@ mod tests {
         put(&files, "b", "other");
         put(&files, "d", "4");
         block_on(files.delete(&at("a"), Condition::Any)).expect("gone");
-        // Whether it was written meanwhile or not.
+        // In both cases: written or not.
         let mut unwritten = cache.clone();
         for cache in [&mut cache, &mut unwritten] {
             assert_eq!((look(&files, cache), look(&files, cache), cache.len()), (2, 0, 3));

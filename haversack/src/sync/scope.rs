@@ -1,10 +1,10 @@
-//! Which part of a store a working directory holds.
+//! The part of a store that a working directory holds.
 
 use haversack_store::{Locator, is_fenced};
 
 /// The part of a store that a working directory holds; the rest of it is in other directories, or nowhere on this device.
 ///
-/// What is outside of a replica's scope moves along the log like everything else and is never put in place, looked for or deleted here
+/// Files outside of a replica's scope move along the log like all others, but are never put in place, searched or deleted here
 /// (`sync::scope`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
@@ -41,7 +41,7 @@ impl Scope {
         key.strip_prefix(self.within.as_str()).map(|rest| rest.trim_start_matches('/'))
     }
 
-    /// Returns the scope of no file, for whoever follows a log without having what it tells of.
+    /// Returns a scope without files, for a device that follows a log without storing its files.
     pub fn nothing() -> Scope {
         Scope::default().except([Locator::root()])
     }

@@ -1,6 +1,6 @@
-//! The bases as they are written: a table of them, and a line of JSON for the few of which there is more to say.
+//! The bases on disk: a table, and a JSON line for each of the few bases that need more fields.
 //!
-//! A base is read where it lies, when somebody asks for it. The contents of the frame are the [table](Table), and then the rows of
+//! A base is read in place when it is needed. The contents of the frame are the [table](Table), and then the rows of
 //! contents that are in packs, 4 bytes each, in the order of the contents' hashes.
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,10 +18,10 @@ use crate::table::{Table, Writer};
 /// The format of the snapshot; the first had no table, and all bases were in its heading.
 pub(crate) const VERSION: u32 = 2;
 
-/// How many bytes name a row.
+/// The size of a row number in bytes.
 const ROW: usize = 4;
 
-/// What is known, but for the bases in the table.
+/// The known data, without the bases in the table.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Heading {
     pub(super) number: u64,
@@ -32,13 +32,13 @@ pub(super) struct Heading {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     joined: Option<Position>,
     mark: StateMark,
-    /// What the table does not say.
+    /// Bases with fields that the table does not have.
     bases: Vec<BaseLine>,
     #[serde(default)]
     table: Shape,
 }
 
-/// What must be known to read the table.
+/// The data that is needed to read the table.
 #[derive(Serialize, Deserialize)]
 struct Shape {
     rows: usize,
@@ -46,7 +46,7 @@ struct Shape {
     mark: StateMark,
     /// The packs that its records count, from 1.
     packs: Vec<ContentHash>,
-    /// How many of its contents are in a pack.
+    /// The number of its contents that are in a pack.
     packed: usize,
 }
 
@@ -56,7 +56,7 @@ impl Default for Shape {
     }
 }
 
-/// Where in a pack a content is.
+/// The location of a content in a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packed {
     pub(super) pack: ContentHash,
@@ -71,7 +71,7 @@ pub(super) struct Packs {
     packs: Vec<ContentHash>,
     /// The rows of packed contents, in the order of their hashes.
     order: Bytes,
-    /// Where contents were put since that was written.
+    /// The new locations of contents that moved since.
     moved: HashMap<ContentHash, Packed>,
 }
 
@@ -178,7 +178,7 @@ pub(super) fn settle(known: &mut LogView, heading: &Heading, contents: &Bytes) {
         && let Some(files) = Files::written(table)
     {
         known.log.was_written(files);
-        // What is not in the table is said in the lines beside it, or is about to be named.
+        // Contents that are not in the table are in the lines beside it, or will be named soon.
         let mut moved = std::mem::take(&mut known.packed.moved);
         let before = known.before.values().filter_map(|hash| Some((*hash, known.packed.written(hash)?)));
         for (hash, packed) in before {
@@ -362,7 +362,7 @@ mod tests {
         }
     }
 
-    /// What a later Haversack refuses as a name, an earlier one may have written.
+    /// An earlier Haversack may have written a name that a later one refuses.
     #[test]
     fn a_name_that_is_odd_now_is_told_from_files() {
         let mut writer = Writer::default();

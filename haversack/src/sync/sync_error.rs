@@ -168,7 +168,7 @@ impl fmt::Display for SyncError {
                 write!(f, "\"{device}\" moved the store to {url} ({time})")
             }
             SyncError::WentBack { position } => {
-                write!(f, "the remote went back: position {} is not what it was", position.number())
+                write!(f, "the remote went back: position {} has changed", position.number())
             }
             SyncError::Gap { missing, found } => {
                 write!(f, "the log has a gap: position {missing} is not there, though {found} is")
@@ -177,7 +177,7 @@ impl fmt::Display for SyncError {
             SyncError::Unfit { position, why } => {
                 write!(f, "the commit at position {} does not fit: {why}", position.number())
             }
-            SyncError::Unclear(what) => write!(f, "the remote does not return what it stored: {what}"),
+            SyncError::Unclear(what) => write!(f, "the remote returns other content than it stored: {what}"),
             SyncError::Vanished => f.write_str("all files are gone at once; nothing was deleted anywhere"),
             SyncError::Emptied => f.write_str("the folder is empty: it is not mounted, or was emptied"),
             SyncError::Outrun => f.write_str("other devices were faster again and again"),

@@ -66,12 +66,12 @@ impl IncomingChanges {
     }
 }
 
-/// What is to be done to working files.
+/// Steps for working files.
 #[derive(Default)]
 pub(super) struct Work {
     pub(super) moves: Vec<Move>,
     pub(super) contents: Vec<Option<Bytes>>,
-    /// How many of the moves have to be carried out in order.
+    /// The number of moves that must be carried out in order.
     pub(super) in_order: usize,
     /// Files that are not put in place, and why.
     pub(super) absent: BTreeMap<String, AbsenceReason>,
@@ -120,7 +120,7 @@ impl Work {
     }
 }
 
-/// What taking in came to.
+/// The result of applying incoming changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Taking {
     /// There was nothing.
@@ -263,7 +263,7 @@ impl Replica {
         report: &mut Report,
     ) -> Result<Taking, SyncError> {
         let mut found = match seen.take() {
-            // Whoever changes a file meanwhile is met when it is replaced.
+            // If a program changes the file now, the replacement will notice.
             Some(seen) => seen,
             None => self.look_for_changes(context).await?.0,
         };
@@ -356,7 +356,7 @@ impl Replica {
             self.state.save_removals(&removals).await.map_err(SyncError::Local)?;
         }
         report.odd.extend(incoming.odd.into_iter().map(|(key, why)| (shown(&key), why)));
-        // Somebody changed a file that was to go.
+        // A program changed a file that was to be deleted.
         if report.edits_won.len() > edits_won {
             taking = Taking::Mixed;
         }
@@ -420,13 +420,13 @@ impl Replica {
     ) -> Result<(), SyncError> {
         let applying = self.state.applying().await.map_err(SyncError::Local)?;
         if applying.is_some() && !has(Planted::SeenIsDurable) {
-            // The record, and what it has come to so far, can be seen: whoever died may not have made it durable.
+            // The record and its results can be read, but the killed process may not have made them durable.
             self.state.make_durable().await.map_err(SyncError::Local)?;
             self.files.barrier().await.map_err(SyncError::Local)?;
         }
         let leftovers = match applying {
             None if has(Planted::LeftoversStay) => return Ok(()),
-            // Who starts anew may have lost a record with the state.
+            // A replica that starts anew may have lost a record together with its state.
             None if self.state.is_fresh() => Leftovers::Unknown,
             None => Leftovers::Prepared,
             Some(applying)
@@ -436,7 +436,7 @@ impl Replica {
                     let swept = apply::sweep(&*self.files, &self.state, Leftovers::Prepared).await;
                     swept.map_err(SyncError::Local)?;
                 }
-                // Where there is nothing at all, nothing was done: the directory was emptied or is not there.
+                // If the directory is empty, nothing was done there: it was emptied or is missing.
                 if !self.state.has_ended(&applying.attempt)
                     && context.deletions == Deletions::Cautious
                     && !has(Planted::VanishedIsDone)
@@ -490,7 +490,7 @@ impl Replica {
                     line.before = self.state.known.ground(&line.at);
                     // A file that could not be removed stays, as if its deletion was held.
                     line.held = line.hash.is_none() && line.before.is_some();
-                    // What somebody put into the mirror was not taken in: it has to stay there.
+                    // The edit in the mirror was not imported: it has to stay there.
                     line.foreign = None;
                     refused_bases.extend(line.before);
                 }
@@ -557,7 +557,7 @@ impl Replica {
                     }
                     Winner::Ours { last } => {
                         let base = self.state.known.log.files().get(locator).map(|content| content.hash);
-                        // What was never here nobody started from.
+                        // A file that was never here is no base of a local edit.
                         let base = base.filter(|_| !self.state.known.absent.contains_key(locator));
                         let base = base.or_else(|| self.state.known.before.get(locator).copied());
                         if let Some(last) = last {
@@ -721,7 +721,7 @@ impl Replica {
         }
         match self.local(locator).await?.filter(|bytes| ContentHash::of(bytes) == hash) {
             Some(bytes) => drop(self.state.keep(&bytes).await.map_err(SyncError::Local)?),
-            // Somebody has just changed it.
+            // A program has just changed it.
             None => drop(work.absent.insert(locator.to_string(), AbsenceReason::Unfetched)),
         }
         Ok(())
@@ -780,7 +780,7 @@ impl Replica {
     ) -> Result<(), SyncError> {
         let content = match incoming.contents.get(theirs) {
             Some(content) => Some(content.clone()),
-            // Whoever fetches it afterwards looks here first.
+            // A later fetch looks here first.
             None if incoming.without_content == AbsenceReason::Unfetched => None,
             None => self.state.kept(theirs).await.map_err(SyncError::Local)?,
         };

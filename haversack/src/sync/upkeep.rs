@@ -1,6 +1,6 @@
 //! Keeps the log short to read: checkpoints, segments, and positions that say which segment has their commit.
 //!
-//! Anybody may do it at any moment, and nobody has to: whatever is missing costs time, never data. All of it is created once under a
+//! Any device may do this at any moment, and none has to: a missing checkpoint or segment costs time, never data. All of it is created once under a
 //! name that says what it is, so two devices that do the same at once write the same. A position itself is never removed: a request to
 //! create it can arrive arbitrarily late (docs/adr/0008).
 
@@ -19,16 +19,16 @@ use crate::log::{
     Checkpoint, ContentLocation, FileState, Folded, MAX_CHANGES, MAX_SEGMENT_BYTES, Segment, pack,
 };
 
-/// How often the log is folded.
+/// The intervals at which the log is folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intervals {
     /// After how many commits there is a new checkpoint.
     pub checkpoint_commits: u64,
-    /// How many commits a segment has.
+    /// The number of commits in a segment.
     pub segment_commits: u64,
-    /// How long a commit stays at its position after it was folded into a segment, by the remote's own clock.
+    /// The time that a commit stays at its position after it was folded into a segment, by the remote's own clock.
     pub keep_positions: Duration,
-    /// How many files a commit puts back when a lost store is rebuilt; at most [`MAX_CHANGES`].
+    /// The number of files in one commit when a lost store is rebuilt; at most [`MAX_CHANGES`].
     pub rebuilt_files: usize,
 }
 
@@ -44,7 +44,7 @@ impl Default for Intervals {
     }
 }
 
-/// How far the log was folded when this replica last looked.
+/// The folded part of the log, as this replica last saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Upkeep {
     /// The newest checkpoint.
@@ -150,7 +150,7 @@ impl Replica {
     /// Returns the last position that is in a segment.
     async fn last_folded(&self, context: Context<'_>) -> Result<Option<Position>, SyncError> {
         let mut segments = self.segments(context).await?;
-        // What claims to be beyond the log's end is not what it says.
+        // A segment beyond the log's end is forged or damaged.
         segments.retain(|(_, last)| Some(*last) <= self.position());
         segments.sort_unstable();
         // Only what follows without a gap counts.

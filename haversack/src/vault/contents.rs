@@ -38,7 +38,7 @@ impl Bridge {
             let content = Content { hash: *hash, size: *size };
             if !content.is_of(&whole) {
                 let why =
-                    format!("what an append to {} extends is not what the logs come to", change.locator);
+                    format!("an append to {} extends content that the logs do not have", change.locator);
                 return Err(SyncError::Unfit { position: commit.position, why });
             }
             change.what = self.put(whole, &mut inline).await?;

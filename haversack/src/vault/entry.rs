@@ -72,7 +72,7 @@ impl Entry {
         }
         // An entry that had read itself, or what comes after it, has no place in any order.
         if number == 0 || seen.of(replica) >= number {
-            return Err(BadFrame::damaged("its number and what its author had read contradict each other"));
+            return Err(BadFrame::damaged("its number contradicts the entries that its author had read"));
         }
         let commit = commit.map(|_| Commit::decode(&contents)).transpose()?;
         // A name that is refused is nobody's file here.

@@ -310,7 +310,7 @@ pub(super) fn parse(text: &str) -> Result<CstRootNode, Unfit> {
 }
 
 pub(super) fn no_object() -> Unfit {
-    Unfit { why: "what is in it is no object".to_owned() }
+    Unfit { why: "its content is not a JSON object".to_owned() }
 }
 
 pub(crate) fn split_mark(text: &str) -> (&str, &str) {

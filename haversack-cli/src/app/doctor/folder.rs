@@ -74,7 +74,7 @@ fn provider(settings: &Settings, directory: &Path) -> Finding {
         }
         DirectoryKind::Local | DirectoryKind::Perhaps { .. } => {
             let cure = "See that its client runs, or that it is still the folder it was";
-            Finding::warn(SUBJECT, format!("nobody seems to replicate {}", shown(directory)), cure)
+            Finding::warn(SUBJECT, format!("we found no sync client that copies {}", shown(directory)), cure)
         }
         place => Finding::ok(SUBJECT, format!("{} is {place}", shown(directory))),
     }
@@ -100,7 +100,7 @@ fn logs(vault: &remote::Vault, bridge: &mut Bridge, there: &[Locator]) -> Result
         findings.push(Finding::warn(
             "copies",
             detail,
-            "They are left alone; delete or rename what is not meant",
+            "Haversack does not touch them. Delete or rename files that are not part of the memory",
         ));
     }
     let kept = logs
@@ -152,11 +152,13 @@ fn put_aside(lost: Lost) -> Vec<Finding> {
     tell(
         lost.doubtful.iter().map(|(path, _)| &**path).collect(),
         "the client could not upload these, and they may be files of this memory",
-        format!("It is like {like}: put into that what is missing there. Nothing is changed where it is"),
+        format!(
+            "It is like {like}: copy the missing lines into it. Haversack does not change the file where it is"
+        ),
     );
     tell(
         lost.unread.iter().map(|path| &**path).collect(),
-        "what the client could not upload cannot be looked at",
+        "the files that the client could not upload cannot be read",
         "Let yourself read it".to_owned(),
     );
     findings

@@ -49,16 +49,16 @@ fn worktrees(settings: &Settings) -> Vec<Finding> {
         let merge = |into: &str| format!("haversack project bind {into} --from {memory}");
         match usage {
             PrivateUse::InUse => {
-                Finding::ok("private", format!("{checkout} has memory of its own: {files}, never sent"))
+                Finding::ok("private", format!("{checkout} has private memory: {files}, never sent"))
             }
             PrivateUse::Unused => Finding::warn(
                 "private",
-                format!("{checkout} has memory of its own that its sessions do not use: {files} in {memory}"),
+                format!("{checkout} has private memory that its sessions do not use: {files} in {memory}"),
                 format!("haversack project private {checkout}; or merge them: {}", merge(&checkout)),
             ),
             PrivateUse::Gone => Finding::warn(
                 "private",
-                format!("{checkout} is gone, and left memory of its own: {files} in {memory}"),
+                format!("{checkout} is gone, and its private memory is still there: {files} in {memory}"),
                 format!("merge them into a project, or delete them: {}", merge("DIRECTORY")),
             ),
         }

@@ -42,7 +42,7 @@ fn look(settings: &Settings, remote: &Remote) -> Result<Finding, CommandError> {
             Finding::fail(
                 SUBJECT,
                 format!("the store at {url} was lost, and \"{}\" rebuilt it", there.name),
-                "Follow it, and merge what is here with it: haversack remote rebuild",
+                "Follow it, and merge this machine's files with it: haversack remote rebuild",
             )
         }
         (Site::Store(there), Some(_)) => Finding::fail(

@@ -43,7 +43,7 @@ pub(crate) fn plan(settings: &Settings) -> Result<JoinPlan, CommandError> {
     let Some(joined) = Joined::of(settings)? else {
         return Err(CommandError::user(
             "there is no join to take back",
-            "See what can be taken back: haversack log",
+            "See the changes that you can undo: haversack log",
         ));
     };
     let outcomes = here(settings, &joined)?;

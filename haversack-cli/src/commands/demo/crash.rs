@@ -111,7 +111,7 @@ fn wait_for_the_middle(sandbox: &Sandbox, machine: Machine, sync: &mut Child) ->
         }
         std::thread::sleep(POLL);
     }
-    Err(CommandError::ours("the sync did not come to its middle"))
+    Err(CommandError::ours("the sync did not reach the point where the demo kills it"))
 }
 
 /// Looks at a machine's memory and journal, changing nothing.

@@ -133,7 +133,7 @@ impl Sandbox {
         let said = String::from_utf8_lossy(&output.stderr);
         Err(CommandError::user(
             format!("{name} failed:\n{}", said.trim_end()),
-            format!("The demo's files are in {}; set TMPDIR to have them elsewhere", shown(&self.base)),
+            format!("The demo's files are in {}; set TMPDIR for another place", shown(&self.base)),
         ))
     }
 

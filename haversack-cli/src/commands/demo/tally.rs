@@ -113,7 +113,7 @@ pub(super) struct DemoRun<'a> {
     pub(super) after: [(&'a str, &'a Files); 2],
 }
 
-/// Returns in what the end is not what it must be: every edit on both machines, every line that nobody touched as well, no
+/// Returns in what the end has the wrong content: every edit on both machines, every line that nobody touched as well, no
 /// file that nobody made, and no difference between the two.
 pub(super) fn differences(edits: &[Edit], course: &DemoRun<'_>) -> Vec<String> {
     let mut found = Vec::new();
@@ -129,11 +129,11 @@ pub(super) fn differences(edits: &[Edit], course: &DemoRun<'_>) -> Vec<String> {
         }
         for (file, line) in untouched(course) {
             if !files.get(file).is_some_and(|text| text.lines().any(|other| other == line)) {
-                found.push(format!("lost on {name}: {file}, a line that nobody touched: {line}"));
+                found.push(format!("lost on {name}: {file}, a line that no machine changed: {line}"));
             }
         }
         for file in files.keys().filter(|file| !course.before.contains_key(*file)) {
-            found.push(format!("new on {name}: {file}, which nobody made"));
+            found.push(format!("new on {name}: {file}, which no machine created"));
         }
     }
     let [(one, ours), (other, theirs)] = course.after;
@@ -253,7 +253,7 @@ mod tests {
             ),
             (with(OLD, "x\n"), "came back on desktop: project_old.md, deletes it (by laptop)"),
             (doctored(VOICE, "## 2026-10-02", "## 2026-10-03"), "lost on desktop: voice_calibration.md"),
-            (doctored(FACT, "Never on a Friday.", ""), "a line that nobody touched: Never on a Friday."),
+            (doctored(FACT, "Never on a Friday.", ""), "a line that no machine changed: Never on a Friday."),
             (
                 doctored(FACT, "port 5433.", "port 5433.\nport 5433."),
                 "doubled on desktop: project_lighthouse.md",

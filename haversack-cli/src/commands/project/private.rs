@@ -22,16 +22,14 @@ pub(super) fn begin(ui: &mut Ui, settings: &Settings, directory: &Path) -> Resul
     let checkout = quoted(&tilde(settings, &begun.checkout));
     let memory = tilde(settings, &begun.memory);
     if !begun.is_new {
-        ui.note(format!("{checkout} has memory of its own already, in {memory}"));
+        ui.note(format!("{checkout} has private memory already, in {memory}"));
         return Ok(());
     }
     let begins = match begun.files {
         0 => String::new(),
         files => format!(", and begins with the {} there", counted(files, "file")),
     };
-    ui.note(format!(
-        "{checkout} has memory of its own from now on; it stays on this machine and is never sent"
-    ));
+    ui.note(format!("{checkout} has private memory from now on. It stays on this machine and is never sent"));
     ui.note(format!("It is in {memory}{begins}"));
     ui.note(format!(
         "changed {} (take it back: haversack project private --undo {checkout})",
@@ -61,12 +59,12 @@ pub(super) fn end(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<
     if ended.files > 0 {
         let memory = tilde(settings, &ended.memory);
         let stay = match ended.files {
-            1 => "The file that it had of its own stays".to_owned(),
-            files => format!("The {files} files that it had of its own stay"),
+            1 => "Its private file stays".to_owned(),
+            files => format!("Its {files} private files stay"),
         };
         let how = match Remote::for_looking(settings)?.filter(|_| project.prefix().is_some()) {
             Some(_) => format!("to merge them into it: haversack project bind {checkout} --from {memory}"),
-            None => format!("what is worth it can be moved to {}", tilde(settings, &project.memory.path)),
+            None => format!("you can move files to {}", tilde(settings, &project.memory.path)),
         };
         ui.note(format!("{stay} in {memory}; {how}"));
     }

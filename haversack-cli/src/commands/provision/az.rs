@@ -118,7 +118,7 @@ fn failed(call: &Call, complaint: &str) -> CommandError {
         let error = CommandError::user("az is not signed in", "Sign in: az login");
         return CommandError { source: Some(complaint.into()), ..error };
     }
-    let cure = cure(&complaint).unwrap_or("See what az says above");
+    let cure = cure(&complaint).unwrap_or("Read the message of az above");
     let error = CommandError::user(format!("this did not work: {}", shown(call)), cure);
     CommandError { source: Some(complaint.into()), ..error }
 }
@@ -141,7 +141,7 @@ fn cure(complaint: &str) -> Option<&'static str> {
         "AlreadyExistsInAnotherResourceGroup",
     ]) {
         Some(
-            "Somebody else has that name, or it is in another resource group: name yours with --account, or --resource-group",
+            "Another customer uses that name, or it is in another resource group. Name yours with --account or --resource-group",
         )
     } else if has(&["Authorization_RequestDenied", "Insufficient privileges"]) {
         Some(

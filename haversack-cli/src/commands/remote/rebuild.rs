@@ -18,8 +18,8 @@ use crate::ui::{Answer, Ui};
 
 /// Put the store back where the remote was wiped, restored from an old backup or rebuilt by another machine
 ///
-/// The same command on every machine; in any order. What the machines hold is merged over what they last agreed on: nothing is lost, and
-/// what was deleted stays deleted.
+/// Run the same command on every machine, in any order. It merges the machines' files over the last state that they shared. Nothing is lost,
+/// and deleted files stay deleted.
 #[derive(Debug, Args)]
 pub(crate) struct RebuildArgs {
     /// Another place to rebuild the store at, if the old one cannot be used any more
@@ -44,7 +44,7 @@ pub(super) fn cmd_rebuild(ui: &mut Ui, settings: &Settings, args: &RebuildArgs) 
     let Some(ours) = Home::open(settings)?.memory().look()?.store else {
         return Err(CommandError::user(
             "this memory has not synced yet, so there is no store to rebuild",
-            "Send what is here: haversack sync",
+            "Send this machine's files: haversack sync",
         ));
     };
     if !remote::is_vault(url) {
@@ -61,7 +61,7 @@ pub(super) fn cmd_rebuild(ui: &mut Ui, settings: &Settings, args: &RebuildArgs) 
             }
             Site::Empty | Site::Arriving | Site::Occupied(_) => {
                 let question = format!(
-                    "Nothing of this memory's store is at {url}. Put it back there, from this machine? If a disk is only not plugged in, say no. Not encrypted: who can read it there can read it."
+                    "This memory's store is not at {url}. Restore it there from this machine? If a disk is only unplugged, say no. Not encrypted: anyone with access to that place can read it."
                 );
                 if !args.yes && ui.ask(&question)? == Answer::No {
                     ui.note("Nothing was changed.");
@@ -130,7 +130,7 @@ fn tell(ui: &mut Ui, remote: &Remote, done: &HomeRebuilt) -> Result<(), CommandE
     }
     if rebuilt.without_base > 0 {
         ui.note(
-            "What this machine and the others last agreed on is not known here any more, so we merged without it: nothing is lost, and a file that was deleted may be back.",
+            "This machine has no record of the last state that it shared with the others, so we merged without it. Nothing is lost, but a deleted file may be back.",
         );
     }
     for (locator, hold) in &rebuilt.held {

@@ -22,8 +22,8 @@ use crate::ui::{Answer, Ui};
 
 /// Take the store to another place; with --follow, go where another machine took it
 ///
-/// Copies everything, reads the copy back, and ends the log at the old place with the new address. Your other machines then say where it went
-/// and ask before they follow. Running it again after a crash goes on.
+/// Copies everything, reads the copy back, and ends the log at the old place with the new address. Your other machines then show the
+/// new place and ask before they follow. After a crash, run it again to continue.
 #[derive(Debug, Args)]
 pub(crate) struct MoveArgs {
     /// The new place; with --follow, its address as this machine reaches it, if that is another one
@@ -76,7 +76,7 @@ fn take(
         Some(moved) => return Err(moved_already(&moved)),
         None => {
             let question = format!(
-                "Move the store from {} to {}? Your other machines say so and ask before they follow. Not encrypted: who can read it there can read it.",
+                "Move the store from {} to {}? Your other machines will show the new place and ask before they follow. Not encrypted: anyone with access to that place can read it.",
                 remote.url, new.url
             );
             if !args.yes && ui.ask(&question)? == Answer::No {
@@ -101,7 +101,10 @@ fn take(
         counted(moved.copied + moved.there, "object")
     ))?;
     ui.line("On your other machines:  haversack remote move --follow")?;
-    ui.note(format!("Nothing is sent to {} any more. What is there stays until you remove it.", remote.url));
+    ui.note(format!(
+        "We send nothing to {} any more. The files there stay until you remove them.",
+        remote.url
+    ));
     Ok(())
 }
 
@@ -122,7 +125,7 @@ fn follow(
     refuse_folder(&url)?;
     ui.note(format!("\"{device}\" moved the store to {there}, {}.", ago(SystemClock.now(), time)));
     let question = format!(
-        "Follow it? From then on this memory is sent to {url}. Say yes only if you or somebody you trust moved it."
+        "Follow it? From then on this memory is sent to {url}. Say yes only if you or a person you trust moved it."
     );
     if !args.yes && ui.ask(&question)? == Answer::No {
         ui.note("Nothing was changed, and nothing was asked of the new place.");
@@ -166,7 +169,7 @@ fn use_new(ui: &mut Ui, settings: &Settings, old: &Remote, new: &Remote) -> Resu
 fn moved_already(moved: &MovedTo) -> CommandError {
     CommandError::user(
         format!("\"{}\" moved the store already, to {}", moved.device, moved.url),
-        "If you or somebody you trust moved it: haversack remote move --follow",
+        "If you or a person you trust moved it: haversack remote move --follow",
     )
 }
 

@@ -143,7 +143,7 @@ impl Trial {
             Some(error) => Err(CommandError {
                 source: Some(error.into()),
                 hint: report.hint,
-                ..CommandError::user("the remote cannot be used with what is written down about it", "")
+                ..CommandError::user("the remote cannot be used with the recorded settings", "")
             }),
         }
     }

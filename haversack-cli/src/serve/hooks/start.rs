@@ -35,7 +35,9 @@ use crate::ui::paths::quoted;
 pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
     let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
     let Some((claude, directory)) = claude.zip(directory_of(settings, input)) else {
-        return Ok(Outcome::quiet("no home directory, and nobody says where Claude Code is"));
+        return Ok(Outcome::quiet(
+            "there is no home directory, and no variable names Claude Code's directory",
+        ));
     };
     let deadline = Instant::now() + PULL_WAIT;
     let mut project = Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &directory);
@@ -256,7 +258,7 @@ fn missed(settings: &Settings, project: &Project, label: &str) -> Option<String>
     }
     let checkout = quoted(&tilde(settings, &project.checkout));
     let line = format!(
-        "haversack: this session uses the shared memory of {label}: the one that {checkout} has of its own is for sessions that start in {checkout} itself"
+        "haversack: this session uses the shared memory of {label}. The private memory of {checkout} is for sessions that start in {checkout} itself"
     );
     news::once(settings, format!("missed {checkout}"), line).ok().flatten()
 }

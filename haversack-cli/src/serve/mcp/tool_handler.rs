@@ -202,7 +202,7 @@ impl ToolHandler {
                 Answer::error(format!("Error: {why}. To look there: everywhere = true"))
             }
             Err(NotRecalled::CouldNotLook(error)) => Answer::error(format!(
-                "Could not look, so this says nothing about what is remembered.\n{}",
+                "Could not search. This does not mean that there are no such memories.\n{}",
                 in_words(&error)
             )),
         })

@@ -51,7 +51,7 @@ use self::Type::{Number, Range, Switch, Text};
 pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "recall",
-        about: "Find memories by what they say. Use it before you answer from memory, ask the user something they may have said, or write something down. Returns file, lines and passage, best first; view the file for the rest.",
+        about: "Search the text of all memories. Use it before you answer from memory, ask the user something they may have said, or write something down. Returns file, lines and passage, best first; view the file for the rest.",
         nature: Effect::Looks,
         parameters: &[
             ("query", Text, Must, "Words that the memory would contain"),
@@ -62,7 +62,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "remember",
-        about: "Keep one lasting fact, preference or decision for later sessions on every machine. Writes a typed memory and its line in the index; what is there already is not written twice. To change a fact, edit its file instead.",
+        about: "Keep one lasting fact, preference or decision for later sessions on every machine. Writes a typed memory and its line in the index; a fact that is already there is not written twice. To change a fact, edit its file instead.",
         nature: Effect::Adds,
         parameters: &[
             (
@@ -86,12 +86,12 @@ pub(crate) const TOOLS: &[Tool] = &[
         about: "Note one message in or out of a channel in the day's interaction log. For agents that serve a person over chat or email; not for what should be remembered.",
         nature: Effect::Adds,
         parameters: &[
-            ("summary", Text, Must, "What was said, in a sentence"),
+            ("summary", Text, Must, "The content of the message, in a sentence"),
             ("sender", Text, Must, "Who said it"),
             ("direction", Text, Must, "inbound or outbound"),
             ("channel", Text, May, "Where: terminal, email, chat …"),
             ("recipient", Text, May, "To whom"),
-            ("action", Text, May, "What was done about it"),
+            ("action", Text, May, "The action that followed"),
         ],
     },
     Tool {
@@ -116,7 +116,7 @@ pub(crate) const TOOLS: &[Tool] = &[
         parameters: &[
             ("path", Text, Must, "The file"),
             ("old_str", Text, Must, "The text, verbatim"),
-            ("new_str", Text, May, "What comes in its place; without it the text is removed"),
+            ("new_str", Text, May, "The new text. Without it, the old text is removed"),
         ],
     },
     Tool {
@@ -168,7 +168,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "status",
-        about: "Tell whether all memory is safe and carried to the other machines, and what the user should do if not.",
+        about: "Check that all memory is safe and synced to the other machines. If not, say what the user should do.",
         nature: Effect::Looks,
         parameters: &[],
     },

@@ -157,7 +157,7 @@ fn profiles_of_the_aws_tools() {
     --- stdout
     --- stderr
     Reached in SOME ms with profile "work", also without this shell. It refuses a second writer, as it must.
-    This machine is called "laptop" there. Send what is here: haversack sync
+    This machine is called "laptop" there. Send this machine's files: haversack sync
     "#);
     place.done(&machines, "laptop", &["sync"]);
     assert!(
@@ -195,7 +195,7 @@ fn profiles_of_the_aws_tools() {
     exit 1
     --- stdout
     --- stderr
-    Error: the remote cannot be used with what is written down about it
+    Error: the remote cannot be used with the recorded settings
     Caused by: could not open profile "play": there is no such profile in the files of the AWS tools
     Hint: Correct it, and add it again: haversack remote add URL
     "#);

@@ -82,7 +82,7 @@ fn a_wrong_credential() {
     exit 1
     --- stdout
     --- stderr
-    Error: the remote cannot be used with what is written down about it
+    Error: the remote cannot be used with the recorded settings
     Caused by: could not read gs://CONTAINER/memory: the storage does not accept the credential: it answered 401 (AuthenticationRequired)
     Hint: Hand in the right one: haversack remote add URL --credential …, then: haversack remote test
     "#);
@@ -92,7 +92,7 @@ fn a_wrong_credential() {
         exit 1
         --- stdout
         --- stderr
-        Error: the remote cannot be used with what is written down about it
+        Error: the remote cannot be used with the recorded settings
         Caused by: could not read az://CONTAINER/memory: the credential is not let in to container "CONTAINER": it answered 403 (AuthorizationFailure)
         Hint: Check whether the key or the SAS is still valid, and the account's firewall, then: haversack remote test
         "#);
@@ -101,7 +101,7 @@ fn a_wrong_credential() {
         exit 1
         --- stdout
         --- stderr
-        Error: the remote cannot be used with what is written down about it
+        Error: the remote cannot be used with the recorded settings
         Caused by: could not open AZURE_STORAGE_ACCOUNT_KEY: it is no key: base64 is expected
         Hint: Correct it, and add it again: haversack remote add URL
         "#);
@@ -111,7 +111,7 @@ fn a_wrong_credential() {
         exit 1
         --- stdout
         --- stderr
-        Error: the remote cannot be used with what is written down about it
+        Error: the remote cannot be used with the recorded settings
         Caused by: could not read az://CONTAINER/memory: the storage does not accept the credential: it answered 403 (AuthenticationFailed)
         Hint: Hand in the right one: haversack remote add URL --credential …, then: haversack remote test
         "#);
@@ -122,7 +122,7 @@ fn a_wrong_credential() {
         exit 1
         --- stdout
         --- stderr
-        Error: the remote cannot be used with what is written down about it
+        Error: the remote cannot be used with the recorded settings
         Caused by: could not read s3://CONTAINER/memory: the storage does not accept the credential: it answered 403 (SignatureDoesNotMatch)
         Hint: Hand in the right one: haversack remote add URL --credential …, then: haversack remote test
         "#);
@@ -187,7 +187,7 @@ fn no_such_container() {
             exit 1
             --- stdout
             --- stderr
-            Error: the remote cannot be used with what is written down about it
+            Error: the remote cannot be used with the recorded settings
             Caused by: could not read az://nothing-there/memory: there is no container "nothing-there": it answered 404 (ContainerNotFound)
             Hint: Create it, or check its name: haversack provision azure, or az storage container create
             "#),
@@ -195,7 +195,7 @@ fn no_such_container() {
             exit 1
             --- stdout
             --- stderr
-            Error: the remote cannot be used with what is written down about it
+            Error: the remote cannot be used with the recorded settings
             Caused by: could not read s3://nothing-there/memory: there is no bucket "nothing-there": it answered 404 (NoSuchBucket)
             Hint: Create it, or check its name
             "#),
@@ -203,7 +203,7 @@ fn no_such_container() {
             exit 1
             --- stdout
             --- stderr
-            Error: the remote cannot be used with what is written down about it
+            Error: the remote cannot be used with the recorded settings
             Caused by: could not read gs://nothing-there/memory: there is no bucket "nothing-there": it answered 404 (NoSuchBucket)
             Hint: Create it, or check its name
             "#),
@@ -223,7 +223,7 @@ fn an_expired_signature() {
     exit 1
     --- stdout
     --- stderr
-    Error: the remote cannot be used with what is written down about it
+    Error: the remote cannot be used with the recorded settings
     Caused by: could not read az://CONTAINER/memory: the credential is not let in to container "CONTAINER": it answered 403 (AuthorizationFailure)
     Hint: Check whether the key or the SAS is still valid, and the account's firewall, then: haversack remote test
     "#);
@@ -237,7 +237,7 @@ fn an_expired_signature() {
     exit 1
     --- stdout
     --- stderr
-    Error: the remote cannot be used with what is written down about it
+    Error: the remote cannot be used with the recorded settings
     Caused by: could not read az://CONTAINER/memory: the credential has expired: it answered 403 (AuthenticationFailed)
     Hint: Sign in again or hand in a new credential: haversack remote add URL --credential …
     "#);
@@ -282,9 +282,9 @@ fn a_certificate_of_a_stranger() {
     exit 1
     --- stdout
     --- stderr
-    Error: the remote cannot be used with what is written down about it
+    Error: the remote cannot be used with the recorded settings
     Caused by: could not read gs://CONTAINER/memory: the storage's certificate does not verify: invalid peer certificate: UnknownIssuer
-    Hint: Check this machine's clock and certificates (ca-certificates), and whether a proxy is in between; the authority of a server of your own is named by SSL_CERT_FILE when the remote is added
+    Hint: Check this machine's clock and certificates (ca-certificates), and whether a proxy is in between; for your own server, name its certificate authority in SSL_CERT_FILE when you add the remote
     "#);
     assert_eq!(place.front.count(), 0, "nothing is sent to a stranger");
     // Whoever runs the server names its authority.
@@ -318,7 +318,7 @@ fn a_proxy_that_hangs() {
     Error: the remote could not be reached
     Caused by: could not scan .haversack/log: the storage does not answer
     Caused by: no answer within 1 s
-    Hint: Check the network, and whether a proxy is in between, then: haversack sync. What waits is kept
+    Hint: Check the network and any proxy, then: haversack sync. Changes that wait are kept
     "#);
     trouble.mended();
 }
@@ -335,7 +335,7 @@ fn a_storage_that_asks_for_patience() {
     Error: the remote could not be reached
     Caused by: could not scan .haversack/log: the storage asks for fewer requests
     Caused by: it answered 429 and asks to wait 3600 s
-    Hint: Wait, then: haversack sync. What waits is kept
+    Hint: Wait, then: haversack sync. Changes that wait are kept
     "#);
     // It asks for a second, and gets it.
     place.front.forget();
@@ -361,7 +361,7 @@ fn a_server_that_fails() {
     Error: the remote could not be reached
     Caused by: could not scan .haversack/log: the storage failed
     Caused by: it answered 500
-    Hint: Wait, then: haversack sync. What waits is kept
+    Hint: Wait, then: haversack sync. Changes that wait are kept
     "#);
     trouble.mended();
     let place = Place::gcs();
@@ -372,7 +372,7 @@ fn a_server_that_fails() {
     --- stdout
     --- stderr
     Error: the remote could not be used
-    Caused by: could not scan .haversack/log: what the storage answers is not a list of objects
+    Caused by: could not scan .haversack/log: the storage's answer is not a list of objects
     Hint: All you wrote is safe on this machine. Try again later: haversack sync
     "#);
     trouble.mended();
@@ -406,7 +406,7 @@ fn a_list_that_lies() {
             --- stdout
             --- stderr
             Error: the remote could not be used
-            Caused by: could not scan .haversack/log: what the storage answers is not a list of objects
+            Caused by: could not scan .haversack/log: the storage's answer is not a list of objects
             Hint: All you wrote is safe on this machine. Try again later: haversack sync
             "#),
             3 => assert_snapshot!(shown, @r#"
@@ -418,7 +418,7 @@ fn a_list_that_lies() {
             Caused by: it answered 400 (InvalidArgument)
             Hint: Look closer: haversack remote test
             "#),
-            _ => assert!(shown.contains("what the storage answers is not a list of objects"), "{shown}"),
+            _ => assert!(shown.contains("the storage's answer is not a list of objects"), "{shown}"),
         }
         trouble.mended();
     }
@@ -517,7 +517,7 @@ fn nobody_is_there() {
     Error: the remote could not be reached
     Caused by: could not scan .haversack/log: the bucket cannot be reached
     Caused by: Connection refused (os error 111)
-    Hint: Check the network and the address, then: haversack sync. What waits is kept
+    Hint: Check the network and the address, then: haversack sync. Changes that wait are kept
     "#);
     std::fs::write(&record, before).expect("written");
     trouble.mended();

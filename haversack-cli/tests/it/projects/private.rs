@@ -56,7 +56,7 @@ fn a_worktree_has_memory_of_its_own_that_stays_here() {
     exit 0
     --- stdout
     --- stderr
-    ~/laptop-code/wt has memory of its own from now on; it stays on this machine and is never sent
+    ~/laptop-code/wt has private memory from now on. It stays on this machine and is never sent
     It is in ~/laptop-claude/projects/-BASE-user-laptop-code-wt.private/memory
     changed ~/laptop-code/wt/.claude/settings.local.json (take it back: haversack project private --undo ~/laptop-code/wt)
     It is for sessions that start in ~/laptop-code/wt itself, not below it; those that are open go on as they began.
@@ -358,7 +358,7 @@ fn who_leaves_loses_nothing() {
     --- stdout
     --- stderr
     ~/laptop-code/full shares the memory of lighthouse again
-    The file that it had of its own stays in ~/laptop-claude/projects/-BASE-user-laptop-code-full.private/memory; what is worth it can be moved to ~/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory
+    Its private file stays in ~/laptop-claude/projects/-BASE-user-laptop-code-full.private/memory; what is worth it can be moved to ~/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory
     "#);
 }
 

@@ -18,7 +18,7 @@ impl AgentIdentity {
         let at = |kind, message: &str| Error::at(kind, Operation::List, &place, message);
         let url = format!("{place}?restype=container&comp=list&maxresults=1");
         let url = Url::parse(&url).ok().filter(|url| url.scheme() == "https" || hops::is_loopback(url));
-        let url = url.ok_or_else(|| at(ErrorKind::Invalid, "a token goes to an https:// address only"))?;
+        let url = url.ok_or_else(|| at(ErrorKind::Invalid, "we send a token over https:// only"))?;
         let credential = self.credential().await?;
         let inner = self.inner.clone();
         let answer = runtime::run(async move { inner.list(url, &credential).await });

@@ -18,7 +18,8 @@ pub(super) fn place(name: &str) -> Locator {
 }
 
 pub(super) fn damaged(what: &str, how: &str) -> StoreError {
-    let message = format!("{how} is damaged: move the state away, and the next sync starts anew");
+    let message =
+        format!("{how} is damaged: move the state away, and the next sync starts from the beginning");
     StoreError::at(ErrorKind::Internal, Operation::Read, format!("the state's {what}"), message)
 }
 

@@ -12,7 +12,7 @@ use super::lab::{
     nothing_overwritten, objects, place, replaced, shown,
 };
 
-const CURE: &str = "move the state away, and the next sync starts anew";
+const CURE: &str = "move the state away, and the next sync starts from the beginning";
 
 /// At how many places of a file damage is tried.
 const PLACES: usize = 16;
