@@ -1,7 +1,7 @@
 //! Finding a memory again.
 //!
 //! [`TextCache::recall`] is the one door: today it looks through every file, kept in memory between two looks; an index will serve it later.
-//! Whatever this crate keeps is of the [`LocalIndex`](haversack::store::Tier::LocalIndex) tier: never authoritative, never carried to another
+//! All data of this crate is of the [`LocalIndex`](haversack::store::Tier::LocalIndex) tier: never authoritative, never carried to another
 //! machine, deletable at any time.
 //!
 //! "Nothing is relevant" is an answer without [hits](Recalled::hits); "could not look" is an error, and what could not be looked at in between
@@ -16,19 +16,19 @@ use std::collections::BTreeSet;
 
 use haversack::store::Locator;
 
-/// How many memories an answer has, unless told otherwise.
+/// The default number of memories in an answer.
 pub const DEFAULT_LIMIT: usize = 8;
 
-/// What is looked for.
+/// A query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     /// The words.
     pub text: String,
-    /// Where; everywhere if it is the root.
+    /// The directory to search; the root for everything.
     pub within: Locator,
     /// The projects whose memory may be found.
     pub projects: Projects,
-    /// How many memories at most.
+    /// The most memories in the answer.
     pub limit: usize,
 }
 
@@ -66,12 +66,12 @@ pub fn project_of(locator: &Locator) -> Option<&str> {
     Some(name.strip_suffix(".agents").or(name.strip_suffix(".agents-local")).unwrap_or(name))
 }
 
-/// What was found.
+/// The result of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recalled {
     /// The best first.
     pub hits: Vec<Hit>,
-    /// How many files were looked through.
+    /// The number of searched files.
     pub looked_through: usize,
     /// Files that could not be read, or were too many or too large to be looked through whole.
     pub unread: Vec<Locator>,
@@ -80,7 +80,7 @@ pub struct Recalled {
 /// A memory that has to do with the query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// Which.
+    /// The file.
     pub locator: Locator,
     /// The first and the last line of the passage, from 1.
     pub lines: (usize, usize),

@@ -1,4 +1,4 @@
-//! Which texts have to do with a query, and where: pure, over texts that somebody else read.
+//! Ranks texts for a query, and finds the passages. Pure: the caller has read the texts.
 //!
 //! The words of a query are looked for where words begin, without their endings, large or small; words that are everywhere say nothing. Texts are
 //! ordered as BM25 does it: a rare word counts more than a common one, the tenth occurrence less than the first, and a long text has to say more.
@@ -12,7 +12,7 @@ const MAX_WORDS: usize = 32;
 /// The most characters of a passage that are shown.
 const MAX_PASSAGE_CHARACTERS: usize = 280;
 
-/// How much a word in a file's name or description counts.
+/// The weight of a word in a file's name or description.
 const TITLE_WEIGHT: f64 = 3.0;
 
 /// A hit must be worth at least this part of the best one.
@@ -36,11 +36,11 @@ const EMPTY_WORDS: &[&str] = &[
 pub(crate) struct Words {
     stems: Vec<String>,
     finder: Option<AhoCorasick>,
-    /// Which word each pattern of the finder is.
+    /// The number of the word for each pattern of the finder.
     word_of: Vec<usize>,
 }
 
-/// How often each word is in a text.
+/// The number of occurrences of each word in a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counts {
     words: Vec<f64>,

@@ -12,16 +12,16 @@ use haversack::store::{Backend, EntryKind, ErrorKind, Fingerprint, Locator, Resu
 use crate::search::{Words, rank};
 use crate::{Hit, Projects, Query, Recalled};
 
-/// How much of one file is looked through.
+/// The searched part of one file.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// How much is looked through in all.
+/// The searched bytes in all.
 const MAX_TOTAL_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How much is kept between two looks; the rest is read again.
+/// The cached bytes between two queries; other files are read again.
 const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
 
-/// How many threads work at once, and how many files are worth one.
+/// The most threads at once, and the number of files that is worth one.
 const MAX_THREADS: usize = 4;
 const WORTH_A_THREAD: usize = 32;
 
@@ -59,7 +59,7 @@ impl CachedText {
     }
 }
 
-/// What is not in a look.
+/// Files that a query did not search.
 #[derive(Debug, Default)]
 struct LeftOut {
     unread: Vec<Locator>,
@@ -213,7 +213,7 @@ impl TextCache {
         modified: Option<SystemTime>,
     ) {
         let is_room = self.cached_bytes + text.map_or(0, str::len) <= MAX_KEPT_BYTES;
-        // What is kept can be asked later.
+        // A cached text can be asked later.
         let says = text.filter(|_| !is_room).map(fingerprint);
         let text: Option<Box<str>> = text.filter(|_| is_room).map(Box::from);
         self.cached_bytes += text.as_deref().map_or(0, str::len);

@@ -1,4 +1,4 @@
-//! Where bytes live: the verbs over locators.
+//! The contract of a storage: the verbs over locators.
 //!
 //! # Invariants
 //! Each is a case of the [conformance suite](crate#conformance), named in brackets.
@@ -12,7 +12,7 @@
 //! 5. No write, rename or delete destroys content that its caller did not name or see: what another
 //!    program put there meanwhile is returned as [`Displaced`] or makes the call a
 //!    [`Conflict`](crate::ErrorKind::Conflict).
-//! 6. What a call acknowledged is durable, if the backend declares so (`survives_reopening`); an append
+//! 6. An acknowledged call is durable, if the backend declares so (`survives_reopening`); an append
 //!    with [`Durability::AtBarrier`] only after the next [`Backend::barrier`].
 //! 7. Nothing outside the root is touched, whatever the names and links inside it.
 //!
@@ -40,7 +40,7 @@ pub type Pages<'a> = Pin<Box<dyn Stream<Item = Result<Page>> + Send + 'a>>;
 /// The future of a method of [`Backend`].
 pub type BackendFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// Where bytes live.
+/// A storage of bytes.
 ///
 /// Only what a backend must decide is here; conveniences are in [`BackendExt`](crate::BackendExt).
 #[async_trait]
@@ -58,7 +58,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// or that differs from an existing one only by case, is [`Invalid`](crate::ErrorKind::Invalid).
     async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> Result<Written>;
 
-    /// Writes objects that nobody looks for before this returns; then all of them are complete and durable.
+    /// Writes objects that no reader looks for before this returns; then all of them are complete and durable.
     ///
     /// Only names of our own can be prepared, anything else is [`Invalid`](crate::ErrorKind::Invalid); what is there is replaced.
     /// After an error or a crash any of them may be there, in part too: that is what makes it cheaper than as many writes.
@@ -111,8 +111,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Lets two objects change places, in one step: no reader sees either name without an object.
     ///
-    /// Whoever prepares new content beside an object and lets the two change places can tell afterwards, from where the
-    /// new content is, whether it happened; and holds what was displaced, whoever wrote it. Nothing at one of the two is
+    /// A caller that prepares new content beside an object and exchanges the two can tell afterwards if the exchange
+    /// happened, from the place of the new content. It also holds the displaced content, by any writer. If one of the two is missing, it is
     /// [`NotFound`](crate::ErrorKind::NotFound), a directory is [`Invalid`](crate::ErrorKind::Invalid); a storage that
     /// cannot do it is [`Unsupported`](crate::ErrorKind::Unsupported).
     async fn exchange(&self, one: &Locator, other: &Locator) -> Result<()>;
@@ -124,7 +124,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     ///
     /// Names are lower-case letters, digits and dashes. A lock that stays taken is
     /// [`Busy`](crate::ErrorKind::Busy). It is released when the guard is dropped or the process ends.
-    /// Locks order the callers who take them; they do not keep anybody from reading or writing.
+    /// Locks order the callers that take them. They do not prevent reads or writes.
     async fn lock(&self, name: &str, wait: Duration) -> Result<Guard>;
 
     /// Returns what this backend promises.
@@ -143,10 +143,10 @@ pub struct Object {
     pub version: Version,
 }
 
-/// What must hold for a write or delete to happen.
+/// The condition of a write or delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Whatever is there.
+    /// No condition.
     Any,
     /// No object may be there.
     Absent,
@@ -163,13 +163,13 @@ pub enum Durability {
     AtBarrier,
 }
 
-/// What a write did.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "displaced content belongs to another program"]
 pub struct Written {
     /// The state that was written.
     pub version: Version,
-    /// What another program had put there since the state the condition named.
+    /// Content that another program put there after the state in the condition.
     pub displaced: Option<Displaced>,
 }
 
@@ -178,17 +178,17 @@ pub struct Written {
 pub struct Displaced {
     /// The content.
     pub bytes: Bytes,
-    /// Where it is kept until whoever merged it deletes it.
+    /// Its place until the caller has merged it and deletes it.
     pub kept: Locator,
 }
 
-/// What an append did.
+/// The result of an append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "displaced content belongs to another program"]
 pub struct Appended {
     /// The size of the object before, which is where the appended bytes begin.
     pub offset: u64,
-    /// What another program had put there meanwhile, where appending meant replacing.
+    /// Content that another program put there, if the append had to replace the object.
     pub displaced: Option<Displaced>,
 }
 
@@ -197,20 +197,20 @@ pub struct Appended {
 pub struct Listing {
     /// The children, sorted by key.
     pub entries: Vec<Entry>,
-    /// What is there but cannot be served.
+    /// Entries that cannot be served.
     pub odd: Vec<Odd>,
 }
 
 /// One child of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// Where it is.
+    /// Its locator.
     pub locator: Locator,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
 }
 
-/// What a locator leads to.
+/// The thing at a locator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
     /// An object with content.
@@ -224,14 +224,14 @@ pub enum EntryKind {
 pub struct Page {
     /// The objects, in key order.
     pub infos: Vec<Info>,
-    /// What was met but cannot be served.
+    /// Entries that cannot be served.
     pub odd: Vec<Odd>,
 }
 
 /// Something in the place of an object that cannot be served as one; it is left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Odd {
-    /// Where it is, if that is a place of an object or of a directory: what is there, or below, was not looked at, and is not absent.
+    /// Its locator, if it is in the place of an object or directory. The content there and below was not read, and is not absent.
     pub at: Option<Locator>,
     /// Its name, made printable.
     pub shown: String,
@@ -239,12 +239,12 @@ pub struct Odd {
     pub why: String,
 }
 
-/// What is known about an object without reading it.
+/// An object's properties that are known without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Info {
-    /// Where it is.
+    /// Its locator.
     pub locator: Locator,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// The size of the content; 0 for a directory.
     pub size_bytes: u64,

@@ -206,7 +206,7 @@ mod tests {
         block_on(async {
             assert_eq!(here().await, me);
             assert_ne!(aside(here()).await, me);
-            // What is aside ends with it.
+            // A task ends with the task that it runs in.
             assert_eq!(here().await, me);
             assert_eq!(aside(async { block_on(here()) }).await, me, "who waits again waits anyway");
         });

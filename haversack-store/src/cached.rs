@@ -1,21 +1,21 @@
 //! A backend whose objects are remembered in this process's memory.
 //!
 //! # Invariants
-//! 1. What is served from memory is what the place held at the moment when this very read asked the
-//!    backend about it, whoever wrote in between (`nothing_stale_in_any_order`, `racing_threads`).
+//! 1. A read served from memory returns the content that the backend had when this read asked
+//! about it, also if other programs write in between (`nothing_stale_in_any_order`, `racing_threads`).
 //! 2. A mutation through this layer forgets the place and everything below it, before and after, however
 //!    it ends (`every_mutation_forgets`, `a_mutation_that_fails_forgets_too`,
 //!    `a_failed_write_forgets_what_was_read_meanwhile`, `an_abandoned_write_forgets_too`).
 //! 3. A read that began before a mutation remembers nothing after it (`a_read_overtaken_by_a_write`).
-//! 4. What is remembered never weighs more than was allowed (`the_bound_holds`).
+//! 4. The cached bytes never exceed the limit (`the_bound_holds`).
 //!
 //! # Why the first one holds
 //! Every read asks for [`Backend::info`] first. Where that gives a version, it must be the one that was
 //! read: equal versions of one object are equal contents.
 //!
-//! Where it gives a fingerprint only, content is remembered under a fingerprint *F* that the place showed
+//! If the backend gives a fingerprint only, content is cached under a fingerprint *F* that the object had
 //! before and after it was read and that had settled by a [`TouchMark`] taken **before it was read**.
-//! Whatever changes the object after the mark leaves it a last change that is not before the mark, be it
+//! A change of the object after the mark has a last-change time that is not before the mark, even
 //! in the same tick of the clock as the read; the last change in *F* is before the mark. So a place that
 //! shows *F* has not changed since the mark, and the read came after the mark. The order is everything: a
 //! mark taken after the read would vouch for what was written between the two
@@ -45,7 +45,7 @@ use crate::version::{Fingerprint, TouchMark};
 /// An object is remembered if this many of its size could be: one alone must not push out all others.
 const LEAST_OBJECTS: usize = 4;
 
-/// What remembering costs besides content and name, estimated generously: many small objects are bounded too.
+/// The cost of an entry besides content and name, estimated generously: many small objects are bounded too.
 const ENTRY_BYTES: usize = 256;
 
 /// A backend that serves an object from memory as long as it is certain that it has not changed.
@@ -131,7 +131,7 @@ impl Drop for Forgetting<'_> {
 impl Backend for Cached {
     async fn read(&self, locator: &Locator) -> Result<Object> {
         let mut began = self.remembered().begin();
-        // What cannot be told about is for the backend to answer: it knows how a read of it fails.
+        // If the backend cannot give information, it should answer the read itself: it knows how a read fails.
         let Ok(info) = self.inner.info(locator).await else {
             return self.inner.read(locator).await;
         };
@@ -195,7 +195,7 @@ impl Backend for Cached {
     forward_backend!(self => self.inner; barrier, list, scan, info, mkdir, lock, capabilities, conflict_strategy);
 }
 
-/// What held when a read began.
+/// The state at the beginning of a read.
 struct Began {
     generation: u64,
     mark: Option<TouchMark>,
@@ -207,7 +207,7 @@ impl Began {
     }
 }
 
-/// What is known about one object.
+/// The cached state of one object.
 enum CachedObject {
     /// Its content, and the fingerprint it goes with if that had settled before it was read.
     Content { object: Object, settled: Option<Fingerprint> },
@@ -215,7 +215,7 @@ enum CachedObject {
     Unsettled { fingerprint: Fingerprint, reads: u32 },
 }
 
-/// What memory has to say to a read.
+/// The cache's answer to a read.
 enum Recalled {
     /// This is what the place holds.
     Certain(Object),
@@ -415,7 +415,7 @@ mod tests {
         remember(&mut remembered, "a", MAX_BYTES / LEAST_OBJECTS);
         remember(&mut remembered, "b", MAX_BYTES / LEAST_OBJECTS + 1);
         assert_eq!(keys(&remembered), ["a"]);
-        // What was remembered of it when it was smaller goes too.
+        // An earlier, smaller content is removed too.
         remember(&mut remembered, "a", MAX_BYTES / LEAST_OBJECTS + 1);
         assert_eq!((keys(&remembered), remembered.held_bytes), (vec![], 0));
     }
@@ -433,7 +433,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is remembered and forgotten in whatever order, the bound and the books hold.
+        /// For every order of remembering and forgetting, the bound and the accounts hold.
         #[test]
         fn the_bound_holds(steps in prop::collection::vec((0..30_usize, 0..5_000_usize), 0..200)) {
             let mut remembered = Remembered::new(MAX_BYTES);

@@ -1,10 +1,10 @@
-//! What a backend can promise, declared so that callers and the conformance suite can ask.
+//! The guarantees of a backend, declared so that callers and the conformance suite can ask.
 
 use std::fmt;
 
 macro_rules! capabilities {
     ($($(#[doc = $doc:literal])+ $field:ident => $name:literal,)+) => {
-        /// What a backend can promise; everything a new field describes is absent until declared.
+        /// The guarantees of a backend. A new field is absent until it is declared.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Capabilities {
             $($(#[doc = $doc])+ pub $field: bool,)+
@@ -53,7 +53,7 @@ capabilities! {
     atomic_rename => "atomic-rename",
     /// Two objects can change places in one step.
     exchange => "exchange",
-    /// What was acknowledged survives the end of the process.
+    /// Acknowledged data survives the end of the process.
     durable => "durable",
     /// Two names that differ only by case are refused when the second is created.
     refuses_case_twins => "refuses-case-twins",

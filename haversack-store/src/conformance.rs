@@ -32,9 +32,9 @@ use crate::{Backend, Blocking, Capabilities, ErrorKind, Locator, Result};
 pub struct Case {
     /// The name of the case and of its test.
     pub name: &'static str,
-    /// What the backend promises.
+    /// The promise of the backend.
     pub promise: &'static str,
-    /// What a backend must declare for the case to apply.
+    /// The capabilities that a backend needs for the case to apply.
     pub needs: Capabilities,
     check: fn(&Bench<'_>) -> Checked,
 }
@@ -76,7 +76,7 @@ impl<F: Fn() -> Arc<dyn Backend> + Sync> Subject for F {
     }
 }
 
-/// What a case works with.
+/// The tools of a case.
 struct Bench<'a> {
     subject: &'a dyn Subject,
     store: Blocking,

@@ -1,14 +1,14 @@
 //! The `device-local` backend: plain files under one directory of this machine.
 //!
 //! # Invariants
-//! 1. What was acknowledged is on the disk: content synced, then its name, then the directory
+//! 1. Acknowledged content is on the disk: content synced, then its name, then the directory
 //!    (`haversack-sim`: `crash_at_every_call`).
 //! 2. A target name always leads to a complete old or a complete new file (`crash_at_every_call`,
 //!    `readers_never_see_half`).
-//! 3. What another program saved between our read and our replace is returned and kept on disk until its
+//! 3. Content that another program saved between our read and our replace is returned and kept on disk until its
 //!    merger deletes it (`editor_at_every_call`, `what_is_alike_is_not_the_same`).
 //! 4. Only the holder of the write lock makes working names, so one found under the lock belongs to
-//!    nobody alive; what to do with it is decided by its name and content, never by its age
+//! no live process; its name and content decide its treatment, never its age
 //!    (`crash_at_every_call`).
 //! 5. Every name is looked up in an opened directory and no link is followed: nothing outside the root is
 //!    touched (`swapped_directories_never_leak`). What stayed open since the last verb is used only if the names
@@ -65,7 +65,7 @@ use crate::version::TouchMark;
 /// The name of this backend.
 pub const PROTOCOL: &str = "device-local";
 
-/// What this backend promises.
+/// The guarantees of this backend.
 pub const CAPABILITIES: Capabilities = Capabilities {
     concurrent_writers: true,
     conflict_files: false,
@@ -93,10 +93,10 @@ const MAX_BATCH_MOVES: usize = 2_048;
 /// The most bytes that are applied together, unless one edit alone has more.
 const MAX_BATCH_BYTES: usize = 32 * 1024 * 1024;
 
-/// What is hashed where it is handed in, by a thread that may have others to serve: it takes some ten microseconds.
+/// Up to this size, content is hashed on the calling thread, which may have other work: it takes some ten microseconds.
 const MAX_HASHED_HERE_BYTES: usize = 64 * 1024;
 
-/// How often an append is tried again when another program creates the file at the same moment.
+/// The most times that an append is tried again because another program creates the file at the same moment.
 const MAX_APPEND_TRIES: usize = 4;
 
 /// Plain files under one directory of this machine.
@@ -239,7 +239,7 @@ impl<F: Fs> Inner<F> {
         bytes: Bytes,
         condition: Condition,
     ) -> Result<Written> {
-        // What is new is rarely what was there a moment ago: it is hashed without looking.
+        // New content was rarely there a moment ago: hash it without a lookup.
         let new = if bytes.len() <= MAX_HASHED_HERE_BYTES {
             HashedContent::by_hashing(bytes)
         } else {
@@ -305,7 +305,7 @@ impl<F: Fs> Drop for HeldLock<F> {
 
 /// Takes the edits that can be done together: a bounded number, no two of one place.
 fn take_batch(waiting: &mut VecDeque<Waiting<Edit>>) -> Vec<Waiting<Edit>> {
-    // Who is alone need not be compared with anybody.
+    // A single job need not be compared with others.
     if waiting.len() == 1 {
         return waiting.drain(..).collect();
     }
@@ -350,7 +350,7 @@ impl<F: Fs> Backend for DeviceLocal<F> {
     async fn barrier(&self) -> Result<()> {
         self.run(|inner| {
             inner.core.sync_unsynced().map_err(|error| Error::from_io(Operation::Barrier, "", error))?;
-            // Whoever takes the write lock finishes what its last holder died of.
+            // The next holder of the write lock completes the work of a holder that died.
             inner.core.locked(|| Ok(()))
         })
         .await

@@ -1,11 +1,11 @@
-//! What sort of place a directory is: replicated by a sync client, on a network filesystem, or this machine's own.
+//! Recognises the kind of a directory: copied by a sync client, on a network filesystem, or on this machine's own disk.
 //!
 //! Signs, from the strongest to the weakest:
 //!
 //! 1. Files that a client leaves in its folder, or a list of folders that it keeps in the user's home directory.
 //! 2. The name of the folder, if only a client gives it (`Dropbox`, `OneDrive - Company`, `Library/CloudStorage/…`).
 //! 3. The kind of filesystem: network shares and mounted clouds.
-//! 4. A name that clients give and people too (`Sync`, `Box`, `MEGA`): [`DirectoryKind::Perhaps`]. Whoever needs to know asks the user.
+//! 4. A name that both clients and people use (`Sync`, `Box`, `MEGA`): [`DirectoryKind::Perhaps`]. The caller asks the user if it needs to know.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -46,21 +46,21 @@ impl fmt::Display for Client {
     }
 }
 
-/// What sort of place a directory is.
+/// The kind of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectoryKind {
     /// In a folder that a client replicates.
     Synced {
-        /// Which one.
+        /// The sync client.
         by: Client,
         /// The folder it replicates.
         folder: PathBuf,
-        /// What it was told by.
+        /// The sign by which we recognised it.
         mark: String,
     },
     /// On a filesystem that other machines can change.
     Network {
-        /// What the system calls it.
+        /// The system's name of the filesystem.
         filesystem: &'static str,
     },
     /// In an Obsidian vault: Obsidian may replicate it or not, and nothing in the folder tells.
@@ -70,14 +70,14 @@ pub enum DirectoryKind {
         /// The directory that holds `.obsidian`.
         folder: PathBuf,
     },
-    /// On a disk of this machine, with a sign that something may replicate it: whoever needs to know asks the user.
+    /// On a disk of this machine, with a sign that a client may copy it. The caller asks the user if it needs to know.
     Perhaps {
         /// The directory with the sign.
         folder: PathBuf,
         /// The sign, as the end of a sentence.
         mark: String,
     },
-    /// On a disk of this machine that nobody else writes to, as far as can be told.
+    /// On a disk of this machine without any sign of another writer.
     Local,
 }
 
@@ -166,7 +166,7 @@ pub fn put_aside(client: &Client, user: Option<&Path>, local: Option<&Path>) -> 
 /// A client, the folder it replicates and what it was told by.
 type Found = (Client, PathBuf, String);
 
-/// What clients leave in the folder they replicate.
+/// Files that clients leave in the folders that they copy.
 const MARKS: [(&str, Client); 11] = [
     (DROPBOX_MARK, Client::Dropbox),
     (".dropbox.cache", Client::Dropbox),
@@ -184,7 +184,7 @@ const MARKS: [(&str, Client); 11] = [
 /// A file in the folder; the directory of this name in every user's home is where the client keeps its own things.
 const DROPBOX_MARK: &str = ".dropbox";
 
-/// What some other programs leave.
+/// Files that some other programs leave.
 const OTHER_MARKS: [(&str, &str); 2] = [(".sync.ffs_db", "FreeFileSync"), (".megaignore", "MEGA")];
 
 /// A file in the folder's own directory of Resilio Sync; other programs have a directory `.sync` without it.
@@ -231,7 +231,7 @@ fn called(name: &str) -> String {
     format!("it is called {name}")
 }
 
-/// Names that clients give their folders, and hardly anybody else.
+/// Names that clients give their folders, and people rarely use.
 const NAMES: [(&str, &str); 26] = [
     ("Box Sync", "Box"),
     ("BTSync", "Resilio Sync"),
@@ -298,7 +298,7 @@ fn client_called(name: &str) -> Client {
 
 /// Returns the client that alone gives a folder this name, below a directory called `above`.
 fn found_by_name(name: &str, above: &str) -> Option<Client> {
-    // Where macOS keeps the folders of all clients that use its file provider: `Client-account`.
+    // The directory where macOS keeps the folders of all clients that use its file provider: `Client-account`.
     if above == "CloudStorage" {
         return Some(client_called(name.split('-').next().unwrap_or(name)));
     }
@@ -312,7 +312,7 @@ fn found_by_name(name: &str, above: &str) -> Option<Client> {
 /// Returns what makes a folder of this name look like one that is replicated, though that is not certain.
 fn weak_sign(name: &str) -> Option<String> {
     let weak = WEAK_NAMES.iter().find(|(known, _)| *known == name);
-    // Clients write their names in one way; somebody else wrote this one.
+    // Clients write their names in one way; a person wrote this one.
     let other_case = || NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
     let (_, client) = weak.or_else(other_case)?;
     Some(format!("a directory above it, or itself, is called {name}, as {client} calls its folder"))
@@ -331,7 +331,7 @@ fn written_down(directory: &Path, home: &Path) -> Option<Found> {
     listed_by_dropbox(directory, home).or_else(|| listed_by_syncthing(directory, home))
 }
 
-/// Where Syncthing lists its folders, below the user's home directory.
+/// Syncthing's lists of its folders, below the user's home directory.
 const SYNCTHING_LISTS: [&str; 3] = [
     ".local/state/syncthing/config.xml",
     ".config/syncthing/config.xml",
@@ -364,7 +364,7 @@ fn listed_by_dropbox(directory: &Path, home: &Path) -> Option<Found> {
 /// Returns the name of the network filesystem that a directory is on, if it is on one.
 #[cfg(target_os = "linux")]
 fn network_filesystem(directory: &Path) -> Option<&'static str> {
-    /// What `statfs` calls filesystems that another host can change.
+    /// The `statfs` codes of filesystems that another host can change.
     const NETWORK: [(u64, &str); 9] = [
         (0x6969, "NFS"),
         (0xff53_4d42, "CIFS"),
@@ -398,7 +398,7 @@ fn mounts() -> Option<String> {
     fs::read_to_string("/proc/self/mountinfo").ok()
 }
 
-/// What Linux calls filesystems of other hosts and mounted clouds, and what people call them.
+/// Linux' names of filesystems of other hosts and mounted clouds, with their names for people.
 #[cfg(any(target_os = "linux", test))]
 const NETWORK_KINDS: [(&str, &str); 32] = [
     ("9p", "9P"),
@@ -487,7 +487,7 @@ fn mounted_kind(mounts: &str, directory: &Path) -> Option<String> {
 /// Returns the name of the network filesystem that a directory is on, if it is on one.
 #[cfg(target_vendor = "apple")]
 fn network_filesystem(directory: &Path) -> Option<&'static str> {
-    /// What the system sets for filesystems that only this machine can change.
+    /// The flag of filesystems that only this machine can change.
     const LOCAL: u32 = 0x1000;
     const NETWORK: [(&[u8], &str); 4] =
         [(b"smbfs", "SMB"), (b"nfs", "NFS"), (b"afpfs", "AFP"), (b"webdav", "WebDAV")];

@@ -9,7 +9,7 @@ use crate::locator::{InvalidLocator, Locator};
 /// The result of every operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What the caller can do about an error.
+/// The caller's possible reaction to an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -19,7 +19,7 @@ pub enum ErrorKind {
     Conflict,
     /// The input can never work: fix it.
     Invalid,
-    /// Somebody else holds it: try again later.
+    /// Another process holds it: try again later.
     Busy,
     /// The storage does not answer: try again later; whether it was done is not known.
     Unavailable,
@@ -33,7 +33,7 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// What was being done.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {

@@ -10,7 +10,7 @@ use crate::backend::{Appended, Backend, Condition, Durability, Info, Odd, Page, 
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
 
-/// What every backend can do because of what [`Backend`] demands; nobody implements this.
+/// Conveniences over the verbs of [`Backend`]. They are implemented for every backend.
 #[async_trait]
 pub trait BackendExt: Backend {
     /// Returns the text at `locator`, `None` if nothing is there.

@@ -15,7 +15,7 @@ use crate::forward_backend;
 use crate::locator::Locator;
 use crate::version::TouchMark;
 
-/// What happens to one operation.
+/// The fault of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It works.

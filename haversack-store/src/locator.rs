@@ -1,6 +1,6 @@
 //! The only name of a place: a normalised, backend-relative key.
 //!
-//! A [`Locator`] is made by [`Locator::parse`] and nothing else, so whoever holds one knows that it
+//! Only [`Locator::parse`] makes a [`Locator`], so every one
 //! cannot address anything outside the backend's root, on any platform.
 
 use std::borrow::{Borrow, Cow};
@@ -18,13 +18,13 @@ pub const MAX_KEY_BYTES: usize = 1024;
 /// The directory that belongs to Haversack itself, at the root of a store.
 pub(crate) const OWN_DIRECTORY: &str = ".haversack";
 
-/// What every working name of Haversack beside a user's file starts with.
+/// The beginning of every working name of Haversack beside a user's file.
 pub(crate) const OWN_PREFIX: &str = ".haversack-";
 
-/// What a working name starts with, instead, where a sync client looks on.
+/// The beginning of a working name in a folder that a sync client watches.
 pub(crate) const SHY_PREFIX: &str = ".~haversack-";
 
-/// What such a name ends with.
+/// The end of such a name.
 pub(crate) const SHY_SUFFIX: &str = ".tmp";
 
 /// The readable index at the root of a store.
@@ -66,7 +66,7 @@ impl Locator {
         Ok(locator)
     }
 
-    /// Parses a key found in a store somebody else can write to: it must be its own normal form.
+    /// Parses a key of a store that others can write to: it must be its own normal form.
     pub fn from_stored_key(key: &str) -> Result<Locator, InvalidLocator> {
         let locator = Locator::normalise(key)?;
         if locator.as_str() != key {
@@ -207,7 +207,7 @@ impl Locator {
 
     /// Refuses a name that some platform cannot hold, before it is created.
     ///
-    /// What exists already may still be read, replaced and deleted under such a name.
+    /// An existing object under such a name may still be read, replaced and deleted.
     pub fn check_portable(&self) -> Result<(), InvalidLocator> {
         for segment in self.segments() {
             let reason = if segment.ends_with('.') {
@@ -240,7 +240,7 @@ impl Locator {
 /// The names found in one directory, as places below it.
 pub(crate) struct Children<'a> {
     parent: &'a Locator,
-    /// Whether a plain name below the parent can be taken as it is.
+    /// True if a plain name below the parent needs no normalising.
     plain_parent: bool,
     /// The parent's key with a slash, and room for a name: one allocation for all of them.
     key: String,
@@ -279,12 +279,12 @@ impl<'a> Children<'a> {
     }
 }
 
-/// Tells whether a name is its own normal form and nobody's but the user's, at a glance: most are.
+/// Returns true if a name is clearly its own normal form and not one of ours: most names are.
 fn is_plain(name: &str) -> bool {
     let fits = |byte| matches!(byte, b' '..=b'~') && byte != b'/' && byte != b'\\';
     (1..=MAX_SEGMENT_BYTES).contains(&name.len())
         && name.bytes().all(fits)
-        // What begins with a dot may be a way up or one of ours; the manifest is ours.
+        // A name that begins with a dot may lead up or be one of ours; the manifest is ours.
         && !name.starts_with('.')
         && !name.eq_ignore_ascii_case(MANIFEST)
 }
@@ -569,7 +569,7 @@ mod tests {
             }
         }
 
-        /// Whatever comes in, what comes out is its own normal form and has no way up.
+        /// For every input, the output is its own normal form and does not lead up.
         #[test]
         fn parse_is_idempotent_and_confined(raw in "\\PC{0,40}|[./\\\\a\u{301}é~%\0]{0,40}") {
             if let Ok(locator) = Locator::parse(&raw) {

@@ -22,7 +22,7 @@ use crate::refuse::{
 };
 use crate::version::{Fingerprint, TouchMark, Version};
 
-/// What the `memory` backend promises.
+/// The guarantees of the `memory` backend.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     concurrent_writers: true,
     conflict_files: false,

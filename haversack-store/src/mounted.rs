@@ -197,7 +197,7 @@ fn next_below(prefix: &Locator, locator: &Locator) -> Option<Locator> {
 
 /// A backend with others in the place of some of its directories.
 ///
-/// What the backend itself has at those places is not seen. Locks are those of the backend.
+/// The backend's own files in those places are hidden. Locks are those of the backend.
 #[derive(Clone, Debug)]
 pub struct Overlay {
     base: Arc<dyn Backend>,
@@ -333,7 +333,7 @@ impl Backend for Overlay {
         if !self.is_on_the_way(locator) {
             return self.at(locator).delete(locator, condition).await;
         }
-        // The directory itself belongs to whoever bound it, and stays.
+        // The directory itself belongs to the program that bound it, and stays.
         let listing = self.list(locator).await?;
         let is_bound = |entry: &Entry| self.is_on_the_way(&entry.locator);
         if listing.odd.is_empty() && listing.entries.iter().all(is_bound) {

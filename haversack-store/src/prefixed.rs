@@ -16,7 +16,7 @@ use crate::refuse::check_own;
 
 /// A backend whose root is a directory of another one.
 ///
-/// Locks stay those of the whole: whoever orders writers of the directory orders those of the backend too.
+/// Locks are those of the whole backend, so that they also order writers outside of the directory.
 #[derive(Clone, Debug)]
 pub struct Prefixed {
     inner: Arc<dyn Backend>,
@@ -67,7 +67,7 @@ impl Backend for Prefixed {
 
     async fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
         check_own(&objects)?;
-        // What is our own here is not for the whole: there somebody may look.
+        // Our own names here are ordinary names in the whole backend, where readers may look.
         for (locator, bytes) in objects {
             let _ = self.write(&locator, bytes, Condition::Any).await?;
         }

@@ -1,7 +1,7 @@
 //! Backends by name.
 //!
 //! Asking for a name has three answers: registered, known but not in this build, unknown. A miss is an
-//! answer, not an error; whoever needed the backend fails loudly, and nothing is ever put in its place.
+//! answer, not an error. A caller that needs the backend reports the error; we never use another backend instead.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,14 +15,14 @@ use crate::memory::{self, InMemory};
 use crate::shared_directory;
 use crate::vault;
 
-/// What a backend needs to be opened.
+/// The parameters for opening a backend.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     /// The directory or URL the backend lives at.
     pub address: String,
     /// The directory for lock files, outside of what is locked.
     pub locks: String,
-    /// What else it needs to know, by the names that its own ecosystem uses for it (`AWS_REGION`, `AZURE_STORAGE_ENDPOINT`, …); credentials too.
+    /// Further parameters, by their names in the backend's own tools (`AWS_REGION`, `AZURE_STORAGE_ENDPOINT`, …); credentials too.
     pub settings: Settings,
 }
 
@@ -69,7 +69,7 @@ pub type Open = fn(&OpenOptions) -> Result<Arc<dyn Backend>>;
 /// A backend that can be opened by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered {
-    /// What it promises, known before anything is opened.
+    /// Its guarantees, known before anything is opened.
     pub capabilities: Capabilities,
     /// How to open it.
     pub open: Open,
@@ -362,7 +362,7 @@ mod tests {
             text("tape", &Capabilities::default()),
             "backend \"tape\" needs a build with the feature `tape`"
         );
-        // What several machines write at once cannot be created by exactly one of them.
+        // If several machines write at once, create-if-absent cannot hold.
         assert_eq!(
             text("vault", &wants("create-if-absent")),
             "backend \"vault\" does not offer: create-if-absent"

@@ -20,10 +20,10 @@ use path_style::PathStyle;
 /// The name of this way to a directory.
 pub(crate) const PROTOCOL: &str = "file";
 
-/// What an address of a directory begins with.
+/// The beginnings of a directory's address.
 const SCHEMES: [&str; 2] = ["file://", "vault://"];
 
-/// What an address cannot hold as it is, or would not give back.
+/// Characters that an address must encode.
 const ENCODED: AsciiSet = CONTROLS.add(b' ').add(b'%').add(b'#').add(b'?').add(b'"').add(b'<').add(b'>');
 
 /// Opens the directory of a `file://` address, making it if need be, with its lock files in the directory `locks`.

@@ -1,4 +1,4 @@
-//! Who owns the truth, what may sync, and what to look at again.
+//! The tiers of files: the owner of their truth, and the permission to sync. And a look for changes.
 //!
 //! Source files are the truth. What is derived from them can be rebuilt, and of that only the shared
 //! abstracts may be carried to other machines: a database that something replicates file by file breaks.
@@ -14,7 +14,7 @@ use crate::error::{ErrorKind, Result};
 use crate::locator::Locator;
 use crate::version::{Fingerprint, Version};
 
-/// Who owns the truth of a tree, and whether it may be replicated.
+/// The owner of a tree's truth, and the permission to replicate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
     /// The files people and agents write.
@@ -45,7 +45,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// Where each tier lives; no two tiers share a root.
+/// The directory of each tier; no two tiers share a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierLayout {
     source: Locator,
@@ -116,7 +116,7 @@ impl fmt::Display for TiersCollide {
 
 impl std::error::Error for TiersCollide {}
 
-/// What keeps a derived tier true to its source.
+/// Keeps a derived tier true to its source.
 #[async_trait]
 pub trait DerivedMaintenance: Send + Sync {
     /// Rebuilds a derived tier from the source alone.
@@ -128,13 +128,13 @@ pub trait DerivedMaintenance: Send + Sync {
     async fn changed_since(&self, known: &Sightings) -> Result<Changes>;
 }
 
-/// What was seen of a tree, so that the next look reads only what may have changed.
+/// The last look at a tree, so that the next look reads only files that may have changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sightings {
     seen: BTreeMap<Locator, Sighting>,
 }
 
-/// What was seen of one object.
+/// The last look at one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Sighting {
     version: Version,
@@ -159,7 +159,7 @@ impl Sightings {
     }
 }
 
-/// What differs between two looks at a tree.
+/// The differences between two looks at a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Objects that are new.
@@ -168,9 +168,9 @@ pub struct Changes {
     pub changed: Vec<Locator>,
     /// Objects that are gone.
     pub removed: Vec<Locator>,
-    /// What was seen now, for the next look.
+    /// The present look, for the next comparison.
     pub now: Sightings,
-    /// How many objects had to be read to tell.
+    /// The number of objects that had to be read.
     pub read: usize,
 }
 

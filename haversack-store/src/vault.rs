@@ -18,14 +18,14 @@
 //!    | Obsidian Sync | what begins with a dot, **all of `.haversack/` too** |
 //!    | Syncthing | nothing but its own: there a working name can travel for a moment, and is ours on the other side too |
 //!
-//! 3. A file whose name is here and whose content is not is [`Unavailable`](crate::ErrorKind::Unavailable) to whoever would read, replace or
-//!    delete it. It is listed, so that nobody takes it for deleted, and never read, because reading makes the client fetch it
+//! 3. Reading, replacing or deleting a file whose name is here and whose content is not gives [`Unavailable`](crate::ErrorKind::Unavailable).
+//! It is listed, so that it does not count as deleted, and never read, because reading makes the client fetch it
 //!    (`hostile::placeholders`).
 //! 4. There are no lock files in it. Locks are files of this machine outside of the folder, one for each real path, held through
 //!    the operating system: they end with their process, so that no heartbeat and no takeover of stale ones is needed.
 //!
 //! Locks and conditions hold between the processes of this machine. What other machines write arrives whenever the client brings it, so
-//! create-if-absent is not promised: whoever syncs through a vault writes only what nobody else does.
+//! create-if-absent is not promised: a device that syncs through a vault writes only names of its own.
 
 mod away;
 mod folder;
@@ -46,7 +46,7 @@ use crate::shared_directory::directory_of;
 /// The name of this backend.
 pub const PROTOCOL: &str = "vault";
 
-/// What this backend promises; conditions hold between the processes of one machine.
+/// The guarantees of this backend; conditions hold between the processes of one machine.
 pub const CAPABILITIES: Capabilities = Capabilities {
     conflict_files: true,
     sync: true,
@@ -64,7 +64,7 @@ impl Vault {
     /// Opens the folder `root`, making it if need be, with its lock files in the directory `locks`.
     ///
     /// `locks` must be on a disk of this machine that nothing replicates. A folder that was there before and is
-    /// not now may be unmounted: whoever knows that asks before opening it.
+    /// missing now may be unmounted: a caller that knows it asks the user before opening it.
     pub fn open(root: impl AsRef<Path>, locks: impl AsRef<Path>) -> Result<Vault> {
         let disk = device_local::open_disk(root.as_ref(), locks.as_ref())?;
         Ok(Vault { files: DeviceLocal::on(Folder::on(disk))? })

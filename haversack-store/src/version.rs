@@ -1,10 +1,10 @@
-//! What one state of one object is called, and how to tell cheaply that it changed.
+//! Versions of objects, and cheap marks that tell if an object changed.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What a backend calls one state of one object; equal versions of one object are equal contents.
+/// The backend's name for one state of one object. Equal versions of one object mean equal contents.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(Arc<str>);
 
@@ -48,7 +48,7 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// How many bytes it has.
+    /// The number of bytes.
     pub const BYTES: usize = 24;
 
     /// Returns the fingerprint of what `parts` describe, last changed at `changed` on the backend's own

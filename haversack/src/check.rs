@@ -1,4 +1,4 @@
-//! Whether a store is well: each finding has a verdict and, if something is wrong, a cure.
+//! Checks a store: each finding has a verdict and, if something is wrong, a cure.
 
 use std::fmt;
 
@@ -31,13 +31,13 @@ impl fmt::Display for Verdict {
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was checked, in one word.
+    /// The subject of the check, in one word.
     pub subject: &'static str,
     /// How bad it is.
     pub verdict: Verdict,
-    /// What was found.
+    /// The result.
     pub detail: String,
-    /// What to do about it, if something is to be done.
+    /// The cure, if one is needed.
     pub cure: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Finding {
     }
 }
 
-/// How many odd names a finding spells out.
+/// The number of odd names that a finding lists.
 const SHOWN_ODD: usize = 3;
 
 /// Checks a store: its contents, and whether its backend keeps the promises that everything relies on.

@@ -2,7 +2,7 @@
 
 use crate::ids::Timestamp;
 
-/// Where the time comes from.
+/// The source of the time.
 pub trait Clock: Send + Sync {
     /// Returns the time, to be shown and for retention: nothing else may depend on it.
     fn now(&self) -> Timestamp;

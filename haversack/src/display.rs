@@ -1,6 +1,6 @@
 //! Makes text of other machines harmless before a person or a model reads it.
 //!
-//! Whoever may write to a remote chooses the names of devices, agents and sessions, the causes of changes and the names of files. A terminal obeys
+//! Anyone who may write to a remote chooses the names of devices, agents and sessions, the causes of changes and the names of files. A terminal obeys
 //! escape sequences in such a name, a newline in it looks like a line of ours, and a bidirectional override shows it in another order. So these
 //! characters are shown as escapes: `\u{1b}`.
 //!
@@ -10,14 +10,14 @@
 //! | [`lines`] | lines that we print | newlines, tabs | as long as the text |
 //! | [`json`] | JSON that we print | newlines between values | the same JSON value |
 //!
-//! A [`Commit`](crate::log::Commit) has [`one_line`] applied when it is read, so nobody who shows one has to think of it.
+//! A [`Commit`](crate::log::Commit) has [`one_line`] applied when it is read, so code that shows one need not do it again.
 
 use std::borrow::Cow;
 
 /// The most characters of a name that are shown.
 pub const MAX_CHARACTERS: usize = 200;
 
-/// Returns a name in one line, without characters that a terminal obeys or nobody sees.
+/// Returns a name in one line, without invisible characters and without characters that a terminal obeys.
 ///
 /// A longer name is cut, and ends with `…`. What is harmless already stays as it is, so it does no harm to apply this twice.
 pub fn one_line(text: &str) -> Cow<'_, str> {

@@ -5,7 +5,7 @@
 //!
 //! The frontmatter is read by lines, not by a YAML library. What is needed of it is little: which fields there are, which lines
 //! belong to each, what a plain value says, and the one level below `metadata`, where Claude Code puts every field that it does not
-//! know. What must not happen is that a line which nobody touched comes out differently, and a library that parses and prints does
+//! know. An untouched line must never come out differently, but a library that parses and prints does
 //! just that. So a field keeps its lines verbatim, and whatever is below it is not looked into.
 //!
 //! Reading is bounded ([`MAX_FRONTMATTER_BYTES`], [`MAX_DEPTH`]) and knows no anchors, aliases or tags, by which a small YAML text
@@ -22,7 +22,7 @@ pub(crate) use self::frontmatter::{RuledText, begins_with_rule};
 pub use self::value::Value;
 pub(crate) use self::value::{ListItem, list_items};
 
-/// How long a frontmatter can be, its rules included.
+/// The most bytes of a frontmatter, including its rules.
 pub const MAX_FRONTMATTER_BYTES: usize = 64 * 1024;
 
 /// How deeply the values of a frontmatter can be nested.

@@ -67,7 +67,7 @@ pub enum Reason {
     IntoItself,
     /// It is not UTF-8 text; the first byte that is not is named.
     NotText {
-        /// How many bytes before it are text.
+        /// The number of bytes before it that are text.
         valid_bytes: usize,
     },
     /// It is too large for a verb that works on text.
@@ -85,7 +85,7 @@ pub enum Reason {
     LineOutOfRange {
         /// The line that was named.
         line: usize,
-        /// How many lines there are.
+        /// The number of lines.
         lines: usize,
     },
     /// It is not what it was any more.
@@ -94,12 +94,12 @@ pub enum Reason {
     NoConflict,
     /// A conflict has fewer passages.
     NoPassage {
-        /// How many it has.
+        /// The number of passages.
         passages: usize,
     },
     /// Another program changed the file again and again while it was edited.
     Restless,
-    /// A batch that was recorded is not applied yet; whoever writes next completes it.
+    /// A recorded batch is not applied yet. The next writer completes it.
     Unfinished,
     /// The storage refused or failed; the source says why.
     Storage,
@@ -125,7 +125,7 @@ struct Inner {
     verb: Verb,
     locator: Locator,
     reason: Reason,
-    /// Which change of a batch it was, counted from 0.
+    /// The number of the change in its batch, counted from 0.
     change: Option<usize>,
     source: Option<StoreError>,
 }

@@ -1,4 +1,4 @@
-//! What was said on a channel: one line of the day's interaction log.
+//! A message on a channel: one line of the day's interaction log.
 
 use haversack_store::Locator;
 use serde::Serialize;
@@ -18,28 +18,28 @@ const MAX_FIELD_BYTES: usize = 8 * 1024;
 pub struct Event {
     /// The content of the message, in a sentence.
     pub summary: String,
-    /// Who said it.
+    /// The sender.
     pub sender: String,
     /// `inbound` or `outbound`.
     pub direction: String,
-    /// Where.
+    /// The channel.
     pub channel: Option<String>,
-    /// To whom.
+    /// The recipient.
     pub recipient: Option<String>,
     /// The action that followed.
     pub action: Option<String>,
 }
 
-/// When, by whom and on which machine an event is written down: never said by the model.
+/// The time, writer and machine of an event. The model never chooses them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// What tells it from all others.
+    /// The event's id.
     pub id: [u8; 16],
     /// When.
     pub time: Timestamp,
     /// On which machine.
     pub device: String,
-    /// Who writes.
+    /// The writer.
     pub writer: Writer,
 }
 

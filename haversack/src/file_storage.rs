@@ -67,14 +67,14 @@ pub trait FileStorage: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a look at a path found.
+/// The result of looking at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileContent {
     /// A file.
     File {
-        /// What is in it.
+        /// The content.
         content: Content,
-        /// How many bytes that is.
+        /// Its size.
         size_bytes: u64,
     },
     /// A directory.
@@ -84,7 +84,7 @@ pub enum FileContent {
     },
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// UTF-8 text.
@@ -126,23 +126,23 @@ impl From<Content> for Bytes {
 pub enum Operation {
     /// See [`FileStorage::create`].
     Create {
-        /// Where.
+        /// The path.
         path: String,
         /// Its content.
         content: Bytes,
     },
     /// See [`FileStorage::str_replace`].
     StrReplace {
-        /// Where.
+        /// The path.
         path: String,
-        /// What is there.
+        /// The old text.
         old_str: String,
-        /// What comes in its place.
+        /// The new text.
         new_str: String,
     },
     /// See [`FileStorage::insert`].
     Insert {
-        /// Where.
+        /// The path.
         path: String,
         /// The line before which, from 1.
         insert_line: usize,
@@ -151,7 +151,7 @@ pub enum Operation {
     },
     /// See [`FileStorage::delete`].
     Delete {
-        /// Where.
+        /// The path.
         path: String,
     },
     /// See [`FileStorage::rename`].
@@ -163,7 +163,7 @@ pub enum Operation {
     },
 }
 
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Code {
@@ -213,9 +213,9 @@ impl fmt::Display for Code {
 /// A command that did nothing: what kind of error, why, and where.
 #[derive(Debug)]
 pub struct StorageError {
-    /// What kind of error it is.
+    /// The kind of the error.
     pub code: Code,
-    /// What happened and why.
+    /// The event and its cause.
     pub message: String,
     /// The path it is about, as the caller spelled it.
     pub path: String,

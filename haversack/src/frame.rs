@@ -7,13 +7,13 @@
 //! contents, as many bytes as the heading says
 //! ```
 //!
-//! Whoever opens such a file in an editor sees what it is. A field that the heading of a later Haversack has besides is ignored, so a
+//! The first line identifies such a file in an editor. A reader ignores unknown fields of the heading, so a
 //! writer may add what a reader can do without; everything else takes a new version.
 //!
 //! # Invariants
-//! - What was cut or changed anywhere is refused, never read as something else: `log::hostile::damage_is_never_read_as_something_else`.
+//! - Bytes that were cut or changed anywhere are refused, never read as something else: `log::hostile::damage_is_never_read_as_something_else`.
 //! - Reading is bounded by the limit that the caller names and never panics: `log::hostile::garbage_is_refused`.
-//! - What is written can be read: [`encode`] refuses what [`decode`] would.
+//! - Everything that we write can be read: [`encode`] refuses the same bytes as [`decode`].
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -27,17 +27,17 @@ use crate::ids::ContentHash;
 /// The longest heading in bytes.
 pub const MAX_HEADING_BYTES: usize = 64 * 1024 * 1024;
 
-/// How much of somebody else's text an error shows.
+/// The length of another program's text in an error.
 const SHOWN_CHARACTERS: usize = 80;
 
-/// What a frame held.
+/// A decoded frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Framed<T> {
     /// The version of its format: at least 1, at most the newest that was asked for.
     pub version: u32,
     /// The line of JSON.
     pub heading: T,
-    /// What followed it.
+    /// The bytes after the heading.
     pub contents: Bytes,
 }
 
@@ -79,7 +79,7 @@ pub fn encode(
 
 /// Reads a frame of one kind.
 ///
-/// What is wrong is told in the order in which it matters: another kind, a newer version (whose limits may be others), too many bytes, damage.
+/// Errors are checked in order of importance: another kind, a newer version (with other limits), too many bytes, damage.
 pub fn decode<T: DeserializeOwned>(
     kind: &str,
     newest_version: u32,
@@ -121,7 +121,7 @@ pub fn decode<T: DeserializeOwned>(
 
 /// Returns the version that the first line names, and where the second line starts.
 fn first_line(kind: &str, bytes: &[u8]) -> Result<(u32, usize), BadFrame> {
-    /// What a version can have at most: `u32::MAX` has ten digits.
+    /// The most digits of a version: `u32::MAX` has ten.
     const MAX_DIGITS: usize = 10;
     let name = format!("haversack-{kind} ");
     let Some(rest) = bytes.strip_prefix(name.as_bytes()) else {
@@ -162,7 +162,7 @@ impl Parts {
         }
     }
 
-    /// Refuses what nobody took.
+    /// Refuses bytes that were not read.
     pub(crate) fn end(self) -> Result<(), BadFrame> {
         match self.left.is_empty() {
             true => Ok(()),
@@ -178,7 +178,7 @@ pub enum BadFrame {
     Truncated,
     /// They are not what was written: get them from somewhere else.
     Damaged {
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
     /// They are not a file of this kind: leave it alone.
@@ -190,14 +190,14 @@ pub enum BadFrame {
     },
     /// They hold something that only a newer Haversack knows: update.
     NewerPart {
-        /// What it is part of.
+        /// The part of the file.
         what: &'static str,
     },
-    /// There is more than anybody may write: leave it alone.
+    /// It has more than any writer may write: leave it alone.
     TooLarge {
         /// More of what.
         what: &'static str,
-        /// How much there may be.
+        /// The limit.
         limit: u64,
     },
 }
@@ -232,19 +232,19 @@ impl fmt::Display for BadFrame {
 
 impl StdError for BadFrame {}
 
-/// Why something is not written: nobody could read it.
+/// The reason to refuse a write: the result could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// There is more than one file may hold: write less at once.
     TooLarge {
         /// More of what.
         what: &'static str,
-        /// How much there may be.
+        /// The limit.
         limit: u64,
     },
     /// It contradicts itself: the program that made it is wrong.
     Wrong {
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
 }
@@ -266,7 +266,7 @@ impl fmt::Display for Unfit {
 
 impl StdError for Unfit {}
 
-/// What may not be written is not believed either.
+/// A frame that may not be written is refused on reading too.
 impl From<Unfit> for BadFrame {
     fn from(unfit: Unfit) -> BadFrame {
         match unfit {
@@ -276,7 +276,7 @@ impl From<Unfit> for BadFrame {
     }
 }
 
-/// Returns somebody else's text as it can be shown: cut, and without control characters.
+/// Returns another program's text for display: cut, and without control characters.
 pub(crate) fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN_CHARACTERS).flat_map(char::escape_debug).collect();
     if text.chars().nth(SHOWN_CHARACTERS).is_some() {

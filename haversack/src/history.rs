@@ -1,7 +1,7 @@
-//! What happened to a store: its log, read from the newest commit back.
+//! The history of a store: its log, read backwards from the newest commit.
 //!
-//! Commits come from the [archive](mod@archive), which every sync adds to, and before that from the remote, if it is at hand. What neither has
-//! is said to be unknown, which is not the same as nothing (`sync::history::unknown_is_not_nothing`).
+//! Commits come from the [archive](mod@archive), to which every sync adds, and then from the remote, if it can be reached. A commit in neither is
+//! reported as unknown, which differs from nothing (`sync::history::unknown_is_not_nothing`).
 
 pub mod archive;
 mod undo;
@@ -25,7 +25,7 @@ pub struct History<'a> {
     commits: BTreeMap<Position, Arc<Commit>>,
 }
 
-/// What a file held at some moment.
+/// The content of a file at some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PastContent {
     /// This.
@@ -88,7 +88,7 @@ impl<'a> History<'a> {
         locator: &Locator,
         position: Option<Position>,
     ) -> Result<PastContent, SyncError> {
-        // What was added at the end since the last whole content, the latest first.
+        // Appended parts since the last whole content, the latest first.
         let mut added: Vec<Bytes> = Vec::new();
         let mut number = position.map_or(0, Position::number);
         while let Some(position) = Position::new(number) {

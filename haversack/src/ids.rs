@@ -8,9 +8,9 @@ use std::fmt;
 use serde::de::{Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// Where new ids come from: handed in, so that a simulation can repeat them.
+/// The source of new ids. It is handed in, so that a simulation can repeat them.
 pub trait Ids: Send + Sync {
-    /// Returns 16 bytes that nobody got before.
+    /// Returns 16 bytes that were never returned before.
     fn next(&self) -> [u8; 16];
 }
 
@@ -59,7 +59,7 @@ macro_rules! bytes_type {
         pub struct $name([u8; $bytes]);
 
         impl $name {
-            /// How many bytes it has.
+            /// The number of bytes.
             pub const BYTES: usize = $bytes;
 
             /// Returns the one with these bytes.
@@ -116,7 +116,7 @@ impl Position {
     /// The last position whose key has [`Position::KEY_DIGITS`] digits.
     pub const LAST: Position = Position(9_999_999_999_999_999);
 
-    /// How many digits a key has: with leading zeros, so that keys sort like numbers.
+    /// The digits of a key: leading zeros make keys sort like numbers.
     pub const KEY_DIGITS: usize = 16;
 
     /// Returns the position with this number, if there is one.
@@ -178,7 +178,7 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(time) => time.fmt(f),
-            // Nobody's clock goes that far.
+            // No clock goes that far.
             Err(_) => write!(f, "{} ms", self.0),
         }
     }
@@ -232,10 +232,10 @@ pub(crate) fn from_hex<const BYTES: usize>(text: &str) -> Result<[u8; BYTES], In
     if seen & NO_NIBBLE == 0 { Ok(bytes) } else { Err(invalid) }
 }
 
-/// What is no digit.
+/// Marks a character that is not a digit.
 const NO_NIBBLE: u8 = 0x80;
 
-/// What each character is worth as a digit: a state has very many of them.
+/// The value of each character as a digit: a state has very many of them.
 const NIBBLES: [u8; 256] = {
     let mut nibbles = [NO_NIBBLE; 256];
     let mut value = 0;

@@ -1,4 +1,4 @@
-//! What sorts of memory there are: how each is recognised, merged, loaded, kept, and begun.
+//! The kinds of memory: how each is recognised, merged, loaded, retained, and begun.
 //!
 //! All of it is one table, [`Kinds`]. The one that is compiled in can be changed and extended by a text of the same form, so what
 //! a person can write is what we write.
@@ -37,9 +37,9 @@ const BINARY: &str = "binary";
 /// A sort of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is, in one line.
+    /// Its description, in one line.
     pub about: String,
     /// The names by which files are recognised.
     pub names: Vec<Pattern>,
@@ -51,7 +51,7 @@ pub struct Kind {
     pub optional: Vec<String>,
     /// How two versions merge.
     pub rule: Rule,
-    /// Who owns the truth of it.
+    /// The owner of its truth.
     pub tier: Tier,
     /// When a session has it.
     pub load: Load,
@@ -59,9 +59,9 @@ pub struct Kind {
     pub write: String,
     /// When an agent reads it.
     pub read: String,
-    /// How long it stays.
+    /// Its retention.
     pub keep: Keep,
-    /// What a new file begins with; `{name}` stands for its name.
+    /// The text of a new file; `{name}` stands for its name.
     pub template: Option<String>,
 }
 
@@ -85,20 +85,20 @@ pub enum Load {
     Never,
 }
 
-/// How long a memory stays, and what becomes of it then.
+/// The time that a memory is kept, and the action after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
     /// For how many days; for ever if it does not say.
     pub days: Option<u32>,
-    /// How many items.
+    /// The most items.
     pub items: Option<u32>,
     /// The heading below which this holds; everywhere if it does not say.
     pub section: Option<String>,
-    /// What becomes of it.
+    /// The action after that.
     pub then: Then,
 }
 
-/// What becomes of a memory that is not kept as it was.
+/// The action on a memory that is not kept as it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
     /// It is kept.
@@ -110,7 +110,7 @@ pub enum Then {
     Monthly,
     /// It goes into its year.
     Yearly,
-    /// What it teaches stays, without the examples.
+    /// Keep its lessons, without the examples.
     Lessons,
     /// It stays and is marked as dormant.
     Dormant,
@@ -174,14 +174,14 @@ impl Kinds {
                 by_type.or(by_name).unwrap_or_else(|| self.known(TEXT))
             }
         };
-        // What is data by its name has no frontmatter, whatever it begins with.
+        // A file that is data by its name has no frontmatter, even if its first line looks like one.
         let stated = document.text(MERGE).filter(|_| kind.rule.is_of_texts());
         (kind, stated.and_then(|name| Rule::stated(&name)).unwrap_or(kind.rule))
     }
 
     /// Returns how a file merges, by its name and everything it holds or held: the base, if there is one, and both sides.
     ///
-    /// What is not UTF-8 or holds a NUL is no text, and one such content is enough: text cannot be merged into it. Texts of
+    /// Content that is not UTF-8 or holds a NUL is not text. One such side is enough: text cannot be merged into it. Texts of
     /// which one states another rule than the other, or is of a kind that merges otherwise, merge as prose.
     pub fn rule<'a>(&self, locator: &Locator, contents: impl IntoIterator<Item = &'a [u8]>) -> Rule {
         let mut common: Option<Rule> = None;

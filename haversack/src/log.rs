@@ -1,7 +1,7 @@
 //! The log: a store's commits in one order, at positions that are created once and never changed.
 //!
-//! The log is the truth of a remote, its history and its audit. What is here is pure: the formats and what follows from them. Whoever
-//! reads and writes a remote comes on top of it.
+//! The log is the truth of a remote, its history and its audit. This module is pure: it has the formats and their rules. Code that
+//! reads and writes a remote is built on top of it.
 //!
 //! # The layout of a remote
 //! ```text
@@ -14,23 +14,23 @@
 //! ```
 //!
 //! # The five rules
-//! A log stays whole among devices that crash, wait and repeat themselves as long as these hold. They bind whoever publishes; each is
+//! A log stays whole among devices that crash, wait and repeat themselves as long as these rules hold. They bind every publisher. Each is
 //! named here with the test that holds it.
 //!
 //! 1. *Fixed before tried.* The bytes of a commit, its id among them, are on disk before the first attempt to create the next position, and
 //!    that position is created only if nothing is there. (`haversack-sim: sync`.)
-//! 2. *Tried until known.* Only reading the position tells whose commit is there. Until somebody's is, the same bytes are tried again; an
-//!    answer that was lost says nothing. (`haversack-sim: sync`.)
+//! 2. *Tried until known.* Only reading the position shows its commit. Until a commit is there, the same bytes are tried again. A
+//! lost answer proves nothing. (`haversack-sim: sync`.)
 //! 3. *Built on everything.* A commit names the hash of the one before it and the mark of the state after it, so one that was built on
 //!    less than everything is noticed: `log::chain::a_commit_belongs_to_one_place`, `log::chain::a_state_that_differs_is_noticed`.
 //! 4. *A file and its base move together.* (`haversack-sim: sync`.)
-//! 5. *Pending is derived.* Whatever differs from its base is waiting, whoever wrote it. (`haversack-sim: sync`.)
+//! 5. *Pending is derived.* Every file that differs from its base is pending, no matter who wrote it. (`haversack-sim: sync`.)
 //!
 //! # Invariants of the formats
 //! - Cut or changed bytes are refused or read as what was written: `log::hostile::damage_is_never_read_as_something_else`.
 //! - One odd name does not stop the rest, and is accounted for in the mark: `log::names::one_odd_name_does_not_stop_the_rest`.
 //! - A kind of change that is not known is not guessed at: `log::hostile::what_only_a_newer_one_knows_is_not_guessed`.
-//! - What is written can be read, or is not written: `log::hostile::what_cannot_be_read_is_not_written`.
+//! - Everything that we write can be read: `log::hostile::what_cannot_be_read_is_not_written`.
 //! - Formats do not change by accident: `log::golden`.
 
 mod bounded;

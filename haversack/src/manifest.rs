@@ -55,7 +55,7 @@ pub struct Manifest {
     pub entries: BTreeMap<Locator, Entry>,
 }
 
-/// What an object held when it was last written.
+/// An object, as it was when we last wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its size in bytes.
@@ -64,7 +64,7 @@ pub struct Entry {
     pub mtime: Option<Timestamp>,
     /// The name of its content.
     pub hash: Option<ContentHash>,
-    /// What the storage calls that state of it.
+    /// The storage's version of it.
     pub version: Option<String>,
 }
 
@@ -208,7 +208,7 @@ struct EntryLine {
     hash: Option<ContentHash>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     version: Option<String>,
-    /// How many files match, if this is a group.
+    /// The number of matching files, if this is a group.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     count: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none", default)]

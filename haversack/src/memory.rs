@@ -33,13 +33,13 @@ use crate::text::{Ending, NewText, insert_lines, replace_once};
 /// The lock that everything holds which reads and then writes.
 const STORE_LOCK: &str = "store";
 
-/// How long a verb waits for another process, unless told otherwise.
+/// The default time that a verb waits for another process.
 const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 /// The largest file that is held in memory as text; agents' notes are a thousandth of it.
 pub const MAX_TEXT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How often an edit is made again because another program saved in between.
+/// The most times that an edit is repeated because another program saved in between.
 const MAX_TRIES: usize = 8;
 
 /// A handle on one memory: its files, and the state that goes with them.
@@ -51,7 +51,7 @@ pub struct Memory {
     writer: Writer,
 }
 
-/// What a look at a place found.
+/// The result of viewing a locator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
     /// A file, with its content.
@@ -60,14 +60,14 @@ pub enum View {
     Directory(Listing),
 }
 
-/// What an edit did.
+/// The result of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edited {
     /// The first line that changed, counted from 1.
     pub line: usize,
     /// The state the file is now.
     pub version: Version,
-    /// What was written: UTF-8, because it was a text.
+    /// The written content: UTF-8, because it was a text.
     content: Bytes,
 }
 
@@ -82,7 +82,7 @@ impl Edited {
     }
 }
 
-/// How far a delete goes.
+/// Tells if a delete includes directories that are not empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// A file or an empty directory.
@@ -110,7 +110,7 @@ impl Memory {
         self
     }
 
-    /// Sets who writes: what is written from now on is in the history under this name, whoever sends it.
+    /// Sets the writer: the history shows later writes under this name, also if another process sends them.
     pub fn with_writer(mut self, writer: Writer) -> Memory {
         self.writer = writer;
         self
@@ -267,7 +267,7 @@ impl Memory {
     /// Applies several changes, all or nothing, each seeing those before it.
     ///
     /// If one is refused, nothing is done and the error says [which](Error::change). Programs outside may see some of the
-    /// changes before the others; a process that dies in between does not: whoever writes next completes the batch.
+    /// changes before the others. If the process dies in between, the next writer completes the batch.
     pub async fn batch(&self, changes: &[Change]) -> Result<BatchReport> {
         let turn = self.turn(Verb::Batch, &Locator::root()).await?;
         batch::apply(self, &turn, changes).await

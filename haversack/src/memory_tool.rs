@@ -17,10 +17,10 @@ use crate::error::{Error, Reason, Verb, with_causes};
 use crate::memory::{Depth, Memory, View, as_text};
 use crate::text::{Ending, Occurrences};
 
-/// What every path begins with.
+/// The beginning of every path.
 const ROOT: &str = "/memories";
 
-/// How many characters of a text one view shows, unless told otherwise.
+/// The default number of characters in one view.
 const VIEW_CHARACTERS: usize = 16_000;
 
 /// The most lines that a file may have to be viewed.
@@ -34,30 +34,30 @@ const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024;
 pub enum Command {
     /// Shows a file or a directory.
     View {
-        /// Where.
+        /// The path.
         path: String,
         /// The first and the last line, from 1; the last may be -1 for the end.
         view_range: Option<[i64; 2]>,
     },
     /// Makes a new file.
     Create {
-        /// Where.
+        /// The path.
         path: String,
         /// Its text.
         file_text: String,
     },
     /// Replaces the only occurrence of a text.
     StrReplace {
-        /// Where.
+        /// The path.
         path: String,
-        /// What is there.
+        /// The old text.
         old_str: String,
-        /// What comes in its place; empty to take it out.
+        /// The new text; empty to remove the old text.
         new_str: String,
     },
     /// Inserts lines.
     Insert {
-        /// Where.
+        /// The path.
         path: String,
         /// The line after which; 0 is the top.
         insert_line: i64,
@@ -66,7 +66,7 @@ pub enum Command {
     },
     /// Removes a file, or a directory with everything in it.
     Delete {
-        /// Where.
+        /// The path.
         path: String,
     },
     /// Moves a file or a directory.
@@ -78,12 +78,12 @@ pub enum Command {
     },
 }
 
-/// What the model is told.
+/// The answer to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What is shown.
+    /// Its content.
     pub content: Content,
-    /// Whether the command was refused or failed.
+    /// True if the command was refused or failed.
     pub is_error: bool,
 }
 
@@ -94,7 +94,7 @@ pub enum Content {
     Text(String),
     /// An image.
     Image {
-        /// What kind of image, as `image/png`.
+        /// The type of the image, for example `image/png`.
         media_type: &'static str,
         /// Its bytes.
         bytes: Bytes,
@@ -297,7 +297,7 @@ impl MemoryTool {
 
 /// Returns the place that a model calls `path`.
 fn locate(path: &str) -> Result<Locator, Refused> {
-    /// How much of a path is repeated in an answer: what a path that can be used has at most.
+    /// The longest part of a path that an answer repeats: the length of the longest valid path.
     const SHOWN: usize = haversack_store::MAX_KEY_BYTES;
     let shown = shortened(path, SHOWN);
     let below = path.strip_prefix(ROOT).filter(|rest| rest.is_empty() || rest.starts_with('/'));

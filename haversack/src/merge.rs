@@ -1,6 +1,6 @@
-//! What becomes of a file that was changed in two places: three-way merges, as pure functions.
+//! Merges a file that was changed in two places: three-way merges, as pure functions.
 //!
-//! A merge takes the base that both sides started from and the two sides; it reads no clock, asks nobody and never fails. What
+//! A merge takes the base, from which both sides started, and the two sides. It reads no clock, asks no user and never fails. Passages that
 //! cannot be reconciled is kept twice, never marked up as a conflict and never dropped.
 //!
 //! # Invariants
@@ -9,12 +9,12 @@
 //! 2. It does not matter which side is called ours (`the_sides_have_no_rank`): the sides are put in the order of their content
 //!    first, so that nothing below could tell.
 //! 3. Text stays text, JSON lines stay JSON lines, and no line is a conflict marker (`text_stays_text`, `json_lines_stay_json`).
-//! 4. What a side added is there, in the order it had on that side; what a side removed and the other left alone is not there
+//! 4. Additions of a side are there, in that side's order; lines that one side removed and the other left alone are gone
 //!    (`nothing_is_lost_and_nothing_comes_back`, `no_event_is_lost_and_none_comes_back`).
 //! 5. Taking in the same change a second time changes nothing (`a_change_taken_in_twice_is_taken_in_once`,
 //!    `a_paragraph_taken_in_twice_is_taken_in_once`, `an_event_taken_in_twice_is_taken_in_once`). For text this is so as far
-//!    as its lines can be told apart: if a side adds a line that the base has elsewhere, or the base has it twice, nobody can
-//!    see in the result which of them was meant. Lines that say nothing are told apart by what they follow. Lines that were put
+//! as its lines can be told apart: if a side adds a line that the base has elsewhere, or the base has it twice, the result cannot
+//! show which of them was meant. Blank lines, rules and fences are told apart by the line before them. Lines that were
 //!    elsewhere are told apart (`lines_put_elsewhere_are_taken_in_once`).
 //! 6. Three devices come to the same lines in whatever order they meet, and to the same bytes if what they added are list items
 //!    or events (`three_devices_come_to_the_same_lines`, `three_devices_come_to_the_same_list`,
@@ -25,10 +25,10 @@
 //! 8. Real files come out as a person would have it (`golden.rs`, `tests/fixtures/merge`).
 //!
 //! The rules are made of few parts: [`keyed`] says which elements stay and in which order, [`outline`] applies it to text under headings,
-//! [`tree`] to data, [`fields`] to frontmatter; [`lines`] is for everything else. [`style`] takes off and puts on what is no content.
-//! What a rule cannot read merges by lines; data that it cannot read stays whole.
+//! [`tree`] to data, [`fields`] to frontmatter; [`lines`] is for everything else. [`style`] removes and restores line endings, accents and byte-order marks.
+//! If a rule cannot read a text, it merges by lines. Data that it cannot read stays whole.
 //!
-//! Whether a file is there at all is not decided here.
+//! The existence of a file is not decided here.
 
 mod blanks;
 mod commitments;
@@ -64,9 +64,9 @@ use crate::kind::Kinds;
 /// One side of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side<'a> {
-    /// What the file holds there.
+    /// The file's content on this side.
     pub bytes: &'a [u8],
-    /// What the device is called, for people; it decides nothing.
+    /// The device's name for people. It decides nothing.
     pub device: &'a str,
 }
 
@@ -168,14 +168,14 @@ impl Rule {
     }
 }
 
-/// What a merge came to.
+/// The result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// What the file holds now.
+    /// The merged content.
     pub bytes: Bytes,
     /// The other content of a file that merges not at all: it becomes a copy beside it, see [`conflict_name`].
     pub copy: Option<Bytes>,
-    /// Whether something could not be reconciled and is there twice.
+    /// True if a passage could not be reconciled and is there twice.
     pub both_kept: bool,
 }
 
@@ -206,7 +206,7 @@ struct Part<'a> {
     device: &'a str,
 }
 
-/// What two texts came to.
+/// The result for two texts.
 #[derive(Debug)]
 struct Outcome {
     text: String,
@@ -228,7 +228,7 @@ fn typed(rule: Rule, base: Option<&[u8]>, first: Side<'_>, second: Side<'_>) -> 
     let base = base.as_ref().map(|base| &*base.text);
     let by_rule = |base: Option<&str>, parts: [Part<'_>; 2]| {
         let merged = by_rule(rule, base, parts);
-        // What cannot be understood is lines.
+        // A text that we cannot parse is merged by lines.
         merged.or_else(|| Some(by_lines(base.unwrap_or_default(), parts[0], parts[1])))
     };
     let Outcome { text, both_kept } = three(base, parts, &by_rule)?;
@@ -277,7 +277,7 @@ fn data(rule: Rule, base: Option<&[u8]>, first: Side<'_>, second: Side<'_>) -> O
     let (text, lost) = match rule {
         Rule::Json => {
             let Some(trees) = texts.clone().map(json::read).collect::<Option<Vec<_>>>() else {
-                // What is no JSON is text; what is more than is read here is kept whole.
+                // Content that is not JSON is text. JSON above our limits is kept whole.
                 let is_json = texts.clone().all(json::is_json);
                 return (!is_json).then(|| lines::merge(base_bytes.unwrap_or_default(), first, second));
             };
@@ -314,7 +314,7 @@ fn three(base: Option<&str>, [first, second]: [Part<'_>; 2], merge: document::Bo
     if base == Some(first.text) {
         return unchanged(second);
     }
-    // What is below here may tell the sides apart, so they come in the order of what they say.
+    // The lower part can tell the sides apart, so order them by content.
     if first.text < second.text { merge(base, [first, second]) } else { merge(base, [second, first]) }
 }
 
@@ -370,7 +370,7 @@ fn whole(first: &[u8], second: &[u8]) -> Merged {
 
 /// Interleaves two sequences, each in the order it has, the smaller head first.
 ///
-/// What follows a head and is smaller goes with it. So each element stands where the greatest before it in its own sequence
+/// Smaller elements after a head go with it. So each element stands where the greatest before it in its own sequence
 /// belongs; that is the same for three sequences in whatever order they are interleaved, as long as no two heads are equal.
 fn interleave<'a, T: Ord>(mut first: &'a [T], mut second: &'a [T]) -> Vec<&'a T> {
     let mut all = Vec::with_capacity(first.len() + second.len());

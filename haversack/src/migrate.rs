@@ -7,7 +7,7 @@
 //! - A source is only read (`migrate::the_source_is_not_touched`).
 //! - Nothing in the target is replaced: objects are created only where nothing is, and what appears there meanwhile stays
 //!   (`migrate::what_appears_meanwhile_is_not_replaced`).
-//! - What counts as copied was read back from the target, and its hash is that of the source
+//! - An object counts as copied if it was read back from the target with the hash of the source
 //!   (`migrate::what_does_not_come_back_is_no_copy`).
 //! - Running it again goes on: what is there already is compared and skipped, wherever the last run ended
 //!   (`migrate::it_can_end_anywhere_and_goes_on`).
@@ -40,41 +40,41 @@ use crate::ids::ContentHash;
 use crate::manifest::Manifest;
 use crate::sync::{Gate, MAX_TRIES, Patience, Progress, Stage, patiently};
 
-/// How many objects are under way at a time.
+/// The most objects under way at a time.
 const MAX_AT_ONCE: usize = 16;
 
 /// Larger objects are under way one at a time: all of one is held in memory, and again when it is read back.
 const MAX_BYTES_TOGETHER: u64 = 4 * 1024 * 1024;
 
-/// How many objects may fail one after the other because a storage does not answer, before the rest is left alone.
+/// The most objects that may fail in a row because a storage does not answer. After that, the rest is skipped.
 const MAX_FAILURES_IN_A_ROW: usize = 16;
 
-/// Where objects come from.
+/// A source of objects.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What holds them.
+    /// Its storage.
     pub backend: Arc<dyn Backend>,
-    /// Where they go in the target.
+    /// The directory for its objects in the target.
     pub prefix: Locator,
 }
 
-/// What a migration is given.
+/// The parameters of a migration.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// What may not leave; `None` where nothing does.
+    /// Decides which objects may not leave; `None` if all may.
     pub gate: Option<&'a dyn Gate>,
-    /// How long to wait for a storage.
+    /// Decides how long to wait for a storage.
     pub patience: &'a dyn Patience,
-    /// Who is told how far it is.
+    /// Receives the progress.
     pub progress: &'a dyn Progress,
 }
 
 /// Something that is left where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Which of the sources it is in.
+    /// The number of its source.
     pub source: usize,
-    /// What it would be called in the target, or is called in the source if it cannot be called anything there; printable.
+    /// Its name in the target, or in the source if it cannot have a name in the target; printable.
     pub name: String,
     /// Why.
     pub why: Why,
@@ -110,16 +110,16 @@ impl fmt::Display for Why {
     }
 }
 
-/// What a migration did.
+/// The result of a migration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What was copied, by its name in the target.
+    /// The copied objects, by their names in the target.
     pub copied: Vec<Locator>,
-    /// How many bytes those are.
+    /// Their number of bytes.
     pub bytes_copied: u64,
-    /// How many objects were there already, with the same content.
+    /// The number of objects that were already there with the same content.
     pub skipped: usize,
-    /// What is left where it is.
+    /// The objects that were not copied.
     pub left: Vec<Skipped>,
 }
 
@@ -186,7 +186,7 @@ pub async fn apply(sources: &[Source], target: &dyn Backend, plan: Plan, context
         done: AtomicUsize::new(0),
         failures: AtomicUsize::new(0),
     };
-    // What is compared may be what another source's copy was.
+    // The copy of another source may be the object that is compared.
     for (steps, how) in [(plan.copies, How::Copy), (plan.compares, How::Compare)] {
         let (small, large): (Vec<_>, Vec<_>) =
             steps.into_iter().partition(|step| step.size_bytes <= MAX_BYTES_TOGETHER);
@@ -220,20 +220,20 @@ enum How {
     Compare,
 }
 
-/// What became of an object that is in the target now.
+/// The result for an object that is in the target now.
 enum Outcome {
     Copied(u64),
     Same,
 }
 
-/// What all steps of a migration share.
+/// Data that all steps of a migration share.
 struct Work<'a> {
     sources: &'a [Source],
     target: &'a dyn Backend,
     context: Context<'a>,
     total: usize,
     done: AtomicUsize,
-    /// How many failed one after the other because a storage did not answer.
+    /// The number of failures in a row because a storage did not answer.
     failures: AtomicUsize,
 }
 
@@ -365,7 +365,7 @@ fn explain(error: &StoreError) -> String {
     text
 }
 
-/// Returns a `manifest.json` that is not ours: scans hide it, and somebody would miss it.
+/// Returns a `manifest.json` of another program: scans hide it, and it must not be missing in the copy.
 async fn manifest_of_others(
     source: &dyn Backend,
     context: Context<'_>,
@@ -373,14 +373,14 @@ async fn manifest_of_others(
     let place = Locator::reserved("manifest.json").expect("one of our own names");
     match patiently(context.patience, || source.read(&place)).await {
         Ok(object) => {
-            // An index of plain objects is derived, whoever wrote it.
+            // An index of plain objects is derived, so it needs no copy.
             let is_ours = match Manifest::decode(&object.bytes) {
                 Ok(_) => true,
                 Err(why) => why.is_newer(),
             };
             Ok((!is_ours).then_some((place, object.bytes.len() as u64)))
         }
-        // A directory of that name is nobody's file.
+        // A directory of that name is not a file.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => Ok(None),
         Err(error) => Err(error),
     }

@@ -3,7 +3,7 @@
 //! Every commit carries these names, and everybody who has the remote reads them. They come from host names, environment variables and other
 //! programs, so they may hold anything.
 //!
-//! - [`harmless`] changes a name where nobody can be asked: control characters are removed, a long name is cut, and a name that looks
+//! - [`harmless`] changes a name without asking the user: it removes control characters, cuts a long name, and replaces a name that looks
 //!   like it holds a secret is replaced by `hidden-` and a short hash.
 //! - [`check`] refuses the same names where the user gave one and can give another.
 
@@ -11,10 +11,10 @@ use std::fmt;
 
 use crate::secrets::{self, Rule};
 
-/// How many characters of a name are kept.
+/// The most characters of a name.
 pub const MAX_NAME_CHARS: usize = 60;
 
-/// What the hash of a hidden name is for: no other hash of the same bytes is the same.
+/// The context of the hash of a hidden name: no other hash of the same bytes is equal to it.
 const HASH_CONTEXT: &str = "haversack 2026-11-18 name that holds a secret";
 
 /// Says why a name may not be given to a device.

@@ -12,16 +12,16 @@ use crate::kind::{Kind, Kinds, Pattern, stating};
 use crate::memory::{Change, Memory, View};
 use crate::secrets;
 
-/// What the index of a directory is called.
+/// The name of a directory's index.
 const INDEX: &str = "MEMORY.md";
 
-/// What a new index begins with.
+/// The beginning of a new index.
 const INDEX_TITLE: &str = "# Memory\n\n";
 
 /// The longest line of the index, in characters: clients show no more.
 const MAX_LINE_CHARACTERS: usize = 200;
 
-/// How often the index is read again because somebody else wrote it.
+/// The most times that the index is read again because another program wrote it.
 const MAX_TRIES: usize = 8;
 
 /// A fact that is to be kept.
@@ -29,7 +29,7 @@ const MAX_TRIES: usize = 8;
 pub struct NewFact<'a> {
     /// The name of its kind.
     pub kind: &'a str,
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
     /// By what it is found again, in one line.
     pub description: &'a str,
@@ -37,10 +37,10 @@ pub struct NewFact<'a> {
     pub content: &'a str,
 }
 
-/// What is to be written.
+/// The files to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
-    /// Where the memory goes.
+    /// The locator of the memory.
     pub locator: Locator,
     /// The memory.
     pub text: String,
@@ -48,7 +48,7 @@ pub struct Draft {
     pub entry: String,
 }
 
-/// What became of a draft.
+/// The result of writing a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RememberOutcome {
     /// It was written.
@@ -180,7 +180,7 @@ pub async fn keep(memory: &Memory, draft: &Draft) -> Result<RememberOutcome> {
             });
             return Ok(if is_same { RememberOutcome::Same } else { RememberOutcome::Taken });
         }
-        // Somebody wrote the index in between.
+        // Another program wrote the index in between.
         if error.change() != Some(1) || tries >= MAX_TRIES {
             return Err(error);
         }
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(block_on(keep(&memory, &other)).expect("kept"), RememberOutcome::Taken);
         assert_eq!(block_on(files.read_text(&draft.locator)).expect("read"), Some(draft.text));
         assert_eq!(block_on(files.read_text(&index)).expect("read"), Some(first.clone()));
-        // What the user took out of the index and put in by hand stays as it is.
+        // Entries that the user removed or added by hand stay that way.
         let theirs = "# Mine\n- [Lamp](feedback_lamp.md) by hand";
         let _ = block_on(files.write(&index, Bytes::from_static(theirs.as_bytes()), Condition::Any))
             .expect("written");

@@ -1,7 +1,7 @@
 //! Finds what looks like a secret in a file, and never repeats it.
 //!
 //! 1. One pass over the bytes looks for the words that secrets come with ([`mod@rules`]).
-//! 2. Where a word stands, its rule's pattern is tried on a window of bounded length.
+//! 2. At each word, its rule's pattern is tried on a window of bounded length.
 //! 3. A match is judged ([`judge`]): by its entropy, and by whether it is a placeholder or names something else.
 //! 4. Encoded and disguised parts of the content are decoded once ([`decode`]), and steps 1 to 3 are done on the decoded text.
 //!
@@ -32,14 +32,14 @@ use self::judge::Candidate;
 pub use self::rules::Rule;
 use self::rules::{FAR, Form, RULES, Start};
 
-/// The most findings that are told about one content; whoever meets so many has not seen all of them.
+/// The most findings for one content. A caller that gets this number has not seen all of them.
 pub const MAX_FINDINGS: usize = 1_000;
 
 /// Says that there is something in a content that looks like a secret; not what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What it looks like.
+    /// The rule that it matches.
     pub rule: &'static Rule,
     /// The line it begins in; the first is 1.
     pub line: usize,
@@ -55,7 +55,7 @@ pub struct Fingerprint([u8; Fingerprint::BYTES]);
 impl Fingerprint {
     const BYTES: usize = 8;
 
-    /// What the hash is for: no other hash of the same bytes is the same.
+    /// The context of the hash: no other hash of the same bytes is equal to it.
     const CONTEXT: &str = "haversack 2026-11-16 fingerprint of a secret";
 
     fn of(rule: &Rule, secret: &[u8]) -> Fingerprint {
@@ -175,11 +175,11 @@ pub fn find(content: &[u8]) -> Vec<Finding> {
 /// A finding, with its place in the content.
 struct Found {
     fingerprint: Fingerprint,
-    /// Which rule.
+    /// The rule.
     rule: usize,
-    /// Where what the rule matched begins.
+    /// The start of the rule's match.
     start: usize,
-    /// Where the secret is; if it was encoded, where the encoded text is.
+    /// The range of the secret; if it was encoded, of the encoded text.
     secret: std::ops::Range<usize>,
 }
 
@@ -197,13 +197,13 @@ fn without_overlaps(mut hits: Vec<Hit>) -> Vec<Hit> {
     kept
 }
 
-/// Where a rule found something.
+/// A match of a rule.
 struct Hit {
-    /// Which rule.
+    /// The rule.
     rule: usize,
-    /// Where what it matched begins.
+    /// The start of the match.
     start: usize,
-    /// Where in it the secret is.
+    /// The range of the secret in it.
     secret: std::ops::Range<usize>,
 }
 
@@ -264,7 +264,7 @@ fn hits(content: &[u8]) -> Vec<Hit> {
     if is_short_without_words(content) {
         return hits;
     }
-    // Where the next match of each rule may begin.
+    // The earliest start of each rule's next match.
     let mut free = [0; RULES.len()];
     for word in WORDS.automaton.find_overlapping_iter(content) {
         let index = WORDS.owners[word.pattern().as_usize()];
@@ -285,7 +285,7 @@ fn hits(content: &[u8]) -> Vec<Hit> {
     hits
 }
 
-/// What came of trying a rule.
+/// The result of trying a rule.
 enum Tried {
     /// Something was found, and ends there.
     Found(Hit, usize),
@@ -309,7 +309,7 @@ fn try_rule(content: &[u8], index: usize, word: usize) -> Tried {
     let window = &content[from..to];
     let pattern = pattern(index);
     if !pattern.is_match(window) {
-        // What goes on without a break is looked at once, however often the word is in it.
+        // Text without a break is checked once, even if the word is in it many times.
         let is_unbroken = rule.start == Start::Word && rule.reach == FAR;
         return if is_unbroken { Tried::NothingBefore(word + unbroken(&content[word..to])) } else { nothing };
     }
@@ -367,7 +367,7 @@ fn introduces_value(content: &[u8], word: usize, bytes: usize) -> bool {
     false
 }
 
-/// How much of a value is looked at again if it goes on where the window ends.
+/// The number of bytes of a value that are checked again if it continues after the window.
 const UNSEEN_BYTES: usize = 64;
 
 /// Tells whether a byte would belong to a secret that ends before it.
@@ -456,7 +456,7 @@ mod tests {
         }
     }
 
-    /// How many samples of each rule are tried.
+    /// The number of samples of each rule.
     const SEEDS: u64 = 12;
 
     /// Returns the texts that a sample is put into, and the line it is in there.

@@ -1,8 +1,9 @@
-//! Who wrote what waits to be sent.
+//! The writers of changes that are not published yet.
 //!
-//! The process that syncs is often not the one that wrote. So whoever writes through [`Memory`](crate::Memory) under a name leaves a line in the
-//! state: where, what is there now, and who. When a commit is made, the newest line that fits what is there tells whose change it is; what nobody
-//! signed is the syncing process's.
+//! The process that syncs is often not the process that wrote. So each write through [`Memory`](crate::Memory) under a name appends a line to the
+//! state: the locator, a fingerprint of the new content, and the writer. When a commit is made, the newest line that fits the file's content names the
+//! author of the change. Changes without
+//! a signature belong to the syncing process.
 //!
 //! A deletion is written down under any name or none: so a sync can tell files that a verb deleted from files that disappeared
 //! ([`outgoing`](crate::sync)).
@@ -17,19 +18,19 @@ use serde::{Deserialize, Serialize};
 use crate::ids::ContentHash;
 use crate::sync::planted::{Planted, has};
 
-/// Where the lines are.
+/// The name of the file with the lines.
 static LINES: LazyLock<Locator> = LazyLock::new(|| Locator::parse("signed").expect("a plain name"));
 
-/// How long the file grows before its older half goes.
+/// The size at which the older half of the file is removed.
 const MAX_BYTES: u64 = 512 * 1024;
 
-/// Who writes: what the history shows beside the device.
+/// A writer: the history shows it beside the device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writer {
-    /// Which agent it is.
+    /// The agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Which of its sessions.
+    /// The session of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
 }
@@ -41,7 +42,7 @@ impl Writer {
     }
 }
 
-/// What a write left at a place.
+/// A fingerprint of a write: the state of the file after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WriteFingerprint {
@@ -49,7 +50,7 @@ pub(crate) enum WriteFingerprint {
     Content(String),
     /// A file that is so long now.
     Size(u64),
-    /// Whatever was moved there, with everything below it.
+    /// A move to this locator, including everything below it.
     Moved,
     /// Nothing, there and below it.
     Nothing,
@@ -113,8 +114,8 @@ pub(crate) async fn note_sent(state: &dyn Backend, deleted: &[Locator]) -> Store
     }
 }
 
-/// Signs the results of a merge under the writer who left one of its sides, if a writer did: the results hold the signed change, and nobody
-/// else sends it. If both sides were signed, the later signature counts, because the earlier one is more likely to have been sent.
+/// Signs the results of a merge under the writer of one of its sides, if there is one: the results hold the signed change, and no other commit
+/// sends it. If both sides were signed, the later signature counts, because the earlier one is more likely to have been sent.
 pub(crate) async fn sign_merged(
     state: &dyn Backend,
     locator: &Locator,
@@ -142,14 +143,14 @@ pub async fn writer_of(
     Ok(Signatures::read(state).await?.writer(locator, content).cloned())
 }
 
-/// What was signed.
+/// The signatures.
 #[derive(Debug, Default)]
 pub(crate) struct Signatures {
     lines: Vec<(Locator, WriteFingerprint, Writer)>,
 }
 
 impl Signatures {
-    /// Reads what was signed; lines that make no sense are nobody's.
+    /// Reads the signatures; damaged lines are skipped.
     pub(crate) async fn read(state: &dyn Backend) -> StoreResult<Signatures> {
         let bytes = match state.read(&LINES).await {
             Ok(object) => object.bytes,

@@ -5,14 +5,14 @@
 //! the names, one after the other
 //! ```
 //!
-//! A table is looked at once when it is read, to see that it is one; nothing of it is decoded before somebody asks for it. So whoever has a hundred
+//! Reading a table checks it once, without decoding its records. A record is decoded when it is needed. So a caller with a hundred
 //! thousand files pays for the few that changed.
 
 use std::cmp::Ordering;
 
 use haversack_store::Bytes;
 
-/// How many bytes tell where a name ends.
+/// The number of bytes for the end of a name.
 const END: usize = 4;
 
 /// Sorted names, each with a record of so many bytes.
@@ -200,7 +200,7 @@ mod tests {
             Bytes::from(writer.into_parts().concat())
         };
         assert_eq!(Table::<3>::read(out_of_order, 2), None);
-        // Where a name ends is in the middle of a character, or before where it starts.
+        // Name ends in the middle of a character, or before the name's start.
         for (at, end) in [(7, 4), (7, 0), (14, 200)] {
             let mut wrong = bytes.to_vec();
             wrong[at] = end;

@@ -5,10 +5,10 @@
 
 use memchr::{memchr_iter, memmem};
 
-/// How many occurrences a refusal names: enough to tell them apart, few enough to read.
+/// The most occurrences that a refusal names: enough to tell them apart, few enough to read.
 const MAX_NAMED_OCCURRENCES: usize = 100;
 
-/// How much of a text has its newlines counted in one go.
+/// The size of the blocks in which newlines are counted.
 const COUNTED_BYTES: usize = 4096;
 
 /// A text after an edit.
@@ -28,16 +28,16 @@ pub(crate) enum Refusal {
     LineOutOfRange { line: usize, lines: usize },
 }
 
-/// Where a text occurs.
+/// The occurrences of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrences {
     /// The line each occurrence begins in, counted from 1; the first hundred.
     pub lines: Vec<usize>,
-    /// Whether there are more than `lines` names.
+    /// True if there are more than `lines` names.
     pub more: bool,
 }
 
-/// Whether a text that is inserted into gets a final newline.
+/// Decides if a text that is inserted into gets a final newline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It ends as it did before.

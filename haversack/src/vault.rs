@@ -10,15 +10,15 @@
 //!
 //! # Invariants
 //! 1. Two devices that have read the same entries see the same files, in whatever order they came (`haversack-sim: vault`).
-//! 2. What an entry added is there, unless an entry whose author had seen it took it away; what was taken away so does not come back
+//! 2. An addition of an entry stays, unless an entry whose author had seen it removed it; and a line removed in this way stays removed
 //!    (`haversack-sim: vault`).
 //! 3. The common start of two entries is what both of their authors had read; it is at hand wherever both are, since the logs hold their
-//!    contents. Nobody's own past decides anything.
-//! 4. A merge in which nobody changed anything is no commit: it would stand against a deletion that knows nothing of it.
+//! contents. The order in which a device learned of them decides nothing.
+//! 4. A merge without a user's change makes no commit. Otherwise it would count as an edit and win over a deletion that does not know of it.
 //! 5. A device's own log at a position is what the entries come to that it had read then. Its commits go out on those heads, unchanged,
 //!    before anything else is taken in; so all merging is done by [`merge_file()`] (`haversack-sim: vault`).
-//! 6. What was read once is kept at home: a folder that loses it, or goes back, changes nothing (`vault::a_folder_that_loses_logs_changes_nothing`), and
-//!    gets it back from whoever has it (`vault::what_the_folder_lost_of_a_machine_that_is_gone_is_put_back`).
+//! 6. A device keeps a copy of everything that it has read: a folder that loses it, or goes back, changes nothing (`vault::a_folder_that_loses_logs_changes_nothing`), and
+//! gets it back from any device that has a copy (`vault::what_the_folder_lost_of_a_machine_that_is_gone_is_put_back`).
 
 // Hidden: the command line reports copies, lost uploads and stray files of a folder with these modules.
 

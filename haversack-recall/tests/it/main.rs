@@ -1,4 +1,4 @@
-//! What is found again, over real directories and over memory.
+//! Tests of recall, over real directories and over memory.
 
 use haversack::store::{
     Backend, BackendExt, Bytes, Condition, DeviceLocal, ErrorKind, InMemory, Locator, block_on,

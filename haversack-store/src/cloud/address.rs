@@ -23,7 +23,7 @@ impl Provider {
     }
 }
 
-/// Where a store is.
+/// The address of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) provider: Provider,
@@ -31,7 +31,7 @@ pub(crate) struct Address {
     pub(crate) endpoint: Option<Url>,
     /// The container or bucket.
     pub(crate) container: String,
-    /// What every key begins with.
+    /// The prefix of every key.
     pub(crate) prefix: Locator,
 }
 

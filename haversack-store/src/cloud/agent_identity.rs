@@ -2,7 +2,7 @@
 //!
 //! An agent user has no password. Its application (the blueprint) proves itself with a certificate, lends that proof to the agent's
 //! identity, and the identity acts for the agent user: three requests to Entra, each with what the one before returned.
-//! What comes out opens the storage for about an hour.
+//! The result opens the storage for about an hour.
 //!
 //! - A token is used for [`REFRESH_AFTER`] at most, and never in its last [`SPARE`] (`the_token_is_refreshed_after_55_minutes`).
 //! - However many ask at once, one chain of hops runs, and its outcome is everybody's (`fifty_who_ask_at_once_share_one_chain`).
@@ -26,25 +26,25 @@ pub use self::key::{Certificate, PrivateKey};
 use super::runtime;
 use crate::error::{Error, ErrorKind, Operation, Result};
 
-/// Where agents sign in, unless their cloud is one of its own.
+/// The sign-in authority of agents, unless their cloud has its own.
 pub const DEFAULT_AUTHORITY: &str = "https://login.microsoftonline.com";
 
-/// What a token is asked for: every permission on Azure Storage that was granted.
+/// The scope of a token: every permission on Azure Storage that was granted.
 pub const STORAGE_SCOPE: &str = "https://storage.azure.com/.default";
 
-/// How long one hop may take.
+/// The time limit of one hop.
 pub const HOP_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long a token is used.
+/// The time that a token is used.
 const REFRESH_AFTER: Duration = Duration::from_secs(55 * 60);
 
-/// How much of a token's time is left unused, so that none ends under way.
+/// The unused rest of a token's time, so that no request runs with an expired token.
 const SPARE: Duration = Duration::from_secs(5 * 60);
 
 /// How soon a refresh is tried again while Entra is away and the token is still good.
 const REFRESH_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
-/// Who signs in, and with what.
+/// An agent's sign-in data.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
     /// The directory: its id, or one of its domain names.
@@ -57,13 +57,13 @@ pub struct AgentSettings {
     pub agent_user_id: String,
     /// The certificate that is registered with the blueprint.
     pub certificate: Certificate,
-    /// Where the certificate's private key is.
+    /// The place of the certificate's private key.
     pub private_key: PrivateKey,
-    /// Who is asked; [`DEFAULT_AUTHORITY`] for nearly everyone.
+    /// The authority; [`DEFAULT_AUTHORITY`] for nearly all users.
     pub authority: String,
-    /// What for; [`STORAGE_SCOPE`].
+    /// The scope; [`STORAGE_SCOPE`].
     pub scope: String,
-    /// How long one hop may take; [`HOP_TIMEOUT`].
+    /// The time limit of one hop; [`HOP_TIMEOUT`].
     pub hop_timeout: Duration,
 }
 
@@ -76,7 +76,7 @@ pub struct AgentIdentity {
     now: Box<dyn Fn() -> Instant + Send + Sync>,
 }
 
-/// What the hops are made of.
+/// The parts of the hops.
 struct Inner {
     settings: AgentSettings,
     /// Also what the assertion is addressed to.
@@ -85,11 +85,11 @@ struct Inner {
     client: OnceLock<reqwest::Client>,
 }
 
-/// What is known now.
+/// The cached token.
 #[derive(Default)]
 struct TokenCache {
     token: Option<Token>,
-    /// How many chains came to an end, whichever way.
+    /// The number of finished chains, successful or not.
     attempts: u64,
 }
 
@@ -102,7 +102,7 @@ struct Token {
 }
 
 impl AgentIdentity {
-    /// Reads certificate and key; nobody is asked yet.
+    /// Reads certificate and key; sends no request.
     pub fn new(settings: AgentSettings) -> Result<AgentIdentity> {
         let endpoint = endpoint(&settings)?;
         let ids = [
@@ -143,7 +143,7 @@ impl AgentIdentity {
             }
         };
         let mut last = self.flight.lock().await;
-        // Whoever waited for another's attempt has its outcome: fifty who ask are not fifty attempts.
+        // A caller that waited for another's attempt takes its result: fifty callers are one attempt.
         if let Some(token) = self.held().token.as_ref().filter(|token| token.attempt > asked) {
             return Ok(token.credential.clone());
         }
@@ -195,7 +195,7 @@ impl AgentIdentity {
     }
 
     fn held(&self) -> std::sync::MutexGuard<'_, TokenCache> {
-        // Whoever panicked left nothing half done.
+        // A panicking thread left nothing half done.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

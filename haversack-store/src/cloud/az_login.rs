@@ -30,7 +30,7 @@ impl AzLogin {
     }
 }
 
-/// What `az account get-access-token` prints.
+/// The output of `az account get-access-token`.
 #[derive(Deserialize)]
 struct Printed {
     #[serde(rename = "accessToken")]

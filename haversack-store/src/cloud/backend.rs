@@ -32,7 +32,7 @@ use crate::locator::Locator;
 use crate::refuse::{check_lock_name, check_rename, condition_failed, nothing_there, root_refused};
 use crate::version::{Fingerprint, TouchMark, Version};
 
-/// What every cloud promises.
+/// The guarantees of every cloud.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     concurrent_writers: true,
     conflict_files: false,
@@ -56,16 +56,16 @@ const MAX_OBJECT_BYTES: usize = 1024 * 1024 * 1024;
 /// The largest page of a list.
 const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// How often an append starts anew because somebody else wrote.
+/// The most times that an append starts again because another program wrote.
 const MAX_APPENDS: u32 = 64;
 
-/// How often a write with a condition is sent that collided with another one.
+/// The most times that a conditional write is sent after collisions.
 const MAX_COLLISIONS: u32 = 8;
 
-/// How often a write with a condition is sent to a storage that does not say what it did.
+/// The most times that a conditional write is sent to a storage that does not tell the outcome.
 const MAX_SILENT: u32 = 4;
 
-/// How long a writer that lost steps aside, at first.
+/// The first pause of a writer that lost.
 const STEP_ASIDE: Duration = Duration::from_millis(10);
 
 /// Objects in a container of a cloud.
@@ -73,13 +73,13 @@ const STEP_ASIDE: Duration = Duration::from_millis(10);
 pub(crate) struct Cloud {
     service: Service,
     pub(super) wire: Arc<Wire>,
-    /// Where lock files go.
+    /// The directory of lock files.
     locks: String,
     /// Keeps the processes of this machine apart; a cloud has no locks.
     local: OnceLock<DeviceLocal>,
 }
 
-/// What is known after a write whose outcome was not told.
+/// The result of a write without an answer.
 enum Outcome {
     Ours(Version),
     Others(Version),
@@ -191,7 +191,7 @@ impl Cloud {
                 return Err(error);
             }
             may_be_done |= trouble.as_ref().is_some_and(|error| error.kind() != ErrorKind::Conflict);
-            // Whether it was done, or by whom, the object itself tells.
+            // The object itself tells if the write was done, and by which writer.
             let found = self.learn(operation, locator, &mark).await;
             let found = found.map_err(|error| {
                 let tries = error.tries().max(times);
@@ -203,7 +203,7 @@ impl Cloud {
                 (Outcome::Nothing, Condition::Absent) => {}
                 (Outcome::Others(_) | Outcome::Nothing, _) => {
                     let failed = condition_failed(operation, locator, condition);
-                    // Ours may have been done, and somebody who saw it may have gone on from there.
+                    // Our write may have been done, and another writer may have continued from there.
                     return Err(if may_be_done { unknown(operation, locator, failed) } else { failed });
                 }
             }
@@ -468,7 +468,7 @@ impl Backend for Cloud {
         if locator.is_root() {
             return Err(root_refused(Operation::Delete));
         }
-        // Whoever names a directory means what is in it. Our own files are never one.
+        // A directory's name stands for its content. Our own files are never directories.
         if !matches!(condition, Condition::Matches(_))
             && !locator.is_reserved()
             && self.has_children(Operation::Delete, locator).await?
@@ -540,7 +540,7 @@ impl Backend for Cloud {
     }
 }
 
-/// How far a scan is.
+/// The progress of a scan.
 struct Scan {
     prefix: Locator,
     after: Option<Locator>,

@@ -17,13 +17,13 @@ pub struct Examined {
     pub credential: String,
     /// How long a request takes there and back.
     pub round_trip: Duration,
-    /// How far the storage's clock is ahead of ours, in seconds.
+    /// The seconds by which the storage's clock is ahead of ours.
     pub ahead_seconds: Option<i64>,
 }
 
 /// Opens a container, writes to it, and returns what is known about it; one that breaks a promise is refused.
 ///
-/// Needs a name that nobody else uses at the same time.
+/// Needs a name that no other caller uses at the same time.
 pub async fn examine(options: &OpenOptions, unique: &str) -> Result<Examined> {
     let cloud = super::open::open_cloud(options)?;
     // Far away every answer takes its time: nothing waits that need not. If both fail, that it is not reached says more.
@@ -58,7 +58,7 @@ pub async fn reach(backend: &dyn Backend, unique: &str) -> Result<Duration> {
 pub async fn probe(backend: &dyn Backend, unique: &str) -> Result<()> {
     let [created, replaced] = ["created", "replaced"].map(|name| probe_place(unique, name));
     let (creating, replacing) = zip(try_creating(backend, &created), try_replacing(backend, &replaced)).await;
-    // What is left of a failed probe is small, and under a name that nobody reads.
+    // The rest of a failed probe is small, and under a name that is never read.
     drop(zip(backend.delete(&created, Condition::Any), backend.delete(&replaced, Condition::Any)).await);
     creating.and(replacing)
 }

@@ -1,6 +1,6 @@
 //! The system's keychain: Keychain Services, the Credential Manager, or the Secret Service.
 //!
-//! A keychain may ask the user to unlock it. Where there is nobody to answer, it is given up after [`PATIENCE`].
+//! A keychain may ask the user to unlock it. If there is no answer, we give up after [`PATIENCE`].
 
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use keyring::Entry;
 
 use crate::error::{Error, ErrorKind, Operation, Result};
 
-/// How long the keychain may take, a person who unlocks it included.
+/// The time limit of the keychain, including a person who unlocks it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns a secret.
@@ -42,7 +42,7 @@ fn with<T: Send + 'static>(
     let (service, account) = (service.to_owned(), account.to_owned());
     let (send, receive) = sync_channel(1);
     let work = move || {
-        // Whoever asked may have gone.
+        // The caller may have gone.
         drop(send.send(Entry::new(&service, &account).and_then(action)));
     };
     let started = std::thread::Builder::new().name("haversack-keychain".to_owned()).spawn(work);

@@ -1,4 +1,4 @@
-//! What the providers answer when asked for a list of objects.
+//! Parses the providers' lists of objects.
 //!
 //! Parsed here, since a library that turns every key into a path fails the whole page for one key that is none.
 
@@ -16,7 +16,7 @@ pub(crate) struct KeyPage {
     pub(crate) objects: Vec<Listed>,
     /// Common prefixes, each with the delimiter at its end.
     pub(crate) prefixes: Vec<String>,
-    /// What the next page is asked with.
+    /// The token for the next page.
     pub(crate) next: Option<String>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Listed {
     pub(crate) key: String,
     pub(crate) size_bytes: u64,
     pub(crate) modified: Option<SystemTime>,
-    /// What the provider calls its state, where the list tells.
+    /// The provider's version of it, if the list has it.
     pub(crate) version: Option<String>,
 }
 

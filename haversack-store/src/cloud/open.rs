@@ -33,7 +33,7 @@ use crate::registry::{OpenOptions, Settings};
 /// `none`.
 pub const CREDENTIAL: &str = "HAVERSACK_CREDENTIAL";
 
-/// How long a storage may be silent, if nobody says.
+/// The default time that a storage may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// The setting that names the Azure command line.

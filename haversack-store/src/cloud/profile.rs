@@ -15,7 +15,7 @@ use super::listing::moment;
 use super::program::{Renewed, json_of};
 use crate::error::{Error, ErrorKind, Operation, Result};
 
-/// What a profile says.
+/// The values of a profile.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
     values: BTreeMap<String, String>,
@@ -94,7 +94,7 @@ fn section_of(text: &str, wanted: &str) -> BTreeMap<String, String> {
             is_wanted = name.split_whitespace().eq(wanted.split_whitespace());
             continue;
         }
-        // What is indented belongs to the key before it, and none of those matters here.
+        // An indented line belongs to the key before it; we need none of those.
         if is_wanted
             && !line.starts_with([' ', '\t'])
             && let Some((key, value)) = line.split_once('=')
@@ -146,7 +146,7 @@ impl ProfileCredentials {
     }
 }
 
-/// What a `credential_process` prints.
+/// The output of a `credential_process`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Printed {

@@ -12,10 +12,10 @@ use tokio::sync::Mutex;
 
 use crate::error::{Error, ErrorKind, Operation, Result};
 
-/// How long such a program may take.
+/// The time limit of such a program.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long before its end a credential is renewed.
+/// The time before its end at which a credential is renewed.
 const MARGIN: Duration = Duration::from_secs(300);
 
 /// The most of a program's complaint that is repeated.
@@ -33,7 +33,7 @@ pub(crate) async fn json_of<T: DeserializeOwned>(what: &str, command: &mut Comma
         refused(ErrorKind::Denied, "it could not be started".to_owned()).with_source(error)
     })?;
     if !output.status.success() {
-        // What it printed may be half a credential; what it complained of is for people.
+        // Its output may contain half a credential; its complaint is for people.
         let complaint = String::from_utf8_lossy(&output.stderr);
         let complaint = complaint.trim().lines().next().unwrap_or("it does not say why");
         let complaint: String = complaint.chars().take(MAX_COMPLAINT_CHARACTERS).collect();
@@ -70,7 +70,7 @@ impl<C> Renewed<C> {
         Ok(credential)
     }
 
-    /// Forgets it, unless somebody is renewing it already.
+    /// Forgets it, unless another caller is renewing it already.
     pub(crate) fn forget(&self) {
         if let Ok(mut held) = self.held.try_lock() {
             *held = None;

@@ -1,4 +1,4 @@
-//! What a storage's refusal means, and what to do about it.
+//! The meaning of a storage's refusal, and its cure.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// What a refusal is about.
+/// The subject of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum About {
     Container,
@@ -188,7 +188,7 @@ pub(crate) fn refused(operation: Operation, place: &str, address: &Address, answ
         .with_source(refusal)
 }
 
-/// Returns the error for a request that nobody answered.
+/// Returns the error for a request without an answer.
 pub(crate) fn unanswered(
     operation: Operation,
     place: &str,

@@ -1,4 +1,4 @@
-//! Where requests run: one small runtime of this process, so that a backend drives itself under any executor.
+//! Runs requests on one small runtime of this process, so that a backend works under any executor.
 
 use std::future::Future;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 /// Returns the runtime, having told TLS which cryptography to use.
 fn runtime() -> &'static Runtime {
     RUNTIME.get_or_init(|| {
-        // Somebody who embeds us may have chosen already; theirs serves as well.
+        // A program that embeds us may have installed one already, which serves as well.
         drop(rustls::crypto::ring::default_provider().install_default());
         let started =
             Builder::new_multi_thread().worker_threads(1).thread_name("haversack-http").enable_all().build();
@@ -19,7 +19,7 @@ fn runtime() -> &'static Runtime {
     })
 }
 
-/// Runs a future on the runtime; whoever waits needs none of its own.
+/// Runs a future on the runtime; the caller needs none of its own.
 ///
 /// A caller that goes away stops what it asked for at its next pause, as dropping a future does everywhere.
 pub(crate) async fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {

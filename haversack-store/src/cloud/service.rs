@@ -1,4 +1,4 @@
-//! What differs between the providers: URLs, conditions, versions.
+//! The differences between the providers: URLs, conditions, versions.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
@@ -10,7 +10,7 @@ use super::wire::Answer;
 use crate::backend::Condition;
 use crate::version::Version;
 
-/// What a signature and a server spell alike: everything but letters, digits and these four is encoded.
+/// Characters that signature and server both encode: all but letters, digits and these four.
 const STRICT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The same, with the slashes that part a key.
@@ -28,7 +28,7 @@ pub(crate) struct Service {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Query<'a> {
     pub(crate) prefix: &'a str,
-    /// Whether what is deeper is summed up.
+    /// True if deeper levels are summed up.
     pub(crate) shallow: bool,
     /// Only keys after this one.
     pub(crate) after: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Who asks: credentials, put on a request the way each provider wants it.
+//! Puts credentials on a request, in the way of each provider.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use object_store::azure::{AzureAuthorizer, AzureCredential};
 use object_store::client::HttpRequest;
 use object_store::gcp::GcpCredential;
 
-/// Where credentials come from.
+/// A source of credentials.
 pub(crate) type Credentials<C> = Arc<dyn CredentialProvider<Credential = C>>;
 
 /// Puts credentials on requests.
 pub(crate) struct Signer {
     kind: Kind,
-    /// Where they come from, for people.
+    /// The source's name for people.
     pub(crate) source: String,
     /// Forgets a token that was refused, so that the next one is new; `None` where there is nothing to renew.
     pub(crate) renew: Option<Box<dyn Fn() + Send + Sync>>,

@@ -1,7 +1,7 @@
 //! Requests and answers: one at a time, bounded, repeated only where a repetition cannot do harm.
 //!
 //! # Invariants
-//! 1. A request with a condition is sent once: whoever asked learns from a read what became of it.
+//! 1. A request with a condition is sent once: the caller reads the object to learn the result.
 //! 2. Nothing is redirected: a signature is for one place, and a redirect tells of a wrong region.
 //! 3. Every answer is bounded in size and in time.
 //! 4. A request that fails is sent at most [`MAX_TRIES`] times. This layer repeats it, and not the engine, because only this layer sees
@@ -22,16 +22,16 @@ use reqwest::{Method, StatusCode, Url};
 use super::listing::moment;
 use super::sign::Signer;
 
-/// How long a server may take to accept a connection.
+/// The time in which a server must accept a connection.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 
 /// How slow a link may be while something large is sent over it.
 const SLOWEST_BYTES_PER_SECOND: u64 = 50 * 1024;
 
-/// How often a request is sent that may be repeated; the engine allows as many in all.
+/// The most times that a repeatable request is sent; the engine allows as many in all.
 const MAX_TRIES: u32 = 4;
 
-/// How long the first repetition waits, if the server does not say.
+/// The wait before the first repetition, if the server names none.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 
 /// The longest that a server can make us wait before a repetition; asked for more, the caller decides.
@@ -52,12 +52,12 @@ pub(crate) struct Ask {
     pub(crate) limit: usize,
 }
 
-/// Whether a request may be sent again when nobody answered.
+/// Tells if a request may be sent again after no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
     /// It changes nothing, or doing it twice is the same as once.
     Freely,
-    /// What became of the first must be known before a second.
+    /// The outcome of the first must be known before a second is sent.
     Never,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// How often the request was sent until this answer.
+    /// The number of times that the request was sent until this answer.
     pub(crate) tries: u32,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Answer {
 #[derive(Debug)]
 pub(crate) struct Unanswered {
     pub(crate) why: NoAnswer,
-    /// How often the request was sent.
+    /// The number of times that the request was sent.
     pub(crate) tries: u32,
 }
 
@@ -158,13 +158,13 @@ impl std::error::Error for NoAnswer {
 /// The way to a storage.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    /// Made while whoever opened it looks at other things: to read the system's certificates takes longer than many a request.
+    /// Built in the background after opening: reading the system's certificates takes longer than many requests.
     client: Arc<OnceLock<reqwest::Result<reqwest::Client>>>,
     settings: ClientSettings,
     pub(crate) signer: Signer,
-    /// How long the server may be silent.
+    /// The time that the server may be silent.
     silence: Duration,
-    /// How far the server's clock is ahead of ours, in seconds; `i64::MIN` until it has answered.
+    /// The seconds by which the server's clock is ahead of ours; `i64::MIN` until it has answered.
     ahead: AtomicI64,
 }
 
@@ -179,7 +179,7 @@ impl Wire {
         Wire { client, settings, signer, silence, ahead: AtomicI64::new(i64::MIN) }
     }
 
-    /// Returns the client; whoever comes while it is made waits until it is.
+    /// Returns the client; waits while it is built.
     fn client(&self) -> Result<&reqwest::Client, NoAnswer> {
         let made = self.client.get_or_init(|| self.settings.client());
         made.as_ref().map_err(|error| NoAnswer::Setup(error.to_string()))
@@ -268,7 +268,7 @@ impl Wire {
         let announced = parts.headers.get(CONTENT_LENGTH).and_then(|size| size.to_str().ok()?.parse().ok());
         let is_too_large = announced.is_some_and(|size: u64| size > limit as u64);
         if parts.status.is_success() && ask.method != Method::HEAD && is_too_large {
-            // What says itself that it is too large is not even begun.
+            // An answer that names too large a size is not read at all.
             return Err(NoAnswer::TooLarge { limit });
         }
         let mut bytes = BytesMut::new();
@@ -300,7 +300,7 @@ impl Wire {
     }
 }
 
-/// What a client is made of.
+/// The settings of a client.
 #[derive(Clone, Debug)]
 struct ClientSettings {
     connect: Duration,

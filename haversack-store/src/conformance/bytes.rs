@@ -1,4 +1,4 @@
-//! What goes in comes out.
+//! Cases: written bytes are read back.
 
 use super::{Bench, Broken, Checked, at, ensure, ensure_eq, ensure_refused};
 use crate::{Blocking, Condition, Durability, ErrorKind, Locator};
@@ -156,7 +156,7 @@ pub(super) fn fingerprints(bench: &Bench<'_>) -> Checked {
     let _ = bench.store.write(&locator, "one", Condition::Any)?;
     let before = bench.store.info(&locator)?.fingerprint;
     ensure_eq(bench.store.info(&locator)?.fingerprint, before, "fingerprint of an untouched object")?;
-    // Whatever has settled by the mark must show every later change, even one of the same size.
+    // A file that has settled by the mark must show every later change, even one of the same size.
     let mut settled = before.is_settled(&mark_now()?);
     for _ in 0..500 {
         if settled {

@@ -1,4 +1,4 @@
-//! What is demanded is honoured.
+//! Cases: conditions are honoured.
 
 use super::{Bench, Checked, at, ensure_eq, ensure_refused};
 use crate::{Condition, ErrorKind, Locator, Version};

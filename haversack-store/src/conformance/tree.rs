@@ -118,7 +118,7 @@ pub(super) fn renaming(bench: &Bench<'_>) -> Checked {
     let moved = bench.store.read(&at("new/place/b.md"))?;
     ensure_eq(&moved.bytes[..], b"a.md", "content under the new name")?;
     let _ = bench.store.write(&at("new/place/b.md"), "x", Condition::Matches(moved.version.clone()))?;
-    // Where a rename is several steps, what is under the new name was written anew.
+    // If a rename has several steps, the object under the new name was written again.
     let is_one_step = bench.store.backend().capabilities().atomic_rename;
     ensure(moved.version == version || !is_one_step, "a rename changed the version")
 }

@@ -8,10 +8,10 @@ use super::memo::HashedContent;
 use super::temp::Digest;
 use crate::version::Version;
 
-/// How much of a file is looked at in one go: small enough to stay in the processor's cache.
+/// The number of bytes that are compared in one step: few enough to stay in the processor's cache.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// What a file was seen to hold.
+/// The content that a file was seen to have.
 pub(super) enum SeenContent {
     /// A content whose bytes are at hand.
     Known(HashedContent),

@@ -1,4 +1,4 @@
-//! What device-local does on a disk, apart from writing content ([`edit`](super::edit)).
+//! The operations of device-local on a disk, except writing content ([`edit`](super::edit)).
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,19 +21,19 @@ use crate::locator::{Children, Locator, is_own_name};
 use crate::refuse::{condition_failed, is_a_directory};
 use crate::version::{Fingerprint, TouchMark};
 
-/// What a new file lets its owner do, and nobody else.
+/// The mode of a new file: only its owner can read and write it.
 pub(super) const FILE_MODE: u32 = 0o600;
 
-/// How long a writer waits for the writers of other processes.
+/// The time that a writer waits for the writers of other processes.
 const WRITE_WAIT: Duration = Duration::from_secs(60);
 
 /// The name of the lock that every change takes.
 pub(super) const WRITE_LOCK: &str = "write";
 
-/// The largest file that is read: somebody's disk image must not take all memory.
+/// The largest file that is read: a disk image must not take all memory.
 const MAX_OBJECT_BYTES: u64 = 1 << 30;
 
-/// How many appends may wait for a barrier before one is made.
+/// The most appends that wait for a barrier before one is made.
 const MAX_UNSYNCED: usize = 64;
 
 /// A disk and what is remembered about it.
@@ -211,7 +211,7 @@ impl<F: Fs> Core<F> {
                 created => created,
             };
             let file = match file {
-                // Nobody may write there: what is there was written by somebody else, and is never known to be settled.
+                // We may not write there: other programs wrote the files, and we never know them to be settled.
                 Err(error) if is_read_only(&error) => return Ok(TouchMark::new(i64::MIN)),
                 file => file,
             };
@@ -290,7 +290,7 @@ impl<F: Fs> Core<F> {
                 (Ok(stat), _) => return expect_file(operation, locator, stat.kind),
             };
             let settled = self.settle(operation, locator, &Vec::new(), Some(&place.dir));
-            // What failed half-way is the next writer's.
+            // The next writer completes an operation that failed half-way.
             let is_over = result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Conflict);
             settled?;
             if is_over {
@@ -300,7 +300,7 @@ impl<F: Fs> Core<F> {
         })
     }
 
-    /// Notes which name is about to go; a full disk must not keep anybody from deleting.
+    /// Notes the name that is about to be deleted; a full disk must not prevent a deletion.
     fn announce_deletion(&self, under_way: UnderWay) -> io::Result<()> {
         match self.fs.set_note(&note::encode(&[under_way])) {
             Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(()),
@@ -421,7 +421,7 @@ fn is_read_only(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-/// What a name in a directory is to a caller.
+/// The sort of a name in a directory, for a caller.
 pub(super) enum Served {
     /// A file or directory.
     Entry(Entry),

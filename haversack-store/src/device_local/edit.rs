@@ -38,7 +38,7 @@ pub(super) struct Edit {
     pub(super) how: How,
 }
 
-/// What kind of change an edit is.
+/// The kind of an edit.
 #[derive(Clone, Debug)]
 pub(super) enum How {
     /// Hashed before it queued: by the many who wait, and not by the one who works for all of them.
@@ -59,7 +59,7 @@ impl Edit {
     }
 }
 
-/// What an edit did.
+/// The result of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Done {
     Written(Written),
@@ -97,7 +97,7 @@ struct Job<F: Fs> {
     /// The names beside it were known when it was looked at, and no replace makes new ones.
     watched: bool,
     plan: Plan,
-    /// What the draft will hold, or what is added.
+    /// The content of the draft, or the appended bytes.
     bytes: Bytes,
     mode: u32,
     /// The name of the draft.
@@ -132,7 +132,7 @@ impl<F: Fs> Job<F> {
     }
 }
 
-/// Whether appends are about to happen or have happened.
+/// Tells if appends are about to happen or have happened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extends {
     Announced,
@@ -145,7 +145,7 @@ type Slot<F> = Result<Job<F>, Ended<F>>;
 /// The result of an edit.
 pub(super) struct Ended<F: Fs> {
     pub(super) result: Result<Done>,
-    /// Closed by whoever waited for the result, when nobody waits for it any more.
+    /// Kept open until the caller that waited for the result is gone, and closed then.
     _old: Option<F::File>,
 }
 
@@ -185,7 +185,7 @@ impl<F: Fs> Core<F> {
             Ok(()) => self.write_draft(job),
             Err(kind) => Err(job.failed(&self.fs, (*kind).into())),
         });
-        // From here on an append is complete, and whatever its file looks like later is somebody's will.
+        // From here on an append is complete. A later change of the file is another program's.
         if slots.iter().flatten().any(|job| matches!(job.plan, Plan::Extend { .. }))
             && let Err(kind) = self.announce(&slots, Extends::Complete)
         {
@@ -292,7 +292,7 @@ impl<F: Fs> Core<F> {
                     (file, stat, false)
                 }
             };
-            // What was just read and looks untouched is not read again: the exchange shows what it displaced.
+            // If the file looks untouched since our last read, do not read it again: the exchange returns the displaced content.
             let believed = self.memo.called(version).filter(|_| looks_untouched && self.fs.can_exchange());
             let held = match believed {
                 Some(known) => Some(SeenContent::Known(known)),
@@ -337,8 +337,8 @@ impl<F: Fs> Core<F> {
             job.file = Some(file);
             return Ok(());
         }
-        // The file has another name, perhaps outside the root: what is under that name must not change. Or nobody
-        // may see half of it.
+        // The file has another name, perhaps outside the root, whose content must not change. Or no reader
+        // may see half of the file.
         let (current, _, stat) = self.load(job.operation, &job.place)?;
         let mut whole = BytesMut::with_capacity(current.len() + job.bytes.len());
         whole.extend_from_slice(&current);
@@ -585,7 +585,7 @@ impl<F: Fs> Core<F> {
 
     /// Replaces on a filesystem that cannot exchange: looks once more, then renames.
     ///
-    /// What another program saves between the two is lost; no call of such a filesystem can tell.
+    /// A save of another program between the two is lost; no call of such a filesystem can detect it.
     fn replace_if_unchanged(&self, job: &Job<F>, draft: &str, read: Digest) -> Result<()> {
         let (dir, name) = (&job.place.dir, job.place.name.as_str());
         let content = self.content_of(dir, name).map_err(|error| job.failed(&self.fs, error))?;

@@ -1,4 +1,4 @@
-//! What device-local needs of a disk.
+//! The trait of a disk, for device-local.
 //!
 //! The protocols above this trait decide; an implementation only does. [`Disk`](super::os::Disk) is the
 //! real one; a simulator supplies another that tears writes, forgets what was not synced and crashes at
@@ -116,15 +116,15 @@ pub trait Fs: fmt::Debug + Send + Sync + 'static {
     /// Tells whether [`Target::Exchanged`] works here.
     fn can_exchange(&self) -> bool;
 
-    /// Tells whether a file may grow where it is, or is written anew by whoever appends to it.
+    /// Returns true if a file may grow in place. Otherwise an append writes the file again.
     ///
-    /// What grows can be seen half-grown, by programs that take no lock.
+    /// Programs that take no lock can see a growing file half-grown.
     fn grows_in_place(&self) -> bool {
         true
     }
 }
 
-/// What may be at the new name of a rename.
+/// The thing that may be at the new name of a rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Anything: a file there is replaced.
@@ -135,20 +135,20 @@ pub enum Target {
     Exchanged,
 }
 
-/// What is known about a name without opening it.
+/// The properties of a name that are known without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// What it is.
+    /// Its kind.
     pub kind: NodeKind,
     /// The size in bytes.
     pub size: u64,
     /// The permission bits.
     pub mode: u32,
-    /// How many names it has.
+    /// The number of names.
     pub links: u64,
-    /// Which file it is.
+    /// The file's number.
     pub inode: u64,
-    /// Which disk it is on.
+    /// The disk's number.
     pub device: u64,
     /// When the content changed, in nanoseconds since 1970.
     pub modified_ns: i64,
@@ -156,7 +156,7 @@ pub struct Stat {
     pub changed_ns: i64,
 }
 
-/// What a name leads to.
+/// The thing at a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// A regular file.
@@ -174,6 +174,6 @@ pub enum NodeKind {
 pub struct Name {
     /// The name as stored; `Err` with a printable form if it is not Unicode.
     pub text: Result<String, String>,
-    /// What it leads to.
+    /// The thing that it leads to.
     pub kind: NodeKind,
 }

@@ -1,6 +1,6 @@
 //! Contents that were read or written a moment ago, with their hashes.
 //!
-//! Whoever replaces an object has nearly always just read or written it, and comparing a file with bytes
+//! A caller that replaces an object has nearly always just read or written it, and comparing a file with bytes
 //! at hand costs a fraction of hashing it. This is a shortcut and nothing else: a content is known by all
 //! of its bytes, never by its size or times, so every answer is the one that hashing would give.
 
@@ -37,9 +37,9 @@ impl HashedContent {
     }
 }
 
-/// What is remembered.
+/// The remembered contents.
 ///
-/// Contents are shared with whoever read or wrote them: one that is a part of a larger buffer keeps all
+/// Contents are shared with their readers and writers: one that is a part of a larger buffer keeps all
 /// of that alive.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
@@ -50,11 +50,11 @@ pub(super) struct Memo {
 #[derive(Debug, Default)]
 struct RecentContents {
     contents: VecDeque<(Outline, HashedContent)>,
-    /// What all of them measure.
+    /// The size of all of them.
     bytes: usize,
 }
 
-/// What tells most contents apart at a glance, without going where their bytes are.
+/// A short key that tells most contents apart without reading their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outline {
     size: usize,
@@ -62,7 +62,7 @@ struct Outline {
     end: [u8; OUTLINE_BYTES],
 }
 
-/// How much of each end of a content its outline has.
+/// The number of bytes of each end in an outline.
 const OUTLINE_BYTES: usize = 8;
 
 impl Outline {

@@ -1,11 +1,11 @@
-//! What the holder of the write lock is about to do, written beside the lock before it does it.
+//! The note that the holder of the write lock writes beside the lock before each change.
 //!
-//! Whoever takes the lock next and finds a note knows that its writer died, and where to look. The note
+//! If the next holder of the lock finds a note, its writer died, and the note tells where. The note
 //! only saves a search: everything that must be known to judge a leftover is in its name and content.
 
 use crate::locator::Locator;
 
-/// What most entries measure less than.
+/// The usual maximum size of an entry.
 const USUAL_ENTRY_BYTES: usize = 256;
 
 /// One thing under way.

@@ -21,7 +21,7 @@ use self::portable as system;
 use self::unix as system;
 use super::fs::{Fs, Name, Stat, Target};
 
-/// How many files are synced at the same time.
+/// The most files that are synced at the same time.
 const MAX_PARALLEL_SYNCS: usize = 4;
 
 /// From how many files or directories on their filesystem is asked to write all that it has: one wait instead of one for each.
@@ -29,16 +29,16 @@ const MAX_PARALLEL_SYNCS: usize = 4;
 /// That writes what other programs have left to it too, so a few are not worth it.
 const MANY: usize = 16;
 
-/// How many files have to be looked at for another thread to pay.
+/// The number of files for which another thread is worth its cost.
 const NAMES_PER_LANE: usize = 256;
 
-/// How many threads look at files at the same time, at most.
+/// The most threads that look at files at the same time.
 const MAX_LANES: usize = 4;
 
-/// How many lock files are kept open while nobody uses them.
+/// The most unused lock files that are kept open.
 const MAX_IDLE_LOCKS: usize = 16;
 
-/// What a directory that was made here lets its owner do, and nobody else.
+/// The mode of a new directory: only its owner can use it.
 const DIRECTORY_MODE: u32 = 0o700;
 
 /// The length and the check of a note, before it.
@@ -129,7 +129,7 @@ impl Disk {
         let at = idle.iter().position(|(other, _)| other == name)?;
         let (_, file) = idle.swap_remove(at);
         drop(idle);
-        // One that somebody deleted keeps nobody out who opens a new one.
+        // A deleted lock file does not exclude a process that opens a new one.
         system::has_name(&file).then_some(file)
     }
 }
@@ -140,7 +140,7 @@ fn processors() -> usize {
     *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, |found| found.get().min(MAX_LANES)))
 }
 
-/// Lock files that nobody uses, by the name of their lock; kept open, so that the common case opens nothing.
+/// Unused lock files, by the name of their lock; kept open, so that the common case opens nothing.
 type Idle = Vec<(String, fs::File)>;
 
 /// A lock file that is locked.
@@ -148,7 +148,7 @@ type Idle = Vec<(String, fs::File)>;
 pub struct DiskLock {
     name: String,
     file: Option<fs::File>,
-    /// Where the file goes when it is unlocked, to be used again.
+    /// The list for the file after unlocking, to be used again.
     idle: Arc<Mutex<Idle>>,
 }
 

@@ -1,6 +1,6 @@
-//! Writing objects of our own that nobody looks for yet: no drafts, and one sync for many of them.
+//! Writes objects of our own before any reader looks for them: no drafts, and one sync for many of them.
 //!
-//! Whoever dies in the middle leaves some of them, in part too, and whoever prepared them knows under which names. So nothing is noted
+//! A process that dies in the middle leaves some of them, also in part. Their owner knows their names, so nothing is noted
 //! and nothing is recovered here.
 
 use std::io;
@@ -24,13 +24,13 @@ const MAX_OPEN: usize = 2 * MAX_BATCH_EDITS;
 impl<F: Fs> Core<F> {
     /// Writes objects under names of our own, whatever is there.
     pub(super) fn prepare(&self, objects: Vec<(Locator, Bytes)>) -> Result<()> {
-        // Where nobody may see half of a file, they are written like all others.
+        // If no half of a file may be visible, they are written like all others.
         if !self.fs.grows_in_place() {
             return self.write_all(objects);
         }
         let prepared = objects.chunks(MAX_OPEN).try_for_each(|objects| self.prepare_some(objects));
         if prepared.is_err() {
-            // If the disk is full, it shall not stay full of what nobody needs.
+            // If the disk is full, remove the unneeded parts.
             for (locator, _) in &objects {
                 if let Ok(place) = walk::find(&self.fs, Operation::Write, locator) {
                     drop(self.fs.unlink(&place.dir, &place.name));

@@ -24,7 +24,7 @@ struct State<J, R> {
     next: u64,
 }
 
-/// A job that nobody has begun.
+/// A job that was not begun.
 #[derive(Debug)]
 pub(super) struct Waiting<J> {
     pub(super) job: J,
@@ -49,7 +49,7 @@ pub(super) trait Batches<J, R> {
     fn lost(&self) -> R;
 }
 
-/// How long a leader leads.
+/// The time that a leader leads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Leads {
     OneBatch,
@@ -88,7 +88,7 @@ impl<J, R> Queue<J, R> {
         .await
     }
 
-    /// Leads until nobody waits any more; only for whoever was told to lead.
+    /// Leads until no job waits; only for a caller that was told to lead.
     pub(super) fn lead_all(&self, batches: &impl Batches<J, R>) {
         self.lead(batches, Leads::WhileAnyWait);
     }
@@ -134,13 +134,13 @@ impl<J, R> State<J, R> {
     }
 }
 
-/// A place in the queue; whoever drops it goes away.
+/// A place in the queue; dropping it leaves the queue.
 struct QueueSlot<'a, J, R> {
     queue: &'a Queue<J, R>,
     ticket: u64,
 }
 
-/// What whoever has a place does next.
+/// The next action of the owner of a place.
 enum NextStep<R> {
     Done(R),
     Lead,
@@ -164,7 +164,7 @@ impl<J, R> QueueSlot<'_, J, R> {
 impl<J, R> Drop for QueueSlot<'_, J, R> {
     fn drop(&mut self) {
         let mut state = self.queue.state();
-        // What was begun is done all the same.
+        // A job that was begun is still completed.
         if state.answers.remove(&self.ticket).is_some() {
             state.waiting.retain(|waiting| waiting.ticket != self.ticket);
         }
@@ -183,7 +183,7 @@ impl<J, R, B: Batches<J, R>> Drop for Leading<'_, J, R, B> {
     fn drop(&mut self) {
         let mut results = self.results.drain(..);
         let mut wakers = Vec::new();
-        // Results that nobody waits for may take time to drop.
+        // Dropping results without a receiver may take time.
         let mut unwanted = Vec::new();
         let mut state = self.queue.state();
         for ticket in &self.tickets {
@@ -305,7 +305,7 @@ mod tests {
         let waker = noop_waker();
         let mut context = std::task::Context::from_waker(&waker);
         assert!(first.poll_unpin(&mut context).is_pending() && second.poll_unpin(&mut context).is_pending());
-        // The one who was told to lead went away before anybody did.
+        // The caller that was told to lead left before any other came.
         drop(first);
         queue.lead_all(&Doubles);
         assert_eq!(second.poll_unpin(&mut context), Poll::Ready(4));

@@ -1,5 +1,5 @@
-//! What was used last, still open: the next verb is often about the same directory, and who reads while holding a lock often
-//! replaces what was read.
+//! Recently used directories and files, still open: the next verb often uses the same directory, and a reader with a lock often
+//! replaces the file that it read.
 //!
 //! A shortcut and nothing else: what is open is used only if the names that lead to it still do, each looked up in the directory
 //! before it and no link followed, as in opening it again.
@@ -12,14 +12,14 @@ use super::walk::{EntryHandle, Level, Way};
 use crate::locator::Locator;
 use crate::version::Version;
 
-/// Where what is open keeps nobody from moving or deleting it.
+/// True if an open handle does not prevent moving or deleting the file.
 const KEEPS_OPEN: bool = cfg!(unix);
 
-/// What was used last.
+/// The recently used handles.
 pub(super) struct Recent<F: Fs> {
     directory: Mutex<Option<Arc<Directory<F>>>>,
     file: Mutex<Option<Seen<F>>>,
-    /// How many named locks this process holds.
+    /// The number of named locks that this process holds.
     locks: AtomicUsize,
 }
 
@@ -41,7 +41,7 @@ struct Seen<F: Fs> {
 pub(super) struct Reopened<F: Fs> {
     pub(super) file: F::File,
     pub(super) stat: Stat,
-    /// Whether its size and times are what they were. It may have been changed all the same, within a tick of the clock.
+    /// True if its size and times have not changed. The content may still have changed, within a tick of the clock.
     pub(super) looks_untouched: bool,
 }
 
@@ -98,11 +98,11 @@ impl<F: Fs> Recent<F> {
         }
         let key = locator.parent_key().to_owned();
         let before = lock(&self.directory).replace(Arc::new(Directory { key, way: way.clone() }));
-        // Closed when nobody waits for it.
+        // Closed when no caller waits for it.
         drop(before);
     }
 
-    /// Keeps a file open that was read by whoever holds a lock, until they replace it or give up the lock.
+    /// Keeps a file open that a lock holder read, until the holder replaces it or releases the lock.
     pub(super) fn read(&self, locator: &Locator, version: &Version, file: F::File, stat: Stat) {
         if !KEEPS_OPEN || self.locks.load(Ordering::Acquire) == 0 {
             return;

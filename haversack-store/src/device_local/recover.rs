@@ -18,7 +18,7 @@ use crate::locator::{Locator, OWN_DIRECTORY};
 pub(super) struct Leftover {
     /// The directory it is in.
     pub(super) parent: Locator,
-    /// What it is.
+    /// Its name.
     pub(super) temp: Temp,
 }
 
@@ -48,8 +48,8 @@ impl<F: Fs> Core<F> {
         self.fs.set_note(&[]).map_err(|error| Error::from_io(Operation::Recover, "the note", error))
     }
 
-    /// Makes durable which names there are in the directory that holds `at`, and in those above it: whoever gave or took one, or made them,
-    /// died before it did.
+    /// Makes the names in the directory that holds `at`, and in those above it, durable: the process that created or removed one
+    /// died before it did so.
     fn settle_names(&self, at: &Locator) -> Result<()> {
         let mut at = at.clone();
         while let Some(parent) = at.parent() {
@@ -263,7 +263,7 @@ fn no_longer_there(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid)
 }
 
-/// What was found under a working name.
+/// The content under a working name.
 #[derive(Debug)]
 pub(super) enum Content {
     /// A file with these bytes.

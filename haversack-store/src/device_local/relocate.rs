@@ -37,7 +37,7 @@ impl Relocation {
     }
 }
 
-/// What the changes of one batch have in common.
+/// The common data of one batch's changes.
 struct Batch<F: Fs> {
     owed: Owed<F>,
     /// Directories that something is taken from.
@@ -66,7 +66,7 @@ impl<F: Fs> Core<F> {
             self.fs.set_note(&[]).map_err(noting)
         });
         let Err(error) = locked else { return results };
-        // Nobody is told that it is durable; what was refused stays refused.
+        // Report no move as durable; refused moves stay refused.
         results.resize_with(relocations.len(), || Ok(()));
         let answers = results.into_iter().zip(relocations).map(|(result, relocation)| {
             let (operation, place) = relocation.operation();

@@ -22,7 +22,7 @@ pub(super) struct Walk<F: Fs> {
     after: Option<Locator>,
     /// The directories being walked, outermost first; `None` before the first page.
     stack: Option<Vec<Level<F>>>,
-    /// How many objects the next page has: whoever reads on gets more of them at once.
+    /// The number of objects on the next page: it grows for a reader that continues.
     page_objects: usize,
     leftovers: Vec<Leftover>,
 }

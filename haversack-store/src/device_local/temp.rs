@@ -67,7 +67,7 @@ pub(super) enum Temp {
     Draft(usize),
     /// New content that is complete, or what it displaced.
     Swap { wrote: Digest, read: Digest, target: TargetMark },
-    /// What a conditional delete took away.
+    /// An object that a conditional delete took away.
     Gone { read: Digest, name: String },
 }
 
@@ -133,7 +133,7 @@ impl Temp {
     }
 }
 
-/// What to do with what was found under a working name.
+/// The treatment of a file under a working name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It is ours and has no further use.

@@ -1,6 +1,6 @@
 //! Directories whose own name is known to be durable.
 //!
-//! A file is as durable as the names that lead to it. A directory that somebody else made, or one of our
+//! A file is as durable as the names that lead to it. A directory of another program, or of one of our
 //! processes that was killed, may not have its name on the disk yet: the first time this process changes
 //! something in it, the directories above are synced too.
 
@@ -14,7 +14,7 @@ use super::walk::{Level, Way};
 /// The most directories that are remembered.
 const MAX_TRUSTED: usize = 10_000;
 
-/// What is remembered of directories: device and inode.
+/// The identity of a directory: device and inode.
 type Identity = (u64, u64);
 
 /// Directories whose own name is known to be durable.

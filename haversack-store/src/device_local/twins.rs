@@ -18,7 +18,7 @@ const MAX_WATCHED: usize = 1000;
 /// The most directories remembered at a time.
 const MAX_DIRECTORIES: usize = 64;
 
-/// What is remembered of the names in directories.
+/// The cached names of directories.
 #[derive(Debug, Default)]
 pub(super) struct Twins {
     directories: Mutex<HashMap<Locator, Remembered>>,

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
 use crate::refuse::{nothing_there, root_refused};
 
-/// Where an object is or would be: an opened directory and the name as the disk spells it.
+/// The place of an object, existing or not: an opened directory and the name as the disk spells it.
 pub(super) struct EntryHandle<F: Fs> {
     pub(super) dir: Arc<F::Dir>,
     pub(super) name: String,
@@ -33,7 +33,7 @@ pub(super) type Way<F> = Vec<Level<F>>;
 pub(super) struct Level<F: Fs> {
     pub(super) parent: Arc<F::Dir>,
     pub(super) dir: Arc<F::Dir>,
-    /// How it was a moment ago, if somebody looked.
+    /// Its properties a moment ago, if they were read.
     pub(super) stat: Option<Stat>,
 }
 
@@ -194,7 +194,7 @@ pub(super) fn single(segment: &str) -> Locator {
     Locator::from_stored_key(segment).expect("a segment of a locator is a locator")
 }
 
-/// Returns how the disk spells `segment`: as it is, or decomposed if somebody created it that way.
+/// Returns the disk's spelling of `segment`: as it is, or decomposed if it was created that way.
 fn spelling<F: Fs>(fs: &F, dir: &F::Dir, segment: &str) -> io::Result<String> {
     if segment.is_ascii() {
         return Ok(segment.to_owned());

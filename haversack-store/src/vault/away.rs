@@ -13,7 +13,7 @@ use std::io;
 
 use cap_std::fs::{Dir, File};
 
-/// What the name of a stub begins and ends with.
+/// The beginning and the end of a stub's name.
 const STUB: (&str, &str) = (".", ".icloud");
 
 /// Returns the name of the stub that iCloud leaves in the place of `name`.
@@ -30,7 +30,7 @@ pub(super) fn stands_for(stub: &str) -> Option<&str> {
 /// Tells whether the content of what is called `name` is somewhere else.
 #[cfg(target_vendor = "apple")]
 pub(super) fn is_away(parent: &Dir, name: &str) -> io::Result<bool> {
-    /// What the system sets on a file whose content it has to ask for.
+    /// The system's flag on a file whose content it has to fetch.
     const SF_DATALESS: u32 = 0x4000_0000;
     let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
     Ok(rustix::fs::statat(parent, name, flags)?.st_flags & SF_DATALESS != 0)

@@ -16,7 +16,7 @@ use crate::device_local::fs::{Fs, Name, NodeKind, Stat, Target};
 use crate::error::NotHere;
 use crate::locator::{Locator, OWN_PREFIX, SHY_PREFIX, SHY_SUFFIX, is_own_name};
 
-/// What the working names of drafts begin with.
+/// The beginning of a draft's working name.
 const DRAFT: &str = ".haversack-draft-";
 
 /// A directory that a sync client replicates.
@@ -25,7 +25,7 @@ pub(super) struct Folder {
     disk: Disk,
     /// Drafts that have no name yet, by the directory and the name that they would have.
     drafts: Mutex<HashMap<(usize, String), File>>,
-    /// Whether the system can make files without a name here; found out by the first.
+    /// True if the system can make files without a name here; the first attempt tells.
     can_be_unnamed: AtomicBool,
 }
 
@@ -65,7 +65,7 @@ impl Folder {
         }
     }
 
-    /// Refuses a file whose content nobody here can have seen.
+    /// Refuses a file whose content has never been here.
     fn refuse_away(&self, parent: &Dir, name: &str) -> io::Result<()> {
         match is_away(parent, name) {
             Ok(true) => Err(NotHere.into()),
@@ -79,7 +79,7 @@ impl Folder {
     }
 
     fn opened(&self, parent: &Dir, name: &str, open: impl Fn(&str) -> io::Result<File>) -> io::Result<File> {
-        // Where opening may already fetch, it is asked first.
+        // If opening may already fetch the content, look at the name first.
         if cfg!(target_vendor = "apple") {
             self.refuse_away(parent, name)?;
         }
@@ -104,7 +104,7 @@ impl Folder {
             unnamed::link(file, to_dir, &shy(to))?;
         } else {
             match unnamed::link(file, from_dir, &shy(from)) {
-                // Whoever makes drafts holds the lock, so the writer of that one is dead.
+                // A writer of drafts holds the lock, so the writer of that one is dead.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     self.disk.unlink(from_dir, &shy(from))?;
                     unnamed::link(file, from_dir, &shy(from))?;
@@ -124,7 +124,7 @@ impl Folder {
             for name in self.names(&dir, usize::MAX)? {
                 let Some(text) = name.text.ok().filter(|text| !is_own_name(text)) else { continue };
                 let key = if at.is_root() { text.clone() } else { format!("{at}/{text}") };
-                // What has no locator is reported as odd by every scan.
+                // A name that is no locator is reported as odd by every scan.
                 let Ok(locator) = Locator::from_stored_key(&key) else { continue };
                 match name.kind {
                     NodeKind::Directory => match self.open_dir(&dir, &text) {
@@ -258,7 +258,7 @@ impl Fs for Folder {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
             Target::Replaced => self.refuse_away(to_dir, to)?,
-            // Who exchanges has opened what is there.
+            // An exchange has opened the existing file.
             Target::Free | Target::Exchanged => {}
         }
         if self.name_draft(from_dir, from, to_dir, to, target)? {
@@ -355,7 +355,7 @@ mod unnamed {
     use rustix::fs::{AtFlags, CWD, Mode, OFlags};
     use rustix::io::Errno;
 
-    /// Where a process finds its own open files by name: giving one a name goes through there.
+    /// The directory where a process finds its open files by name, to give one a name.
     const OPEN_FILES: &str = "/proc/self/fd";
 
     /// Tells whether it is worth trying.
@@ -363,7 +363,7 @@ mod unnamed {
         Path::new(OPEN_FILES).is_dir()
     }
 
-    /// Makes a file in `parent` that nobody can find.
+    /// Makes a file in `parent` without a name.
     pub(super) fn create(parent: &Dir, mode: u32) -> io::Result<File> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode);
@@ -374,7 +374,7 @@ mod unnamed {
             }
             errno => io::Error::from(errno),
         })?;
-        // Whatever the umask took away.
+        // Restore the mode that the umask removed.
         rustix::fs::fchmod(&file, mode)?;
         Ok(File::from_std(file.into()))
     }

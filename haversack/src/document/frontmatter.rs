@@ -134,7 +134,7 @@ impl fmt::Display for Frontmatter<'_> {
 fn entries(text: &str, indent: usize) -> Option<Vec<Entry<'_>>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     let mut names = HashSet::new();
-    // Where the lines of the last field begin, and where the blank ones at its end.
+    // The start of the last field's lines, and of the blank lines at its end.
     let mut field: Option<(&str, usize)> = None;
     let (mut at, mut blank_from) = (0, 0);
     let mut depth = Depth::default();
@@ -222,7 +222,7 @@ fn name(content: &str) -> Option<&str> {
 #[derive(Default)]
 struct Depth {
     indentations: Vec<usize>,
-    /// Where the text of a block scalar is deeper than.
+    /// The indentation that the text of a block scalar exceeds.
     literal: Option<usize>,
 }
 

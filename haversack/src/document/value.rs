@@ -1,6 +1,6 @@
-//! What a field says, as far as it is plain.
+//! The values of fields, as far as they are plain.
 
-/// What a field of a frontmatter says.
+/// The value of a field of a frontmatter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// One line of text, without quotes.
@@ -30,7 +30,7 @@ impl Value {
 /// An item of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListItem {
-    /// What it says.
+    /// The plain value.
     pub(crate) plain: String,
     /// How it is written.
     pub(crate) raw: String,

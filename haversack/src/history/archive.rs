@@ -21,12 +21,12 @@ const MAX_FILES: usize = 32;
 /// Segments of less than this are put together with their neighbours.
 const SMALL_BYTES: u64 = 2 * 1024 * 1024;
 
-/// How much history a device keeps beside what its remote has.
+/// The amount of history that a device keeps in addition to its remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The most bytes.
     pub bytes: u64,
-    /// What was written down before this moment goes.
+    /// Commits that were archived before this moment are removed.
     pub oldest: Timestamp,
 }
 

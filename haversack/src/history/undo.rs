@@ -4,20 +4,20 @@ use haversack_store::{Bytes, Locator};
 
 use crate::merge::{Rule, Side, merge};
 
-/// What a file becomes when a change of it is taken back.
+/// The content of a file after the undo of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
-    /// What it was before the change; `None` for nothing.
+    /// The content before the change; `None` if the file did not exist.
     Before(Option<Bytes>),
-    /// What it was before, with what was edited since.
+    /// The content before the change, merged with later edits.
     Mixed(Bytes),
     /// It stays as it is: nothing of the change is left in it, or what was edited since stands on it.
     Stays,
 }
 
-/// Decides what becomes of a file that a change made from `before` to `after`, and that is `now`.
+/// Decides the content of a file after the undo of a change from `before` to `after`; the file is `now`.
 ///
-/// What was edited later stays: where it meets what is taken back, both do.
+/// Later edits stay. If they touch the undone passage, both stay.
 pub fn take_back(
     locator: &Locator,
     before: Option<&Bytes>,

@@ -1,4 +1,4 @@
-//! What is wrong with a memory file, and what can be put right without asking anybody.
+//! Finds problems of a memory file, and repairs those that need no answer from the user.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{Kind, Kinds, MERGE, as_text};
 use crate::document::{Document, begins_with_rule};
 use crate::merge::{Rule, note};
 
-/// How much of a text becomes its description.
+/// The length of a description that is taken from the text.
 const MAX_DESCRIPTION_CHARS: usize = 120;
 
 /// Something about a file that is not as its kind wants it.
@@ -27,14 +27,14 @@ pub enum Flaw {
     },
     /// Its name says another kind than its type.
     TwoKinds {
-        /// What its name says.
+        /// The kind by its name.
         named: String,
-        /// What its type says.
+        /// The kind by its type.
         stated: String,
     },
     /// It is not the data that its name says.
     NotData {
-        /// What it should be.
+        /// The expected form.
         format: &'static str,
         /// The first line that is not.
         line: usize,
@@ -48,7 +48,7 @@ pub enum Flaw {
     },
     /// It states a rule of merging that there is not.
     UnknownRule {
-        /// What it states.
+        /// The stated value.
         stated: String,
     },
     /// Only this table says how it merges, and merging needs what every device knows.
@@ -143,7 +143,7 @@ fn is_odd(document: &Document<'_>) -> bool {
 }
 
 fn merges_elsewhere(kinds: &Kinds, locator: &Locator, bytes: &[u8]) -> Option<Flaw> {
-    // A second frontmatter above one that is not understood would help nobody.
+    // Do not add a second frontmatter above one that we do not understand.
     if is_odd(&Document::read(as_text(bytes)?)) {
         return None;
     }
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(told("recipes/soup.md", stated), [""; 0]);
         assert_eq!(stating(&kinds, &soup, stated.to_owned()), stated);
         assert_eq!(stating(Kinds::built_in(), &soup, text.to_owned()), text);
-        // What a file states counts, whatever the table says.
+        // A rule stated in the file has priority over the table.
         assert_eq!(told("recipes/soup.md", "---\nmerge: log\n---\n"), [""; 0]);
         assert_eq!(
             told("recipes/soup.md", "---\nmerge: logs\n---\n"),

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::{Keep, Kind, Load, Pattern, Then};
 use crate::merge::Rule;
 
-/// What a kind can say.
+/// The keys of a kind.
 const KEYS: &[&str] = &[
     "about",
     "names",
@@ -161,7 +161,7 @@ fn fill(kind: &mut Kind, row: &DeTable<'_>) -> Result<(), InvalidKinds> {
     Ok(())
 }
 
-/// What a kind says under a key.
+/// The value of one key of a kind.
 struct KindValue<'s, 'a> {
     kind: &'s str,
     key: &'s str,

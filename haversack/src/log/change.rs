@@ -1,4 +1,4 @@
-//! What a commit does to one file, and how it stands in the commit.
+//! The change of one file in a commit, and its encoding.
 
 use std::fmt;
 
@@ -16,9 +16,9 @@ pub const MAX_INLINE_BYTES: usize = 256 * 1024;
 /// A change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// Which file.
+    /// The file.
     pub locator: Locator,
-    /// What happens to it.
+    /// The change.
     pub what: What,
 }
 
@@ -29,7 +29,7 @@ pub struct OddChange {
     pub key: String,
     /// Why it is refused.
     pub why: Oddity,
-    /// What would happen to it.
+    /// The change, which is not carried out.
     pub what: What,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for OddChange {
     }
 }
 
-/// What happens to a file.
+/// A change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// It is made, or gets a new content.
@@ -50,7 +50,7 @@ pub enum What {
         size: u64,
         /// The content.
         content: Carried,
-        /// What it was made from, if somebody deleted that and its author had not known: it stood against the deletion.
+        /// The content that it was made from, if another device deleted that content and the author did not know: the edit won over the deletion.
         from: Option<ContentHash>,
     },
     /// Something is added to its end.
@@ -63,7 +63,7 @@ pub enum What {
         hash: ContentHash,
         /// The size of that.
         size: u64,
-        /// What is added.
+        /// The appended bytes.
         added: Carried,
     },
     /// It goes.
@@ -73,7 +73,7 @@ pub enum What {
     },
 }
 
-/// Where bytes are.
+/// The location of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carried {
     /// Inside the commit.

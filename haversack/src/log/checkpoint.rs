@@ -1,4 +1,4 @@
-//! The folded state at a position, so that nobody reads the log from its start.
+//! All files at one position, so that a device need not read the log from its start.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ pub(crate) const VERSION: u32 = 1;
 
 /// The state after a commit.
 ///
-/// Anybody may write one, so it is believed only as far as the log confirms it: [`Checkpoint::commit`] must be the hash of the bytes at
+/// Any device may write one, so we believe it only if the log confirms it: [`Checkpoint::commit`] must be the hash of the bytes at
 /// its position, and [`Checkpoint::state`] the mark that this commit carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -40,18 +40,18 @@ pub struct Checkpoint {
     pub state: StateMark,
     /// The files.
     pub files: BTreeMap<Locator, FileState>,
-    /// Files under names that are refused here, sorted by name. Whoever has any writes no checkpoint, but leaves that to those who can read them.
+    /// Files under names that are refused here, sorted by name. A device that has any writes no checkpoint, and leaves that to devices that can read them.
     pub odd: Vec<OddFile>,
 }
 
-/// What a file holds, and where that is.
+/// The content of a file, and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileState {
     /// The content's name.
     pub hash: ContentHash,
     /// Its size in bytes.
     pub size: u64,
-    /// Where it is.
+    /// Its location.
     pub place: ContentLocation,
 }
 
@@ -62,7 +62,7 @@ pub struct OddFile {
     pub key: String,
     /// Why it is refused.
     pub why: Oddity,
-    /// What it holds.
+    /// Its content.
     pub file: FileState,
 }
 
@@ -72,14 +72,14 @@ impl fmt::Display for OddFile {
     }
 }
 
-/// Where a content is.
+/// The location of a content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContentLocation {
     /// In a pack.
     Pack {
         /// The pack's name.
         object: ContentHash,
-        /// Where in it the content starts.
+        /// The offset of the content in it.
         offset: u64,
     },
     /// In the object of this name, alone.
@@ -227,7 +227,7 @@ struct Line {
     at: String,
     hash: ContentHash,
     size: u64,
-    /// Which of the packs, counted from 0, and where in it.
+    /// The number of the pack, counted from 0, and the offset in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pack: Option<(usize, u64)>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -46,11 +46,11 @@ pub struct Commit {
     pub previous: ContentHash,
     /// The replica that made it.
     pub replica: ReplicaId,
-    /// What people call the device.
+    /// The device's name.
     pub device: String,
-    /// Which agent it was.
+    /// The agent.
     pub agent: Option<String>,
-    /// Which of its sessions.
+    /// The session of the agent.
     pub session: Option<String>,
     /// When it was made, to be shown.
     pub time: Timestamp,
@@ -58,11 +58,11 @@ pub struct Commit {
     pub cause: String,
     /// The mark of the state after it.
     pub state: StateMark,
-    /// What it does: to each file one thing.
+    /// Its changes, at most one for each file.
     pub changes: Vec<FileChange>,
-    /// What it would do under names that are refused here; nobody writes any.
+    /// Changes under names that are refused here; we never write any.
     pub odd: Vec<OddChange>,
-    /// What it says about the store itself.
+    /// Its message about the store itself.
     pub notice: Option<Notice>,
 }
 
@@ -148,7 +148,7 @@ impl Commit {
             id: heading.id,
             previous: heading.previous,
             replica: heading.replica,
-            // Others may have written anything here: nobody who shows a commit has to think of that.
+            // Another device may have written anything here. Cleaning it now spares code that shows a commit from doing so.
             device: one_line(&heading.device).into_owned(),
             agent: heading.agent.as_deref().map(|agent| one_line(agent).into_owned()),
             session: heading.session.as_deref().map(|session| one_line(session).into_owned()),
@@ -203,7 +203,7 @@ impl Commit {
         Ok(())
     }
 
-    /// Refuses what no commit can be, whoever wrote it.
+    /// Refuses a commit that breaks the rules, from any writer.
     fn check(&self) -> Result<(), Unfit> {
         if self.changes.len() + self.odd.len() > MAX_CHANGES {
             return Err(Unfit::TooLarge { what: "changes", limit: as_number(MAX_CHANGES) });
@@ -225,7 +225,7 @@ impl Commit {
         let mut seen = BTreeSet::new();
         let keys = self.changes.iter().map(|change| change.locator.as_str());
         for key in keys.chain(self.odd.iter().map(|odd| odd.key.as_str())) {
-            // Nobody could tell which of two is meant.
+            // Two changes of one file: it would be unclear which one counts.
             if !seen.insert(key) {
                 return Err(Unfit::wrong("one file has two changes"));
             }
@@ -285,12 +285,12 @@ pub enum Misplaced {
     Position {
         /// Of which.
         found: Position,
-        /// Where it was found.
+        /// The position where the commit was found.
         expected: Position,
     },
     /// It was built on something else than what is before it: the log was changed.
     Past {
-        /// Where.
+        /// The position that it names.
         position: Position,
     },
 }

@@ -12,10 +12,10 @@ use super::state::Content;
 use crate::ids::ContentHash;
 use crate::table::Table;
 
-/// How many bytes are written about a file: its content's hash and size first, the rest is for whoever wrote it down.
+/// The number of bytes in a file's record: first its content's hash and size, then the bytes of the record's owner.
 pub(crate) const RECORD: usize = CONTENT + 13;
 
-/// How many of them are the content's.
+/// The bytes of the content.
 pub(crate) const CONTENT: usize = ContentHash::BYTES + 8;
 
 /// Files by name, sorted, and what each of them holds.
@@ -24,7 +24,7 @@ pub(crate) const CONTENT: usize = ContentHash::BYTES + 8;
 #[derive(Clone, Default)]
 pub struct Files {
     written: Table<RECORD>,
-    /// What became of files since; `None` for those that are gone.
+    /// Files that changed since; `None` for deleted files.
     moved: BTreeMap<Locator, Option<Content>>,
     count: usize,
 }

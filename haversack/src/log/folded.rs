@@ -1,6 +1,6 @@
-//! What stands at a position whose commit is in a segment: its name stays taken for ever.
+//! The object at a position whose commit is in a segment: its name stays taken for ever.
 //!
-//! An attempt to create the position that arrives years late must not succeed, so a position is never removed. Whoever reads it goes to
+//! An attempt to create the position that arrives years late must not succeed, so a position is never removed. A reader of the position continues in
 //! the segment.
 
 use haversack_store::Bytes;

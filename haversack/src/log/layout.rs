@@ -1,4 +1,4 @@
-//! Where things are in a remote.
+//! The names in a remote.
 
 use haversack_store::Locator;
 
@@ -10,10 +10,10 @@ const SEGMENTS: &str = ".haversack/segments";
 const CHECKPOINTS: &str = ".haversack/checkpoints";
 const OBJECTS: &str = ".haversack/objects";
 
-/// What is at a place of ours in a remote.
+/// An object of ours in a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// Which store this is.
+    /// The identity of the store.
     StoreFile,
     /// One commit.
     Commit(Position),

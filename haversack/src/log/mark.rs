@@ -7,13 +7,13 @@ use crate::ids::{ContentHash, spelled_in_hex};
 /// The mark of a state: equal states have equal marks, and different ones do not by accident.
 ///
 /// For each file the BLAKE3 hash of its key, a zero byte and its content's hash is taken as four numbers, and these are added up, so a file is
-/// added or taken away in constant time. The mark notices mistakes and damage. It is no proof against somebody who may write to the
-/// log and wants two states to look alike: sums can be forged with effort, but whoever may write could also simply write.
+/// added or removed in constant time. The mark detects mistakes and damage. It is no protection against an attacker who may write to the
+/// log: such an attacker could forge sums with effort, but could also simply write another state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StateMark([u64; 4]);
 
 impl StateMark {
-    /// How many bytes it has.
+    /// The number of bytes.
     pub const BYTES: usize = 32;
 
     /// Returns the mark of no files.

@@ -15,9 +15,9 @@ pub enum Notice {
         /// True if the store now has all files of that position: from here on, a file that it lacks was deleted.
         is_complete: bool,
     },
-    /// The log ends with this commit, because the store was moved. Nobody commits after it.
+    /// The log ends with this commit, because the store was moved. No device commits after it.
     Moved {
-        /// The address of the new place. Anybody who may write to the log can have written it: ask the user before using it.
+        /// The address of the new place. Anyone who may write to the log can have written it: ask the user before using it.
         url: String,
     },
 }

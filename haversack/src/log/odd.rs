@@ -1,6 +1,6 @@
 //! Names in a log that cannot be names of files here.
 //!
-//! Anybody who may write to a remote can put any text where a locator belongs, and a later Haversack may allow what this one refuses. Such
+//! Anyone who may write to a remote can put any text where a locator belongs, and a later Haversack may allow names that this one refuses. Such
 //! a file is reported and never served, but it is accounted for, so that the rest goes on.
 
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ pub fn pack(contents: &[Bytes]) -> (Vec<Pack>, Vec<ContentLocation>) {
     let mut packs = Vec::new();
     let mut places = Vec::with_capacity(contents.len());
     let mut open = Vec::new();
-    // Where in the open pack they start: its name is known when it is full.
+    // Their offsets in the open pack, whose name is known only when it is full.
     let mut waiting: Vec<(usize, u64)> = Vec::new();
     for content in contents {
         if content.len() > MAX_PACK_BYTES {

@@ -45,7 +45,7 @@ impl Segment {
 
     /// Reads the bytes of a segment: every commit in it is whole and follows the one before it.
     ///
-    /// What the first one follows is for the reader to compare, with [`Commit::belongs`].
+    /// The caller compares the first one with its predecessor, with [`Commit::belongs`].
     pub fn decode(bytes: &Bytes) -> Result<Segment, BadFrame> {
         let Framed { heading, contents, .. } =
             frame::decode::<Heading>(KIND, VERSION, bytes, MAX_SEGMENT_BYTES)?;

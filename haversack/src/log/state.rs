@@ -13,7 +13,7 @@ use super::odd;
 use crate::frame::{as_number, shown};
 use crate::ids::ContentHash;
 
-/// What a file holds, by name.
+/// The content of a file, by its hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
     /// The content's name.
@@ -23,13 +23,13 @@ pub struct Content {
 }
 
 impl Content {
-    /// Tells whether these bytes are it: the name and the size, which somebody may have made up.
+    /// Returns true if these bytes have the hash and the size, which may be forged.
     pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
         self.size == as_number(bytes.len()) && ContentHash::of(bytes) == self.hash
     }
 }
 
-/// Which files there are after a commit, and what they hold.
+/// The files after a commit, and their contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     files: Files,
@@ -151,7 +151,7 @@ impl State {
         mark
     }
 
-    /// Says what a file holds, as whoever took the log in wrote it down.
+    /// Sets a file's content, as a device that has read the log stored it.
     pub(crate) fn set(&mut self, key: &str, content: Option<Content>) {
         if let Some(before) = self.forget(key) {
             self.mark.remove_key(key, &before.hash);
@@ -169,7 +169,7 @@ impl State {
         self.files.get(key).or_else(|| self.odd.get(key).copied())
     }
 
-    /// Takes a name away, which was odd or was not: a checkpoint that somebody else wrote may have decided otherwise. Returns what it held.
+    /// Removes a name, odd or not: a checkpoint of another device may have judged the name differently. Returns its former content.
     fn forget(&mut self, key: &str) -> Option<Content> {
         self.files.remove(key).or_else(|| self.odd.remove(key))
     }
@@ -188,23 +188,23 @@ impl From<&Checkpoint> for State {
     }
 }
 
-/// Why a commit or a checkpoint does not fit: somebody's state is not what the log says.
+/// The reason why a commit or a checkpoint does not fit the log: its author had another state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
     /// An append extends something else than what is there.
     Base {
         /// The file, as it can be shown.
         key: String,
-        /// What the append extends.
+        /// The content that the append extends.
         base: Content,
-        /// What is there.
+        /// The present content.
         found: Option<Content>,
     },
     /// The state is another one than the author had.
     Mark {
         /// The author's.
         expected: StateMark,
-        /// What was found.
+        /// The found mark.
         found: StateMark,
     },
 }

@@ -1,4 +1,4 @@
-//! Which store a remote holds: a file that people can read.
+//! The identity of the store in a remote, in a readable file.
 
 use haversack_store::Bytes;
 use serde::{Deserialize, Serialize};
@@ -14,14 +14,14 @@ pub const MAX_STORE_FILE_BYTES: usize = 64 * 1024;
 /// The newest layout of a remote that this Haversack knows.
 pub(crate) const FORMAT: u32 = 1;
 
-/// Which store a remote holds.
+/// The identity of the store in a remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreFile {
     /// The store's id.
     pub store: StoreId,
     /// When it was made.
     pub created: Timestamp,
-    /// What people call it; cut to [`MAX_LABEL_BYTES`]. Harmless to show if it was read: [`one_line`] was applied to it.
+    /// The store's name for people; cut to [`MAX_LABEL_BYTES`]. A name that was read is safe to show: [`one_line`] was applied to it.
     pub name: String,
     /// The store that was here before and that this one continues; `None` for a store that began anew.
     pub predecessor: Option<Predecessor>,
@@ -57,7 +57,7 @@ impl StoreFile {
 
     /// Reads the bytes of the file.
     pub fn decode(bytes: &Bytes) -> Result<StoreFile, BadFrame> {
-        /// What every format has.
+        /// The fields that every format has.
         #[derive(Deserialize)]
         struct Any {
             format: u32,

@@ -1,7 +1,7 @@
 //! Several changes, all or nothing: decided on a draft of the files, then recorded, then applied.
 //!
-//! The changes are made one after the other on the draft; what they come to is a list of [`Step`]s, at most one for each file.
-//! Whatever a change could be refused for is found out here, before anything is recorded: what is recorded can be applied.
+//! The changes are made one after the other on the draft. The result is a list of [`Step`]s, at most one for each file.
+//! All refusals happen here, before anything is recorded: a recorded batch can always be applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,23 +20,23 @@ use crate::text::{Ending, NewText, insert_lines, replace_once};
 pub enum Change {
     /// Makes a new file.
     Create {
-        /// Where.
+        /// The file.
         locator: Locator,
         /// Its content.
         bytes: Bytes,
     },
     /// Replaces the only occurrence of a text.
     StrReplace {
-        /// Where.
+        /// The file.
         locator: Locator,
-        /// What is there.
+        /// The old text.
         old: String,
-        /// What comes in its place.
+        /// The new text.
         new: String,
     },
     /// Inserts whole lines.
     Insert {
-        /// Where.
+        /// The file.
         locator: Locator,
         /// The line after which; 0 is the top.
         after_line: usize,
@@ -47,25 +47,25 @@ pub enum Change {
     },
     /// Adds to the end of a file.
     Append {
-        /// Where.
+        /// The file.
         locator: Locator,
-        /// What is added.
+        /// The added bytes.
         bytes: Bytes,
     },
     /// Removes a file or a directory.
     Delete {
-        /// Where.
+        /// The file or directory.
         locator: Locator,
-        /// How far it goes.
+        /// Tells if a directory with files is deleted too.
         depth: Depth,
     },
     /// Gives a file another content, or none, if it is still what it was.
     Put {
-        /// Where.
+        /// The file.
         locator: Locator,
-        /// What is there; `None` for nothing.
+        /// The present content; `None` for no file.
         expected: Option<Bytes>,
-        /// What comes there; `None` for nothing.
+        /// The new content; `None` for no file.
         bytes: Option<Bytes>,
     },
     /// Moves a file, or every file of a directory, to a name that is free.
@@ -77,10 +77,10 @@ pub enum Change {
     },
 }
 
-/// What a batch met that it did not expect: other programs' changes in the very moment.
+/// Unexpected events in a batch: changes by other programs at the same moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BatchReport {
-    /// Where the texts are kept that did not end up in their files.
+    /// The places of texts that did not end up in their files.
     pub kept: Vec<Locator>,
     /// Files that were to be removed and stayed, because another program had just changed them.
     pub stayed: Vec<Locator>,

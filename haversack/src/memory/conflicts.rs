@@ -9,7 +9,7 @@ use crate::error::{Error, Reason, Result, Verb};
 use crate::merge::conflict_name;
 use crate::text::NewText;
 
-/// How many names are tried for a copy that is to be a file of its own.
+/// The most names that are tried for a copy that becomes a file of its own.
 const MAX_NAMES: usize = 10_000;
 
 /// The conflicts among some files.
@@ -21,12 +21,12 @@ pub struct Conflicts {
     pub unread: Vec<Error>,
 }
 
-/// What became of a conflict that was settled.
+/// The result of resolving a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// What a copy is called now that stays beside its file.
+    /// The new name of a copy that stays beside its file.
     pub renamed: Option<Locator>,
-    /// Where the texts are kept that another program saved in the very moment.
+    /// The places of texts that another program saved at the same moment.
     pub kept: Vec<Locator>,
 }
 

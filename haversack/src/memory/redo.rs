@@ -1,4 +1,4 @@
-//! The record of a batch: once it is written, the batch happened; whoever finds it completes it.
+//! The record of a batch. Once it is written, the batch counts as done; the next process that finds it completes it.
 //!
 //! `batch` in the state is a [frame](crate::frame) whose heading lists the steps, with the contents one after the other. It is written whole, applied,
 //! and deleted, all under the store's lock.
@@ -21,7 +21,7 @@ use crate::error::{Error, Reason, Result, Verb};
 use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
 use crate::signed::WriteFingerprint;
 
-/// Where the record is.
+/// The name of the record.
 static RECORD: LazyLock<Locator> = LazyLock::new(|| Locator::parse("batch").expect("a plain name"));
 
 const KIND: &str = "batch";
@@ -53,7 +53,7 @@ impl Step {
     }
 }
 
-/// Whether the steps follow from what was just read, or were recorded some time ago.
+/// Tells if the steps follow from a read just now, or were recorded some time ago.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Run {
     First,
@@ -64,7 +64,7 @@ enum Run {
 pub(super) async fn commit(memory: &Memory, _turn: &Turn, steps: Vec<Step>) -> Result<BatchReport> {
     let root = Locator::root();
     if steps.len() > 1 {
-        // What could not be read again must not stand in the way of all later writes.
+        // A record that could not be read back would block all later writes.
         let record = encode(&steps).map_err(|_too_large| {
             let contents = steps.iter().map(|step| match step {
                 Step::Put { bytes, .. } => as_number(bytes.len()),
@@ -94,7 +94,7 @@ pub(super) async fn complete(memory: &Memory, _turn: &Turn) -> StoreResult<()> {
         Err(error) => return Err(error),
     };
     let steps = decode(&record.bytes)?;
-    // Whoever recorded it may have died before the record was durable: without it, a power failure in the middle of the
+    // The process that recorded it may have died before the record was durable. Without the record, a power failure in the middle of the
     // steps would leave half of them.
     let _ = memory.state.write(&RECORD, record.bytes, Condition::Matches(record.version)).await?;
     apply(memory, &steps, Run::Again).await?;
@@ -120,7 +120,7 @@ async fn apply(memory: &Memory, steps: &[Step], run: Run) -> StoreResult<BatchRe
     Ok(report)
 }
 
-/// Removes a file unless somebody changed it, and tells whether it is gone.
+/// Deletes a file unless a program changed it; returns true if it is gone.
 async fn remove(memory: &Memory, locator: &Locator, expected: &Version) -> StoreResult<bool> {
     match memory.files.delete(locator, Condition::Matches(expected.clone())).await {
         Ok(()) => Ok(true),
@@ -162,7 +162,7 @@ async fn put(
         match memory.files.write(locator, bytes.clone(), condition).await {
             Ok(written) => return Ok(written.displaced.map(|displaced| displaced.kept).or(kept)),
             Err(error) if error.kind() == ErrorKind::Conflict => match memory.files.read(locator).await {
-                // Whoever wrote it may have died before it was durable: it is written once more.
+                // The process that wrote it may have died before it was durable: write it again.
                 Ok(there) if there.bytes == *bytes => expected = Some(there.version),
                 Ok(there) => match run {
                     Run::First => {
@@ -269,7 +269,7 @@ mod tests {
         Locator::parse(key).expect("valid")
     }
 
-    /// What was written by the first version with this frame.
+    /// A record of the first version with this frame.
     const FIXTURE: &[u8] = include_bytes!("../../tests/fixtures/batch-1");
 
     fn example() -> Vec<Step> {

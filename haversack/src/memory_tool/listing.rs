@@ -6,7 +6,7 @@ use super::show::LineRange;
 use crate::error::{Error, Result, Verb};
 use crate::memory::Memory;
 
-/// What is shown as the size of a directory, which has none: what the documentation's example shows.
+/// The size that is shown for a directory, which has none: the value of the documentation's example.
 const DIRECTORY_SIZE: &str = "4.0K";
 
 /// A directory of packages that people keep beside their notes by mistake.

@@ -6,16 +6,16 @@ use memchr::memchr_iter;
 
 use crate::text::nth_newline;
 
-/// How many characters a line number takes; no text has more lines than these can count.
+/// The width of a line number: no text has more lines than these digits can count.
 const NUMBER_WIDTH: usize = 6;
 
 /// Room for a note about what is not shown.
 const NOTE_BYTES: usize = 256;
 
-/// How many lines are shown before and after the one that changed.
+/// The number of lines shown before and after a changed line.
 const CONTEXT_LINES: usize = 2;
 
-/// Which lines a model asked for.
+/// The lines that a model asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineRange {
     first: i64,
@@ -53,7 +53,7 @@ pub(super) struct Shown {
     cut: Option<Cut>,
 }
 
-/// Where a text was cut.
+/// The place where a text was cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Cut {
     /// After whole lines: those shown, and how many there are.

@@ -51,17 +51,17 @@ pub(super) fn put_back(merged: &str, base: &str, sides: [&str; 2]) -> String {
     text
 }
 
-/// What is above the first line, and below the last.
+/// Stands for the space above the first line and below the last.
 const NOTHING: u32 = 0;
 
-/// Where the blank lines of a text are.
+/// The blank lines of a text.
 #[derive(Default)]
 struct Gaps {
-    /// How many are between a line and the one below it, without them; nothing is above the first and below the last.
+    /// The number between a line and the next line that is not blank; nothing is above the first and below the last.
     below: Vec<Option<(u32, u32)>>,
-    /// How many are between a line that is there more than once and what else is below it.
+    /// The number between a line that occurs more than once and its other next lines.
     also_below: NumberMap<(u32, u32), u32>,
-    /// Which lines end a paragraph, and which begin one.
+    /// Tells for each line if it ends a paragraph, and if it begins one.
     parts: Vec<(bool, bool)>,
 }
 

@@ -1,8 +1,8 @@
-//! What was promised, and what became of it.
+//! Merges commitments: promises and their state.
 //!
 //! A commitment is known by its id: `c-12` at its start, alone or in brackets, or `^c-12` at its end. One without an id is
-//! known by its words, as in the base; nothing is written into the file for that. It has parts, each merged on its own: a
-//! checkbox, a date, its text, a mark at the end. What was delivered on one device is delivered; if both reworded it, both
+//! identified by its words, as in the base; the merge writes no id into the file. It has parts, each merged on its own: a
+//! checkbox, a date, its text, a mark at the end. A commitment delivered on one device is delivered. If both devices reworded it, both
 //! texts stay.
 
 use std::borrow::Cow;
@@ -84,7 +84,7 @@ fn joined(base: Option<&str>, first: Part<'_>, second: Part<'_>) -> Outcome {
     };
     let mut before_below = before.map_or("", |before| before.below).to_owned();
     for (side, words) in [(one, other.text), (other, one.text)] {
-        // Who has above what the other side has in a note did not take it away: it is as if the note were new.
+        // A side that has in the text the words that the other side has in a note did not remove them: treat the note as new.
         if before.is_some_and(|before| before.text != side.text) && has_below(side.below, words) {
             before_below = without_note(&before_below, words);
         }

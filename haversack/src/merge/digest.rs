@@ -1,8 +1,8 @@
-//! What happened in the sessions of one day.
+//! Merges the digests of one day's sessions.
 //!
 //! Two sessions that digest the same day write one file. Their texts come one after the other, each under a heading with its
-//! session; as long as there is only one, its text has no such heading. What is said about a session on two devices merges by
-//! its headings.
+//! session; as long as there is only one, its text has no such heading. Texts about one session on two devices merge by
+//! their headings.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::document::Document;
 /// The fields that name a session.
 const SESSION: &[&str] = &["session", "session_id", "originSessionId"];
 
-/// What the heading of a session begins with.
+/// The beginning of a session's heading.
 const HEADING: &str = "# Session ";
 
 /// Merges two digests; `None` if one of them cannot be cut.

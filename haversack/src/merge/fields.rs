@@ -15,7 +15,7 @@ use super::keyed::{Element, Judge, Named, found, identified, order, survivors, t
 use super::moment;
 use crate::document::{Entry, Frontmatter, ListItem, METADATA, Value, list_items};
 
-/// What two frontmatters came to.
+/// The result for two frontmatters.
 pub(super) struct Fields {
     /// All of it with its rules; empty if no field is left.
     pub(super) text: String,
@@ -174,7 +174,7 @@ struct Line<'a> {
     /// Its lines without indentation and the last ending.
     raw: Cow<'a, str>,
     name: Option<String>,
-    /// Whether it is the line above the fields of `metadata`.
+    /// True if it is the line above the fields of `metadata`.
     is_header: bool,
 }
 
@@ -229,7 +229,7 @@ impl<'a> Judge<Line<'a>> for Choosing<'_> {
             }
     }
 
-    /// Time does not go back, whoever wrote what.
+    /// Times only move forward, on either side.
     fn regardless(&self, first: &Line<'a>, second: &Line<'a>) -> Option<Line<'a>> {
         let is_time = first.name.as_deref().is_some_and(is_time);
         is_time.then(|| {

@@ -113,7 +113,7 @@ fn put_together(base: Vec<Number>, sides: [Vec<Number>; 2], texts: &[&[u8]]) -> 
     merged.extend(&base[at..]);
     merged.extend(appended.iter().map(|event| event.line.number));
     if merged == base {
-        // Both sides have just these events. If that came to the base, whoever meets a side again would take its order.
+        // Both sides have exactly these events. If the result were the base's order, the next merge with a side would take that side's order.
         let said = |line: &Number| texts[*line as usize];
         let reordered = sides.into_iter().filter(|side| *side != base);
         let least = reordered.min_by(|one, other| one.iter().map(said).cmp(other.iter().map(said)));
@@ -136,7 +136,7 @@ struct Event<'a> {
     ts: String,
     id: Option<String>,
     line: Line<'a>,
-    /// How many of the same line come before it.
+    /// The number of equal lines before it.
     nth: u32,
 }
 

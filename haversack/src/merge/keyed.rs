@@ -16,7 +16,7 @@ use super::texts::Numbering;
 
 /// An element with what it is known by.
 pub(super) struct Named<'a, V> {
-    /// What it is known by wherever it stands; `None` if it is known by what it says, where it stands.
+    /// Its identity, independent of its place; `None` if its text and place identify it.
     pub(super) identity: Option<Cow<'a, str>>,
     pub(super) text: Cow<'a, str>,
     pub(super) place: u32,
@@ -60,7 +60,7 @@ pub(super) struct Element<V> {
     pub(super) value: V,
 }
 
-/// What is particular to a sort of elements.
+/// The rules for one sort of elements.
 pub(super) trait Judge<V> {
     /// Tells whether two values say the same.
     fn same(&self, one: &V, other: &V) -> bool;
@@ -82,7 +82,7 @@ pub(super) trait Judge<V> {
     fn place(&self, first: u32, second: u32) -> u32;
 }
 
-/// What stays of base and sides, by number.
+/// The elements of base and sides that stay, by number.
 pub(super) struct Survivors<V> {
     /// One place for each number that was given out.
     elements: Vec<Option<Element<V>>>,
@@ -123,7 +123,7 @@ pub(super) fn identified<V>(inputs: [Vec<Found<V>>; 3]) -> [Vec<Element<V>>; 3] 
     let mut others: NumberMap<(u32, u32), u32> = NumberMap::default();
     let (mut next_twins, mut next_id) = (0, 0);
     inputs.map(|input| {
-        // How many of the same twins came before, in this input.
+        // The number of equal twins before, in this input.
         let mut seen: Vec<u32> = vec![0; firsts.len()];
         texts.begin_with(input.len());
         let element = |Found { identity, text, place, value }| {
@@ -275,7 +275,7 @@ fn merged<V: Clone + Ord>(
         _ if first.value == second.value => first.value.clone(),
         Some(before) if *before == first.value => second.value.clone(),
         Some(before) if *before == second.value => first.value.clone(),
-        // What only looks different is no change.
+        // A difference in appearance only is no change.
         Some(before) if judge.same(before, &first.value) && !judge.same(before, &second.value) => {
             second.value.clone()
         }

@@ -3,7 +3,7 @@
 //! A line of the base stays if neither side removed it, and into each gap goes what both sides put there. That is finer than the
 //! regions of diff3: a line removed by one side does not come back because the other wrote next to it.
 //!
-//! What both sides put into one gap: if one holds the other, it is there once. Lines in common are there once, blank ones only
+//! Lines that both sides put into one gap: if one side's lines contain the other's, they are there once. Common lines are there once, blank ones only
 //! together with others, since they part paragraphs. List items are interleaved in the order of their content, each side's own
 //! order unchanged; other text is not cut apart, the smaller passage comes first.
 //!
@@ -15,8 +15,8 @@
 //! A line that says nothing (blank, a rule, a fence) is one of many; it counts as the same only behind the same line. Otherwise the
 //! blank line of a paragraph that is gone would be found again below one that is new.
 //!
-//! Lines are compared without their endings. The ending of a line that stays is merged like the line: whoever changed it
-//! wins. A line that something comes after gets an ending if it had none.
+//! Lines are compared without their endings. The ending of a line that stays is merged like the line: a changed ending
+//! wins. A line that is no longer the last one gets an ending if it had none.
 
 mod moves;
 
@@ -33,7 +33,7 @@ use super::numbers::{NumberMap, NumberSet};
 use super::texts::Numbering;
 use super::{Merged, Side, interleave};
 
-/// How many lines of two texts are compared beyond what they have in common at both ends; what is longer counts as
+/// The most lines of two texts that are compared beyond their common lines at both ends. More lines count as
 /// replaced. The comparison takes a bounded number of steps, and this bounds their sum.
 const MAX_COMPARED_LINES: usize = 1 << 17;
 
@@ -551,7 +551,7 @@ fn in_one_order(first: &[u32], second: &[u32], marks: &mut [Presence]) -> Option
     is_same.then_some([ones, others])
 }
 
-/// What one side did at one place: lines of the base that are gone, lines of its own in their stead.
+/// One side's change at one place: removed lines of the base, and its own lines in their place.
 #[derive(Clone)]
 struct Change<'a> {
     base: Range<usize>,

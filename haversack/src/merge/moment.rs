@@ -56,7 +56,7 @@ pub(super) fn compare(one: &str, other: &str) -> Ordering {
             (true, true) => (other.1, other.2).cmp(&(one.1, one.2)),
             (one, other) => other.cmp(&one),
         },
-        // What is understood is taken before what is not.
+        // Parsed moments come before unparsed ones.
         (one, other, one_number, other_number) => {
             (one.is_some() || one_number.is_some()).cmp(&(other.is_some() || other_number.is_some()))
         }

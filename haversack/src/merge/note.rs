@@ -12,22 +12,22 @@
 
 use crate::display::one_line;
 
-/// What every note says first.
+/// The beginning of every note.
 pub(crate) const ALSO: &str = "[also, from ";
 const END: &str = ":]";
 
 /// A line above a passage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note<'a> {
-    /// How many spaces it is indented by.
+    /// The indentation in spaces.
     pub(crate) indent: usize,
     pub(crate) mark: Mark,
-    /// What the device is called.
+    /// The device's name.
     pub(crate) device: &'a str,
     pub(crate) about: About,
 }
 
-/// What makes the line no part of the text.
+/// The mark that keeps the line out of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// In Markdown: a quoted line, which ends a paragraph and is no heading.
@@ -36,7 +36,7 @@ pub(crate) enum Mark {
     Comment,
 }
 
-/// What the passage is instead of.
+/// The thing that the passage replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About {
     /// The lines right above; blank ones do not count.

@@ -1,7 +1,7 @@
 //! Maps and sets by numbers of our own.
 //!
-//! The numbers are given out one after the other in a merge, whatever the files say, so nobody can choose them to collide, and
-//! hashing them need not be safe against that; the usual way takes longer than everything else that is done to an element.
+//! A merge gives the numbers out in sequence, independent of the files' content. So an attacker cannot choose them to collide, and
+//! the hasher need not protect against that. The standard hasher takes longer than all other work on an element.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};

@@ -19,7 +19,7 @@ use super::pieces::{Class, Cut, Ended, Pieces, heading_level, least_gap, usual_g
 use super::texts::Numbering;
 use super::{Outcome, Part, moment};
 
-/// What is particular to a rule that merges by headings.
+/// The settings of a rule that merges by headings.
 pub(super) struct Shape<'s> {
     pub(super) cut: Cut,
     /// Returns what an item is known by wherever it stands.
@@ -28,13 +28,13 @@ pub(super) struct Shape<'s> {
     pub(super) section: fn(&str) -> Cow<'_, str>,
     /// Tells which of two headings an item goes below that both sides moved: the greater.
     pub(super) rank: fn(&str) -> u8,
-    /// Where new days go; the order of the file's days decides, unless this is [`Newest::AlwaysFirst`].
+    /// The place of new days. The order of the file's days decides, unless this is [`Newest::AlwaysFirst`].
     pub(super) newest: Newest,
     /// Joins two texts that both differ from the base and from each other.
     pub(super) join: &'s dyn Fn(Option<&str>, &str, &str) -> Outcome,
 }
 
-/// Where the newest day of a log stands.
+/// The place of a log's newest day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Newest {
     /// Above the other days, in whatever order those are.
@@ -126,7 +126,7 @@ const ROOT: u32 = 0;
 /// The headings of base and sides, numbered, and what is below them; the first heading is the text itself.
 struct Places<'a> {
     places: Vec<Section<'a>>,
-    /// What blocks say, and for each of those that were asked for, what it is known by.
+    /// The texts of blocks, and the identity of each block that was asked for.
     texts: Numbering<&'a str>,
     known_by: Vec<Option<Option<u32>>>,
     identities: Numbering<Cow<'a, str>>,
@@ -261,10 +261,10 @@ impl<'a> Headings<'a> {
     }
 }
 
-/// What is right below each heading, in order.
+/// The blocks right below each heading, in order.
 struct Below {
     numbers: Vec<u32>,
-    /// Where those of each heading begin; one more for the end.
+    /// The start of each heading's blocks; one more for the end.
     starts: Vec<u32>,
 }
 
@@ -376,11 +376,11 @@ struct Gaps {
     of_blocks: Vec<(Anchor, u32)>,
     of_headings: Vec<(Anchor, u32)>,
     of_end: (Anchor, u32),
-    /// How often so many are between two sorts of pieces.
+    /// How frequent each number of blank lines is between two sorts of pieces.
     usual: [[NumberMap<u32, usize>; CLASSES]; CLASSES],
 }
 
-/// How many sorts of pieces there are.
+/// The number of sorts of pieces.
 const CLASSES: usize = Class::End as usize + 1;
 
 impl Gaps {

@@ -1,6 +1,6 @@
 //! A text of Markdown, cut into headings, list items and the text between them, and the blank lines that part them.
 
-/// What a piece is.
+/// The sort of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Class {
     /// Before the first piece.
@@ -31,9 +31,9 @@ pub(super) struct Piece<'a> {
     pub(super) class: Class,
     /// Its lines, without the last ending.
     pub(super) text: &'a str,
-    /// Where they begin.
+    /// The start of its lines.
     pub(super) start: usize,
-    /// How many blank lines are above it.
+    /// The number of blank lines above it.
     pub(super) gap: u32,
 }
 
@@ -41,20 +41,20 @@ pub(super) struct Piece<'a> {
 pub(super) struct Pieces<'a> {
     text: &'a str,
     cut: Cut,
-    /// Where the next line begins.
+    /// The start of the next line.
     at: usize,
     /// The piece that is being read: where it begins and ends, and the blank lines above it.
     open: Option<(Class, usize, usize, u32)>,
     fence: Option<&'a str>,
-    /// How many blank lines came since the last line.
+    /// The number of blank lines since the last line.
     gap: u32,
 }
 
 /// How a text ends.
 pub(super) struct Ended {
-    /// How many blank lines are at the end.
+    /// The number of blank lines at the end.
     pub(super) gap: u32,
-    /// Whether the last line has an ending.
+    /// True if the last line has an ending.
     pub(super) is_ended: bool,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Pieces<'a> {
         Pieces { text, cut, at: 0, open: None, fence: None, gap: 0 }
     }
 
-    /// Tells how the text ends, when it was read; `None` if that is within a fence, of which nobody knows where it would end in another text.
+    /// Returns the end of the text, after it was read; `None` if the text ends within a fence, whose end in another text is unknown.
     pub(super) fn ended(self) -> Option<Ended> {
         let ended = Ended { gap: self.gap, is_ended: self.text.ends_with('\n') };
         self.fence.is_none().then_some(ended)

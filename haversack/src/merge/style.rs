@@ -22,7 +22,7 @@ enum Endings {
     ReturnNewline,
 }
 
-/// Whether a letter and its accent are one character or two.
+/// Tells if a letter and its accent are one character or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
     Composed,

@@ -1,8 +1,8 @@
 //! Maps and sets by texts of files.
 //!
-//! What a merge spends most of its time on is telling texts apart: every line, item and key is looked up at least once. The usual hasher
-//! is made to withstand anybody and takes several times as long on short texts. This one has other keys in every process, too. Who would
-//! find texts that collide all the same makes a merge slow, and nothing else: no outcome depends on the order in a map.
+//! A merge spends most of its time on comparing texts: it looks up every line, item and key at least once. The usual hasher
+//! resists attacks and takes several times as long on short texts. This one has different keys in every process, too. An attacker who
+//! finds colliding texts makes a merge slow, and nothing else: no result depends on the order in a map.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
@@ -31,7 +31,7 @@ pub(super) struct Numbering<K> {
     /// The numbers of the keys, by hash. Hashes are not kept: in a merge of many short texts most of the time goes into fetching memory.
     numbers: HashTable<u32>,
     hasher: RandomState,
-    /// What came at the beginning, and behind each key, the last time.
+    /// The number that came first, and the number after each key, at the last use.
     behind: Vec<u32>,
     /// Behind what we are.
     at: usize,

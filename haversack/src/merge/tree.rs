@@ -34,11 +34,11 @@ pub(super) type Map<'a> = Rc<Vec<(Cow<'a, str>, Tree<'a>)>>;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct List<'a> {
     pub(super) members: Vec<Tree<'a>>,
-    /// Whether it is written in one line.
+    /// True if it is written in one line.
     pub(super) is_inline: bool,
 }
 
-/// What two trees came to.
+/// The result for two trees.
 pub(super) struct Grown<'a> {
     pub(super) tree: Tree<'a>,
     /// The side whose values did not stay.
@@ -224,5 +224,5 @@ pub(super) fn has_single_keys(map: &[(Cow<'_, str>, Tree<'_>)]) -> bool {
     map.iter().all(|(key, _)| keys.insert(key))
 }
 
-/// How many keys are compared with each other rather than put into a set.
+/// Up to this number, keys are compared with each other instead of put into a set.
 const FEW_KEYS: usize = 8;

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 32;
 /// A file of YAML.
 pub(super) struct Yaml<'a> {
     pub(super) tree: Tree<'a>,
-    /// Whether it begins with a rule.
+    /// True if it begins with a rule.
     pub(super) has_rule: bool,
 }
 

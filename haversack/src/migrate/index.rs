@@ -7,7 +7,7 @@ use crate::ids::Timestamp;
 use crate::manifest::{Entry, Manifest};
 use crate::sync::patiently;
 
-/// What became of the manifest of a target.
+/// The result for the manifest of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Indexed {

@@ -1,4 +1,4 @@
-//! What a migration would do, decided from the names and sizes on both sides alone.
+//! Plans a migration from the names and sizes on both sides.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,9 +12,9 @@ pub const MAX_OBJECT_BYTES: u64 = 1 << 30;
 /// An object of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Which of the sources it is in.
+    /// The number of the source.
     pub source: usize,
-    /// Where it is there.
+    /// Its locator there.
     pub locator: Locator,
     /// Its size.
     pub size_bytes: u64,
@@ -25,24 +25,24 @@ pub struct Found {
 /// An object to be copied or compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Which of the sources it is in.
+    /// The number of the source.
     pub source: usize,
-    /// Where it is there.
+    /// Its locator there.
     pub from: Locator,
-    /// Where it goes.
+    /// Its locator in the target.
     pub to: Locator,
     /// Its size.
     pub size_bytes: u64,
 }
 
-/// What a migration would do.
+/// The plan of a migration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What is not in the target yet.
+    /// Objects that are not in the target yet.
     pub copies: Vec<Step>,
-    /// What has an object of its name and size in the target: reading both tells whether they are the same.
+    /// Objects with an object of the same name and size in the target: both have to be read to compare them.
     pub compares: Vec<Step>,
-    /// What is left where it is.
+    /// Objects that are not copied.
     pub left: Vec<Skipped>,
 }
 
@@ -62,7 +62,7 @@ pub fn plan(prefixes: &[Locator], found: &[Found], there: &BTreeMap<Locator, u64
     let mut names = Names::default();
     let mut taken = there.clone();
     for locator in there.keys() {
-        // What is there may be odd already; only what is added is judged.
+        // Existing names may be odd; only added names are checked.
         drop(names.claim(locator));
     }
     for Found { source, locator, size_bytes, held } in found {

@@ -18,13 +18,13 @@ use memchr::{memchr_iter, memchr3_iter};
 pub(super) struct DecodedText {
     /// The text; two line ends part what comes from different places.
     pub(super) text: Vec<u8>,
-    /// Where parts of the text come from, in the order of the text.
+    /// The origins of the parts of the text, in the order of the text.
     pieces: Vec<Piece>,
 }
 
 /// A part of a decoded text, up to where the next one begins.
 struct Piece {
-    /// Where it begins in the text.
+    /// Its start in the text.
     start: usize,
     /// The bytes of the content that it comes from.
     source: Range<usize>,
@@ -36,11 +36,11 @@ struct Piece {
 struct Edit {
     /// The bytes of the content that are replaced.
     source: Range<usize>,
-    /// What they stand for, if anything.
+    /// The byte that they encode, if any.
     byte: Option<u8>,
 }
 
-/// How many bytes before and after an edit are copied; a rule looks at 256.
+/// The number of bytes copied before and after an edit; a rule looks at 256.
 const CONTEXT_BYTES: usize = 384;
 
 /// The fewest digits that are decoded: shorter ones are words and names.
@@ -52,10 +52,10 @@ const MIN_HEX_DIGITS: usize = 32;
 /// The shortest line that may be one of several that were broken at a fixed width.
 const MIN_LINE_DIGITS: usize = 60;
 
-/// How many digits are decoded first, to see whether a run is text at all.
+/// The number of digits that are decoded first, to check that a run is text.
 const FIRST_DIGITS: usize = 12;
 
-/// How many spaces and line ends may part two strings that are joined.
+/// The most spaces and line ends between two strings that are joined.
 const MAX_GAP_BYTES: usize = 64;
 
 /// Decodes what can be decoded in a content.

@@ -1,4 +1,4 @@
-//! Whether what a pattern found is a secret, or only stands where one could.
+//! Decides if a match is a secret, or other text in the position of a secret.
 
 use std::sync::LazyLock;
 
@@ -7,13 +7,13 @@ use aho_corasick::AhoCorasick;
 use super::decode;
 use super::rules::{Form, Rule};
 
-/// What a pattern found.
+/// A match of a pattern.
 pub(super) struct Candidate<'a> {
     /// The rest of a name before it.
     pub(super) name: &'a [u8],
     /// All that the pattern matched.
     pub(super) whole: &'a [u8],
-    /// What would be the secret.
+    /// The secret, if it is one.
     pub(super) secret: &'a [u8],
 }
 
@@ -201,7 +201,7 @@ const DOCUMENTED: [&[u8]; 3] = [b"EXAMPLE", b"EXAMPLEKEY", b"eyJzdWIiOiIxMjM0NTY
 const HASHES: [&str; 10] =
     ["sha1", "sha2", "sha3", "sha5", "argon2", "bcrypt", "scrypt", "pbkdf2", "$2", "base64"];
 
-/// What a key is the key to, if it is a secret.
+/// Words for secret keys: the things that they open.
 static KEYS_TO: Parts = LazyLock::new(|| {
     parts(&[
         "api",
@@ -229,7 +229,7 @@ static KEYS_TO: Parts = LazyLock::new(|| {
     ])
 });
 
-/// What tokens and keys are called that are no secrets: places in a list, words of a model, colors.
+/// Words for tokens and keys that are not secrets: positions in a list, words of a model, colors.
 static NO_SECRETS: Parts = LazyLock::new(|| {
     parts(&[
         "page",
@@ -404,7 +404,7 @@ fn entropy_tenths(text: &[u8]) -> u32 {
     (bits * 10.0 + 0.001) as u32
 }
 
-/// Which sorts of characters a text has.
+/// The sorts of characters in a text.
 #[derive(Clone, Copy, Debug, Default)]
 struct Classes {
     lower: usize,
@@ -682,7 +682,7 @@ fn is_common(word: &[u8]) -> bool {
     COMMON_WORDS.iter().any(&is) || FILLER_WORDS.iter().any(&is) || PLACEHOLDER_WORDS.iter().any(is)
 }
 
-/// Where only this machine listens.
+/// Addresses on which only this machine listens.
 static NOWHERE: Parts =
     LazyLock::new(|| parts(&["@localhost", "@127.", "@[::1]", "@0.0.0.0", "@host.docker.internal"]));
 

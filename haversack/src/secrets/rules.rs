@@ -1,26 +1,26 @@
-//! What secrets look like: one rule for each sort, the exact ones before the general ones.
+//! The patterns of secrets: one rule for each sort, exact rules before general ones.
 
 use std::fmt;
 
-/// What one sort of secret looks like.
+/// The pattern of one sort of secret.
 #[derive(PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// What it is called in records and commands.
+    /// Its name in records and commands.
     pub id: &'static str,
-    /// What people call such a secret, with its article.
+    /// The name of such a secret for people, with its article.
     pub name: &'static str,
     /// Words of which one is in every such secret or directly before it; case does not matter.
     pub(super) keywords: &'static [&'static str],
     /// How it is written. If there is a group, the secret is that.
     pub(super) pattern: &'static str,
-    /// Where the pattern begins.
+    /// The start of the pattern.
     pub(super) start: Start,
-    /// How many bytes from the word on are looked at.
+    /// The number of bytes after the word that are searched.
     pub(super) reach: usize,
-    /// How many tenths of a bit of entropy each byte of it has at least.
+    /// The least entropy of each byte, in tenths of a bit.
     pub(super) entropy: u32,
-    /// What else it is judged by.
+    /// Its further checks.
     pub(super) form: Form,
     /// If set, the pattern is tried only if something that introduces a value follows the word within so many bytes.
     pub(super) separator_within: Option<usize>,
@@ -32,7 +32,7 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// Where a pattern begins, seen from the word that was met.
+/// The start of a pattern, relative to the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     /// With the word, which is not the end of a longer one.
@@ -43,7 +43,7 @@ pub(super) enum Start {
     Before(usize),
 }
 
-/// What a secret is judged by besides its pattern and its entropy.
+/// The checks of a secret besides its pattern and its entropy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// It has a form of its own, which nothing else has.
@@ -68,10 +68,10 @@ pub(super) enum Form {
     Phrase,
 }
 
-/// How far a pattern looks unless it says more.
+/// The default number of bytes that a pattern searches.
 const REACH: usize = 256;
 
-/// How far a pattern looks whose secret has many lines, or no bound.
+/// The number of bytes for a pattern whose secret has many lines, or no bound.
 pub(super) const FAR: usize = 8 * 1024;
 
 /// The least entropy unless a rule says more; random hexadecimal digits have 3.0 and more.
@@ -107,7 +107,7 @@ impl Rule {
     }
 
     const fn form(self, form: Form) -> Rule {
-        // What people make up is short.
+        // Invented values are short.
         let entropy = match form {
             Form::Address | Form::Password | Form::Argument | Form::Credentials => 20,
             Form::Pin => 8,
@@ -117,7 +117,7 @@ impl Rule {
     }
 }
 
-/// What stands between a name and its value, in settings, code, JSON (also inside of JSON), Markdown and prose.
+/// The text between a name and its value, in settings, code, JSON (also inside of JSON), Markdown and prose.
 macro_rules! between {
     () => {
         r#"[\\"'`*\])]{0,4}[ \t]{0,8}(?::=|=>|==?|:|\||is[ \t])[ \t*]{0,8}[\\"'`]{0,4}"#

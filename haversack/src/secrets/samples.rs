@@ -1,6 +1,6 @@
 //! One sample for each rule, made when it is needed: no text of ours holds anything that looks like a secret.
 
-/// What a sample is made of: `{x12}` is twelve characters of the sort `x`, anything else stands for itself.
+/// The parts of a sample: `{x12}` is twelve characters of the sort `x`, other text stands for itself.
 pub(super) const SAMPLES: &[(&str, &str)] = &[
     ("aws-access-key", "AKIA{T16}"),
     ("aws-secret-key", "aws_secret_access_key = {B40}"),

@@ -1,9 +1,19 @@
-//! Carries entries between a folder and a device's own order.
+//! Exchanges commits between a synced folder and this device's own log.
 //!
-//! One run: what is new in the device's own order becomes entries, on the heads it was made on; what has arrived in the folder is kept
-//! at home; each entry that can be read is added to the device's own order as what the files come to with it; what others do not have
-//! yet is written to the folder. Killed anywhere, the next run does the rest: an entry is kept before it is written, a commit of the
-//! device's own order says by its id which entry it is, and how far it is can be found out from both.
+//! One run:
+//!
+//! 1. *Collect*: make an entry of each new commit in the device's own log. It names the heads on which the commit was made.
+//! 2. *Fetch*: copy log files that have arrived in the folder into the home.
+//! 3. *Take in*: for each new entry that can be read, merge all logs ([`merge_file`](super::merge_file)) and append the changed files to the
+//!    device's own log, as a commit with the entry's id.
+//! 4. *Send*: write entries that the folder does not have yet.
+//!
+//! Example: the laptop's own log has positions 1 to 4, and its heads are laptop 3, desktop 2. The user's edit became position 5. Step 1 makes it
+//! entry laptop 4 on these heads. Step 2 finds desktop 3. Step 3 merges it and appends the result as position 6. Step 4 writes laptop 4.
+//!
+//! Killed at any moment, the next run continues: an entry is stored at home before it is written to the folder, and the commits of the own log
+//! name their entries, so the progress can be computed from both.
+//!
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -30,19 +40,19 @@ use crate::sync::{Context, Impatient, Remote, SyncError};
 /// The lock that a run holds; never waited for.
 const LOCK: &str = "vault";
 
-/// How often a run starts over because a process of this device wrote to its own order meanwhile.
+/// The most times that a run starts over because another process of this device wrote to its own log.
 const MAX_ROUNDS: usize = 64;
 
-/// What a run did.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransferStats {
-    /// How many entries of others were taken in.
+    /// The number of imported entries of other devices.
     pub taken: usize,
-    /// How many entries were written to the folder.
+    /// The number of entries written to the folder.
     pub sent: usize,
     /// Files of logs that are there and cannot be read yet: half arrived, or only a placeholder.
     pub waiting: Vec<Locator>,
-    /// How many entries are kept whose author had read something that has not arrived.
+    /// The number of entries that wait for other entries, which their authors had read and which have not arrived.
     pub early: usize,
 }
 
@@ -63,12 +73,12 @@ pub struct Bridge {
     _lock: Guard,
 }
 
-/// What is known once the kept entries were read.
+/// The logs, after the local copies were read.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) kept: LogCopies,
     pub(super) logs: Logs,
-    /// What files came to in this run.
+    /// The files merged in this run.
     pub(super) cache: MergeCache,
 }
 
@@ -94,7 +104,7 @@ impl Bridge {
             Err(error) if error.kind() == ErrorKind::Busy => return Err(SyncError::Busy),
             Err(error) => return Err(SyncError::Local(error)),
         };
-        // What a process left here that was killed can be read, and may not be on the disk yet.
+        // Files of a killed process can be read here, and may not be on the disk yet.
         home.barrier().await.map_err(SyncError::Local)?;
         let cursor = FolderCursor::load(&*home).await?;
         let name = cursor::name(&*home, &cursor).await?;
@@ -115,7 +125,7 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// Takes a name that nobody has.
+    /// Takes a name that no device has.
     async fn begin_anew(&mut self, old: Option<ReplicaId>, ids: &dyn Ids) -> Result<(), SyncError> {
         let old = match self.cursor.moving {
             None => old,
@@ -131,7 +141,7 @@ impl Bridge {
         let new = match old {
             None => self.replica,
             Some(_) => {
-                // What was written while the name was ours is written under it, by every copy alike.
+                // Entries made while this name was ours are sent under it. Every copy of this home does the same.
                 self.read().await?;
                 self.follow().await?;
                 ReplicaId::from_bytes(ids.next())
@@ -164,8 +174,8 @@ impl Bridge {
 
     /// Makes sure that the folder is there and is the one it was.
     ///
-    /// Whoever has something new here tells its own order first, and carries then: what was changed here was changed in what was here, and
-    /// not in what has arrived meanwhile. Only who has read nothing yet reads first.
+    /// A device with local changes publishes them before it imports entries, because they were made on the old state. Only a device that has
+    /// read nothing yet reads first.
     pub async fn prepare(&mut self, context: Context<'_>) -> Result<TransferStats, SyncError> {
         let there = self.look().await?;
         self.meet(context, &there).await?;
@@ -287,7 +297,7 @@ impl Bridge {
             };
             let known = match known {
                 Some(known) => {
-                    // Whoever took it in and was killed has announced nothing; our own it names itself.
+                    // If a device imported it and was killed, it has announced nothing. Our own entry names it itself.
                     self.unannounced.extend(contents_after(&commit));
                     known
                 }
@@ -309,7 +319,7 @@ impl Bridge {
         Ok(Some(commit))
     }
 
-    /// Finds what was added to this device's own order by somebody who was killed before it was announced.
+    /// Finds commits in this device's own log that a killed process did not announce.
     async fn find_unannounced(&mut self) -> Result<(), SyncError> {
         let mut last = self.cursor.announced;
         while last < self.cursor.position {
@@ -367,7 +377,7 @@ impl Bridge {
     ) -> Result<(), SyncError> {
         let is_all_taken = || self.cursor.heads.covers(&self.cursor.kept) || has(Planted::KeptIsTakenIn);
         if self.read.is_none() && is_all_taken() {
-            // Nothing arrived, nothing is new here, and nothing is left that somebody had no time for.
+            // No new file arrived, there is no new commit here, and no earlier run left work.
             return Ok(());
         }
         let mut tail: Option<Tail> = None;
@@ -452,7 +462,7 @@ impl Bridge {
         let theirs = entry.as_deref().and_then(|entry| entry.commit.as_ref()).map(|commit| commit.heading());
         if let Some(theirs) = theirs.filter(|_| !changes.is_empty()) {
             if *is_unsaved {
-                // What changes nothing leaves no trace in the order: it is written down before something is built on it.
+                // An entry without changes leaves no trace in the own log: save the cursor before any commit is built on it.
                 self.save().await?;
                 *is_unsaved = false;
             }
@@ -472,7 +482,7 @@ impl Bridge {
         Ok(Added::Done)
     }
 
-    /// Makes files of contents that could not be merged, now or as long as only some of what is fresh was added, unless somebody knows them
+    /// Makes copies of contents that could not be merged, now or after a part of the new entries was added, unless a log names them
     /// already; returns whether there are any.
     async fn put_beside(
         &mut self,
@@ -495,7 +505,7 @@ impl Bridge {
         }
         let mut copies = Vec::new();
         for (locator, at) in touched {
-            // Somebody may build on the file as it is with the first of them, and never see the one that loses there and wins at last.
+            // A user may edit the file while it holds the first content, before the second one wins.
             for stage in at {
                 if let FileOutcome::Merged { copies: beside, .. } =
                     self.made(&locator, &stages[stage]).await?
@@ -541,7 +551,7 @@ impl Bridge {
             notice: None,
         };
         let commit = self.next_commit(store, tail, changes, ours)?;
-        // It becomes an entry like any other commit. If somebody was faster, it is tried again.
+        // It becomes an entry like any other commit. If another process was faster, try again.
         self.create(&commit, tail).await.map(|_| true)
     }
 
@@ -619,7 +629,7 @@ fn contents_after(commit: &Commit) -> impl Iterator<Item = (Locator, ContentHash
     commit.changes.iter().filter_map(|change| Some((change.locator.clone(), change.what.after()?.hash)))
 }
 
-/// What became of an attempt to add to this device's own order.
+/// The result of an attempt to append to this device's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
     Done,

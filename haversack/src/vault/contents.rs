@@ -139,7 +139,7 @@ impl Bridge {
         let entry = self.read().await?.kept.entry(at).await?;
         let changes =
             entry.as_deref().and_then(|entry| entry.commit.as_ref()).map(|commit| &commit.changes[..]);
-        // They are in the order of their names, as whoever commits looked at them; if not, all are looked at.
+        // The changes are in the order of their names, as a publisher writes them. If not, we search all of them.
         let changes = changes.unwrap_or_default();
         let found = match changes.binary_search_by(|change| change.locator.cmp(locator)) {
             Ok(at) => changes.get(at),

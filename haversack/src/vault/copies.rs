@@ -23,7 +23,7 @@ use std::fmt;
 use crate::conflict::original_name;
 use crate::store::Locator;
 
-/// Who gives names like that.
+/// The client that gives such names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Family {
@@ -57,7 +57,7 @@ impl fmt::Display for Family {
     }
 }
 
-/// How much a name says.
+/// The strength of the evidence in a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// Only a client gives such a name.
@@ -70,14 +70,14 @@ pub enum Evidence {
     Doubtful,
 }
 
-/// What a name says about a copy.
+/// A copy, as its name describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copy {
     /// The name of the file that it is a copy of.
     pub original: String,
-    /// Who gave the name.
+    /// The client that gave the name.
     pub family: Family,
-    /// How much that is worth.
+    /// The strength of the evidence.
     pub evidence: Evidence,
 }
 
@@ -88,7 +88,7 @@ pub struct Pair {
     pub copy: Locator,
     /// The file it is a copy of, as it is spelled there; it may be gone.
     pub original: Locator,
-    /// Who made the copy.
+    /// The client that made the copy.
     pub family: Family,
 }
 
@@ -162,7 +162,7 @@ pub fn copy_name(original: &Locator, number: usize) -> Option<Locator> {
     Locator::parse(&format!("{stem} [{mark}]{extension}")).ok()
 }
 
-/// What a mark is: what comes before it, who makes it, how much it says.
+/// A mark in a name: the text before it, the client, the strength of the evidence.
 type Marked<'a> = (&'a str, Family, Evidence);
 
 /// The most extensions that a name is taken to have, as in `archive.tar.gz`.
@@ -223,7 +223,7 @@ const CONFLICTED: [&str; 8] = [
     "問題のあるコピー",
 ];
 
-/// What Dropbox says of two names that some disk cannot tell apart, or cannot hold.
+/// Dropbox's words for two names that some disk cannot tell apart or store.
 const CONFUSED: [&str; 4] =
     ["case conflict", "unicode encoding conflict", "whitespace conflict", "selective sync conflict"];
 
@@ -274,7 +274,7 @@ fn numbered(head: &str) -> Option<Marked<'_>> {
 
 /// `name-DESKTOP-AB12CD3`, and for those who look closer `name-ANYTHING`.
 fn named_machine(head: &str) -> Option<Marked<'_>> {
-    /// What Windows calls a machine that nobody gave a name, before letters and digits.
+    /// Windows' prefix for a machine without a chosen name, before letters and digits.
     const UNNAMED: [&str; 3] = ["DESKTOP-", "LAPTOP-", "WIN-"];
     /// The longest name that all of Windows can use for a machine.
     const MAX_MACHINE: usize = 15;
@@ -288,7 +288,7 @@ fn named_machine(head: &str) -> Option<Marked<'_>> {
         let is_machine = (2..=MAX_MACHINE).contains(&machine.len())
             && machine.starts_with(|first: char| first.is_ascii_uppercase())
             && machine.split('-').all(|part| !part.is_empty() && is_upper(part));
-        // Where names are in capitals anyway, that one is says nothing.
+        // If the whole name is in capitals, capitals prove nothing.
         let stands_out = stem.chars().any(char::is_lowercase);
         (is_machine && stands_out).then_some((stem, Family::OneDrive, Evidence::Doubtful))
     })
@@ -513,7 +513,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever it is called: what comes out is a name, and a shorter one.
+        /// For every name, the result is a name, and a shorter one.
         #[test]
         fn any_name_can_be_asked_about(name in "(\\PC|[ ()\\[\\]._0-9-]|conflict|copy|Copy of |é){0,30}") {
             if let Some(copy) = conflict_copy(&name) {

@@ -1,4 +1,4 @@
-//! How far a device is with a vault: what it has read, and what of its own order is in it.
+//! A device's position in a synced folder: the entries that it has read, and the part of its own log that is in the folder.
 
 use haversack_store::{Backend, Condition, ErrorKind, Locator};
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ const KIND: &str = "standing";
 const VERSION: u32 = 1;
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// How far a device is. What is lost of it is found out again from what it has kept, under another name.
+/// A device's position in a synced folder. If it is lost, the device rebuilds it from its copies of the logs, under a new name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FolderCursor {
     /// The store that was met in the folder.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) store: Option<StoreId>,
-    /// What the device's own order comes to at `position`.
+    /// The heads that the device's own log has at `position`.
     pub(super) heads: Heads,
     /// The last position of its own order that was looked at.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -26,10 +26,10 @@ pub(super) struct FolderCursor {
     /// Up to which position every content in its own order is named by a log: until then it may be shown as a plain file.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) announced: Option<Position>,
-    /// Whether a log that is kept here was ever found in the folder: then it is known what must be there.
+    /// True if one of our logs was ever found in the folder: then we know which files must be there.
     #[serde(default)]
     pub(super) is_known: bool,
-    /// How far every log is kept here, without a gap.
+    /// The entries of every log that this device has copied, without a gap.
     pub(super) kept: Heads,
     /// The outside of the file that has the name of its log.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -40,7 +40,7 @@ pub(super) struct FolderCursor {
     /// Entries that are to go on under its new name, if it died while it gave them that.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) moving: Option<Moving>,
-    /// What the files of its own log in the folder looked like from outside when they were last compared.
+    /// The fingerprints of this device's log files in the folder, at the last comparison.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) own_mark: Option<ContentHash>,
 }
@@ -92,13 +92,13 @@ pub(super) enum LogName {
     Missing,
     /// It goes on under it.
     Current(ReplicaId),
-    /// This home was copied, moved or put back from a backup: somebody else may go on writing under it.
+    /// This home was copied, moved or restored from a backup: another home may write under this name.
     Stale(ReplicaId),
 }
 
 /// Returns the name of the device's log.
 ///
-/// Whether the home is a copy is told by the outside of the file that has the name, which a copy does not share.
+/// The fingerprint of the name's file tells if the home is a copy: a copy has another fingerprint.
 pub(super) async fn name(home: &dyn Backend, cursor: &FolderCursor) -> Result<LogName, SyncError> {
     let name = match home.read(&name_place()).await {
         Ok(object) => str::from_utf8(&object.bytes).ok().and_then(|name| name.trim().parse().ok()),
@@ -123,7 +123,7 @@ pub(super) async fn rename(
     Ok(new)
 }
 
-/// Writes down another name as one that was left: whoever opens the home next takes it for a copy.
+/// Stores another name as a stale one: the next process that opens the home treats the home as a copy.
 pub(super) async fn write_name(
     home: &dyn Backend,
     cursor: &mut FolderCursor,

@@ -25,15 +25,15 @@ pub(crate) const VERSION: u32 = 1;
 pub struct Entry {
     /// Whose log it is in.
     pub replica: ReplicaId,
-    /// Which of its entries it is; the first is 1.
+    /// The number of the entry; the first is 1.
     pub number: u64,
-    /// How far its author had read every log, its own included.
+    /// The entries of every log that its author had read, including its own.
     pub seen: Heads,
-    /// What its author changed, as it is in the author's own order; none if it only announces something.
+    /// The author's changes, as in the author's own log; `None` if the entry only announces something.
     pub commit: Option<Commit>,
-    /// Contents that its author puts into the folder as plain files, and that no commit carries: what merges came to.
+    /// Contents that its author puts into the folder as plain files, and that no commit contains: results of merges.
     ///
-    /// Whoever meets one of them knows by this that nobody wrote it by hand.
+    /// A device that finds one of them in the folder knows that it is no edit by hand.
     pub shown: Vec<(Locator, ContentHash)>,
 }
 
@@ -75,7 +75,7 @@ impl Entry {
             return Err(BadFrame::damaged("its number contradicts the entries that its author had read"));
         }
         let commit = commit.map(|_| Commit::decode(&contents)).transpose()?;
-        // A name that is refused is nobody's file here.
+        // A refused name names no file here.
         let shown = shown.into_iter().filter_map(|shown| Some((Locator::parse(&shown.at).ok()?, shown.hash)));
         Ok(Entry { replica, number, seen, commit, shown: shown.collect() })
     }

@@ -1,4 +1,14 @@
-//! What logs of single writers come to.
+//! Merges the logs of all devices into the content of one file. Pure.
+//!
+//! 1. Find the tips: the last changes of the file that no later change has seen ([`Logs::tips`]).
+//! 2. If all tips have the same content, that is the result.
+//! 3. Otherwise merge the tips one after the other, in a fixed order. The base of each merge is the state that the authors of both sides had read,
+//!    which is computed in the same way.
+//!
+//! Example: entry 1 of the laptop writes `a`. The desktop reads it and writes `ab`; the laptop, without reading that, writes `ca`. The tips are
+//! the desktop's `ab` and the laptop's `ca`. Both authors had read `a`, so the base is `a` and the result is `cab`.
+//!
+//! The result depends on the set of entries only, not on the order in which they arrived or on the device that computes it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,24 +21,24 @@ use crate::log::Content;
 use crate::merge::{Merged, Rule, Side, merge};
 use crate::sync::planted::{Planted, has};
 
-/// What a file comes to.
+/// The merged state of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileOutcome {
     /// It is not there.
     Absent {
-        /// What it held before it was deleted, if that was not seen by all.
+        /// The content before its deletion, if not all authors had seen the deletion.
         before: Option<Bytes>,
     },
     /// It holds what one entry wrote.
     FromEntry {
         /// That entry.
         by: Numbered,
-        /// What it wrote.
+        /// The content.
         content: Content,
     },
     /// It was put together from what several wrote.
     Merged {
-        /// What it holds.
+        /// The merged content.
         bytes: Bytes,
         /// Contents that could not be put into it, each for a copy beside it.
         copies: Vec<Bytes>,
@@ -79,7 +89,7 @@ fn is_plain(logs: &Logs, locator: &Locator, tips: &[Numbered]) -> bool {
     tips.windows(2).all(|pair| after(&pair[0]) == after(&pair[1]))
 }
 
-/// Returns what a file comes to, for whoever has read the logs up to `heads`.
+/// Returns the merged state of a file for a reader that has read the logs up to `heads`.
 ///
 /// `heads` must be [`available`], or what an entry's author had read; `contents` has those of the [`ingredients`].
 pub fn merge_file(
@@ -128,10 +138,10 @@ pub(super) fn merge_file_cached(
 /// Of how many files at most it is remembered what was woven.
 const MAX_CACHED_FILES: usize = 1_000;
 
-/// What was woven of the same entries before: what one merge comes to, the next one starts from.
+/// Cached results of merges: later merges of the same entries start from them.
 #[derive(Debug, Default)]
 pub(super) struct MergeCache {
-    /// How many entries there were; one more may tell that two bring one commit.
+    /// The number of entries. A new entry can show that two entries contain one commit, which makes the cache invalid.
     entries: usize,
     files: HashMap<Locator, HashMap<Vec<Numbered>, MergedFile>>,
 }
@@ -151,7 +161,7 @@ struct FileMerger<'a> {
     logs: &'a Logs,
     locator: &'a Locator,
     contents: &'a HashMap<ContentHash, Bytes>,
-    /// What was woven already, by the entries it was woven of.
+    /// The results so far, by the merged entries.
     merged: &'a mut HashMap<Vec<Numbered>, MergedFile>,
 }
 
@@ -190,7 +200,7 @@ impl FileMerger<'_> {
                 let ours = Version { bytes: all.bytes.take(), before: all.before.take() };
                 let theirs = Version { bytes: theirs, before };
                 if theirs.bytes.is_none() {
-                    // Whoever deleted it saw what is put beside it, too.
+                    // The author of the deletion had seen the copies too.
                     all.copies.retain(|copy| Some(copy) != base.as_ref());
                 }
                 let names = devices.join(", ");
@@ -199,8 +209,8 @@ impl FileMerger<'_> {
                 all.copies.extend(met.copies);
                 (all.bytes, all.before) = (met.bytes, met.before);
                 let now = Version { bytes: all.bytes.clone(), before: all.before.clone() };
-                // Only whose words are in it are named in notes. A deletion that took nothing from it would change it otherwise, and so
-                // bring it back to whoever deletes it next.
+                // Notes name only devices whose words are in the text. Otherwise a deletion that removed nothing would change the text, and the
+                // text would come back for the device that deletes it next.
                 if now == theirs && now != ours {
                     devices = vec![device];
                 } else if now != ours {
@@ -210,7 +220,7 @@ impl FileMerger<'_> {
             known = known.join(&knows);
         }
         if all.bytes.is_none() && !all.copies.is_empty() {
-            // What was deleted is not what was to lie beside it: that has the place to itself.
+            // The file itself was deleted, but not the copies beside it: the first copy takes the file's place.
             all = MergedFile { bytes: Some(all.copies.remove(0)), before: None, copies: all.copies };
         }
         self.merged.insert(tips, all.clone());
@@ -218,12 +228,12 @@ impl FileMerger<'_> {
     }
 }
 
-/// What one side made of a file.
+/// One side's version of a file.
 #[derive(Clone, PartialEq, Eq)]
 struct Version {
-    /// What it holds; `None` if it was deleted.
+    /// The content; `None` if it was deleted.
     bytes: Option<Bytes>,
-    /// What it held before that.
+    /// The content before the deletion.
     before: Option<Bytes>,
 }
 
@@ -239,7 +249,7 @@ fn three_way(
     let gone = |before| MergedFile { bytes: None, before, copies: Vec::new() };
     let met = |ours, theirs| both_ways(locator, base, (ours, our_device), (theirs, their_device));
     match (ours.bytes, theirs.bytes) {
-        // What either took out before it was deleted does not come back with what stands against the other deletion.
+        // Lines removed before either deletion stay removed.
         (None, None) => gone(met(ours.before, theirs.before).bytes),
         (Some(edit), None) if Some(&edit) == base => gone(theirs.before),
         (None, Some(edit)) if Some(&edit) == base => gone(ours.before),
@@ -379,7 +389,7 @@ mod tests {
         story.entry(5, (2, 2), &[(1, 2), (2, 1)], Some("two "));
         story.entry(6, (3, 2), &[(1, 2), (3, 1)], None);
         assert_eq!(story.comes_to().as_deref(), Some("three two"));
-        // What was made anew after the deletion is another matter.
+        // A file that was created again after the deletion is a new file.
         let mut story = Story::of(LINES);
         story.entry(1, (1, 1), &[], Some("old "));
         story.entry(2, (1, 2), &[(1, 1)], None);
@@ -418,7 +428,7 @@ mod tests {
     }
 
     /// Seed 76133792 of the vault's schedules: a deletion took nothing from a file that others had changed, but its device was named in the note
-    /// there. So the file was another one, and stood against whoever deleted it next.
+    /// there. So the file had changed, and won over the next deletion.
     #[test]
     fn a_deletion_that_takes_nothing_changes_nothing() {
         for deleter in [1, 3, 5] {
@@ -449,7 +459,7 @@ mod tests {
     }
 
     /// Seed 3009334 of the vault's schedules: a device went back to before it had told of a commit, told of it again under its new name, and
-    /// deleted the file; under the old name it was nobody's to delete.
+    /// deleted the file. Under the old name, it had no file to delete.
     #[test]
     fn a_commit_told_twice_is_one() {
         let mut story = Story::of(LINES);
@@ -459,7 +469,7 @@ mod tests {
         assert_eq!(story.comes_to().as_deref(), Some("first second"));
         story.entry(3, (2, 2), &[(1, 1), (2, 1)], None);
         assert_eq!(story.comes_to(), None);
-        // What the device did under its old name afterwards stands.
+        // Later changes of the device under its old name stay valid.
         story.entry(4, (1, 3), &[(1, 2)], Some("first second third "));
         assert_eq!(story.comes_to().as_deref(), Some("first second third"));
     }
@@ -467,7 +477,7 @@ mod tests {
     /// Seed 3017503 of the vault's schedules: two that cannot be put together lay beside each other, and when one was deleted, both were.
     #[test]
     fn what_lies_beside_a_deleted_file_takes_its_place() {
-        // Whichever of the two has the place.
+        // In both orders.
         for (one, other) in [("one ", "other "), ("other ", "one ")] {
             let mut story = Story::of("sketch.bin");
             story.entry(1, (3, 1), &[], Some(&format!("\0 {one}")));

@@ -18,7 +18,7 @@ use crate::log::{Carried, What};
 use crate::sync::planted::{Planted, has};
 use crate::sync::{Context, Impatient, SyncError};
 
-/// What is in the folder.
+/// The log files in the folder.
 pub(super) struct FolderListing {
     pub(super) logs: BTreeMap<ReplicaId, Vec<Range>>,
 }
@@ -59,7 +59,7 @@ impl Bridge {
         Ok(FolderListing { logs })
     }
 
-    /// Takes another name if somebody else writes as this device: a copy of this home, or this home as it was before a backup was put back.
+    /// Takes another name if another home writes under this device's name: a copy of this home, or this home before a backup was restored.
     pub(super) async fn notice_twin(
         &mut self,
         context: Context<'_>,
@@ -68,7 +68,7 @@ impl Bridge {
         let ranges = there.logs.get(&self.replica).map(Vec::as_slice).unwrap_or_default();
         let last = ranges.iter().map(|range| range.last).max().unwrap_or(0);
         if last > self.own_last() {
-            // What is kept may be more than was written down.
+            // The copies may contain more than the saved cursor.
             self.read().await?;
         }
         let ours = self.own_last();
@@ -121,7 +121,7 @@ impl Bridge {
         }
     }
 
-    /// Goes on under another name, with the entries from a number on, which nobody has read.
+    /// Continues under another name. Entries from a number on, which no device has read, move to it.
     async fn step_aside(&mut self, context: Context<'_>, first: u64) -> Result<(), SyncError> {
         let (old, new) = (self.replica, ReplicaId::from_bytes(context.ids.next()));
         self.cursor.moving = Some(Moving { from: old, first, to: new });
@@ -202,7 +202,7 @@ impl Bridge {
         if self.folder.info(locator).await.is_ok_and(|info| too_large(info.size_bytes)) {
             return Ok(None);
         }
-        // Whatever is wrong with one file, the others are read.
+        // A problem with one file does not stop the others.
         let Ok(object) = self.folder.read(locator).await else { return Ok(None) };
         let entries = match Entries::decode(replica, range, &object.bytes) {
             Ok(entries) => entries,
@@ -269,7 +269,7 @@ impl Bridge {
         let changes = entry.commit.iter().flat_map(|commit| &commit.changes);
         for hash in changes.filter_map(|change| object_of(&change.what)) {
             if let Some(object) = self.log.object(&Impatient, &hash).await.map_err(local)? {
-                // Whatever is there under its hash is it, or damaged.
+                // An object under this hash is this content, or it is damaged.
                 let place = layout::object(replica, &hash);
                 let _ = self.folder.write(&place, object, Condition::Any).await.map_err(SyncError::Remote)?;
             }
@@ -289,7 +289,7 @@ impl Bridge {
     pub(super) async fn fold(&mut self, there: &FolderListing) -> Result<(), SyncError> {
         let Some(read) = &mut self.read else { return Ok(()) };
         for replica in read.kept.replicas() {
-            // What the folder does not have cannot be folded there.
+            // A log with gaps in the folder cannot be folded there.
             if replica == self.replica && there.missing(replica, read.logs.last(replica)).len() > 1 {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! How far every log was read.
+//! The part of every log that was read.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ReplicaId;
 
-/// How far the log of every replica was read: its entries from the first to this one.
+/// The last entry of every replica's log that was read, together with all entries before it.
 ///
 /// A log whose replica is not named was not read at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Where things are in a vault.
+//! The names in a synced folder.
 //!
 //! ```text
 //! .haversack/store.json                     which store this is

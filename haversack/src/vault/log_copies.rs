@@ -21,9 +21,9 @@ pub(super) const FOLDED_ENTRIES: usize = 128;
 pub(super) struct LogCopies {
     home: Arc<dyn Backend>,
     files: BTreeMap<ReplicaId, BTreeSet<Range>>,
-    /// The file that was read last: whoever reads one entry of it reads the next one too.
+    /// The file that was read last. Most readers read its next entry too.
     last: Option<(ReplicaId, Range, Vec<Bytes>)>,
-    /// The entry that was read last: whoever asks for one file of it asks for the next one too.
+    /// The entry that was read last. Most readers ask for its next file too.
     entry: Option<(Numbered, Arc<Entry>)>,
 }
 

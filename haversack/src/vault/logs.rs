@@ -13,7 +13,7 @@ use crate::sync::planted::{Planted, has};
 /// An entry's place: whose log, and which of its entries, the first being 1.
 pub(super) type Numbered = (ReplicaId, u64);
 
-/// What is known about an entry without its contents.
+/// An entry without its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct EntryInfo {
     seen: Heads,
@@ -24,19 +24,19 @@ struct EntryInfo {
     shown: Vec<(Locator, ContentHash)>,
 }
 
-/// Whether another device changed a file without having seen a content of it: a sync client may put what that one wrote in its place.
+/// Tells if two devices changed a file without seeing each other's content: a sync client may have replaced one content by the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Crossed {
     No,
     Yes,
 }
 
-/// What an entry did to a file.
+/// An entry's change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Touch {
-    /// What it holds since; `None` if it was deleted.
+    /// The content after it; `None` if it was deleted.
     pub(super) after: Option<Content>,
-    /// What it extends, if it only adds to the end.
+    /// The content that it extends, if it only appends.
     extends: Option<ContentHash>,
     /// It stood against a deletion.
     stood: bool,
@@ -46,7 +46,7 @@ pub(super) struct Touch {
 #[derive(Clone, Debug, Default)]
 pub struct Logs {
     entries: BTreeMap<Numbered, EntryInfo>,
-    /// The entries that brought a commit: more than one if a device was copied before it had told anybody.
+    /// The entries that contain a commit: more than one if a device was copied before it sent the commit.
     commits: HashMap<CommitId, Vec<Numbered>>,
     /// Of those, the ones that are more than one.
     twins: Vec<Vec<Numbered>>,
@@ -159,7 +159,7 @@ impl Logs {
         seen.with(at.0, at.1)
     }
 
-    /// Returns what whoever has read this much knows of, besides in other logs: one commit is in two of them if its device went back.
+    /// Adds the entries of other logs with the same commits: a commit is in two logs if its device was restored from a backup.
     pub(super) fn with_twins(&self, mut heads: Heads) -> Heads {
         if self.twins.is_empty() {
             return heads;
@@ -332,7 +332,7 @@ impl Logs {
             }
             match self.touch(at, locator) {
                 Some(touch) if touch.stood => return true,
-                // Whoever deletes what stood had it, too.
+                // The author of the deletion had seen the earlier content too.
                 Some(touch) if touch.after.is_some() || at == tip => {
                     let before = self.tips(locator, &self.seen(at));
                     let stands = |tip: &Numbered| !self.is_deletion(locator, *tip);
@@ -368,7 +368,7 @@ impl Logs {
     }
 }
 
-/// Returns the id that an entry's commit has in the order of whoever took it in.
+/// Returns the id of an entry's commit in the own log of a device that has imported it.
 pub(super) fn taken_id((replica, number): Numbered) -> CommitId {
     commit_id(&format!("{replica} {number}"))
 }

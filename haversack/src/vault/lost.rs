@@ -1,8 +1,8 @@
-//! Whose a file is that a sync client put aside because it could not upload it, pure.
+//! Finds the original of a file that a sync client put aside because it could not upload it. Pure.
 //!
-//! Google Drive moves such a file out of the folder into a directory for all that it could not upload, from anywhere: what is left is mostly the
-//! file's name. So a name alone says nothing; only a text that was plainly made from a file of the memory is taken for an edit of it.
-//! Files of a log need nothing: whoever wrote one keeps it at home, and writes it to the folder again.
+//! Google Drive moves such files out of the folder into one directory for all failed uploads. Mostly the
+//! file's name is all that is left of its path. A name proves nothing, so we import only a text that was clearly made from a file of the memory.
+//! Log files need no rescue: their device keeps them at home and writes them to the folder again.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::copies::conflict_copy;
 use crate::ids::ContentHash;
 use crate::store::Locator;
 
-/// How much of a text two files have in common, at least, of which one was made from the other.
+/// The least number of bytes that a text shares with the text that it was made from.
 const MIN_SHARED_BYTES: usize = 32;
 
 /// The names and contents that logs know.
@@ -42,7 +42,7 @@ impl Named {
     /// If several have its name, those that share most of the directories with it.
     pub fn candidates(&self, path: &[&str]) -> Vec<Locator> {
         let Some((name, above)) = path.split_last() else { return Vec::new() };
-        // Where something of its name was there already, it has a number.
+        // If a file of its name existed there, the client added a number.
         let without_number = conflict_copy(name).map(|copy| copy.original.to_lowercase());
         let found = self.by_name.get(&name.to_lowercase());
         let Some(found) = found.or_else(|| self.by_name.get(&without_number?)) else { return Vec::new() };

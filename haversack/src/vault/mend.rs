@@ -1,7 +1,7 @@
-//! Puts back into a folder what it has lost of the logs.
+//! Restores log files that a folder has lost.
 //!
-//! A sync client can damage a file, and somebody can delete one. The owner of a log writes it again when it syncs; but the owner may be a machine that
-//! is gone, and whoever joins then would wait for ever. Everybody who has read an entry keeps it, byte for byte, and can put it back (docs/adr/0024).
+//! A sync client can damage a file, and a person can delete one. The owner of a log writes it again at its next sync. But the owner may be a machine that
+//! is gone, and then new machines would wait for ever. Every device keeps a copy of all entries that it has read, and can restore them (docs/adr/0024).
 
 use std::collections::BTreeSet;
 
@@ -46,9 +46,9 @@ impl Bridge {
         self.mend().await
     }
 
-    /// Puts back what the folder has lost of any log and is kept here; returns how many files that are.
+    /// Restores lost files of all logs from this device's copies; returns their number.
     ///
-    /// A file that says something else than what is kept here is left as it is: it is whole, so somebody wrote it.
+    /// A valid file with other content than our copy stays as it is: another device wrote it.
     pub async fn mend(&mut self) -> Result<usize, SyncError> {
         let there = self.look().await?;
         let mut mended = 0;
@@ -129,7 +129,7 @@ impl Bridge {
         Ok(mended)
     }
 
-    /// Removes single entries of this device's own log that are in a range too: somebody put them back before the range had arrived there.
+    /// Removes single entries of this device's own log that are also in a range: another device restored them before the range had arrived there.
     async fn tidy(&mut self, there: &FolderListing) -> Result<(), SyncError> {
         let ranges = there.logs.get(&self.replica).map(Vec::as_slice).unwrap_or_default();
         for whole in ranges.iter().filter(|range| range.first < range.last) {

@@ -1,7 +1,7 @@
-//! Which plain files of a folder a device of ours wrote, and which somebody wrote by hand.
+//! Tells plain files in a folder that our devices wrote from files that a person wrote by hand.
 //!
-//! A file that arrives looks like one that somebody edits. What a device puts into the folder is in its log, or announced there; but the
-//! file may arrive before the log does. So a content that no log names is waited for: until a log names it, until somebody says that it is
+//! A file that arrives looks like an edit. The content that a device writes into the folder is in its log, or announced there. But the
+//! file may arrive before the log. So we wait for a content that no log names: until a log names it, until the user says that it is
 //! theirs, or until it has lain there for a while in which everything else arrived ([`PATIENCE`]). If there is only one device, the wait is
 //! short ([`ALONE_PATIENCE`]): another one may just be arriving, its files before its log. Time decides only how long is waited, never which of
 //! two contents is the newer one.
@@ -21,25 +21,25 @@ use crate::ids::{ContentHash, Position, ReplicaId, Timestamp};
 use crate::sync::planted::{Planted, has};
 use crate::sync::{Context, Origin, Origins, SyncError};
 
-/// How long a file that no log names is waited for.
+/// The time that we wait for a log that names a file.
 pub const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-/// How long it is waited for where nobody else has a log.
+/// The time that we wait if no other device has a log.
 pub const ALONE_PATIENCE: Duration = Duration::from_secs(60);
 
 const KIND: &str = "awaited";
 const VERSION: u32 = 1;
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Which files in a folder the user or an agent of this device wrote.
+/// The files in a folder that the user or an agent of this device wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mine {
-    /// Nobody said so of any.
+    /// None is known.
     #[default]
     Nothing,
-    /// These, as they were when somebody said so: a sync client may put another one in the place of each.
+    /// These, with their content at the time of the user's statement: a sync client may replace each of them later.
     These(BTreeSet<(Locator, ContentHash)>),
-    /// Whatever no log names.
+    /// All files that no log names.
     Everything,
 }
 
@@ -54,19 +54,19 @@ impl Mine {
     }
 }
 
-/// What is known about the plain files of a folder.
+/// The origins of the plain files of a folder.
 #[derive(Clone, Debug)]
 pub struct FolderOrigins {
     named: HashMap<(Locator, ContentHash), Crossed>,
     mine: Mine,
-    /// What was waited for before, and since when.
+    /// Files that we waited for before, and the start of the wait.
     awaited: BTreeMap<(Locator, ContentHash), Timestamp>,
-    /// What came before this was waited for long enough.
+    /// Files that came before this moment have waited long enough.
     long_ago: Timestamp,
-    /// Whether there was time to read all that has arrived; otherwise nobody knows what an edit was made from.
+    /// True if there was time to read all entries that have arrived. Otherwise the base of an edit is unknown.
     is_all_read: bool,
     machines: Vec<String>,
-    /// How much of this device's own order is in logs, or announced there.
+    /// The part of this device's own log that is in the folder, or announced there.
     told: Option<Position>,
 }
 
@@ -106,7 +106,7 @@ impl Origins for FolderOrigins {
     }
 
     fn is_told(&self, position: Position) -> bool {
-        // What was carried beyond it, the replica has not followed yet: it would show what others have changed meanwhile.
+        // The replica has not applied the entries after this position yet: its plain files would undo changes of others.
         self.told == Some(position)
     }
 }

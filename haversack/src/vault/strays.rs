@@ -1,25 +1,25 @@
-//! What has no place in a folder that a sync client replicates, by its name: locks that hold on one machine only, and databases that
+//! Files that do not belong into a synced folder, by their names: locks, which hold on one machine only, and databases, which
 //! arrive in pieces.
 
 use crate::store::Locator;
 
-/// What a file is that should not be there.
+/// The sort of a stray file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stray {
-    /// A lock: on another machine it says that somebody works who does not.
+    /// A lock: on another machine it would claim a process that does not run there.
     Lock,
     /// A database, or a part of one: its files belong together and arrive one by one.
     Database,
 }
 
-/// What the name of a lock ends with.
+/// The name endings of locks.
 const LOCKS: [&str; 5] = [".lock", ".lck", ".lockfile", ".pid", ".mdb-lock"];
 
-/// What the name of a database ends with.
+/// The name endings of databases.
 const DATABASES: [&str; 9] =
     [".sqlite", ".sqlite2", ".sqlite3", ".db", ".db3", ".mdb", ".duckdb", ".realm", ".kuzu"];
 
-/// What SQLite and others add to that for what has not become a part of it yet.
+/// The endings that SQLite and others add for data that is not in the database yet.
 const PARTS: [&str; 5] = ["-wal", "-shm", "-journal", ".wal", "-lock"];
 
 /// Names that end like one of these and are none: lists of dependencies, what a file manager remembers.
@@ -56,7 +56,7 @@ pub fn stray(name: &str) -> Option<Stray> {
 
 /// Returns the files of a folder that should not be there.
 ///
-/// What other programs keep in a directory of their own that begins with a dot is theirs to answer for; what is in ours is not.
+/// A directory of another program that begins with a dot is that program's business. Our own directory is not skipped.
 pub fn strays<'a>(names: impl IntoIterator<Item = &'a Locator>) -> Vec<(Locator, Stray)> {
     let is_foreign = |locator: &Locator| {
         !locator.is_reserved()

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::AgentSettings;
 use crate::error::{Error, ErrorKind, Operation};
 
-/// What the first two hops ask for: a token that is good for another token.
+/// The scope of the first two hops: a token that is exchanged for another token.
 const EXCHANGE_SCOPE: &str = "api://AzureADTokenExchange/.default";
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -21,19 +21,19 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer
 /// The largest answer that is read.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// How long a token is taken to be good if the answer does not say.
+/// The assumed lifetime of a token if the answer does not name one.
 const UNSAID_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 /// The longest lifetime that is believed.
 const MAX_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How much of what Entra says is told.
+/// The length of Entra's text in a message.
 const MAX_SAID_CHARACTERS: usize = 300;
 
 /// A word this long is rather a token than a word.
 const MAX_WORD_CHARACTERS: usize = 60;
 
-/// What a form's values have as they are.
+/// The characters of a form's values that are not encoded.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A token for the storage.
@@ -42,12 +42,12 @@ pub(super) struct Issued {
     pub(super) lifetime: Duration,
 }
 
-/// Why nobody is signed in; everybody who asked is told.
+/// The reason why the sign-in failed, for every caller that waits.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) kind: ErrorKind,
     pub(super) message: String,
-    /// What was said by somebody else.
+    /// The text of the other side.
     said: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Failure {
         Failure { kind, message: message.into(), said: None }
     }
 
-    /// Returns a failure that nobody outside is to blame for.
+    /// Returns a failure without an outside cause.
     pub(super) fn ours(message: &str) -> Failure {
         Failure::new(ErrorKind::Internal, message)
     }
@@ -93,7 +93,7 @@ impl fmt::Display for Hop {
 
 /// Returns what makes the requests.
 pub(super) fn client(authority: &str) -> Result<Client, Failure> {
-    // A token endpoint sends nobody elsewhere; whoever does must not get the assertion.
+    // A token endpoint never redirects. A server that does must not get the assertion.
     let mut builder = Client::builder().redirect(reqwest::redirect::Policy::none());
     if Url::parse(authority).is_ok_and(|url| is_loopback(&url)) {
         builder = builder.no_proxy();
@@ -159,7 +159,7 @@ pub(super) async fn chain(
     .await
 }
 
-/// What came back: the status, and not more than is reasonable.
+/// The answer: the status, and a bounded body.
 struct Answer {
     status: StatusCode,
     body: Vec<u8>,
@@ -198,7 +198,7 @@ async fn request(
     Ok(Answer { status, body })
 }
 
-/// What a token endpoint says; of everything else it says nothing is needed.
+/// The used fields of a token endpoint's answer.
 #[derive(Deserialize)]
 struct TokenResponse {
     error: Option<String>,
@@ -325,7 +325,7 @@ fn code_of(description: &str) -> Option<String> {
     is_code.then(|| code.to_owned())
 }
 
-/// Returns what somebody else said so that it can be told: one line, bounded, without anything that may be a token.
+/// Returns another program's text for a message: one line, bounded, without anything that may be a token.
 pub(super) fn tame(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let line = line.split(" Trace ID:").next().unwrap_or_default();

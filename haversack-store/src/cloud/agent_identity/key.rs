@@ -16,7 +16,7 @@ use serde_json::json;
 use super::hops::Failure;
 use crate::error::{Error, ErrorKind, Operation, Result};
 
-/// How long an assertion is good.
+/// The lifetime of an assertion.
 const ASSERTION_SECONDS: u64 = 600;
 
 /// The largest certificate or key file that is read.
@@ -32,16 +32,16 @@ pub enum Certificate {
     Thumbprint(String),
 }
 
-/// Where a certificate's private key is; never the key itself.
+/// The place of a certificate's private key, never the key itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PrivateKey {
-    /// A PEM file that nobody but its owner can read.
+    /// A PEM file that only its owner can read.
     File(PathBuf),
     /// The system's keychain, which has the PEM text as a secret.
     #[cfg(feature = "keychain")]
     Keychain {
-        /// What the secret belongs to.
+        /// The service that the secret belongs to.
         service: String,
         /// Whose it is.
         account: String,
@@ -105,7 +105,7 @@ impl Signer {
     }
 }
 
-/// Who may be able to read a file.
+/// The users that can read a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
     Anyone,
@@ -204,7 +204,7 @@ fn thumbprint(text: &str) -> Result<String> {
     }
 }
 
-/// Returns an id that nobody had before, in the form of a version 4 UUID.
+/// Returns a new random id, in the form of a version 4 UUID.
 fn random_id() -> Result<String, Failure> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| Failure::ours("the system has no randomness"))?;

@@ -1,4 +1,4 @@
-//! What cap-std does not offer, where there is no better way: names are not exchanged, directories not synced.
+//! Calls that cap-std does not have, for systems without better ones: no exchange of names, no sync of directories.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::time::{SystemTime, UNIX_EPOCH};

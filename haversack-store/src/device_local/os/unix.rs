@@ -1,4 +1,4 @@
-//! What cap-std does not offer, on Unix: metadata in one call, exchanging names, syncing directories.
+//! Calls that cap-std does not have, on Unix: metadata in one call, exchange of names, sync of directories.
 
 use std::ffi::CStr;
 use std::io;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::device_local::fs::{Name, NodeKind, Stat};
 
-/// How many bytes of names the system is asked for at a time.
+/// The number of bytes of names in one request to the system.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const NAMES_BUFFER_BYTES: usize = 32 * 1024;
 
@@ -159,7 +159,7 @@ pub(super) fn enter(parent: &Dir, name: &str) -> io::Result<(Dir, Vec<Name>)> {
     Ok((dir, names))
 }
 
-/// Returns the names that a handle has not been asked for yet; nobody else may be reading through it.
+/// Returns the names that were not read yet from a handle; no other reader may use the handle.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn names_to_come(dir: &Dir, limit: usize) -> io::Result<Vec<Name>> {
     let mut buffer = Vec::with_capacity(NAMES_BUFFER_BYTES);
@@ -367,7 +367,7 @@ mod tests {
         let open = |path: &Path| std::fs::File::open(path).expect("a directory");
         let (here, elsewhere) = (open(base.path()), open(Path::new("/proc")));
         assert!(sync_together(&[&here, &elsewhere]).is_none());
-        // What answers at once without writing anything is not believed.
+        // An answer at once without writing is not believed.
         assert!(sync_together(&[&elsewhere]).is_none());
         assert!(sync_together::<std::fs::File>(&[]).is_none());
     }

@@ -12,7 +12,7 @@
 
 use super::{Line, Mutes, Texts, front_matter};
 
-/// How many times a line is put before another, at most; beyond that nothing is brought into one order.
+/// The most times that a line is put before another. Beyond that, no order is computed.
 const MAX_STEPS: usize = 1 << 25;
 
 /// No place in the order: the line is one of several, or not everywhere.
@@ -28,7 +28,7 @@ pub(super) fn straighten(
     let known = texts.len();
     let counts = counts(base, sides, known);
     let is_firm = |line: &Line| counts[line.id as usize] == [1; 3] && !line.is_mute();
-    // What is at the top between two rules keeps its place.
+    // Text between two rules at the top keeps its place.
     let body = &base[front_matter(base, texts).end..];
     let firm: Vec<u32> = body.iter().filter(|line| is_firm(line)).map(|line| line.id).collect();
     let orders = sides.each_ref().map(|side| places(side, &firm, known));
@@ -158,8 +158,8 @@ fn ascending(ranked: &[(usize, u32)]) -> Vec<(usize, u32)> {
 
 /// Puts lines into the order of their ranks.
 ///
-/// What stands between two lines that are still neighbours stays between them. Otherwise it goes with the line above it, if that one stays where
-/// it is or moves with its section; if the line moves alone, only what is indented below it and blank lines go along, and the rest stays before
+/// Lines between two ranked lines that are still neighbours stay between them. Otherwise they go with the line above, if that one stays
+/// or moves with its section. If the line moves alone, only lines indented below it and blank lines go with it, and the rest stays before
 /// the line below.
 fn arrange(lines: &mut Vec<Line>, ranks: &[u32], stays: &[bool], mutes: &mut Mutes) {
     let end = u32::try_from(stays.len() - 1).expect("a file has fewer lines");
@@ -171,7 +171,7 @@ fn arrange(lines: &mut Vec<Line>, ranks: &[u32], stays: &[bool], mutes: &mut Mut
     let mut rest = lines.as_slice();
     let (mut above, mut section) = (0, 0);
     while above != end {
-        // What is ranked `above`, if it is a line, and all lines up to the next that is ranked.
+        // The line ranked `above`, if it is a line, and all lines up to the next ranked one.
         let own = usize::from(above > 0);
         let next = rest[own..].iter().position(|line| rank(line).is_some()).map_or(rest.len(), |at| own + at);
         let (piece, others) = rest.split_at(next);
@@ -271,7 +271,7 @@ mod tests {
                 );
                 assert_eq!(join(&both, side), both, "{first:?} {second:?}");
             }
-            // The least of those: nothing was moved that nobody moved.
+            // The smallest cycle: keep every line that no side moved.
             let is_less = |other: &&Vec<u32>| {
                 let others = inversions(other);
                 let holds = |side: &[u32]| inversions(side).iter().all(|pair| others.contains(pair));
