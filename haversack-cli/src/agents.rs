@@ -1,6 +1,6 @@
 //! Agents that run us by hooks, and the files of theirs that say so.
 //!
-//! What we change in them is written down with what was there before ([`ledger`]).
+//! The [`ledger`] records our changes with the text before them.
 
 pub(crate) mod canary;
 pub(crate) mod claude_code;
@@ -39,7 +39,7 @@ pub(crate) const AGENTS: [Agent; 2] = [Agent::ClaudeCode, Agent::Codex];
 /// The tools of Claude Code that write files.
 const WRITERS: &str = "Write|Edit|MultiEdit|NotebookEdit";
 
-/// What the user of Codex is told when its hooks change.
+/// The message for a user of Codex when its hooks change.
 pub(crate) const CODEX_ASKS: &str = "Codex asks for your permission once: type /hooks in Codex";
 
 impl Agent {
@@ -239,7 +239,7 @@ pub(crate) fn has_persona(settings: &Settings) -> bool {
     })
 }
 
-/// Whether the user's instructions say how the persona's files are read and written.
+/// Tells if the user's instructions describe how to read and write the persona's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WithPersona {
     Yes,
@@ -272,7 +272,7 @@ pub(crate) fn plan_removal(settings: &Settings, agent: Agent) -> Result<Vec<Chan
     Ok(changes)
 }
 
-/// Returns what was changed for an agent, if nobody changed it since.
+/// Returns our changes for an agent, if no other program changed the files since.
 pub(crate) fn changed(settings: &Settings, agent: Agent) -> Result<Vec<Change>, CommandError> {
     agent.ledger(settings).changed()
 }

@@ -1,8 +1,12 @@
-//! The one process that syncs for hooks while they have long returned.
+//! Runs syncs in the background, so that hooks can return at once. A home has at most one background process.
 //!
-//! A hook writes down what it wants (`state/background/wanted`), starts the process if there is none, and goes on. Whoever finds the lock
-//! taken has handed over: the holder looks for wishes again after its last, and once more after it let go of the lock. Nothing is queued: what waits
-//! to be sent is what differs from its base, so a wish that is lost only costs time.
+//! 1. A hook writes a request into `state/background/wanted`.
+//! 2. The hook tries to take the background lock. If it is free, the hook starts the process. If it is taken, the running process will see the request.
+//! 3. The process handles requests until none is left, releases the lock, and looks once more. The last look closes the race with a hook that found
+//!    the lock taken.
+//!
+//! A lost request delays a sync and loses no data: pending changes are found by comparing each file with
+//! its base.
 
 pub(crate) mod requests;
 
@@ -34,22 +38,22 @@ use crate::ui::Bar;
 /// The lock of the one process.
 const LOCK: &str = "background";
 
-/// How long it lives at most, whatever it waits for.
+/// The longest life of the process.
 const LONGEST_LIFE: Duration = Duration::from_secs(60);
 
-/// How long several writes are waited for, so that they are sent together.
+/// The time that we wait for further writes, to send them together.
 const GATHER: Duration = Duration::from_millis(250);
 
-/// How long a cloud may be silent while nobody watches.
+/// The time that a cloud may be silent, without a user who waits.
 const CLOUD_WAIT: Duration = Duration::from_secs(10);
 
-/// How long it waits for another process that writes.
+/// The time that it waits for another process that writes.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// How often somebody who waits for an answer looks for it.
+/// The interval at which a caller looks for its answer.
 const POLL: Duration = Duration::from_millis(5);
 
-/// What became of a wish that somebody waited for.
+/// The result of a request that a caller waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The sync worked.
@@ -58,7 +62,7 @@ pub(crate) enum Answer {
     Failed(String),
     /// It is under way, and there was no more time.
     TooLate,
-    /// Nobody was asked: there is no remote, or it is left alone for now.
+    /// No sync was requested: there is no remote, or it is left alone for now.
     NotAsked,
 }
 
@@ -71,7 +75,7 @@ fn contacting(settings: &Settings) -> PathBuf {
     directory(settings).join("contacting")
 }
 
-/// Returns the file that is there once somebody waited for that in vain.
+/// Returns the file that exists after a caller waited in vain.
 fn waited(settings: &Settings) -> PathBuf {
     directory(settings).join("waited")
 }
@@ -106,7 +110,7 @@ pub(crate) fn ask(
         span < LONGEST_LIFE.as_millis() && (span > wait.as_millis() || waited(settings).exists())
     });
     if is_hanging {
-        // Somebody has waited for it already: one is enough.
+        // Another caller has waited for it already: one is enough.
         return hand_over(settings, request);
     }
     let requests = RequestQueue::of(directory(settings));
@@ -148,7 +152,7 @@ fn is_due(settings: &Settings) -> Result<bool, CommandError> {
     Ok(Contact::of(settings).next_try().is_none_or(|next| next <= SystemClock.now()))
 }
 
-/// Notes once, in the hooks' journal, that the settings name a remote to which nobody agreed yet.
+/// Notes once, in the hooks' journal, that the user has not agreed yet to the remote in the settings.
 fn tell_of_unagreed(settings: &Settings) -> Result<(), CommandError> {
     let Some(named) = Remote::unagreed(settings)? else { return Ok(()) };
     let told = directory(settings).join("unagreed");
@@ -175,7 +179,7 @@ fn start(settings: &Settings) -> Result<(), CommandError> {
     command.current_dir(home);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(CommandError::from)?;
-    // A server outlives it, and nobody else would know that it ended.
+    // A server outlives the process, and must collect its exit code.
     drop(std::thread::Builder::new().spawn(move || child.wait()));
     Ok(())
 }
@@ -191,7 +195,7 @@ fn lock(settings: &Settings) -> Result<Option<Guard>, CommandError> {
 
 /// Is the process: does what is wished until nothing is.
 pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
-    // A session of its own: whoever ends the agent's processes does not end this one.
+    // A session of its own, so that ending the agent's processes does not end this one.
     #[cfg(unix)]
     let _ = rustix::process::setsid();
     let mut settings = settings.clone();
@@ -298,7 +302,7 @@ fn fulfil(
     }
     let session = sessions.first().copied().filter(|_| sessions.len() == 1);
     let mut done: BTreeMap<Option<&Locator>, Result<(), String>> = BTreeMap::new();
-    // What somebody waits for comes first.
+    // Requests with a waiting caller come first.
     let (asked, others): (Vec<_>, Vec<_>) = wanted.iter().partition(|(_, question)| question.is_some());
     for (request, question) in asked.into_iter().chain(others) {
         let prefix = request.prefix.as_ref();
@@ -323,9 +327,9 @@ fn fulfil(
     is_mirror_late
 }
 
-/// Looks at everything in the remote if that was not done for a while: what somebody changed there by hand, what a client copied or lost.
+/// Checks the whole remote if that is due: edits by hand, copies of a client, lost files.
 ///
-/// Nobody waits for it. If it takes longer than this process lives, it is tried again only after the same while.
+/// No caller waits for it. If it takes longer than this process lives, it is tried again only after the same interval.
 fn look_when_due(settings: &Settings) {
     let Ok(Some(remote)) = Remote::for_looking(settings) else { return };
     let (now, contact) = (SystemClock.now(), Contact::of(settings));

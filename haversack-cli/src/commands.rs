@@ -67,7 +67,7 @@ use crate::projects::names::Names;
 use crate::settings::{Resolved, Settings};
 use crate::ui::Ui;
 
-/// What to do; each command says in its own arguments what it is for.
+/// The commands. Each describes itself in its own arguments.
 ///
 /// Only the one that is called is described to the parser: describing all of them took longer than most of them run.
 #[derive(Debug, Subcommand)]
@@ -179,7 +179,7 @@ impl Command {
     }
 }
 
-/// What a command does for the hooks of agents before it does its own work.
+/// The upkeep of agents' hooks before a command does its own work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Upkeep {
     Nothing,

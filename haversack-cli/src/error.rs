@@ -1,4 +1,4 @@
-//! What a command reports when it fails, and the exit code that goes with it.
+//! The error of a command, and its exit code.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -25,12 +25,12 @@ pub(crate) struct Warning {
     pub(crate) cure: String,
 }
 
-/// Who can do something about it.
+/// The party that can solve the problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The user, or the machine's owner.
     User,
-    /// Whoever reads our output went away.
+    /// The reader of our output closed it.
     BrokenPipe,
     /// We can.
     Ours,

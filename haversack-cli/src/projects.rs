@@ -31,7 +31,7 @@ use crate::ui::paths::quoted;
 /// The place of all projects in a store.
 const PLACE: &str = "claude_memory";
 
-/// The id of the memory that all projects share where somebody set up Claude Code so.
+/// The id of the memory that all projects share, if the user configured Claude Code so.
 const ALL_PROJECTS: &str = "all-projects";
 
 /// A project on this machine.
@@ -45,9 +45,9 @@ pub(crate) struct Project {
     pub(crate) root: PathBuf,
     /// The checkout itself, which may be a worktree.
     pub(crate) checkout: PathBuf,
-    /// Where its memory is on this machine.
+    /// Its memory directory on this machine.
     pub(crate) memory: MemoryDirectory,
-    /// Who says what its id is.
+    /// The source of its id.
     pub(crate) known_by: KnownBy,
     /// True if its memory stays on this machine.
     pub(crate) is_excluded: bool,
@@ -70,10 +70,10 @@ pub(crate) enum Barrier {
     PrivateElsewhere,
 }
 
-/// What a project is known by.
+/// The identity of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KnownBy {
-    /// A name that somebody gave it.
+    /// A name that the user gave it.
     Name,
     /// Its repository.
     Repository,
@@ -222,7 +222,7 @@ pub(crate) fn id_of_prefix(prefix: &Locator) -> Option<&str> {
     prefix.as_str().strip_prefix(PLACE)?.strip_prefix('/').filter(|id| !id.contains('/'))
 }
 
-/// Tells whether somebody who says `pattern` means a project: its directory or one above, its repository or all of a group, or its name.
+/// Returns true if `pattern` names a project: its directory or one above, its repository or its group, or its name.
 fn is_meant(
     pattern: &str,
     user: Option<&Path>,

@@ -31,7 +31,7 @@ pub(crate) fn read<T: DeserializeOwned>(place: &Path, cure: &str) -> Result<Opti
     }
 }
 
-/// Whether a record must survive a power failure.
+/// Tells if a record must survive a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
     /// It must.
@@ -40,14 +40,14 @@ pub(crate) enum Weight {
     Light,
 }
 
-/// Writes a record; whoever reads meanwhile sees the old one or the new one.
+/// Writes a record; a reader sees the old one or the new one.
 pub(crate) fn write(place: &Path, record: &impl Serialize, weight: Weight) -> Result<(), CommandError> {
     let text = toml::to_string(record)
         .map_err(|error| CommandError::ours(format!("a record cannot be written: {error}")))?;
     write_text(place, &text, weight)
 }
 
-/// Writes a text; whoever reads meanwhile sees the old one or the new one.
+/// Writes a text; a reader sees the old one or the new one.
 pub(crate) fn write_text(place: &Path, text: &str, weight: Weight) -> Result<(), CommandError> {
     let directory = place.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {

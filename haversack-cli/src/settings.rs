@@ -1,4 +1,4 @@
-//! Everything that can be set, resolved once; below here nobody asks where a value came from.
+//! All settings, resolved once; code below here does not know the source of a value.
 //!
 //! Five layers, a later one wins: defaults, user file, project file, environment, flags. [`load`] reads, the
 //! rest decides: [`resolve`] is a function of what was read. A mistake in any layer is an error, also where
@@ -39,25 +39,25 @@ pub(crate) use crate::ui::paths::shown;
 pub(crate) struct Settings {
     /// The directory that holds everything.
     pub(crate) home: PathBuf,
-    /// How long a write waits for another process.
+    /// The time that a write waits for another process.
     pub(crate) lock_wait: Duration,
-    /// What concerns `haversack memory-tool` alone.
+    /// The settings of `haversack memory-tool`.
     pub(crate) memory_tool: MemoryTool,
-    /// Who is at work, for the history: an agent and its session.
+    /// The writer, for the history: an agent and its session.
     pub(crate) writer: Writer,
-    /// Whether memory stays on this machine, whatever remote there is.
+    /// True if memory stays on this machine, even if there is a remote.
     pub(crate) keep_local: bool,
     /// A remote that is named by settings alone.
     pub(crate) blob: Blob,
-    /// How long a cloud may be silent.
+    /// The time that a cloud may be silent.
     pub(crate) cloud_wait: Duration,
-    /// What the environment says to the clouds' own tools, credentials too.
+    /// The environment variables of the clouds' own tools, credentials too.
     pub(crate) cloud: haversack::store::Settings,
-    /// What it says about the agent that started us.
+    /// The environment variables of the agent that started us.
     pub(crate) surroundings: Surroundings,
     /// Projects whose memory stays on this machine: directories, addresses or names, with commas between them.
     pub(crate) excluded_projects: String,
-    /// How much of other machines' memory one sync takes in.
+    /// The most that one sync receives from other machines.
     pub(crate) budget: Budget,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Blob {
 /// The settings of the memory tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryTool {
-    /// How much of a text one view shows.
+    /// The characters of a text in one view.
     pub(crate) view_characters: usize,
     /// The longest input line.
     pub(crate) line_bytes: usize,
@@ -159,7 +159,7 @@ impl Resolved {
     }
 }
 
-/// What to do about a project file that is broken.
+/// The treatment of a broken project file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BrokenProjectFile {
     /// Stop: a person runs a command and can mend the file.
@@ -219,7 +219,7 @@ fn given(environment: &BTreeMap<String, OsString>, flags: &[Flag]) -> Result<Vec
     Ok(said)
 }
 
-/// Returns who is at work, as whoever started this process says.
+/// Returns the writer, as the environment names it.
 fn writer(environment: &BTreeMap<String, OsString>) -> Writer {
     let said = |name: &str| {
         let value = environment.get(name).map(|value| value.to_string_lossy().into_owned());
@@ -358,7 +358,7 @@ mod tests {
     use super::declarations::Kind;
     use super::*;
 
-    /// What each layer says, as it would be read.
+    /// The texts of all layers, before parsing.
     #[derive(Default)]
     struct Layers {
         user: String,

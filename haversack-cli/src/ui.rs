@@ -53,7 +53,7 @@ struct Page {
     notes: String,
 }
 
-/// What reads the data.
+/// The reader of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
     /// A terminal, which obeys escape sequences.
@@ -62,7 +62,7 @@ enum Reader {
     Program,
 }
 
-/// What a person said.
+/// The user's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Yes,
@@ -181,7 +181,7 @@ impl Ui {
 
     /// Prints a line of data.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), CommandError> {
-        // In one piece: whoever reads the other end of a pipe waits for it.
+        // In one piece, for a reader at the other end of a pipe.
         self.text(&format!("{}\n", text.as_ref()))
     }
 
@@ -307,7 +307,7 @@ impl Ui {
         self.note(format!("Warning: {message}\nHint: {cure}"));
     }
 
-    /// Prints why a command failed; that nobody reads its output any more is nobody's concern.
+    /// Prints the error of a command. A closed output is ignored.
     pub(crate) fn error(&mut self, error: &CommandError) {
         if error.fault == Fault::BrokenPipe {
             return;

@@ -14,7 +14,7 @@ use crate::agents::journal::Journal;
 use crate::error::CommandError;
 use crate::settings::Settings;
 
-/// What a try of an agent's hooks showed.
+/// The result of a test of an agent's hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Canary {
     /// So many fired.

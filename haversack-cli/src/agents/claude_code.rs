@@ -12,14 +12,14 @@ use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::settings::environment::Surroundings;
 
-/// Where Claude Code keeps its things.
+/// The directories of Claude Code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClaudeCode {
-    /// Its directory, `~/.claude` unless somebody says otherwise.
+    /// Its directory, by default `~/.claude`.
     pub(crate) directory: PathBuf,
     /// The file in which it notes the projects that it was in.
     pub(crate) notes: PathBuf,
-    /// What it calls the project's directory, if not by its path.
+    /// Its name for the project's directory, if it is not derived from the path.
     project_name: Option<String>,
     /// The user's own directory.
     user: Option<PathBuf>,
@@ -28,13 +28,13 @@ pub(crate) struct ClaudeCode {
 /// A directory for memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryDirectory {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
-    /// Who says so.
+    /// The source of the choice.
     pub(crate) by: ChosenBy,
 }
 
-/// Who says where a project's memory is.
+/// The source that chose a project's memory directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChosenBy {
     /// Claude Code's own rule.

@@ -9,10 +9,10 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 use crate::agents::claude_code::servers::{NAME, is_ours};
 use crate::agents::claude_code::wiring::{Unfit, split_mark, unfit};
 
-/// Where the servers are.
+/// The key of the servers.
 const SERVERS: &str = "mcp_servers";
 
-/// Returns the file with a server of ours for this home; one of that name that somebody else put there stays.
+/// Returns the file with our server for this home; another program's server of that name stays.
 pub(crate) fn with_server(text: &str, program: &Path, home: &Path) -> Result<String, Unfit> {
     let command = program.display().to_string();
     let arguments = ["--home", &home.display().to_string(), "mcp"].map(str::to_owned);
@@ -83,10 +83,10 @@ pub(crate) fn with_program(text: &str, program: &Path) -> Result<String, Unfit> 
     })
 }
 
-/// What is there under our name.
+/// The entry under our name.
 enum Entry {
     None,
-    /// What is run, and with which arguments.
+    /// The command and its arguments.
     Ours(String, Vec<String>),
     SomebodyElses,
 }
@@ -110,11 +110,11 @@ fn command_of(entry: &dyn TableLike) -> Option<(String, Vec<String>)> {
     Some((command, arguments.collect::<Option<_>>()?))
 }
 
-/// Takes our entry out. What somebody wrote above it may belong to what is before it: it stays, at the end.
+/// Removes our entry. Comments above it may belong to the text before it: they stay, at the end.
 fn take_out(document: &mut DocumentMut) {
     let Some(servers) = document.get_mut(SERVERS).and_then(Item::as_table_like_mut) else { return };
     let entry = servers.remove(NAME);
-    // A heading of its own that somebody wrote stays.
+    // A heading that a user wrote stays.
     let is_over = servers.is_empty() && document[SERVERS].as_table().is_some_and(Table::is_implicit);
     if is_over {
         document.remove(SERVERS);
@@ -151,7 +151,7 @@ fn parse(text: &str) -> Result<DocumentMut, Unfit> {
 mod tests {
     use super::*;
 
-    /// A file that somebody made by hand.
+    /// A file made by hand.
     const FOREIGN: &str = "# mine\nmodel = \"gpt\"   # the good one\n\n[mcp_servers.other]\ncommand = \"x\" # theirs\n\n[profiles.fast]\nmodel = \"mini\"\n# last\n";
 
     fn with(text: &str) -> String {

@@ -11,7 +11,7 @@ use haversack_system::SystemClock;
 use crate::records::private;
 use crate::settings::Settings;
 
-/// How long the file grows before it makes room for the next.
+/// The size at which older lines are removed.
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// The longest line.

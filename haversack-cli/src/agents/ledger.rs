@@ -1,4 +1,4 @@
-//! What we changed in files of others, with what was there before: as long as nobody else changed such a file, it is put back byte for byte.
+//! Our changes in files of other programs, with the text before them. If no other program changed a file since, it is restored byte for byte.
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,17 +12,17 @@ use crate::error::CommandError;
 use crate::records;
 use crate::settings::{Settings, shown};
 
-/// What is to become of a file.
+/// A change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) file: PathBuf,
-    /// What is in it; `None` if it is not there.
+    /// The text before; `None` if there is no file.
     pub(crate) before: Option<String>,
-    /// What is to be in it; `None` if it is to go.
+    /// The text after; `None` to delete the file.
     pub(crate) after: Option<String>,
 }
 
-/// Where it is written down what was changed: `state/agents/NAME.toml`.
+/// The record of our changes: `state/agents/NAME.toml`.
 pub(crate) struct Ledger {
     place: PathBuf,
 }
@@ -39,7 +39,7 @@ struct Record {
 #[serde(deny_unknown_fields)]
 struct Changed {
     path: PathBuf,
-    /// What was in it; `None` if it was not there.
+    /// The text before; `None` if there was no file.
     before: Option<String>,
     /// The hash of what we wrote.
     after: String,
@@ -51,7 +51,7 @@ impl Ledger {
         Ledger { place: settings.home.join("state").join("agents").join(format!("{name}.toml")) }
     }
 
-    /// Returns what taking our part out of a file comes to: what was there, if nobody changed it since, or else what it is without ours.
+    /// Returns the text of a file without our part: the text before our change if it was not changed since, or else the present text without ours.
     pub(crate) fn without(
         &self,
         file: &Path,
@@ -71,7 +71,7 @@ impl Ledger {
         self.place.exists()
     }
 
-    /// Returns true if we changed a file, whether or not somebody changed it since.
+    /// Returns true if we changed a file, even if another program changed it since.
     pub(crate) fn has_changed(&self, file: &Path) -> bool {
         self.record().file.iter().any(|changed| changed.path == file)
     }
@@ -87,7 +87,7 @@ impl Ledger {
         self.record().file.into_iter().find(|changed| changed.path == file)?.before
     }
 
-    /// Returns what was changed, if nobody changed it since.
+    /// Returns our changes, if no other program changed the files since.
     pub(crate) fn changed(&self) -> Result<Vec<Change>, CommandError> {
         let mut changes = Vec::new();
         for Changed { path, before, after } in self.record().file {
@@ -106,7 +106,7 @@ impl Ledger {
     ) -> Result<(), CommandError> {
         let mut record = self.record();
         for Change { file, before, after } in changes {
-            // Nobody changed the file since we wrote it, or it becomes again what we wrote.
+            // The file was not changed since we wrote it, or it becomes again the text that we wrote.
             let hashes = [before.as_deref().map(hash), after.as_deref().map(hash)];
             let earlier = record
                 .file
@@ -114,7 +114,7 @@ impl Ledger {
                 .find(|changed| changed.path == *file && hashes.contains(&Some(changed.after.clone())));
             let before = match (earlier, before) {
                 (Some(earlier), _) => earlier.before.clone(),
-                // Ours were in it already, from a setup that nobody remembers: without them it is what was there.
+                // Our entries were there before, from a setup without a record: the text before it is the text without them.
                 (None, Some(before)) => Some(without_ours(file, before).unwrap_or_else(|_| before.clone())),
                 (None, None) => None,
             };

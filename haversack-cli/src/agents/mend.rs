@@ -21,7 +21,7 @@ use crate::ui::moments::counted;
 /// Entries of an agent's settings that run no program, or one that may be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeadEntries {
-    /// How many hooks are dead.
+    /// The number of dead hooks.
     hooks: usize,
     /// True if the MCP server is dead.
     has_server: bool,
@@ -119,7 +119,7 @@ fn mend_agent(settings: &Settings, agent: Agent) -> Result<Option<String>, Comma
     Ok(Some(format!("Mended {entries} of {}: {how}{and}", agent.title())))
 }
 
-/// Which entries are looked at.
+/// The entries to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     AnyHome,

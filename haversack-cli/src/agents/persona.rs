@@ -1,12 +1,12 @@
 //! The passage in the user's own instructions that says when the persona's files are read and written. Pure.
 
-/// What the passage begins with.
+/// The beginning of the passage.
 const BEGIN: &str = "<!-- haversack: begin -->";
 
-/// What it ends with.
+/// Its end.
 const END: &str = "<!-- haversack: end -->";
 
-/// What it says.
+/// Its text.
 const TEXT: &str = "\
 ## Memory that lasts
 
@@ -64,7 +64,7 @@ pub(crate) fn is_in(text: &str) -> bool {
     find(text).is_some()
 }
 
-/// Returns where the passage is; one that somebody cut in half is none.
+/// Returns the range of the passage; one that was cut in half does not count.
 fn find(text: &str) -> Option<(usize, usize)> {
     let start = text.find(BEGIN)?;
     let end = start + text[start..].find(END)? + END.len();

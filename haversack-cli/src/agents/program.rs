@@ -35,7 +35,7 @@ const RECORD: &str = "version";
 /// The end of the staging file's name.
 const STAGING: &str = ".new";
 
-/// What stands between the copy's name and a number in the name of an old copy.
+/// The text between the copy's name and a number in an old copy's name.
 const OLD: &str = ".old-";
 
 /// The lock that lets one process at a time replace the copy.
@@ -48,13 +48,13 @@ const TO_WRITE: &str =
 /// The advice for a copy that could not be removed: Windows keeps a program that runs.
 const TO_REMOVE: &str = "Close your agents, then run: haversack uninstall";
 
-/// How many old copies can wait for their removal.
+/// The most old copies that wait for their removal.
 const MAX_OLD: usize = 100;
 
-/// How many bytes of two files are compared at once.
+/// The number of bytes of two files that are compared at once.
 const COMPARED_BYTES: usize = 256 * 1024;
 
-/// Whether a path names a program that can be started.
+/// Tells if a path names a program that can be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Usability {
     Usable,

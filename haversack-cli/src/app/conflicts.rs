@@ -14,7 +14,7 @@ use crate::home::store::{open, open_to_look};
 use crate::settings::Settings;
 use crate::ui::moments::local;
 
-/// How many lines are shown of a passage.
+/// The most lines of a passage that are shown.
 const MAX_SHOWN_LINES: usize = 40;
 
 /// The most changes of one file that are read for the origin of its passages.
@@ -174,7 +174,7 @@ impl TracedConflict {
     fn body(&self, at: usize) -> String {
         let passage = &self.conflict.passages[at];
         let lines = passage.text.lines().count();
-        // What is no text for a terminal could be an order to it.
+        // Characters that are not text could be orders to a terminal.
         let plain = |line: &str| line.replace('\t', "    ").replace(char::is_control, " ");
         let shown: Vec<String> = passage.text.lines().take(MAX_SHOWN_LINES).map(plain).collect();
         let mut text = shown.join("\n");
@@ -211,7 +211,7 @@ pub(crate) struct Settled {
     pub(crate) conflict: Conflict,
     /// The changes that settling it made.
     pub(crate) resolved: Resolved,
-    /// How many conflicts are left.
+    /// The number of remaining conflicts.
     pub(crate) left: usize,
 }
 

@@ -96,7 +96,7 @@ fn examine_home(resolved: &Resolved) -> Vec<Finding> {
         Ok(_) => Finding::ok("backend", BACKEND),
         Err(error) => Finding::fail("backend", error.to_string(), "haversack backends"),
     });
-    // Verbs go on without a remote; whoever asks whether all is well is told that it is not.
+    // Verbs work without a remote; doctor still reports the problem.
     findings.extend(half.map(|Warning { message, cure }| Finding::fail("remote", message, cure)));
     if let Ok(Some(named)) = Remote::unagreed(settings) {
         let Warning { message, cure } = remote::needs_a_yes(&named);

@@ -22,7 +22,7 @@ use crate::records::private;
 use crate::settings::{Settings, shown};
 use crate::ui::paths::quoted;
 
-/// How often a file may change while its new text is merged.
+/// The most times that a file may change while its new text is merged.
 const MAX_TRIES: usize = 8;
 
 /// The name of the user's text in a note of a merge.

@@ -19,28 +19,28 @@ use crate::remote::{self, Remote};
 use crate::settings::Settings;
 use crate::ui::Bar;
 
-/// The lock of whoever writes plain copies.
+/// The lock of the process that writes plain copies.
 const LOCK: &str = "mirror";
 
-/// How many objects are written at least before a sync may go first: several at a time, that takes seconds far away from the storage.
+/// The least number of objects that are written before a sync may go first: several at a time, that takes seconds with a distant storage.
 const LEAST_PORTION: usize = 1024;
 
-/// How many objects are written at most before a sync may go first.
+/// The most objects that are written before a sync may go first.
 const LARGEST_PORTION: usize = 4096;
 
 /// In how many portions a store is written: each of them writes the manifest, which is as long as the store is large.
 const PORTIONS: usize = 20;
 
-/// How long several syncs are waited for, so that what they send is written together.
+/// The time that we wait for further syncs, to write the files of all of them together.
 pub(crate) const GATHER: Duration = Duration::from_secs(2);
 
-/// How often it is tried because a sync is at work.
+/// The most attempts while a sync is running.
 const MAX_TRIES: usize = 1000;
 
-/// How long each of those tries waits.
+/// The wait of each attempt.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How long every portion waits for the next one: whoever syncs asks three times meanwhile.
+/// The pause after each portion: a waiting sync asks three times in it.
 const BREATH: Duration = Duration::from_millis(60);
 
 /// Writes them in this process, which is one in the background already.
@@ -53,7 +53,7 @@ pub(crate) fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<
     let home = Home::open(settings)?;
     let _lock = match block_on(home.memory().state.lock(LOCK, Duration::ZERO)) {
         Ok(lock) => lock,
-        // Whoever is at it writes ours too.
+        // The process that holds the lock writes our files too.
         Err(error) if error.kind() == ErrorKind::Busy => return Ok(()),
         Err(error) => return Err(error.into()),
     };

@@ -12,7 +12,7 @@ use crate::ui::moments::{ago, counted, timestamp};
 /// The longest answer of a recall, in bytes, unless more memories are asked for.
 const RECALL_BYTES: usize = 4000;
 
-/// How much of a query is repeated in an answer.
+/// The length of a query in an answer.
 const QUERY_CHARACTERS: usize = 80;
 
 /// A query and the memories that were found.

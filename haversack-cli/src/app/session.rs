@@ -35,7 +35,7 @@ const DIGEST: &str = "session_digest_";
 /// The longest file that is looked at for the start of a session.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// How many summaries of compactions are kept of a project.
+/// The number of a project's compaction summaries that are kept.
 const MAX_SUMMARIES: usize = 50;
 
 /// The longest summary that is kept.

@@ -21,7 +21,7 @@ use crate::settings::{Settings, shown};
 use crate::ui::moments::{ago, counted, span, time_of_day, was_it};
 use crate::ui::paths::quoted;
 
-/// How many names of one problem are shown.
+/// The number of names that are shown for one problem.
 const MAX_SHOWN: usize = 5;
 
 /// The names of one problem that a status has.
@@ -65,7 +65,7 @@ pub(crate) struct Status {
     pub(crate) files: usize,
     pub(crate) waiting: usize,
     pub(crate) unfetched: usize,
-    /// How many links, pipes and other things there are that are no files of a memory.
+    /// The number of links, pipes and other things that are no files of a memory.
     pub(crate) left_alone: usize,
     /// Parts of other machines' logs that the folder did not have whole at the last sync.
     pub(crate) arriving: usize,
@@ -109,7 +109,7 @@ pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, Comm
         let Warning { message, cure } = remote::needs_a_yes(&named);
         status.problems.push(Problem { what: message, short: "a remote needs a yes".to_owned(), cure });
     }
-    // What went wrong with a remote is no trouble while none is used.
+    // Problems of a remote do not matter while none is used.
     if let Some(trouble) = contact.trouble.as_ref().filter(|_| !settings.keep_local) {
         let for_long = contact.failing_since.map_or(0, |since| (now.0 - since.0) / 1000);
         let since = if for_long < 60 { String::new() } else { format!(" for {}", span(for_long)) };
@@ -177,7 +177,7 @@ pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, Comm
 
 /// Returns memories that hold two versions of something.
 ///
-/// Which files cannot be looked at was told above.
+/// Unreadable files were reported above.
 fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
     let Conflicts { found, .. } = super::conflicts::conflicts(settings, &Locator::root())?;
     let Some(first) = found.first() else { return Ok(None) };

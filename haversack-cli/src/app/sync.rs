@@ -64,17 +64,17 @@ pub(crate) fn kept_elsewhere(count: usize) -> String {
     format!("We did not delete {} on your other machines", was_it(count).1)
 }
 
-/// What the user can do about files that disappeared here.
+/// The cure for files that disappeared here.
 pub(crate) const WAITING_CURE: &str = "to bring them back: haversack restore --deleted; if you meant to delete them: haversack sync --allow-deletes";
 
-/// What is wrong with a file that could not be written here.
+/// The problem of a file that could not be written here.
 pub(crate) const REFUSED: &str =
     "could not be written here: something else is in its place, or this disk cannot hold the name";
 
-/// What the user can do about it.
+/// Its cure.
 pub(crate) const REFUSED_CURE: &str = "move the file or directory in its place away, or rename the file on another machine, then: haversack sync";
 
-/// What to do about a place that could not be looked at.
+/// The cure for a path that could not be read.
 pub(crate) const UNSEEN: &str =
     "let it be read, or put a plain file or directory there; until then it counts as it was";
 
@@ -188,7 +188,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     text
 }
 
-/// How many things of one sort are told of in full.
+/// The most items of one sort that are reported in full.
 const MAX_EACH: usize = 5;
 
 /// The commands that list the things of one sort which a sync does not name.
@@ -219,7 +219,7 @@ pub(crate) fn take_in(name: &str) -> String {
     format!("haversack sync --mine {}", quoted(name))
 }
 
-/// How many files that are no part of the memory are named.
+/// The most names of files that are no part of the memory.
 const MAX_UNRELATED: usize = 5;
 
 /// Says that a plain copy was not written because another file is in its place, and what to do.

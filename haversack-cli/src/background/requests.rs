@@ -1,4 +1,4 @@
-//! What hooks want of the background process: small files that are taken whole.
+//! Requests of hooks to the background process: small files that are taken as a whole.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,19 +16,19 @@ use crate::records::private;
 /// The most wishes that are taken at once.
 const MAX_TAKEN: usize = 1000;
 
-/// What the name of a wish ends with that somebody waits for.
+/// The end of a request's name if a caller waits for it.
 const WAITED_FOR: &str = "asked";
 
-/// What the name of an answer ends with that a sync failed.
+/// The end of an answer's name if the sync failed.
 const FAILED: &str = "failed";
 
-/// How long such an answer is kept that nobody reads: whoever asked has stopped waiting.
+/// The time that an unread answer is kept: its caller has stopped waiting.
 const ANSWER_AGE: Duration = Duration::from_secs(60);
 
 /// Something to sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SyncRequest {
-    /// Which part of the store; everything if `None`.
+    /// The part of the store; everything if `None`.
     pub(crate) prefix: Option<Locator>,
     /// For which session of an agent.
     pub(crate) session: Option<String>,
@@ -41,16 +41,16 @@ pub(crate) struct RequestQueue {
     directory: PathBuf,
 }
 
-/// A wish that somebody waits for: its file is there until it is answered.
+/// A request with a waiting caller: its file exists until it is answered.
 ///
-/// The answer that the sync failed is a second file, `NAME.failed`, written before the question's file is removed. Whoever asked reads
+/// The answer that a sync failed is a second file, `NAME.failed`, written before the question's file is removed. The caller reads
 /// and removes it.
 pub(crate) struct Question {
     file: PathBuf,
 }
 
 impl Question {
-    /// Tells whether nobody has answered.
+    /// Returns true if there is no answer yet.
     pub(crate) fn is_open(&self) -> bool {
         self.file.exists()
     }
@@ -61,7 +61,7 @@ impl Question {
             && self.is_open()
             && private::write(&self.failure(), why.as_bytes()).is_err()
         {
-            // Without the reason the question stays open: whoever asked stops waiting, and does not take it for done.
+            // Without the reason, the question stays open: the caller stops waiting, and does not take it for done.
             return;
         }
         drop(fs::remove_file(&self.file));
@@ -96,7 +96,7 @@ impl RequestQueue {
         RequestQueue { directory: directory.join("wanted") }
     }
 
-    /// Adds a wish; one like it that nobody took yet is the same.
+    /// Adds a request. An equal one that is still waiting is the same request.
     pub(crate) fn add(&self, request: &SyncRequest) -> Result<(), CommandError> {
         let name =
             ContentHash::of(format!("{:?} {:?}", request.prefix, request.session).as_bytes()).to_string();

@@ -129,7 +129,7 @@ fn nothing_there(locator: &Locator, line: usize, found: &[Finding]) -> CommandEr
     )
 }
 
-/// How many lines a hint names.
+/// The most lines in a hint.
 const MAX_NAMED: usize = 5;
 
 /// Names the lines that could have been meant.

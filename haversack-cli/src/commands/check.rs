@@ -30,7 +30,7 @@ pub(crate) struct CheckArgs {
     json: bool,
 }
 
-/// What was found in a file.
+/// The findings in a file.
 struct Found {
     locator: Locator,
     flaw: Flaw,

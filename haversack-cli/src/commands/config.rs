@@ -21,7 +21,7 @@ pub(crate) struct ConfigArgs {
     command: ConfigCommand,
 }
 
-/// What to do with settings.
+/// The subcommands for settings.
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     /// Show every setting, its value and where it comes from

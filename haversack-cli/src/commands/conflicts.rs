@@ -17,7 +17,7 @@ use crate::ui::{Ui, colors};
 /// The narrowest column that a passage is shown in beside another.
 const MIN_COLUMN: usize = 30;
 
-/// What is left of every passage.
+/// The margin left of every passage.
 const MARGIN: &str = "   ";
 
 /// Show passages that two machines changed differently, with machine, agent and time

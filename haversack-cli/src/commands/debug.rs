@@ -1,4 +1,4 @@
-//! `haversack debug`: what is inside the files that Haversack keeps for itself, for whoever looks for a mistake.
+//! `haversack debug`: prints Haversack's internal files, for the search of a fault.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

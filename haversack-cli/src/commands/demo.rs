@@ -27,10 +27,10 @@ use crate::error::CommandError;
 use crate::settings::shown;
 use crate::ui::Ui;
 
-/// How long people are given to read a step.
+/// The time to read a step.
 const PAUSE: Duration = Duration::from_millis(1200);
 
-/// What a sync that was killed leaves for `status` to say.
+/// The words of `status` about a killed sync.
 const UNFINISHED: &str = "not finished";
 
 /// See it work, in a sandbox
@@ -197,7 +197,7 @@ fn edit(sandbox: &Sandbox, script: &Script) -> Result<[Files; 2], CommandError> 
     let mut found = Vec::new();
     for (machine, files) in Machine::BOTH.iter().zip(&sides) {
         for edit in &script.edits {
-            // What one of them wrote is there, and the other one does not know it yet.
+            // The edit is on its own machine, and not on the other one yet.
             if (tally::fate(edit, files) == Fate::Found) != (edit.machine == *machine) {
                 let (name, by) = (machine.name(), edit.machine.name());
                 found.push(format!("{}, {} (by {by}) is not as it must be on {name}", edit.file, edit.words));
@@ -224,13 +224,13 @@ fn look_after_kill(sandbox: &Sandbox, killed: &Killed, edited: &[Files; 2]) -> R
     Ok(line.unwrap_or_default())
 }
 
-/// What two machines have come to.
+/// The final state of both machines.
 struct End {
     files: [Files; 2],
     said: SyncReports,
-    /// How many syncs it took.
+    /// The number of syncs until then.
     syncs: usize,
-    /// How many more were made, and had nothing to do.
+    /// The number of further syncs, which had nothing to do.
     idle_syncs: usize,
 }
 
@@ -282,7 +282,7 @@ fn unlike(machine: &str, files: &Files, expected: &Files) -> Vec<String> {
     differ.map(|name| format!("{name} on {machine} has the wrong content")).collect()
 }
 
-/// What others would have made of it.
+/// The results of other tools.
 struct Rivals {
     newest: Tally,
     git: Git,

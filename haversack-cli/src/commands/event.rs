@@ -17,7 +17,7 @@ pub(crate) struct EventArgs {
     /// The content of the message, in a sentence
     summary: String,
 
-    /// Who said it
+    /// The sender
     #[arg(long)]
     sender: String,
 
@@ -25,11 +25,11 @@ pub(crate) struct EventArgs {
     #[arg(long)]
     direction: String,
 
-    /// Where: terminal, email, chat …
+    /// The channel: terminal, email, chat …
     #[arg(long)]
     channel: Option<String>,
 
-    /// To whom
+    /// The recipient
     #[arg(long)]
     recipient: Option<String>,
 

@@ -14,7 +14,7 @@ use crate::error::CommandError;
 use crate::settings::flags;
 use crate::ui::Ui;
 
-/// What `haversack --help` shows.
+/// The text of `haversack --help`.
 pub(crate) const SHORT: &str = "\
 Your agent's memory, on every machine you work on.
 

@@ -67,7 +67,7 @@ pub(crate) fn cmd_hook(ui: &mut Ui, settings: &Settings, args: &HookArgs) -> Res
     if let Some(output) =
         outcome.output.map(|output| if args.has(CODEX_OPTION) { for_codex(output) } else { output })
     {
-        // Nobody may be listening any more.
+        // The agent may have closed the pipe.
         drop(ui.json_line(&output));
     }
     let took = started.elapsed().as_millis();
@@ -84,7 +84,7 @@ fn for_codex(mut output: Value) -> Value {
     output
 }
 
-/// Answers a hook where the settings are wrong: nothing is done, and nobody is stopped.
+/// Answers a hook if the settings are wrong: does nothing, and does not stop the agent.
 pub(crate) fn without_settings(home: Option<&Path>, error: &CommandError, args: &HookArgs) -> ExitCode {
     drop(io::copy(&mut io::stdin().lock(), &mut io::sink()));
     if let Some(home) = home {
@@ -94,7 +94,7 @@ pub(crate) fn without_settings(home: Option<&Path>, error: &CommandError, args: 
     ExitCode::SUCCESS
 }
 
-/// Writes a warning about the settings into the journal: nobody reads what a hook prints.
+/// Writes a warning about the settings into the journal: the output of a hook is not read by people.
 pub(crate) fn note_warning(settings: &Settings, args: &HookArgs, warning: &Warning) {
     Journal::of(settings).note(args.event(), None, &format!("warning: {}", warning.message));
 }

@@ -42,14 +42,14 @@ use crate::ui::{Answer, Ui};
 /// Without one, you choose from the places that it finds, or memory stays on this machine. Running it again is safe.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Where the machines meet: a directory, s3://BUCKET, az://CONTAINER, gs://BUCKET; nowhere if left out
+    /// The place where the machines meet: a directory, s3://BUCKET, az://CONTAINER, gs://BUCKET; none if left out
     url: Option<String>,
 
     /// This machine's name in the history; its host name if left out
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
 
-    /// Where the credential comes from, as for haversack remote add
+    /// The source of the credential, as for haversack remote add
     #[arg(long, value_name = "SOURCE")]
     credential: Option<String>,
 
@@ -348,7 +348,7 @@ fn plan(
     Ok(plans)
 }
 
-/// Whether the user wanted to meet the others.
+/// Tells if the user wanted to join the other machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Met {
     Agreed,

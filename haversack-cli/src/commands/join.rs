@@ -66,7 +66,7 @@ struct There {
     records: BTreeMap<Locator, Bytes>,
 }
 
-/// What joining a store would mean.
+/// The preview of a join.
 struct Preview {
     there: There,
     same: usize,
@@ -288,7 +288,7 @@ fn store_there(
         Ok::<_, haversack::sync::SyncError>((replica.log_files().clone(), replica.position(), read))
     })?;
     let records = block_on(join_record::all(&*working))?;
-    // What was read need not be asked for once more, commit by commit.
+    // Commits that were read need not be requested again.
     let everything = Bounds { bytes: u64::MAX, oldest: Timestamp(i64::MIN) };
     block_on(archive::keep(&*state, store.store, read, everything))?;
     let machines = machines(backend.clone(), state, &store, head, &patience)?;

@@ -23,7 +23,7 @@ pub(crate) struct KindsArgs {
     json: bool,
 }
 
-/// What to show of the kinds.
+/// The subcommands for kinds.
 #[derive(Debug, Subcommand)]
 enum KindsCommand {
     /// Show everything about one kind

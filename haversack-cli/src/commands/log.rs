@@ -19,7 +19,7 @@ pub(crate) struct LogArgs {
     #[arg(default_value = "", value_name = "PATH|NUMBER")]
     target: String,
 
-    /// How many changes
+    /// The number of changes
     #[arg(long, short = 'n', default_value_t = 20)]
     count: usize,
 

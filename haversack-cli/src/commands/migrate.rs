@@ -27,7 +27,7 @@ use crate::ui::moments::counted;
 use crate::ui::paths::quoted;
 use crate::ui::{Answer, Ui};
 
-/// How many of the files that are left behind are told one by one.
+/// The most skipped files that are listed one by one.
 const MAX_TOLD: usize = 20;
 
 /// The exit code for what is not all there.
@@ -39,12 +39,12 @@ const INCOMPLETE: u8 = 2;
 /// compare it. Run it again to continue.
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// Where from: a directory, file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
+    /// The sources: a directory, file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
     /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX; the part after the last = is the directory in the target
     #[arg(required = true, value_name = "SOURCE[=PREFIX]")]
     sources: Vec<String>,
 
-    /// Where to: named in the same way
+    /// The target, in the same form
     #[arg(value_name = "TO")]
     to: String,
 
@@ -60,12 +60,12 @@ pub(crate) struct MigrateArgs {
     #[arg(long)]
     json: bool,
 
-    /// Where the credential for the sources comes from: profile:NAME (S3), az (Azure), google:FILE, instance (the machine's own), none, or
+    /// The source of the credential for the sources: profile:NAME (S3), az (Azure), google:FILE, instance (the machine's own), none, or
     /// file, the one that the home keeps; this shell's variables if left out
     #[arg(long, value_name = "SOURCE")]
     from_credential: Option<String>,
 
-    /// Where the credential for the target comes from
+    /// The source of the credential for the target
     #[arg(long, value_name = "SOURCE")]
     to_credential: Option<String>,
 }

@@ -32,7 +32,7 @@ enum Action {
     Add {
         /// The directory
         directory: PathBuf,
-        /// Where its files are in the memory, as claude_memory/lighthouse
+        /// The place of its files in the memory, as claude_memory/lighthouse
         prefix: String,
     },
     /// Show the bound directories
@@ -150,7 +150,7 @@ fn remove(ui: &mut Ui, settings: &Settings, directory: &Path) -> Result<(), Comm
         }
     }
     if mount.is_there() && !has_remote && !all.iter().any(|other| other.prefix == mount.prefix) {
-        // Nobody else has them: the memory keeps what the directory had.
+        // The memory has the only copies: it keeps the directory's files.
         copy_back(settings, &mount)?;
     }
     mounts::save(settings, &all)?;

@@ -59,7 +59,7 @@ enum Action {
     },
     /// Keep the memory of some projects on this machine: a directory, a repository as github.com/acme, or a name
     Exclude {
-        /// Which
+        /// The project
         what: String,
         /// Carry them again
         #[arg(long)]
@@ -102,11 +102,11 @@ pub(crate) fn cmd_project(
 
 /// A project, or a memory directory whose project is not known.
 pub(crate) struct Listed {
-    /// What people call it.
+    /// Its name for people.
     pub(crate) label: String,
     pub(crate) files: usize,
     pub(crate) bytes: u64,
-    /// Where it is, or why it is not carried.
+    /// Its place, or the reason why it is not carried.
     pub(crate) remark: String,
     pub(crate) is_carried: bool,
     /// The project; `None` if its directory is gone or unknown.
@@ -336,7 +336,7 @@ fn give_name(ui: &mut Ui, settings: &Settings, directory: &Path, name: &str) -> 
     if let Some(before) = before.filter(|before| *before != id) {
         ui.note(format!("The files stay under {before} too, until you run: haversack delete --recursive claude_memory/{before}"));
     }
-    // What is private stays so; the name is the repository's.
+    // Private memory stays private; the name is the repository's.
     bind(ui, settings, if project.is_private { &project.root } else { &directory }, None)
 }
 

@@ -1,7 +1,7 @@
 //! `haversack provision azure`: a storage account, a container and what it takes to use them, made through the Azure CLI.
 //!
-//! What is to be done is planned first, without asking anybody; the dry run prints that plan as the shell script it amounts to. Only what is
-//! missing is made, so a run that broke off is simply run again.
+//! The steps are planned first, without a request. The dry run prints the plan as a shell script. Only missing parts
+//! are created, so an interrupted run can be repeated.
 
 mod az;
 mod plan;
@@ -28,7 +28,7 @@ use crate::remote::refuse_local;
 use crate::settings::{Settings, flags};
 use crate::ui::Ui;
 
-/// What a month costs, told once; a list of prices that nobody checks would be wrong soon.
+/// The cost of a month, as a text: a price list in the program would soon be wrong.
 const COST: &str = "\
 About the cost: 1 MB of memory, 200 writes and 50 session starts a day come to less than $0.10 a month: storage $0.00002, writes $0.06 \
 to $0.08, reads about $0.02. Prices differ by region and change: https://azure.microsoft.com/pricing/details/storage/blobs/";
@@ -73,7 +73,7 @@ struct AzureArgs {
     #[arg(long, value_name = "NAME", default_value = "haversack", value_parser = plan::resource_group)]
     resource_group: String,
 
-    /// Where the storage is to be
+    /// The region of the storage
     #[arg(long, value_name = "REGION", default_value = "eastus", value_parser = plan::location)]
     location: String,
 
@@ -105,7 +105,7 @@ struct AzureArgs {
     #[arg(long, value_name = "URL", default_value = DEFAULT_AUTHORITY)]
     authority: String,
 
-    /// How long to wait for the role to work, at most
+    /// The most seconds to wait for the role to work
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(..=3600))]
     wait: u64,
 
@@ -130,7 +130,7 @@ pub(crate) fn cmd_provision(
         return Ok(ExitCode::SUCCESS);
     }
     refuse_local(&settings)?;
-    // What can be seen to be wrong is seen before anything is made.
+    // Find mistakes before anything is created.
     drop(identity(args, "organizations")?);
     let az = Az::new(&args.az);
     let mut values = Values::new();

@@ -35,7 +35,7 @@ pub(crate) struct RecallArgs {
     #[arg(long)]
     everywhere: bool,
 
-    /// How many memories at most
+    /// The most memories in the answer
     #[arg(long, short = 'n', default_value_t = DEFAULT_LIMIT)]
     count: usize,
 

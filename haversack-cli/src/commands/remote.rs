@@ -51,7 +51,7 @@ enum Action {
 /// How a remote is named, for those commands that do.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct NamedArgs {
-    /// Where: a path like ~/Dropbox/haversack, file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
+    /// The place: a path like ~/Dropbox/haversack, file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
     /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX
     pub(crate) url: String,
 
@@ -128,7 +128,7 @@ pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs)
     Ok(())
 }
 
-/// Whether a remote that somebody names takes the place of the one there is.
+/// Tells if a named remote replaces the present one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Instead {
     /// There must be no other.
@@ -137,12 +137,12 @@ pub(crate) enum Instead {
     OfTheOther,
 }
 
-/// A remote that somebody named, and that is used once it was found to work.
+/// A named remote, which is used after a successful test.
 pub(crate) struct Candidate {
     remote: Remote,
     /// Under way where a credential is needed.
     trial: Option<Trial>,
-    /// What was handed in for credentials before.
+    /// The stored credentials before.
     before: PreviousCredentials,
 }
 

@@ -26,7 +26,7 @@ const MIN_TOKEN_CHARACTERS: usize = 16;
 /// Every request needs the token that only you can read: `Authorization: Bearer …`. Prints the address once it listens.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 is any that is free
+    /// The address to listen on; port 0 for any free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7830")]
     listen: SocketAddr,
 
@@ -92,7 +92,7 @@ pub(crate) fn cmd_serve(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits until somebody ends us.
+/// Waits until the process is asked to end.
 async fn stopped() {
     #[cfg(unix)]
     {
@@ -108,7 +108,7 @@ async fn stopped() {
     drop(tokio::signal::ctrl_c().await);
 }
 
-/// Returns the token in a file that nobody else can read, which is made if need be.
+/// Returns the token in a file that only the user can read, and creates it if needed.
 fn token(file: &Path, may_make: bool) -> Result<String, CommandError> {
     let failed = |error: std::io::Error| CommandError {
         source: Some(error.into()),

@@ -16,7 +16,7 @@ use crate::settings::tilde;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
 
-/// What stands for any client of the Model Context Protocol.
+/// The name for any client of the Model Context Protocol.
 const GENERIC_MCP: &str = "generic-mcp";
 
 /// A client of the Model Context Protocol whose file we know.
@@ -37,7 +37,7 @@ const CLIENTS: [Client; 5] = [
     Client { name: "gemini-cli", file: "~/.gemini/settings.json", key: "mcpServers" },
 ];
 
-/// How many lines of a file are shown around a change.
+/// The number of lines that are shown around a change.
 const AROUND: usize = 3;
 
 /// Let an agent's hooks carry its memory: claude-code or codex; cursor, vscode, windsurf, zed, gemini-cli, generic-mcp and any other get something to paste
@@ -91,7 +91,7 @@ pub(crate) fn cmd_setup(
     let changes = match agents::plan_setup(settings, agent, with_persona) {
         Ok(changes) => changes,
         Err(error) => {
-            // Whoever mends the file by hand needs to know what belongs into it.
+            // A user who repairs the file by hand needs to know our entries.
             ui.bytes(wiring::to_paste(&agent.hooks(settings)?).as_bytes())?;
             return Err(error);
         }

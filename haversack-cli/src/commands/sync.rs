@@ -85,7 +85,7 @@ pub(crate) struct PushArgs {
 
 pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Result<ExitCode, CommandError> {
     if args.when_due && settings.keep_local {
-        // Whoever syncs by the clock has nothing to do here, and nothing is wrong.
+        // A timer's sync has nothing to do here, and nothing is wrong.
         ui.note(
             "Memory is kept on this machine (keep-memory-local): nothing was sent, and nothing was asked.",
         );
@@ -94,7 +94,7 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
     if args.when_due
         && let Some(named) = Remote::unagreed(settings)?
     {
-        // Whoever syncs by the clock is nobody to ask.
+        // A timer's sync has no user to ask.
         ui.note(format!("Nothing was sent: {}", remote::needs_a_yes(&named).message));
         return Ok(ExitCode::SUCCESS);
     }

@@ -24,7 +24,7 @@ pub(crate) struct WhyArgs {
     #[arg(long)]
     compacted: bool,
 
-    /// How many sessions
+    /// The number of sessions
     #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 5)]
     limit: usize,
 

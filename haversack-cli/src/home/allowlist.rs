@@ -14,11 +14,11 @@ use crate::settings::Settings;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Allowed {
-    /// Which one; the secret itself is not here.
+    /// Its fingerprint; the secret itself is not stored.
     pub(crate) fingerprint: Fingerprint,
-    /// What it looked like.
+    /// The rule that it matched.
     pub(crate) rule: String,
-    /// Where it was, for people: it may be anywhere.
+    /// Its place at that time, for people: it may move.
     pub(crate) path: String,
     /// When it was allowed.
     pub(crate) time: Timestamp,

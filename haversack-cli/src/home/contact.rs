@@ -14,22 +14,22 @@ use crate::records;
 use crate::remote::is_vault;
 use crate::settings::Settings;
 
-/// How long after the first failure it is tried again.
+/// The pause after the first failure.
 const FIRST_BACK_OFF: Duration = Duration::from_secs(30);
 
 /// The longest wait between two tries.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(600);
 
-/// How long it is before everything in a remote is looked at again, for what others than our syncs did there.
+/// The interval at which the whole remote is checked for changes by other programs.
 const LOOK_AGAIN: Duration = Duration::from_secs(24 * 3600);
 
 /// The same for a folder that a sync client replicates: people edit there, and clients make copies.
 const LOOK_AGAIN_IN_A_FOLDER: Duration = Duration::from_secs(3600);
 
-/// How many plain copies that were not written are remembered.
+/// The most unwritten plain copies that are remembered.
 const MAX_NOT_MIRRORED: usize = 100;
 
-/// How many files that are waited for are remembered.
+/// The most waiting files that are remembered.
 const MAX_WAITS: usize = 1000;
 
 /// Why a sync could not use the remote.
@@ -52,26 +52,26 @@ impl Failure {
     }
 }
 
-/// What is known about the way to the remote.
+/// The state of the connection to the remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Contact {
     /// When a sync last went through.
     pub(crate) reached: Option<Timestamp>,
     /// When it was last tried.
     pub(crate) tried: Option<Timestamp>,
-    /// How often it failed since.
+    /// The number of failures since.
     #[serde(default)]
     pub(crate) failures: u32,
     /// Since when it fails.
     pub(crate) failing_since: Option<Timestamp>,
-    /// Which sort of failure the last one was; unknown in records of earlier versions.
+    /// The sort of the last failure; unknown in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<Failure>,
     /// Why it failed.
     pub(crate) trouble: Option<String>,
-    /// What to do about it.
+    /// Its cure.
     pub(crate) cure: Option<String>,
-    /// How many parts of other machines' logs had not arrived whole in a folder.
+    /// The number of files of other machines' logs that had not arrived completely.
     #[serde(default)]
     pub(crate) arriving: usize,
     /// When everything there was last looked at.

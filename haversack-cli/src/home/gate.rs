@@ -1,4 +1,4 @@
-//! What never leaves this machine by itself: secrets, settings and transcripts of agents.
+//! Holds back files that must not leave this machine: secrets, settings and transcripts of agents.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -20,19 +20,19 @@ use crate::ui::paths::quoted;
 pub(crate) struct NothingPrivate {
     /// Secrets that may be sent all the same.
     allowed: Vec<Fingerprint>,
-    /// Whether a file of an agent's memory is sent without frontmatter.
+    /// Tells if a file of an agent's memory is sent without frontmatter.
     frontmatter: Frontmatter,
-    /// What was found in contents that were looked at before: one that is held back is asked about again in every round of a sync.
+    /// The findings in contents that were checked before: a held file is checked again in every round of a sync.
     seen: Mutex<BTreeMap<ContentHash, Vec<Finding>>>,
 }
 
-/// What is asked of the files in agents' memory directories.
+/// The requirement for files in agents' memory directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Frontmatter {
     /// A file without frontmatter is carried as plain text.
     #[default]
     Optional,
-    /// It stays here until somebody adds frontmatter: the persona is set up, whose files are found by it.
+    /// It stays here until it has frontmatter: the persona is set up, which finds its files by it.
     Required,
 }
 
@@ -40,7 +40,7 @@ enum Frontmatter {
 const NO_FRONTMATTER: &str =
     "it has no frontmatter, and with the persona set up (haversack setup --persona) none is sent without";
 
-/// Where agents' memory directories are in a store.
+/// The directory of agents' memories in a store.
 const AGENT_MEMORIES: &str = "claude_memory/";
 
 /// The index of a memory, which has no frontmatter.
@@ -73,10 +73,10 @@ const PRIVATE_NAMES: [&str; 20] = [
 /// Endings of files that hold keys.
 const PRIVATE_ENDINGS: [&str; 6] = [".pem", ".key", ".p12", ".pfx", ".keystore", ".kdbx"];
 
-/// How much of a file is looked at to tell whether it is a transcript.
+/// The number of bytes of a file that are read to recognise a transcript.
 const LOOKED_AT_BYTES: usize = 64 * 1024;
 
-/// How many secrets of a file are named.
+/// The most secrets of a file that are named.
 const MAX_NAMED: usize = 3;
 
 impl NothingPrivate {
@@ -120,7 +120,7 @@ impl NothingPrivate {
             found
         });
         if found.len() == MAX_FINDINGS {
-            // There may be more than were told: nobody can have allowed them all.
+            // The list is cut: the user cannot have allowed all of them.
             return found;
         }
         found.into_iter().filter(|finding| !self.allowed.contains(&finding.fingerprint)).collect()
@@ -141,7 +141,7 @@ impl Gate for NothingPrivate {
         {
             return Some(hold);
         }
-        // Whoever has the remote has these: on the machine that sent them they were allowed.
+        // The remote has these already: the machine that sent them had allowed them.
         let sent: Vec<Fingerprint> = self.secrets(sent).iter().map(|finding| finding.fingerprint).collect();
         let new: Vec<Finding> =
             found.into_iter().filter(|found| !sent.contains(&found.fingerprint)).collect();
@@ -205,10 +205,10 @@ pub(crate) fn named(locator: &Locator) -> String {
     format!("{start}…")
 }
 
-/// How many characters of a name that holds a secret are shown.
+/// The number of characters that are shown of a name with a secret.
 const NAME_START: usize = 4;
 
-/// Returns what somebody can do about a file that is held back.
+/// Returns the cure for a held file.
 pub(crate) fn cure(locator: &Locator, hold: &Hold) -> String {
     if hold.why == NO_FRONTMATTER {
         let title = locator.name().rsplit_once('.').map_or(locator.name(), |(title, _)| title);

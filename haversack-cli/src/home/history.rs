@@ -433,14 +433,14 @@ fn known(locator: &Locator, held: PastContent) -> Result<Option<Bytes>, CommandE
     }
 }
 
-/// Whether a visitor wants more.
+/// Tells if a visitor wants more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Enough {
     Yes,
     No,
 }
 
-/// Whether everything that was asked for could be looked at.
+/// Tells if everything could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtHand {
     All,

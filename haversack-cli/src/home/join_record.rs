@@ -1,4 +1,4 @@
-//! What was here before a store was joined, so that the join can be taken back: `joined.toml`, and plain copies of the files.
+//! The state before a join, so that the join can be undone: `joined.toml`, and plain copies of the files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,16 +16,16 @@ use crate::settings::Settings;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Joined {
-    /// Which remote.
+    /// The remote.
     pub(crate) url: String,
-    /// What this machine is called there.
+    /// This machine's name there.
     pub(crate) device: String,
     /// When.
     pub(crate) time: Timestamp,
-    /// What this machine published with it.
+    /// The positions that this machine published with it.
     #[serde(default)]
     pub(crate) published: Vec<Position>,
-    /// How far it came.
+    /// The last position that was applied.
     pub(crate) position: Option<Position>,
 }
 

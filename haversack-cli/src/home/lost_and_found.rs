@@ -1,7 +1,7 @@
 //! Files of a replicated folder that its client could not upload and put aside: Google Drive's lost-and-found.
 //!
-//! What was plainly made from a file of this memory is put into the folder once more, as a conflict copy, and taken in like any other; what
-//! may be one is told. Nothing is ever changed where the client put it.
+//! A file that was clearly made from a file of this memory is copied into the folder as a conflict copy, and imported like any other. A
+//! doubtful one is reported. We never change the files where the client put them.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use crate::error::CommandError;
 use crate::remote::Remote;
 use crate::settings::Settings;
 
-/// How many files are looked at.
+/// The most files that are read.
 const MAX_FILES: usize = 10_000;
 
 /// How deep they may be.
@@ -28,21 +28,21 @@ const MAX_DEPTH: usize = 16;
 /// The largest file that is looked at: it is held in memory.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What a client could not upload, as far as it has to do with this memory and no log has it.
+/// Files that a client could not upload, that belong to this memory, and that no log has.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
-    /// What was plainly made from a file of this memory.
+    /// Files that were clearly made from a file of this memory.
     pub(crate) edits: Vec<Edit>,
-    /// What may be a file of this memory, by its name.
+    /// Files that may be of this memory, by their names.
     pub(crate) doubtful: Vec<(PathBuf, Locator)>,
-    /// What could not be looked at.
+    /// Files that could not be read.
     pub(crate) unread: Vec<PathBuf>,
 }
 
 /// An edit that was not uploaded.
 #[derive(Debug)]
 pub(crate) struct Edit {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
     /// The file that was edited.
     pub(crate) of: Locator,

@@ -19,7 +19,7 @@ use crate::settings::{Settings, shown};
 pub(crate) struct Mount {
     /// The directory, by its real path.
     pub(crate) directory: PathBuf,
-    /// Where in the store its files are.
+    /// The place of its files in the store.
     pub(crate) prefix: Locator,
 }
 

@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 
-/// Where a store was moved, as its log says.
+/// The new place of a store, as its log says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MovedTo {
     pub(crate) url: String,
@@ -31,7 +31,7 @@ pub(crate) fn where_to(settings: &Settings, remote: &Remote) -> Result<Option<Mo
         ..Context::new(&SystemClock, &RandomIds, &author)
     };
     let mut replica = home.open_memory(settings, &meeting, context)?;
-    // What was committed before the move is taken in first.
+    // Apply the commits from before the move first.
     for _ in 0..2 {
         match block_on(replica.pull(context)) {
             Ok(_) => {}

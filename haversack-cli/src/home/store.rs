@@ -48,7 +48,7 @@ fn with_mounts(settings: &Settings, files: Arc<dyn Backend>) -> Result<Arc<dyn B
 pub(crate) fn open_to_look(settings: &Settings) -> Result<Memory, CommandError> {
     let files: Arc<dyn Backend> = match settings.memory().try_exists() {
         Ok(false) => Arc::new(InMemory::new()),
-        // Whatever is wrong with it, opening it says so.
+        // Opening it reports any problem.
         Ok(true) | Err(_) => Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?),
     };
     Ok(Memory::new(with_mounts(settings, files)?, Arc::new(InMemory::new())))

@@ -22,7 +22,7 @@ use crate::ui::paths::quoted;
 /// The place of what subagents learn in any project.
 const AGENTS: &str = "behavioral/agents";
 
-/// What the place of a project's subagents ends with.
+/// The end of the directories of a project's subagents.
 const PROJECT_AGENTS: [(&str, &str); 2] =
     [("agent-memory", ".agents"), ("agent-memory-local", ".agents-local")];
 
@@ -49,10 +49,10 @@ pub(crate) enum Bound {
     },
 }
 
-/// Who asks for a binding.
+/// The party that asks for a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskedBy {
-    /// Nobody: a session started, or settings changed.
+    /// No user: a session started, or settings changed.
     Nobody,
     /// The user, by `haversack project bind`. This is a yes to what the repository names.
     User,

@@ -17,10 +17,10 @@ use crate::home::mounts;
 use crate::remote::Remote;
 use crate::settings::{Settings, files};
 
-/// How long an answer of the guard is used again: a long-lived process must notice that its project was excluded.
+/// The time that an answer of the guard is cached: a long-lived process must notice that its project was excluded.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Who writes.
+/// The party that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Face {
     /// An agent, or a program that serves one.
@@ -124,7 +124,7 @@ fn is_unnamed(settings: &Settings, project: &Project, face: Face) -> bool {
         && !matches!(Remote::recorded(settings), Ok(None))
 }
 
-/// How far a recall reaches.
+/// The reach of a recall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breadth {
     /// The project of the current directory, and memory of no project.

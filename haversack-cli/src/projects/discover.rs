@@ -13,10 +13,10 @@ use super::git;
 use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::slug::slug;
 
-/// How much of a transcript is looked at for the directory it was made in.
+/// The bytes of a transcript that are searched for its directory.
 const MAX_TRANSCRIPT_BYTES: u64 = 256 * 1024;
 
-/// How many transcripts of a project are looked at.
+/// The most transcripts of a project that are read.
 const MAX_TRANSCRIPTS: usize = 5;
 
 /// The longest file of notes that is read.
@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) memory: PathBuf,
     /// The directory of the project, whether or not it is still there; `None` if nothing tells.
     pub(crate) root: Option<PathBuf>,
-    /// How many files it has.
+    /// The number of its files.
     pub(crate) files: usize,
     /// How large they are together.
     pub(crate) bytes: u64,
@@ -61,7 +61,7 @@ pub(crate) fn count(directory: &Path) -> (usize, u64) {
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-            // What we keep beside the files is none of them.
+            // Our own directory is not a memory.
             if entry.file_name() == ".haversack" {
                 continue;
             }

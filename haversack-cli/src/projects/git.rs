@@ -18,7 +18,7 @@ pub(crate) struct Repository {
     pub(crate) root: PathBuf,
     /// The directory that this checkout begins in.
     pub(crate) checkout: PathBuf,
-    /// What git keeps for all worktrees.
+    /// Git's directory for all worktrees.
     pub(crate) common: PathBuf,
     /// True if this checkout is one of several, and not the main one.
     pub(crate) is_worktree: bool,
@@ -67,7 +67,7 @@ fn at(checkout: &Path, dot_git: &Path) -> Option<Repository> {
     // The worktrees of a bare repository have no main checkout.
     let root = common.parent().filter(|_| is_plain).unwrap_or(checkout).to_owned();
     let listed = read(&own.join("gitdir")).and_then(|listed| real(&own.join(listed.trim())));
-    // A worktree's own directory is below `worktrees` of its repository; anywhere else, somebody else may have written the list.
+    // A worktree's own directory is below `worktrees` of its repository. Anywhere else, the list may be forged.
     let is_below = own.parent().is_some_and(|parent| parent == common.join("worktrees"));
     let is_own = is_below && !dot_git.is_symlink() && listed.is_some() && listed == real(dot_git);
     Some(Repository { root, checkout: checkout.to_owned(), common, is_worktree: true, is_own })

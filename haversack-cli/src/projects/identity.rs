@@ -94,7 +94,7 @@ fn id_with_hash(address: &str, characters: usize) -> String {
     format!("{}-{}", word(last), &hash[..characters])
 }
 
-/// Returns the id of a project that somebody named; `None` for a name of which nothing is left.
+/// Returns the id of a project that the user named; `None` if the name has no usable characters.
 pub(crate) fn id_of_name(name: &str) -> Option<String> {
     name.chars().any(char::is_alphanumeric).then(|| word(name.trim()))
 }

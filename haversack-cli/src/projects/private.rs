@@ -1,6 +1,6 @@
-//! Worktrees that have memory of their own: a setting of Claude Code in the worktree says where it is, and it is never sent.
+//! Worktrees with private memory: a setting of Claude Code in the worktree names its directory, and it is never sent.
 //!
-//! Nothing here deletes a memory. Whoever takes the setting back finds the files where they were.
+//! Nothing here deletes a memory. If the setting is removed, the files stay where they are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,29 +19,29 @@ use crate::error::CommandError;
 use crate::settings::{Settings, shown, tilde};
 use crate::ui::paths::quoted;
 
-/// What the ledger of these settings is called.
+/// The name of these settings' ledger.
 const LEDGER: &str = "worktrees";
 
-/// What giving a worktree memory of its own came to.
+/// The result of giving a worktree private memory.
 pub(crate) struct Begun {
     pub(crate) checkout: PathBuf,
     pub(crate) memory: PathBuf,
-    /// How many files are there already.
+    /// The number of files that are there already.
     pub(crate) files: usize,
     /// The settings that say so.
     pub(crate) file: PathBuf,
     pub(crate) is_new: bool,
 }
 
-/// What taking it back came to.
+/// The result of ending it.
 pub(crate) struct Ended {
     pub(crate) checkout: PathBuf,
     pub(crate) memory: PathBuf,
-    /// How many files stay there.
+    /// The number of files that stay there.
     pub(crate) files: usize,
 }
 
-/// What git says of the settings that were changed.
+/// Git's view of the changed settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InGit {
     /// It does not show them.
@@ -161,7 +161,7 @@ pub(crate) fn is_missed_by(project: &Project) -> bool {
     !project.is_private && named_in(&text).is_some()
 }
 
-/// Returns what git shows of the settings of a worktree. Where there is no git, nobody is shown anything.
+/// Returns git's view of a worktree's settings. Without git, no other person sees them.
 pub(crate) fn in_git(checkout: &Path) -> InGit {
     let mut git = Command::new("git");
     git.arg("-C").arg(checkout).args(["-c", "core.fsmonitor=false", "status", "--porcelain"]);

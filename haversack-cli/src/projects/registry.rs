@@ -17,13 +17,13 @@ use crate::ui::paths::quoted;
 /// The file of the store that names repositories; it syncs and merges like every set.
 const NAMES: &str = "state/project_names.set";
 
-/// The lock of whoever changes what is known.
+/// The lock of the process that changes the registry.
 const LOCK: &str = "projects";
 
-/// How long another process that changes it is waited for.
+/// The time that we wait for another process that changes it.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
-/// What this machine knows about projects.
+/// The projects that this machine knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProjectRegistry {
@@ -47,7 +47,7 @@ pub(crate) struct ProjectRegistry {
     names: BTreeMap<String, String>,
 }
 
-/// A directory that somebody named, since no repository tells what it is.
+/// A directory that the user named, since no repository identifies it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Named {
@@ -151,7 +151,7 @@ impl ProjectRegistry {
         records::write(&place(settings), self, records::Weight::Durable)
     }
 
-    /// Returns the name that somebody gave to a project, by its directory or its repository.
+    /// Returns the name that the user gave to a project, by its directory or its repository.
     pub(crate) fn name_of(&self, root: &Path, address: Option<&str>) -> Option<String> {
         let here = self.named.iter().find(|named| named.root == root).map(|named| &named.name);
         here.or_else(|| self.names.get(address?)).cloned()

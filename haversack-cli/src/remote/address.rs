@@ -1,4 +1,4 @@
-//! What the user names as a remote: a plain path, or an address with a scheme.
+//! Parses the user's name of a remote: a plain path, or an address with a scheme.
 //!
 //! 1. A text with `://` is an address. Its scheme must be one that we know.
 //! 2. A text with a colon before the first slash looks like an address (`s3:bucket`, `git@host:x.git`, `Dropbox:/x`) and is refused: it
@@ -30,7 +30,7 @@ const SCHEMES: [&str; 6] = ["file", "vault", "s3", "az", "gs", "https"];
 pub(crate) struct Address {
     /// Its address, with a scheme.
     pub(crate) url: String,
-    /// What to say about it; only for a plain path.
+    /// A remark for the user; only for a plain path.
     pub(crate) note: Option<String>,
 }
 

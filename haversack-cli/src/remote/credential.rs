@@ -1,6 +1,6 @@
-//! Where the credential for a remote comes from.
+//! The source of a remote's credential.
 //!
-//! What is written down is the source, never the value, so that a hook that runs without this shell's variables finds it too. A value that
+//! The record has the source, never the value, so that a hook without this shell's variables finds the credential too. A value that
 //! was handed in is in a file of its own, which only this user can read, or in the system's keychain.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ impl Cloud {
         }
     }
 
-    /// What says where it is and who asks, and is no secret.
+    /// The variables of the endpoint and the account, which are not secret.
     fn plain(self) -> &'static [&'static str] {
         match self {
             Cloud::Azure => &[
@@ -74,7 +74,7 @@ impl Cloud {
         }
     }
 
-    /// What is a secret.
+    /// The variables with secrets.
     fn secret(self) -> &'static [&'static str] {
         match self {
             Cloud::Azure => &[
@@ -104,7 +104,7 @@ impl Cloud {
     }
 }
 
-/// Where a credential comes from.
+/// The source of a credential.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Source {
@@ -120,15 +120,15 @@ pub(crate) enum Source {
     AgentIdentity { file: PathBuf },
     /// A service account's file, or that of the application default credentials.
     Google { file: PathBuf },
-    /// A token file that somebody else renews, named by the settings.
+    /// A token file that another program renews, named by the settings.
     TokenFile,
     /// The machine itself, which its cloud knows.
     Instance,
-    /// Nobody: the storage is open.
+    /// None: the storage is open.
     None,
 }
 
-/// What was handed in before, to be put back if what comes instead is of no use.
+/// The stored credentials before a change, to be restored if the new ones do not work.
 pub(crate) struct PreviousCredentials(Option<BTreeMap<String, String>>);
 
 impl PreviousCredentials {
@@ -280,7 +280,7 @@ impl Source {
         match self {
             Source::File => crate::records::remove(&file(settings)),
             Source::Keychain => keychain::forget(settings),
-            // What others keep is theirs.
+            // Values that other programs store are not ours to remove.
             Source::Profile { .. }
             | Source::Az { .. }
             | Source::AgentIdentity { .. }
@@ -291,7 +291,7 @@ impl Source {
         }
     }
 
-    /// Adds what this shell alone knows, for a remote that nobody added.
+    /// Adds the variables of this shell, for a remote that was not added.
     pub(crate) fn of_shell(settings: &Settings, cloud: Cloud) -> CloudSettings {
         let mut to = settings.cloud.clone();
         if cloud == Cloud::S3 {
@@ -350,7 +350,7 @@ impl Agent {
 mod keychain {
     use super::*;
 
-    /// What an entry is called, one for every home.
+    /// The name of the keychain's entry, the same for every home.
     #[cfg(feature = "keychain")]
     const SERVICE: &str = "haversack";
 

@@ -90,7 +90,7 @@ pub(crate) fn vault(settings: &Settings, remote: &Remote) -> Result<Option<Vault
 
 /// Opens the storage that an address names.
 pub(crate) fn plain(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {
-    // The only door to any remote: whoever comes here would ask it something.
+    // The only way to open a remote: each caller would send requests.
     refuse_local(settings)?;
     let url = &remote.url;
     let Some((scheme, _)) = url.split_once("://") else {
@@ -100,7 +100,7 @@ pub(crate) fn plain(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Back
         ));
     };
     let name = Cloud::of(url).map_or(scheme, |cloud| cloud.backend());
-    // In a folder that is replicated every machine writes only what nobody else does.
+    // In a synced folder, each machine writes only names of its own.
     let required = Capabilities { create_if_absent: name != "vault", ..Capabilities::default() };
     let opened = Registry::standard().select(name, &remote.options(settings)?, &required);
     opened.map_err(|error| {

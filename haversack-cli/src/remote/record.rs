@@ -11,21 +11,21 @@ use crate::error::{CommandError, Warning};
 use crate::records;
 use crate::settings::{Settings, variables};
 
-/// What a home knows about its remote.
+/// A home's record of its remote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Remote {
-    /// Where it is.
+    /// Its address.
     pub(crate) url: String,
-    /// What this device is called there.
+    /// This device's name there.
     pub(crate) device: String,
-    /// Whether the files are also kept there as plain objects.
+    /// True if the files are also kept there as plain copies.
     #[serde(default = "yes")]
     pub(crate) mirror: bool,
-    /// Where the credential comes from; for a remote in a cloud that somebody added.
+    /// The source of the credential; for an added remote in a cloud.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) credential: Option<Source>,
-    /// What else its cloud's own tools would be told by variables.
+    /// Further values that its cloud's own tools would read from variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) settings: BTreeMap<String, String>,
     /// True if the settings name it (`blob-endpoint`, `blob-container`), and the user agreed: it is used as long as they do.
@@ -84,7 +84,7 @@ impl Remote {
         Ok(is_other.then_some(Remote { from_settings: true, ..named }))
     }
 
-    /// Returns the remote of a home for those who can do without: half of one is none, and whoever started us was warned.
+    /// Returns the remote of a home for callers that can work without one: an incomplete one counts as none, and was reported at the start.
     pub(crate) fn for_looking(settings: &Settings) -> Result<Option<Remote>, CommandError> {
         if settings.half_remote().is_some() { Ok(None) } else { Remote::of(settings) }
     }
@@ -214,7 +214,7 @@ fn named(settings: &Settings) -> Result<Option<Remote>, CommandError> {
             if host.is_some_and(|host| host.split('.').nth(1) == Some("blob")) {
                 return Ok(Some(Remote::new(format!("{endpoint}/{container}"), device_name())));
             }
-            // A name of somebody's own, or an emulator: the account is not in it.
+            // A host name of the user's own, or an emulator: the account is not in it.
             let place = BTreeMap::from([("AZURE_STORAGE_ENDPOINT".to_owned(), endpoint.to_owned())]);
             Ok(Some(Remote { settings: place, ..Remote::new(format!("az://{container}"), device_name()) }))
         }

@@ -1,4 +1,4 @@
-//! The place where a store would begin: empty, a store, a store that is still arriving, or somebody's other files.
+//! Looks at the place where a store would begin: empty, a store, a store that is still arriving, or a place with other files.
 //!
 //! A store must have its place to itself. Beside other files its plain copies would meet files of the same name, and a full sync would
 //! have to tell memory from documents. So a place with other files is refused, and a directory of its own is offered.
@@ -17,7 +17,7 @@ use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::ui::paths::quoted;
 
-/// What is at a place.
+/// The content of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Site {
     /// Nothing that counts: a store can begin there.
@@ -39,7 +39,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) typed: &'a str,
 }
 
-/// How many names of other files are told.
+/// The most names of other files in a message.
 const MAX_NAMED: usize = 3;
 
 /// The directory that a store is offered among other files.

@@ -1,7 +1,7 @@
-//! What happens when an agent's hook fires: `haversack hook EVENT`, JSON on stdin.
+//! Answers an agent's hook: `haversack hook EVENT`, JSON on stdin.
 //!
 //! Nothing here may get in the way: whatever happens, the answer is a success, in time, and stdout is the protocol's. What went wrong is a line in
-//! the journal, and, if somebody has to do something, one line that the user sees.
+//! the journal and, if the user has to act, one line that the user sees.
 
 pub(crate) mod input;
 mod start;
@@ -24,10 +24,10 @@ use crate::projects::Project;
 use crate::projects::registry::ProjectRegistry;
 use crate::settings::Settings;
 
-/// How long the start of a session waits for other machines' memory.
+/// The time that the start of a session waits for other machines' memory.
 pub(crate) const PULL_WAIT: Duration = Duration::from_millis(1500);
 
-/// How long a hook takes at most, whatever it waits for; the start of a session so much longer.
+/// The time limit of a hook; the start of a session has this much in addition.
 pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 
 /// When a hook fires.
@@ -64,12 +64,12 @@ impl Event {
     }
 }
 
-/// What a hook came to.
+/// The result of a hook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
-    /// What the agent is told; nothing if there is nothing to say.
+    /// The answer to the agent; `None` if there is none.
     pub(crate) output: Option<Value>,
-    /// What is noted in the journal.
+    /// The line for the journal.
     pub(crate) note: String,
 }
 

@@ -35,28 +35,28 @@ pub(crate) use self::gate::{Gate, Refusal};
 use self::sessions::{MAX_SESSIONS, Sessions};
 use super::mcp::Server;
 
-/// Where the protocol is spoken.
+/// The path of the protocol.
 pub(crate) const PATH: &str = "/mcp";
 
 /// The largest body of a request.
 pub(crate) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
-/// How many requests are worked on at once.
+/// The most requests at once.
 const MAX_REQUESTS: usize = 64;
 
 /// The most bytes of a request's head.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// How many connections the system keeps for us until we accept them; the next one would have to try again a second later.
+/// The number of connections that the system queues until we accept them; the next one would have to try again a second later.
 const MAX_WAITING: u32 = 1024;
 
-/// How many connections are accepted before those that are open get a turn: far fewer than may be open without a token.
+/// The number of connections that are accepted before open ones continue: far fewer than may be open without a token.
 const MAX_ACCEPTED_AT_ONCE: usize = 32;
 
-/// How long a client has for its headers, and then for its body.
+/// The time for a client's headers, and then for its body.
 const READ_WAIT: Duration = Duration::from_secs(30);
 
-/// How long a request may take until its answer begins.
+/// The time until an answer must begin.
 const ANSWER_WAIT: Duration = Duration::from_secs(120);
 
 type Body = BoxBody<Bytes, Infallible>;
@@ -218,7 +218,7 @@ fn plain(status: StatusCode, text: impl Into<String>) -> Response<Body> {
     response
 }
 
-/// Tells whether nobody but this machine can reach an address.
+/// Returns true if only this machine can reach an address.
 pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }

@@ -58,7 +58,7 @@ Other agents write at the same time. Nothing is overwritten, and everything can 
 A line > [also, from MACHINE:] is the note of a merge: two machines changed one passage. The text above it is one version, the text below it the \
 other. Do not choose by yourself: ask the user, and settle it with resolve.";
 
-/// What a server offers.
+/// The tools of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
     Everything,
@@ -73,14 +73,14 @@ const MAX_NAME_CHARACTERS: usize = 60;
 #[derive(Clone)]
 pub(crate) struct Server {
     handler: Arc<ToolHandler>,
-    /// Who the process that started us says is at work.
+    /// The writer by the process that started us.
     named: Writer,
     offer: Offer,
     /// The session of this connection.
     session: String,
     /// Calls of one connection are done in the order in which they were made: a model may make several at once, the second about the first.
     turns: Arc<tokio::sync::Mutex<()>>,
-    /// What a client of an older revision wants to hear of; `None` until it first asked.
+    /// The subscriptions of a client of an older revision; `None` until its first request.
     subscribed: Arc<Mutex<Option<BTreeSet<String>>>>,
 }
 

@@ -19,7 +19,7 @@ use crate::projects::border::{Face, Guard};
 use crate::settings::Settings;
 use crate::ui::Ui;
 
-/// How much input is taken from the system at a time.
+/// The size of a read from the system.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Answers the commands that stdin holds, until it ends.
@@ -91,7 +91,7 @@ impl From<Answer> for ToolResponse {
     }
 }
 
-/// What was found in the input.
+/// The next line of the input.
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
     Whole,

@@ -18,15 +18,15 @@ pub(crate) struct Declaration {
     pub(crate) key: &'static str,
     /// Its environment variable.
     pub(crate) variable: &'static str,
-    /// What it can be.
+    /// Its sort of value.
     pub(crate) kind: Kind,
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     pub(crate) help: &'static str,
     /// Reads the field that the setting ends up in.
     pub(crate) read: fn(&Settings) -> Value,
 }
 
-/// What a setting can be.
+/// The sorts of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The home: a directory that no file can name, since the user file is inside it.
@@ -187,7 +187,7 @@ pub(crate) fn declared(key: &str) -> Option<&'static Declaration> {
     DECLARATIONS.iter().find(|declaration| declaration.key == key)
 }
 
-/// Whether some key is inside the table `name`.
+/// Returns true if a key is inside the table `name`.
 pub(crate) fn is_table(name: &str) -> bool {
     DECLARATIONS
         .iter()
@@ -220,7 +220,7 @@ fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Nearest {
     // The prefix that all variables have in common would make any two of them alike.
     let telling = |name: &str| name.strip_prefix(variables::PREFIX).unwrap_or(name).to_lowercase();
     let alike = |other: &str| {
-        // Whoever names a table means something in it.
+        // The name of a table stands for its keys.
         let is_in_it = other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
         f64::from(u8::from(is_in_it)) + strsim::normalized_levenshtein(&telling(name), &telling(other))
     };

@@ -1,4 +1,4 @@
-//! What the environment says about the agent that started this process, and about the user.
+//! Environment variables about the agent that started this process, and about the user.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,24 +6,24 @@ use std::path::PathBuf;
 
 use crate::settings::variables;
 
-/// What is said of agents and their directories.
+/// Variables about agents and their directories.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Surroundings {
     /// The user's own directory.
     pub(crate) user: Option<PathBuf>,
-    /// Where Windows has what programs keep on this machine.
+    /// Windows' directory for programs' local data.
     pub(crate) local_data: Option<PathBuf>,
-    /// Where Claude Code keeps its things, if not where it always does.
+    /// Claude Code's directory, if it is not the default.
     pub(crate) claude_directory: Option<PathBuf>,
-    /// What Claude Code calls the project's directory, if not by its path.
+    /// Claude Code's name for the project's directory, if it is not derived from the path.
     pub(crate) claude_project: Option<String>,
     /// The directory that the session of Claude Code started in, whose hook this is.
     pub(crate) claude_start: Option<PathBuf>,
-    /// Where Codex keeps its things, if not where it always does.
+    /// Codex's directory, if it is not the default.
     pub(crate) codex_directory: Option<PathBuf>,
-    /// Whether the agent runs without somebody in front of it.
+    /// True if the agent runs without a user.
     pub(crate) is_headless: bool,
-    /// Whether hooks are to leave the remote alone.
+    /// True if hooks must not use the remote.
     pub(crate) is_quiet: bool,
 }
 

@@ -26,7 +26,7 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SettingsFile {
     pub(crate) path: PathBuf,
-    /// What is in it, if it is there.
+    /// Its content, if it exists.
     pub(crate) text: Option<String>,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn read_user(home: &Path) -> Result<SettingsFile, CommandError> {
 
 /// Reads the project file in `directory` or in the nearest directory above it that has one.
 ///
-/// Where there is none, the answer is the absent file in `directory` itself.
+/// If there is none, returns the absent file in `directory` itself.
 pub(crate) fn read_project(directory: &Path) -> Result<SettingsFile, CommandError> {
     for directory in directory.ancestors() {
         let file = read(directory.join(PROJECT_FILE))?;
@@ -169,7 +169,7 @@ fn read(path: PathBuf) -> Result<SettingsFile, CommandError> {
         Ok(_) => return Err(odd("is not a file", "Move it away")),
         // A home that is a file has no files in it; what reads or writes the home says what is wrong.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            // Somebody meant to have settings there: they are not to be guessed.
+            // The user meant to have settings there: do not guess them.
             if path.is_symlink() {
                 return Err(odd(
                     "is a link to a file that is not there",

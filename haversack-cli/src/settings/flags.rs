@@ -20,7 +20,7 @@ pub(crate) struct Flag {
 /// Both the name and the id of the argument.
 const CONFIG: &str = "config";
 
-/// Where options of every command are shown: after what it has of its own.
+/// The place of common options in the help: after the command's own.
 pub(crate) const LAST: usize = 900;
 
 /// Adds the flag to a command and to everything below it that is described already; what is not yet, adds it by itself.

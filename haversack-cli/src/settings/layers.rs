@@ -16,7 +16,7 @@ use crate::error::{CommandError, Warning};
 use crate::settings::variables;
 use crate::ui::paths::shown;
 
-/// Where a value comes from; a later one wins.
+/// The source of a value; a later one wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Layer {
     /// Compiled in, or the system's.
@@ -343,7 +343,7 @@ fn only_narrows(key: &str, layer: &Layer) -> CommandError {
     )
 }
 
-/// How many characters of a stranger's text a message repeats.
+/// The length of a foreign text in a message.
 const EXCERPT_CHARACTERS: usize = 60;
 
 /// Returns the beginning of a text, harmless to a terminal.

@@ -2,59 +2,59 @@
 //!
 //! Any other variable with our prefix is warned of: a mistyped name would otherwise do nothing in silence.
 
-/// What the name of every variable of ours starts with.
+/// The beginning of our variables' names.
 pub(crate) const PREFIX: &str = "HAVERSACK_";
 
 /// The directory that Haversack keeps everything in; `--home` wins over it.
 pub(crate) const HOME: &str = "HAVERSACK_HOME";
 
-/// How long a write waits for another process, in seconds.
+/// The seconds that a write waits for another process.
 pub(crate) const LOCK_WAIT_SECONDS: &str = "HAVERSACK_LOCK_WAIT_SECONDS";
 
 /// The longest input line that `haversack memory-tool` takes, in bytes.
 pub(crate) const MEMORY_TOOL_LINE_BYTES: &str = "HAVERSACK_MEMORY_TOOL_LINE_BYTES";
 
-/// How much of a text one view of the memory tool shows, in characters.
+/// The characters of a text in one view of the memory tool.
 pub(crate) const MEMORY_TOOL_VIEW_CHARACTERS: &str = "HAVERSACK_MEMORY_TOOL_VIEW_CHARACTERS";
 
-/// The address of an Azure account, for a remote that nobody added.
+/// The address of an Azure account, for a remote that was not added.
 pub(crate) const BLOB_ENDPOINT: &str = "HAVERSACK_BLOB_ENDPOINT";
 
 /// The container in it.
 pub(crate) const BLOB_CONTAINER: &str = "HAVERSACK_BLOB_CONTAINER";
 
-/// Whether memory stays on this machine, whatever remote there is.
+/// Keeps memory on this machine, even if there is a remote.
 pub(crate) const KEEP_MEMORY_LOCAL: &str = "HAVERSACK_KEEP_MEMORY_LOCAL";
 
-/// How long a cloud may be silent, in seconds.
+/// The seconds that a cloud may be silent.
 pub(crate) const CLOUD_WAIT_SECONDS: &str = "HAVERSACK_CLOUD_WAIT_SECONDS";
 
 /// Projects whose memory stays on this machine, with commas between them.
 pub(crate) const PROJECTS_EXCLUDE: &str = "HAVERSACK_PROJECTS_EXCLUDE";
 
-/// How many files of other machines one sync takes in.
+/// The most files of other machines in one sync.
 pub(crate) const RECEIVE_FILES: &str = "HAVERSACK_RECEIVE_FILES";
 
-/// How many megabytes of them.
+/// The most megabytes of them.
 pub(crate) const RECEIVE_MEGABYTES: &str = "HAVERSACK_RECEIVE_MEGABYTES";
 
-/// What the variables of the clouds' own tools begin with, and what says whom to trust besides.
+/// The beginnings of the variables of the clouds' own tools, and the variable with further trusted certificates.
 pub(crate) const CLOUD_PREFIXES: [&str; 5] =
     ["AZURE_", "AWS_", "GOOGLE_", "STORAGE_EMULATOR_", "SSL_CERT_FILE"];
 
-/// Which agent is at work, for the history.
+/// The agent, for the history.
 pub(crate) const AGENT: &str = "HAVERSACK_AGENT";
 
-/// Which session of the agent is at work, for the history.
+/// The session of the agent, for the history.
 pub(crate) const SESSION: &str = "HAVERSACK_SESSION";
 
 /// `off`: hooks leave the remote alone, and nothing is started in the background.
 pub(crate) const SYNC: &str = "HAVERSACK_SYNC";
 
-/// Where Claude Code keeps its things; Claude Code's own variable.
+/// Claude Code's directory; its own variable.
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 
-/// What Claude Code calls the directory of the project; Claude Code's own variable.
+/// Claude Code's name for the project's directory; its own variable.
 pub(crate) const CLAUDE_CODE_PROJECT_DIR_NAME: &str = "CLAUDE_CODE_PROJECT_DIR_NAME";
 
 /// The directory that a session of Claude Code started in; Claude Code's own variable.
@@ -63,10 +63,10 @@ pub(crate) const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
 /// How Claude Code was started; Claude Code's own variable.
 pub(crate) const CLAUDE_CODE_ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
 
-/// Where Codex keeps its things; Codex's own variable.
+/// Codex's directory; its own variable.
 pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
 
-/// Which program the packages for Python and TypeScript start; the binary takes no notice of it.
+/// The program that the packages for Python and TypeScript start; the binary ignores it.
 pub(crate) const PROGRAM: &str = "HAVERSACK_PROGRAM";
 
 /// The name of the shell that asks for completions; the scripts of `haversack completions` set it.
@@ -75,10 +75,10 @@ pub(crate) const COMPLETE: &str = "HAVERSACK_COMPLETE";
 /// Makes the project's own tests run longer; the binary takes no notice of it.
 pub(crate) const SOAK: &str = "HAVERSACK_SOAK";
 
-/// Where programs keep what stays on this machine; Windows' own variable.
+/// Windows' directory for programs' local data; its own variable.
 pub(crate) const LOCALAPPDATA: &str = "LOCALAPPDATA";
 
-/// How wide the terminal is, in characters; asked of the terminal itself if nobody says.
+/// The width of the terminal in characters; by default, the terminal is asked.
 pub(crate) const COLUMNS: &str = "COLUMNS";
 
 /// The editor of the user, before [`EDITOR`]; a variable of all programs.

@@ -1,4 +1,4 @@
-//! A line on the terminal that says how far a sync is; nothing if it is quick or nobody watches.
+//! A line on the terminal with the progress of a sync; nothing if the sync is quick or there is no terminal.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use haversack::sync::{Progress, Stage};
 /// A sync that takes less than this is not worth a line.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// How often the line is drawn at most.
+/// The shortest interval between two drawings.
 const REDRAW: Duration = Duration::from_millis(80);
 
 /// How wide the bar is.

@@ -13,7 +13,6 @@
 //!
 //! Killed at any moment, the next run continues: an entry is stored at home before it is written to the folder, and the commits of the own log
 //! name their entries, so the progress can be computed from both.
-//!
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

@@ -15,7 +15,7 @@ pub(crate) const SETTING: &str = "autoMemoryDirectory";
 /// The settings of one checkout that are not committed.
 pub(crate) const LOCAL_SETTINGS: &str = ".claude/settings.local.json";
 
-/// What the name of a private directory ends with; no name that Claude Code makes of a path has a full stop.
+/// The end of a private directory's name; Claude Code's names for paths have no full stop.
 const ENDING: &str = ".private";
 
 /// Returns where the private memory of a worktree is, among the directories of all projects.

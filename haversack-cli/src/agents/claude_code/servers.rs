@@ -8,13 +8,13 @@ use jsonc_parser::cst::{CstInputValue, CstObject};
 
 use super::wiring::{Unfit, count, no_object, parse, set_text, split_mark, unfit};
 
-/// What it is called there.
+/// Its name there.
 pub(crate) const NAME: &str = "haversack";
 
-/// Where the servers are.
+/// The key of the servers.
 const SERVERS: &str = "mcpServers";
 
-/// Returns the file with a server of ours for this home; one of that name that somebody else put there stays.
+/// Returns the file with our server for this home; another program's server of that name stays.
 pub(crate) fn with_server(text: &str, program: &Path, home: &Path) -> Result<String, Unfit> {
     let wanted =
         (program.display().to_string(), ["--home", &home.display().to_string(), "mcp"].map(str::to_owned));
@@ -85,10 +85,10 @@ pub(crate) fn with_program(text: &str, program: &Path) -> Result<String, Unfit> 
     Ok(format!("{mark}{root}"))
 }
 
-/// What is there under our name.
+/// The entry under our name.
 enum Entry {
     None,
-    /// What is run, and with which arguments.
+    /// The command and its arguments.
     Ours(String, Vec<String>),
     SomebodyElses,
 }

@@ -18,16 +18,16 @@ pub(crate) struct Hook {
     pub(crate) event: &'static str,
     /// For which tools; for everything if empty.
     pub(crate) matcher: &'static str,
-    /// What is run.
+    /// The command.
     pub(crate) command: String,
-    /// How many seconds it may take.
+    /// Its time limit in seconds.
     pub(crate) timeout_seconds: u32,
 }
 
 /// Why a settings file is left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unfit {
-    /// What is wrong with it.
+    /// Its problem.
     pub(crate) why: String,
 }
 
@@ -341,7 +341,7 @@ mod tests {
         ]
     }
 
-    /// A file that somebody made by hand, with hooks of another tool.
+    /// A file made by hand, with hooks of another tool.
     const FOREIGN: &str = r#"{
   // what the model may do
   "permissions": { "allow": ["Write", "Edit"] },

@@ -1,4 +1,4 @@
-//! What is wrong in a folder that a sync client replicates.
+//! Finds problems in a folder that a sync client copies.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
 use crate::ui::moments::counted;
 
-/// How many names a finding spells out.
+/// The number of names that a finding lists.
 const SHOWN: usize = 3;
 
 const SUBJECT: &str = "folder";

@@ -10,7 +10,7 @@ use crate::remote::site::{self, Site};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 
-/// How long a cloud may be silent before the check fails.
+/// The time that a cloud may be silent before the check fails.
 const CLOUD_WAIT: Duration = Duration::from_secs(10);
 
 const SUBJECT: &str = "remote";

@@ -1,17 +1,17 @@
-//! What a session begins with, within a budget. Pure.
+//! Assembles the context of a session's start, within a budget. Pure.
 //!
-//! Memory is data: every part stands between marks that say which file it is, and nothing in it can close them.
+//! Memory is data: each part stands between marks that name its file, and no text in it can close them.
 
 use haversack::display::is_harmful;
 use serde::{Deserialize, Serialize};
 
-/// What all parts together cost at most. An estimate of four bytes to a token keeps it below what the client takes in one piece, too.
+/// The most tokens of all parts together. With four bytes to a token, the client's limit for one piece is not reached either.
 pub(crate) const MAX_TOKENS: usize = 2_000;
 
-/// How many bytes of text are counted as one token.
+/// The bytes of text that count as one token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// What stands around each part.
+/// The mark around each part.
 const MARK: &str = "haversack-memory";
 
 /// A memory file that a session may begin with.
@@ -19,25 +19,25 @@ const MARK: &str = "haversack-memory";
 pub(crate) struct Part {
     /// The file.
     pub(crate) name: String,
-    /// What it says.
+    /// Its text.
     pub(crate) text: String,
-    /// Who changed it last, and when, as people say it; empty if nobody knows.
+    /// The author and time of the last change, for people; empty if unknown.
     pub(crate) from: String,
 }
 
-/// What was given of a file.
+/// The part of a file in the context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Portion {
     pub(crate) file: String,
-    /// Who changed it last; empty if nobody knows.
+    /// The author of the last change; empty if unknown.
     pub(crate) from: String,
-    /// What it costs.
+    /// Its cost.
     pub(crate) tokens: usize,
-    /// How many lines were left out.
+    /// The number of omitted lines.
     pub(crate) left_out: usize,
 }
 
-/// What a session begins with.
+/// The context of a session's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Assembled {
     pub(crate) text: String,

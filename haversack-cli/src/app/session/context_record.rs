@@ -1,4 +1,4 @@
-//! What sessions were given, for whoever asks why: `state/hooks/records.jsonl`.
+//! The contexts of past sessions, for `haversack why`: `state/hooks/given.jsonl`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,20 +10,20 @@ use super::context::Portion;
 use crate::agents::journal;
 use crate::settings::Settings;
 
-/// How long the file grows before it makes room for the next.
+/// The size at which older lines are removed.
 const MAX_BYTES: u64 = 512 * 1024;
 
-/// What one session was given at one of its starts.
+/// The context of one session at one of its starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ContextRecord {
     pub(crate) time: Timestamp,
     pub(crate) session: Option<String>,
     /// How it began.
     pub(crate) source: String,
-    /// What people call the project.
+    /// The project's name for people.
     pub(crate) project: String,
     pub(crate) portions: Vec<Portion>,
-    /// What everything cost.
+    /// The cost of all parts.
     pub(crate) tokens: usize,
     /// The line that the user saw.
     pub(crate) message: Option<String>,

@@ -1,4 +1,4 @@
-//! What came from other machines since it was last told, and what needs the user: one line at most.
+//! The changes of other machines since the last report, and problems that need the user: one line at most.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,16 +22,16 @@ use crate::records;
 use crate::settings::{Settings, shown};
 use crate::ui::moments::{ago, counted, span, was_it};
 
-/// How long the remote may be offline before the user is told. A remote that is gone or refuses is told at once.
+/// The time that the remote may be offline before the user is told. A remote that is gone or refuses is reported at once.
 const SILENT_SECONDS: i64 = 24 * 3600;
 
-/// How long a problem is not told again.
+/// The time before a problem is reported again.
 const TOLD_MILLISECONDS: i64 = 24 * 3600 * 1000;
 
-/// How many changes are looked through for who made the last.
+/// The most changes that are searched for the last author.
 const MAX_LOOKED_AT: usize = 2_000;
 
-/// What was told already.
+/// The reports that were shown already.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct ShownNews {
     /// The newest position that each project was told of.
@@ -48,10 +48,10 @@ struct ShownNews {
     problems: BTreeMap<String, Timestamp>,
 }
 
-/// Whether the owner of a project hears that it is carried.
+/// Tells if the owner of a project is informed that it is carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CarryingNotice {
-    /// There is room for it, and somebody to hear it.
+    /// There is room for it, and a user who reads it.
     Now,
     /// The next session may say it.
     Later,
@@ -59,14 +59,14 @@ pub(crate) enum CarryingNotice {
     Needless,
 }
 
-/// What is new in a project.
+/// The changes in a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct News {
     /// Files that other machines changed since the last time.
     pub(crate) files: BTreeSet<Locator>,
     /// The machine that did so last, and when.
     pub(crate) last: Option<(String, Timestamp)>,
-    /// Who changed each file last.
+    /// The last author of each file.
     pub(crate) authors: BTreeMap<Locator, (String, Timestamp)>,
     head: Option<Position>,
 }
@@ -145,7 +145,7 @@ pub(crate) fn once(settings: &Settings, key: String, line: String) -> Result<Opt
     let now = SystemClock.now();
     let mut told = told(settings);
     told.problems.retain(|_, time| now.0 - time.0 < TOLD_MILLISECONDS);
-    // Whoever sits in front of another session has not heard what one without anybody was told.
+    // The user of another session has not seen the report of a session without a user.
     let key = if settings.surroundings.is_headless { format!("{key} (headless)") } else { key };
     if told.problems.contains_key(&key) {
         return Ok(None);

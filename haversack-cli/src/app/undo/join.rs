@@ -34,7 +34,7 @@ pub(crate) struct JoinPlan {
 pub(crate) struct JoinUndone {
     /// The address of the store that this home left.
     pub(crate) url: String,
-    /// How many files of this machine were taken back in the store.
+    /// The number of this machine's files that were undone in the store.
     pub(crate) taken_back: usize,
 }
 

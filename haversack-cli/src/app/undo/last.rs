@@ -1,4 +1,4 @@
-//! What the last undo changed, so that it can be taken back: what it took may be in no history.
+//! The last undo, so that it can be undone: its changes may be in no history.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,7 @@ pub(super) struct Last {
     pub(super) position: Option<Position>,
     /// The log that the home synced with at that time.
     pub(super) log: Log,
-    /// What it did.
+    /// Its changes.
     pub(super) taken: Vec<Taken>,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn remember(
 
 /// Returns what the last undo did, if every file is still as it left it.
 pub(super) fn remembered(settings: &Settings) -> Result<Option<Last>, CommandError> {
-    // What cannot be read any more cannot be taken back this way.
+    // An unreadable record cannot be undone this way.
     let Some(lines) = records::read::<Lines>(&place(settings), "").ok().flatten() else { return Ok(None) };
     let decode = |text: Option<String>| match text {
         None => Some(None),

@@ -18,10 +18,10 @@ use super::script::Machine;
 use crate::error::CommandError;
 use crate::home::gate::NothingPrivate;
 
-/// How long a sync may take to come to its middle; the lock keeps it there for longer than that.
+/// The time in which a sync must reach its middle; the lock holds it there for longer.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// How often it is looked at.
+/// The interval between two looks.
 const POLL: Duration = Duration::from_millis(2);
 
 /// How the name of the file ends by which writers of a directory exclude each other.
@@ -32,11 +32,11 @@ const WRITE_LOCK: &str = ".write.lock";
 pub(super) struct Killed {
     /// The signal that ended it, where there are signals.
     pub(super) signal: Option<i32>,
-    /// How many commits the log had before.
+    /// The number of commits in the log before.
     pub(super) commits_before: usize,
     /// And after.
     pub(super) commits_after: usize,
-    /// Whether a commit that was written down and not published is left.
+    /// True if a commit is left that was recorded and not published.
     pub(super) is_publishing: bool,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn kill_in_the_middle(sandbox: &Sandbox, machine: Machine) -> Result<
     let lock = hold(sandbox)?;
     let mut sync = sandbox.start(machine, &["sync"])?;
     let waited = wait_for_the_middle(sandbox, machine, &mut sync);
-    // Whatever was seen: it must not outlive the demo.
+    // In every case, the sync must not outlive the demo.
     let ended = sync.kill().and_then(|()| sync.wait());
     drop(lock);
     waited?;

@@ -1,20 +1,20 @@
-//! What became of each file, in words that are made from the files themselves. Pure.
+//! Describes the result for each file, from the files themselves. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::script::{COMMITMENTS, Script, VOICE};
 use super::tally::{Files, headed};
 
-/// What syncs said about files.
+/// The reports of syncs about files.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SyncReports {
     pub(super) merged: BTreeSet<String>,
     pub(super) both_kept: BTreeSet<String>,
-    /// How many versions each conflict has, by file.
+    /// The number of versions of each conflict, by file.
     pub(super) versions: BTreeMap<String, usize>,
 }
 
-/// What became of one file.
+/// The result for one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) file: &'static str,

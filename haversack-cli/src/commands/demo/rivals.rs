@@ -1,4 +1,4 @@
-//! What others would have made of the very same edits: tools by which the newest file wins, and git.
+//! The results of other tools for the same edits: tools where the newest file wins, and git.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use super::tally::Files;
 /// The variable that tells where programs are.
 const PATH: &str = "PATH";
 
-/// Returns what is left where of each file the machine that wrote it last wins, whole.
+/// Returns the files if the machine that wrote a file last wins, as a whole.
 ///
-/// Such a tool is taken at its best: it knows what was there before, so that a deletion of a file that nobody else changed
+/// The tool is assumed at its best: it knows the state before, so the deletion of a file that the other machine did not change
 /// goes through, as it does with a sync client. (Without that knowledge the file would come back.)
 pub(super) fn newest_file_wins(before: &Files, edited: [&Files; 2], edits: &[Edit]) -> Files {
     let mut files = before.clone();
@@ -32,12 +32,12 @@ pub(super) fn newest_file_wins(before: &Files, edited: [&Files; 2], edits: &[Edi
     files
 }
 
-/// What git made of it.
+/// The result of git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Git {
     /// It is not on this machine.
     NotHere,
-    /// It stopped for somebody to settle these files.
+    /// It stopped: a person has to resolve these files.
     Stopped { conflicts: Vec<String> },
     /// It merged everything by itself.
     Merged(Files),

@@ -14,16 +14,16 @@ use super::tally::Files;
 use crate::error::CommandError;
 use crate::settings::{environment, shown};
 
-/// How many names are tried.
+/// The most names that are tried.
 const MAX_NAMES: usize = 100;
 
-/// Where everything of the demo is.
+/// The directory of the demo.
 #[derive(Clone, Debug)]
 pub(super) struct Sandbox {
     pub(super) base: PathBuf,
 }
 
-/// What a command printed.
+/// The output of a command.
 #[derive(Clone, Debug)]
 pub(super) struct Printed {
     pub(super) stdout: String,
@@ -126,7 +126,7 @@ impl Sandbox {
         }
         let output = child.wait_with_output().map_err(failed)?;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        // What needs somebody is said by `status` with 1, and is no failure of it.
+        // `status` exits with 1 if it needs the user; that is no failure.
         if output.status.success() || arguments[0] == "status" {
             return Ok(Printed { stdout });
         }

@@ -1,7 +1,7 @@
 //! The five files of the demo, and what two machines do to them while they cannot reach each other.
 //!
-//! Each edit says how it is made and by what it is known afterwards, so that it can be looked for in any set of files, whoever
-//! merged them.
+//! Each edit knows how to make itself and by which traces to find itself, in any set of files, merged by any
+//! tool.
 
 use jiff::civil::Date;
 
@@ -11,7 +11,7 @@ pub(super) const INDEX: &str = "MEMORY.md";
 /// The dated log.
 pub(super) const VOICE: &str = "voice_calibration.md";
 
-/// What was promised.
+/// The file of promises.
 pub(super) const COMMITMENTS: &str = "commitments.md";
 
 /// The fact that both change.
@@ -38,7 +38,7 @@ impl Machine {
     }
 }
 
-/// What both machines start with, and what each does to it, in the order in which it is done.
+/// The files at the start, and the edits of each machine, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Script {
     pub(super) files: Vec<(&'static str, String)>,
@@ -53,7 +53,7 @@ pub(super) struct Edit {
     pub(super) machine: Machine,
     pub(super) file: &'static str,
     pub(super) change: Change,
-    /// What it is, in a few words.
+    /// Its description, in a few words.
     pub(super) words: &'static str,
     /// By what it is known; all of it must be so.
     pub(super) traces: Vec<Trace>,
@@ -67,7 +67,7 @@ pub(super) enum Change {
     Delete,
 }
 
-/// What shows that an edit is there.
+/// The trace of an edit.
 #[derive(Clone, Debug)]
 pub(super) enum Trace {
     /// One line of the file has the text.

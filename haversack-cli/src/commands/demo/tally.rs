@@ -1,4 +1,4 @@
-//! What became of edits: each is looked for by its traces, in any set of files. Pure.
+//! Finds the fate of edits: looks for the traces of each, in any set of files. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,15 @@ use super::script::{Edit, Trace};
 /// The files of a machine, by name.
 pub(super) type Files = BTreeMap<String, String>;
 
-/// What became of one edit.
+/// The fate of one edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Found,
-    /// What it wrote is not there.
+    /// Its text is missing.
     Lost,
-    /// What it removed is there.
+    /// The text that it removed is there.
     CameBack,
-    /// What it wrote is there more than once.
+    /// Its text is there more than once.
     Doubled,
 }
 
@@ -30,7 +30,7 @@ impl Fate {
     }
 }
 
-/// How many edits had which fate.
+/// The number of edits with each fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) made: usize,
@@ -68,7 +68,7 @@ fn of_trace(trace: &Trace, file: Option<&str>) -> Fate {
         Trace::NoFile if file.is_some() => Fate::CameBack,
         Trace::NoFile => Fate::Found,
         Trace::NoLine(gone) if text.contains(gone) => Fate::CameBack,
-        // Where there is no file, nobody took the line out of it.
+        // If the file is missing, the line was not removed from it.
         Trace::NoLine(_) if file.is_none() => Fate::Lost,
         Trace::NoLine(_) => Fate::Found,
         Trace::Line(wanted) => once(text.lines().filter(|line| line.contains(wanted)).count()),
@@ -102,19 +102,19 @@ pub(super) fn headed(text: &str) -> impl Iterator<Item = (Option<&str>, &str)> {
     })
 }
 
-/// What two machines had, and what they came to.
+/// The files of two machines, before and after.
 #[derive(Clone, Debug)]
 pub(super) struct DemoRun<'a> {
-    /// What both started with.
+    /// The files at the start.
     pub(super) before: &'a Files,
-    /// What each made of it.
+    /// Each machine's files after its edits.
     pub(super) edited: [&'a Files; 2],
-    /// What each has in the end, with what it is called.
+    /// Each machine's files in the end, with its name.
     pub(super) after: [(&'a str, &'a Files); 2],
 }
 
-/// Returns in what the end has the wrong content: every edit on both machines, every line that nobody touched as well, no
-/// file that nobody made, and no difference between the two.
+/// Returns the faults of the end: every edit and every unchanged line must be on both machines, with no additional
+/// file, and no difference between the two.
 pub(super) fn differences(edits: &[Edit], course: &DemoRun<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for (name, files) in course.after {

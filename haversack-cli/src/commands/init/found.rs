@@ -1,4 +1,4 @@
-//! What there is on this machine: projects, their memory, and what of it stays.
+//! The projects on this machine, their memory, and the files that stay here.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ use crate::settings::Settings;
 use crate::ui::Ui;
 use crate::ui::moments::counted;
 
-/// How many files that are held back are named.
+/// The most names of held files.
 const MAX_NAMED: usize = 5;
 
-/// What was found.
+/// The findings.
 pub(crate) struct Found {
     listed: Vec<Listed>,
-    /// Whether Claude Code was ever here.
+    /// True if Claude Code was ever used here.
     is_here: bool,
     /// Files that stay, as people find them, and why.
     held: Vec<(String, String)>,

@@ -13,9 +13,9 @@ use crate::home::store::is_project_record;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 
-/// What came back.
+/// The files that were read back.
 pub(crate) struct ReadBack {
-    /// How many files are in the store as they are here.
+    /// The number of files in the store that are equal to the files here.
     pub(crate) files: usize,
     /// Files that are not, and are not held back.
     pub(crate) missing: Vec<Locator>,

@@ -1,10 +1,10 @@
-//! What a migration reads from and writes to, and what it refuses.
+//! The sources and targets of a migration, and the reasons to refuse one.
 //!
 //! - A **directory** is a path; this home's own memory is one with its bound directories in their places. A source that is not there is
 //!   skipped and counted, unless no source is there. A target is made when something is copied into it.
 //! - A **remote** is `file://`, a cloud, or a directory that other machines see: with keep-memory-local none is touched.
 //! - Every target but this home's own memory is behind the gate: a file that looks like it holds a secret is not copied. A directory may be
-//!   in a synced folder, on a share or in a backup, and nobody can tell all of them.
+//! in a synced folder, on a share or in a backup, which we cannot always recognise.
 //! - A **source that holds a store** is read through its log, so that what is copied is what the store holds, whether its plain copies are
 //!   complete or not.
 //! - A **target that holds a store**, or is part of one, or is this memory's remote, is refused: plain files beside a log would be taken
@@ -33,7 +33,7 @@ use crate::settings::{Settings, shown};
 /// The most that a store may hold to be read through its log: all of it is held in memory.
 const MAX_STORE_BYTES: u64 = 1 << 30;
 
-/// Where the file is that names a store.
+/// The file that identifies a store.
 const STORE_FILE: &str = ".haversack/store.json";
 
 /// A source or target.
@@ -64,7 +64,7 @@ struct InCloud {
 /// A source that can be read.
 pub(super) struct Opened {
     pub(super) backend: Arc<dyn Backend>,
-    /// What it has and cannot serve.
+    /// Its entries that it cannot serve.
     pub(super) odd: Vec<(String, Why)>,
 }
 
@@ -236,7 +236,7 @@ impl InCloud {
         };
         match credential {
             None => {}
-            // What the home keeps is used; what this shell has is not kept.
+            // Use the credential that the home stores; do not store this shell's.
             Some("file") => remote.credential = Some(Source::File),
             Some(asked) => remote.credential = Some(Source::choose(settings, cloud, Some(asked))?),
         }
@@ -250,7 +250,7 @@ impl InCloud {
             _ => (None, rest),
         };
         let (container, prefix) = path.split_once('/').unwrap_or((path, ""));
-        // What cannot be parsed is refused when it is opened.
+        // A prefix that cannot be parsed is refused on opening.
         let prefix = Locator::parse(prefix).unwrap_or_else(|_| Locator::root());
         Ok(InCloud {
             cloud,
@@ -431,7 +431,7 @@ fn store_above(
     let Some(cloud) = Cloud::of(&remote.url) else { return Ok(None) };
     let backend = open_remote(settings, cloud.backend(), remote)?;
     match block_on(store_at(backend, &Backoff::new())) {
-        // Who may see only this part is not told what is around it.
+        // A credential for this part only does not see the objects around it.
         Err(SyncError::Remote(error)) if error.kind() == ErrorKind::Denied => Ok(None),
         found => found.map_err(asked),
     }

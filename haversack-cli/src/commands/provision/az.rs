@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use super::plan::{self, Call, Values};
 use crate::error::{CommandError, Fault};
 
-/// What it is called where it is installed.
+/// The usual name of the program.
 pub(super) const DEFAULT: &str = if cfg!(windows) { "az.cmd" } else { "az" };
 
-/// How long one call may take; making an account takes about a minute.
+/// The time limit of one call; creating an account takes about a minute.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// How often a call is asked whether it is done.
+/// The interval at which a running call is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How much of a complaint is told.
+/// The length of a complaint in a message.
 const MAX_COMPLAINT_CHARACTERS: usize = 600;
 
 /// The Azure CLI.
@@ -86,7 +86,7 @@ fn collect(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHandl
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut stream) = stream {
-            // What was read until it broke is all there is.
+            // If reading fails, use the part that was read.
             drop(stream.read_to_end(&mut bytes));
         }
         String::from_utf8_lossy(&bytes).into_owned()

@@ -1,6 +1,6 @@
-//! What is to be done, in order, as calls of the Azure CLI: decided without asking anybody.
+//! The steps, in order, as calls of the Azure CLI: planned without a request.
 //!
-//! What is known only once a call was answered has a name; a later call has it as `${NAME}`, as a shell does.
+//! A value that is known only after a call has a name. A later call contains it as `${NAME}`, like in a shell.
 
 use std::collections::BTreeMap;
 
@@ -25,16 +25,16 @@ const AZURE_STORAGE: &str = "e406a681-f3d4-42a8-90b6-c2b029497af1";
 /// Not the beta, which refuses grants.
 const GRAPH: &str = "https://graph.microsoft.com/v1.0";
 
-/// How many days something deleted can be brought back.
+/// The days in which a deleted object can be restored.
 const RETENTION_DAYS: &str = "14";
 
-/// What an account's name begins with, if nobody names one.
+/// The beginning of an account's name, if the user names none.
 const ACCOUNT_PREFIX: &str = "haversack";
 
-/// How many digits of the tenant's hash follow.
+/// The number of digits of the tenant's hash in it.
 const ACCOUNT_DIGITS: usize = 12;
 
-/// What was asked for.
+/// The user's options.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) owner: For,
@@ -52,7 +52,7 @@ pub(super) enum For {
     Agent { user: String, agent: String },
 }
 
-/// What is known by now.
+/// The values that are known so far.
 pub(super) type Values = BTreeMap<&'static str, String>;
 
 /// One call of the Azure CLI.
@@ -84,7 +84,7 @@ impl Step {
     }
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// The options, or what was learned before.
@@ -153,7 +153,7 @@ pub(super) fn plan(options: &Options) -> Vec<Step> {
     steps.push(Step::Do {
         doing: "Making the container",
         what: "the container",
-        // Through the management plane: whoever runs this needs no role on the data.
+        // Through the management plane, which needs no role on the data.
         call: call(&["storage", "container-rm", "create"])
             .and(&["--storage-account", &account, "--resource-group", group, "--name", &container])
             .and(&["--output", "none"])

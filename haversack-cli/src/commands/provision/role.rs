@@ -7,16 +7,16 @@ use haversack::store::{Error as StoreError, ErrorKind};
 
 use crate::error::CommandError;
 
-/// How long the first pause is; each is twice the one before.
+/// The first pause; each is twice the one before.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a pause is at most.
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Why it does not work now.
 pub(super) struct NotYet {
     why: Box<dyn StdError + Send + Sync>,
-    /// What can never work is not waited for.
+    /// True if waiting cannot help.
     is_hopeless: bool,
 }
 

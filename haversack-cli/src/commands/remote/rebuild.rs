@@ -25,7 +25,7 @@ pub(crate) struct RebuildArgs {
     /// Another place to rebuild the store at, if the old one cannot be used any more
     url: Option<String>,
 
-    /// Where the credential of that place comes from, as for haversack remote add
+    /// The source of that place's credential, as for haversack remote add
     #[arg(long, value_name = "SOURCE", requires = "url")]
     credential: Option<String>,
 

@@ -1,6 +1,6 @@
 //! `haversack remote move`: takes a store to another place, or follows another machine that did.
 //!
-//! The log at the old place ends with the new address. Anybody who may write there could have written it, so a machine asks its user before it
+//! The log at the old place ends with the new address. Anyone who may write there could have written it, so a machine asks its user before it
 //! sends one request to the new place.
 
 use clap::Args;
@@ -34,7 +34,7 @@ pub(crate) struct MoveArgs {
     #[arg(long)]
     follow: bool,
 
-    /// Where the credential of the new place comes from, as for haversack remote add
+    /// The source of the new place's credential, as for haversack remote add
     #[arg(long, value_name = "SOURCE")]
     credential: Option<String>,
 
@@ -83,7 +83,7 @@ fn take(
                 ui.note("Nothing was changed.");
                 return Ok(());
             }
-            // What waits here is sent first: after the move this machine looks at the new place only.
+            // Send waiting changes first: after the move, this machine uses the new place only.
             let bar = ui.progress();
             let synced = sync::sync(settings, remote, &SyncOptions::new(Work::Sync, "move"), &bar);
             bar.end();

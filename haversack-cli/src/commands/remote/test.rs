@@ -16,7 +16,7 @@ use crate::remote::{self, Remote};
 use crate::settings::{Settings, environment};
 use crate::ui::Ui;
 
-/// How far two clocks may be apart before a storage refuses, in seconds; shown earlier than that.
+/// The seconds between two clocks at which a storage refuses; we report it earlier.
 const CLOCKS_APART_SECONDS: i64 = 300;
 
 #[derive(Debug, Args)]
@@ -37,19 +37,19 @@ struct Report {
     /// Why it cannot be used, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// What to do about it.
+    /// The cure.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// Where the credential comes from.
+    /// The source of the credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     credential: Option<String>,
-    /// How long a request takes there and back.
+    /// The duration of a request, there and back.
     #[serde(skip_serializing_if = "Option::is_none")]
     round_trip_ms: Option<u64>,
-    /// How far its clock is ahead of ours.
+    /// The seconds by which its clock is ahead of ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_ahead_seconds: Option<i64>,
-    /// Whether it refuses what must be refused.
+    /// True if it refuses writes whose condition fails.
     compare_and_swap: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What an agent says when a hook fires. Whatever is wrong with it, something can be done without it.
+//! Parses a hook's input. A hook works without any part of it that is wrong.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// The longest input that is looked at; a longer one is read to its end, so that its writer is not stopped, and not understood.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
-/// What is known of an input; everything else in it is passed over.
+/// The used fields of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Input {
@@ -17,15 +17,15 @@ pub(crate) struct Input {
     pub(crate) cwd: Option<PathBuf>,
     /// How a session began.
     pub(crate) source: Option<String>,
-    /// What a compaction made of the conversation.
+    /// The summary of a compaction.
     pub(crate) compact_summary: Option<String>,
     /// The file that changed.
     pub(crate) file_path: Option<PathBuf>,
-    /// What a tool was told.
+    /// The input of a tool.
     pub(crate) tool_input: Option<ToolInput>,
 }
 
-/// What a tool that writes was told.
+/// The input of a tool that writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct ToolInput {
@@ -67,7 +67,7 @@ impl Input {
         }
     }
 
-    /// Returns the directory of the session; the one that we run in if nobody says.
+    /// Returns the directory of the session; our own directory if the input has none.
     pub(crate) fn directory(&self) -> Option<PathBuf> {
         let here = || std::env::current_dir().ok();
         self.cwd.clone().filter(|directory| directory.is_absolute()).or_else(here)

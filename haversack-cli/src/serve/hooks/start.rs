@@ -92,7 +92,7 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     };
     let now = SystemClock.now();
     let source = input.source.as_deref().unwrap_or("startup");
-    // The client may have read the old one already: without somebody in front of it always, else if the first prompt came early.
+    // The client may have read the old index already: always without a user, else if the first prompt came early.
     let is_index_wanted = index() != before;
     let mut assembled = match source {
         "resume" | "fork" => context::assemble(&label, &changed(&news)),
@@ -251,7 +251,7 @@ fn is_first(settings: &Settings, prefix: &Locator) -> bool {
     is_sent && places.count() == 1
 }
 
-/// Returns the line for whoever started below a worktree that has memory of its own: the client does not look for it there.
+/// Returns the line for a session that starts below a worktree with private memory, which the client does not find from there.
 fn missed(settings: &Settings, project: &Project, label: &str) -> Option<String> {
     if !private::is_missed_by(project) {
         return None;

@@ -1,4 +1,4 @@
-//! Bounds the connections of a server, so that nobody without the token can keep out those who have it.
+//! Bounds the connections of a server, so that clients without the token cannot keep out clients that have it.
 //!
 //! 1. Every connection begins as a stranger. There are at most [`MAX_STRANGERS`]: the next one takes the place of the oldest, which is closed.
 //! 2. The first request with the right token makes it a client's. There are at most [`MAX_CLIENTS`]: the next one is refused, and no
@@ -23,7 +23,7 @@ pub(super) struct Connections {
 
 #[derive(Debug, Default)]
 struct All {
-    /// How many connections there have been.
+    /// The number of connections so far.
     count: u64,
     /// Connections without a token, the oldest first. Dropping the sender closes the connection.
     strangers: BTreeMap<u64, oneshot::Sender<()>>,
@@ -37,7 +37,7 @@ pub(super) struct ConnectionSlot {
     connections: Arc<Connections>,
 }
 
-/// Whether a connection with the token is served.
+/// Tells if a connection with the token is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     Granted,

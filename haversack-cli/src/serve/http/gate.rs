@@ -1,4 +1,4 @@
-//! Who may talk to a server over HTTP: pure, by the headers alone.
+//! Decides if an HTTP request may reach the server: pure, by the headers alone.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use haversack::ids::ContentHash;
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::http::uri::Authority;
 
-/// The names of this machine that nobody else can be reached by.
+/// The names of this machine by which no other machine can reach it.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// What lets requests through.
+/// The conditions for requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
     /// Names of hosts besides this machine's own, without a port or with one.
@@ -77,7 +77,7 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Option<&'h str>
 /// Tells whether a host, with a port or without, is this machine's or one of `others`.
 fn is_known(host: &str, others: &[String]) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
-    // Somebody's name before an @ is no part of a host.
+    // A user name before an @ is no part of a host.
     if host.contains('@') || authority.as_str() != host {
         return false;
     }

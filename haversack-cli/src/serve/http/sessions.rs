@@ -28,7 +28,7 @@ use rmcp::transport::streamable_http_server::session::{
 /// The most sessions at once.
 pub(super) const MAX_SESSIONS: usize = 128;
 
-/// How long a session may be idle before it is closed.
+/// The idle time after which a session is closed.
 pub(super) const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
 
 tokio::task_local! {
@@ -58,7 +58,7 @@ pub(super) struct Sessions {
 
 #[derive(Debug, Default)]
 struct Uses {
-    /// How many uses there have been: a clock that never stands still.
+    /// The number of uses: a clock that always moves.
     count: u64,
     sessions: HashMap<SessionId, Use>,
 }
@@ -68,7 +68,7 @@ struct Uses {
 struct Use {
     /// The number of its last use.
     last: u64,
-    /// How many requests and streams are open.
+    /// The number of open requests and streams.
     open: usize,
 }
 
@@ -136,7 +136,7 @@ impl Drop for InUse {
     }
 }
 
-/// A stream whose session is in use as long as somebody listens.
+/// A stream whose session is in use as long as a client listens.
 struct LiveStream<S> {
     stream: Pin<Box<S>>,
     _in_use: InUse,
@@ -182,7 +182,7 @@ impl SessionManager for Sessions {
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let _making = self.making.lock().await;
         if let Err(error) = self.make_room().await {
-            // `rmcp` answers 500 whatever the error is. Whoever called it knows better.
+            // `rmcp` answers 500 for every error. The caller knows the right code.
             let _ = WAS_FULL.try_with(|was_full| was_full.set(true));
             return Err(error);
         }

@@ -26,7 +26,7 @@ use tokio::sync::Mutex;
 /// The longest line that is read.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// What may stand before the first message.
+/// The mark that may stand before the first message.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 type Writing = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
@@ -45,7 +45,7 @@ pub(super) struct Lines<R, W> {
     answering: Option<Writing>,
 }
 
-/// What a line is.
+/// The sort of a line.
 #[derive(Debug)]
 enum Line {
     Message(Box<ClientJsonRpcMessage>),
@@ -72,7 +72,7 @@ where
         }
     }
 
-    /// Writes a line whole, even if nobody waits for the returned future.
+    /// Writes a whole line, even if the returned future is dropped.
     fn write(&self, mut line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + 'static + use<R, W> {
         line.push(b'\n');
         let writer = self.writer.clone();
@@ -110,7 +110,7 @@ where
     }
 }
 
-/// What was read.
+/// The result of reading.
 enum Read {
     Line,
     TooLong,
@@ -141,7 +141,7 @@ where
             if let Some(answering) = &mut self.answering {
                 let answered = answering.await;
                 self.answering = None;
-                // Nobody reads our answers any more.
+                // The client does not read our answers any more.
                 answered.ok()?;
             }
             let read = self.read_line().await.ok()?;

@@ -15,13 +15,13 @@ use super::tool_handler::ToolHandler;
 use crate::error::CommandError;
 use crate::projects::border::Breadth;
 
-/// What the address of every memory begins with.
+/// The beginning of every memory's address.
 const ROOT: &str = "haversack:///memories/";
 
-/// How many memories one page has.
+/// The number of memories on a page.
 const PAGE: usize = 200;
 
-/// What stands for itself in an address.
+/// The characters that an address does not encode.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// Returns the address of a memory.

@@ -20,13 +20,13 @@ use crate::background;
 use crate::background::requests::SyncRequest;
 use crate::settings::Settings;
 
-/// How long further writes are waited for.
+/// The time that we wait for further writes.
 const GATHER: Duration = Duration::from_millis(300);
 
-/// How long what other machines wrote may be unknown to somebody who asks.
+/// The time after which a question starts a sync.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// Whoever goes to the other machines.
+/// Requests syncs from the background process.
 pub(crate) struct SyncScheduler {
     /// Tells the thread that there is something to do; `None` once it was told to end.
     sender: Mutex<Option<Sender<Trigger>>>,
@@ -36,7 +36,7 @@ pub(crate) struct SyncScheduler {
 }
 
 impl SyncScheduler {
-    /// Returns somebody who has nothing to do yet.
+    /// Returns a scheduler without a request.
     pub(crate) fn new(settings: &Settings) -> SyncScheduler {
         SyncScheduler {
             sender: Mutex::new(None),
@@ -56,7 +56,7 @@ impl SyncScheduler {
         self.run(Trigger::Growth(bytes));
     }
 
-    /// Something was asked: if nobody asked for a while, it is looked for what is new.
+    /// Notes a question: if the last one was long ago, requests a sync.
     pub(crate) fn asked(&self) {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

@@ -1,6 +1,6 @@
-//! Does what a call asks for, and turns the result into text: the same text that a person at a terminal reads.
+//! Runs the calls of tools, and turns the results into text: the same text as on a terminal.
 //!
-//! Nothing is opened before the first call. A desk serves any number of clients; several desks, hooks and commands on one home take turns by the
+//! Nothing is opened before the first call. A handler serves any number of clients; several handlers, hooks and commands on one home take turns by the
 //! store's own locks.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -30,10 +30,10 @@ use crate::projects::border::{self, Breadth, Face, Guard};
 use crate::projects::names::{Names, Viewpoint, locate_from};
 use crate::settings::Settings;
 
-/// Where facts go that belong to no project.
+/// The directory of facts without a project.
 const NO_PROJECT: &str = "behavioral";
 
-/// How many changes the history shows.
+/// The number of changes in the history.
 const HISTORY: usize = 10;
 
 /// The most memories and changes that can be asked for.
@@ -42,7 +42,7 @@ const MAX_LIMIT: usize = 50;
 /// The longest answer of a command that tells a person something.
 const TOLD_BYTES: usize = 16_000;
 
-/// Whoever answers calls.
+/// Handles the calls of tools.
 pub(crate) struct ToolHandler {
     settings: Settings,
     facts_scope: FactsScope,
@@ -56,7 +56,7 @@ pub(crate) struct ToolHandler {
     scheduler: SyncScheduler,
 }
 
-/// Where the facts of a desk go.
+/// The place of a handler's facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FactsScope {
     /// To the project of the directory that the client started us in, if it has a place.

@@ -1,4 +1,4 @@
-//! What a client can ask for: the tools, each with what a model is told about it, and what a call of one means.
+//! The tools for clients: each with its description for a model, and the parsed call.
 //!
 //! Everything here is in the context of every session of every agent: it is kept short, and a test bounds it. Nothing that guards the memory is a
 //! parameter: a model cannot say that many deletions are meant, that a secret may be sent, or who it is.
@@ -174,7 +174,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     },
 ];
 
-/// What a call asks for.
+/// A parsed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Recall { query: String, path: String, limit: Option<usize>, breadth: Breadth },

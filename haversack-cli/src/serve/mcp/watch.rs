@@ -1,6 +1,6 @@
-//! Tells clients what changed, whoever changed it.
+//! Tells clients about changes, by any writer.
 //!
-//! While somebody listens, the memory is looked at again and again; the cost is a look at every file's date, and nobody pays it who did not ask.
+//! While a client listens, we look at every file's date again and again. Without a listener, there is no cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,21 +14,21 @@ use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 use super::resources::{locate, uri};
 use super::tool_handler::ToolHandler;
 
-/// How long a change may be unknown to whoever listens.
+/// The interval between two looks.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The most addresses that somebody can listen to.
+/// The most addresses that a client can subscribe to.
 const MAX_ADDRESSES: usize = 1000;
 
-/// What there is, as a look at all files shows it.
+/// The fingerprints of all files at one look.
 pub(super) type Look = BTreeMap<Locator, Fingerprint>;
 
-/// What changed between two looks.
+/// The changes between two looks.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct News {
     /// Memories that are new, gone or different.
     changed: BTreeSet<Locator>,
-    /// Whether there are others than before.
+    /// True if files were added or removed.
     is_list_changed: bool,
 }
 

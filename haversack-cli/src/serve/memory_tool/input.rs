@@ -1,4 +1,4 @@
-//! What a model's input means, or what is wrong with it.
+//! Parses a model's input, or says what is wrong with it.
 
 use haversack::memory_tool::Command;
 use serde_json::{Map, Value};
@@ -20,7 +20,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Command, String> {
     self::command(&mut CommandInput { command: &command, parameters })
 }
 
-/// Returns the command that somebody calls by its name.
+/// Returns the command of a name.
 pub(crate) fn command(input: &mut CommandInput<'_>) -> Result<Command, String> {
     match input.command {
         "view" => Ok(Command::View { path: input.text("path")?, view_range: input.range("view_range")? }),
