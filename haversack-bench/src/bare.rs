@@ -32,7 +32,7 @@ pub struct Bare {
     peer: RefCell<Peer>,
 }
 
-/// What one run of a program took.
+/// The cost of one run of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
     /// The time its CPUs worked for it, in its own code and in the system's.

@@ -1,4 +1,4 @@
-//! What the benchmarks of Haversack share: rounds, tables and a bare C loop to be compared with.
+//! The common parts of Haversack's benchmarks: rounds, tables and a bare C loop for comparison.
 //!
 //! A benchmark prints Markdown to stdout, ready for `docs/benchmarks.md`, and what it is doing to stderr.
 
@@ -14,5 +14,5 @@ pub mod table;
 
 use std::error::Error;
 
-/// What can go wrong in a benchmark is told to a developer, whatever it is.
+/// A developer reads every error of a benchmark, so any error will do.
 pub type Outcome<T> = Result<T, Box<dyn Error>>;

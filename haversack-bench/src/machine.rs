@@ -1,4 +1,4 @@
-//! What is known about the machine, and how to have it to oneself.
+//! Properties of the machine, and a way to use it alone.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub fn stay_on_one_core() {
 
 /// Waits until everything on the filesystem of `path` has reached its disk and does not disturb what is measured.
 pub fn calm(path: &Path) {
-    // Where there is no such program the first rounds are a little slower.
+    // Without that program, the first rounds are a little slower.
     drop(Command::new("sync").arg("--file-system").arg(path).status());
 }
 

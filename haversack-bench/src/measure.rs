@@ -1,13 +1,13 @@
 //! Rounds, medians and ratios that a noisy machine cannot bend much.
 //!
 //! Contenders take turns in short rounds, so that whatever else the machine does meets all of them alike.
-//! What is compared are medians of the same round; what is reported is the median of those comparisons.
+//! Medians of the same round are compared; the median of these comparisons is reported.
 
 use std::time::Instant;
 
 use crate::Outcome;
 
-/// How long one operation took.
+/// The duration of one operation.
 pub type Nanoseconds = u64;
 
 /// Does one round of a contender and returns how long each operation took.

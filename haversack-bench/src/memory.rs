@@ -1,10 +1,10 @@
-//! How much memory a program takes.
+//! Measures the memory of a program.
 
 use std::io;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-/// How long to wait between two looks at a program.
+/// The pause between two looks at a program.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// Runs a program; returns how it ended, and the most bytes of memory that it had at once. Zero where the kernel does not tell.

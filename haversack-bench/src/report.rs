@@ -1,4 +1,4 @@
-//! What a benchmark says, and how it ends.
+//! The output of a benchmark, and its end.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::Outcome;
 
-/// Where Linux keeps a filesystem without a disk.
+/// Linux' filesystem in memory.
 pub const MEMORY: &str = "/dev/shm";
 
 /// A directory that is removed when this is dropped.
@@ -37,7 +37,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What stays is in a place for things that may go.
+        // The rest is in a place for temporary files.
         drop(fs::remove_dir_all(&self.0));
     }
 }

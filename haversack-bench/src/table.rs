@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a result should be.
+/// The goal of a result.
 #[derive(Clone, Copy)]
 pub enum Goal {
     /// At most so many times as long.
@@ -51,7 +51,7 @@ impl fmt::Display for Goal {
 pub struct Table {
     title: String,
     rows: Vec<Vec<String>>,
-    /// How many goals were met, and how many there were.
+    /// The number of goals that were met, and of all goals.
     pub score: (usize, usize),
 }
 

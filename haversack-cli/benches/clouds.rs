@@ -1,4 +1,4 @@
-//! What a user of two machines waits for who meets at a bucket, beside rclone on the same server: `cargo xtask bench clouds [--quick]`.
+//! Measures the waiting time of a user with two machines and a bucket, compared with rclone on the same server: `cargo xtask bench clouds [--quick]`.
 //!
 //! Times are taken straight at the server. Requests are counted by a front before it, and there the same is timed again with 50 ms
 //! added to every request, as a server far away would.
@@ -25,10 +25,10 @@ use haversack_bench::{Outcome, machine};
 use crate::rivals::{Ours, Rclone, Rival, change_ten, check};
 use crate::servers::{Kind, Route, Server};
 
-/// Where Cargo lets benches keep files: `target/tmp`.
+/// The directory where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
-/// What a server far away adds to every request.
+/// The delay that a distant server adds to every request.
 const FAR_AWAY: Duration = Duration::from_millis(50);
 
 /// The numbers of files that both are timed with.
@@ -76,7 +76,7 @@ fn run(most_files: usize) -> Outcome<()> {
 const COLUMNS: [&str; 8] =
     ["what", "files", "server", "ours p50 ms", "rclone p50 ms", "faster by", "our requests", "rclone's"];
 
-/// What is timed.
+/// The timed operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Push,
@@ -119,7 +119,7 @@ impl What {
     }
 }
 
-/// What was measured of one side.
+/// The results of one side.
 #[derive(Clone, Default)]
 struct Side {
     laps: Vec<f64>,
@@ -137,7 +137,7 @@ impl Side {
     }
 }
 
-/// What was measured of both sides, by what was timed.
+/// The results of both sides, by operation.
 #[derive(Clone, Default)]
 struct Sides {
     ours: [Side; 6],
@@ -206,7 +206,7 @@ impl Bench<'_> {
             self.laps(&ours, Some(&rclone), &counted, 1, &mut far)?;
         }
         for what in What::ALL {
-            // How far away a server is makes no difference to how often it is asked.
+            // The distance of a server does not change the number of requests.
             near.ours(what).requests = far.ours(what).requests;
             near.rclone(what).requests = far.rclone(what).requests;
             self.row(table, what, "beside us", &near);
@@ -315,7 +315,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// What making so many files durable takes a bare C loop that has their contents at hand: nobody pulls faster than that.
+    /// The time of a bare C loop that makes as many files durable, with their contents at hand: no pull can be faster.
     fn floor(&self, table: &mut Table, sides: &Sides, rounds: usize) -> Outcome<()> {
         let place = self.place("floor");
         std::fs::create_dir_all(&place)?;
@@ -359,7 +359,7 @@ impl Bench<'_> {
         ];
         let has_too_many = what.most_requests() < ours.requests && what.most_requests().is_some();
         let goal = if self.files < LEAST_JUDGED { Goal::Reported } else { what.goal() };
-        // Who asks too often has missed the goal, however fast it was.
+        // Too many requests miss the goal, even if the time is good.
         table.row(cells, goal, if has_too_many { 0.0 } else { factor });
     }
 }

@@ -1,4 +1,4 @@
-//! What an agent waits for when a hook fires, from start to end of the process, beside a program that does nothing: `cargo xtask bench hooks [--quick]`.
+//! Measures the time that an agent waits for a hook, from start to end of the process, compared with a program that does nothing: `cargo xtask bench hooks [--quick]`.
 //!
 //! Prints Markdown to stdout, ready for `docs/benchmarks.md`, and what it is doing to stderr.
 
@@ -15,19 +15,19 @@ use haversack_bench::scratch::Scratch;
 use haversack_bench::table::{Goal, Table};
 use serde_json::{Value, json};
 
-/// Where Cargo lets benches keep files: `target/tmp`.
+/// The directory where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
-/// How many memories the project has.
+/// The number of the project's memories.
 const FILES: usize = 50;
 
-/// What a hook that tells of a write may take, in milliseconds.
+/// The goal for a hook after a write, in milliseconds.
 const WRITE_MILLISECONDS: f64 = 20.0;
 
-/// How often a hook fires in a round.
+/// The number of hooks in a round.
 const TIMES: usize = 5;
 
-/// How often the background process is looked for, until it has ended.
+/// The interval at which we look if the background process has ended.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! What a user of two machines waits for, beside git on the same files: `cargo xtask bench machines [--quick]`.
+//! Measures the waiting time of a user with two machines, compared with git on the same files: `cargo xtask bench machines [--quick]`.
 //!
 //! Prints Markdown to stdout, ready for `docs/benchmarks.md`, and what it is doing to stderr.
 
@@ -24,7 +24,7 @@ use haversack_bench::{Outcome, machine};
 
 use crate::rivals::{Git, Ours, Rival};
 
-/// Where Cargo lets benches keep files: `target/tmp`.
+/// The directory where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
 fn main() -> ExitCode {

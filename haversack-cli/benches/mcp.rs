@@ -1,4 +1,4 @@
-//! What an agent waits for at our MCP server, beside `@modelcontextprotocol/server-memory` and a bare server in the same run:
+//! Measures our MCP server, compared with `@modelcontextprotocol/server-memory` and a bare server in the same run:
 //! `cargo xtask bench mcp [--quick]`.
 //!
 //! All of them serve the same memories over stdio and are asked by the same client. The bare server makes a file durable for each write (write, fsync,
@@ -17,26 +17,26 @@ use haversack_bench::scratch::Scratch;
 use haversack_bench::table::{Goal, Table, grouped, milliseconds, times};
 use serde_json::{Value, json};
 
-/// Where Cargo lets benches keep files: `target/tmp`.
+/// The directory where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// The name by which the bench runs itself as a bare server.
 const BARE: &str = "--bare-server";
 
-/// How many memories there are.
+/// The numbers of memories.
 const SIZES: [usize; 3] = [100, 1_000, 10_000];
 
-/// How often something is asked in a round.
+/// The number of calls in a round.
 const TIMES: usize = 5;
 
-/// What a write may cost beside the bare server's, and beside the same write in a small memory.
+/// The goal for a write, relative to the bare server, and to the same write in a small memory.
 const WRITE_BESIDE_BARE: f64 = 1.5;
 const WRITE_BESIDE_SMALL: f64 = 1.2;
 
-/// What a start may cost beside server-memory's.
+/// The goal for a start, relative to server-memory.
 const START_BESIDE_THEIRS: f64 = 0.25;
 
-/// What a search may take, in milliseconds.
+/// The goal for a search, in milliseconds.
 const RECALL_MILLISECONDS: f64 = 50.0;
 
 fn main() -> ExitCode {
@@ -70,7 +70,7 @@ enum Kind {
     Theirs,
 }
 
-/// What is asked first.
+/// The first call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum First {
     Hello,

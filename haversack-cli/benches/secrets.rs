@@ -12,10 +12,10 @@ use haversack_bench::measure::{Contender, Picks, Race, timed};
 use haversack_bench::report::{Report, in_rounds, say};
 use haversack_bench::table::{Goal, Table};
 
-/// How many bytes each text has.
+/// The size of each text.
 const BYTES: usize = 10_000_000;
 
-/// What an ordinary text is to be looked at with, in megabytes per second.
+/// The goal for an ordinary text, in megabytes per second.
 const ORDINARY: f64 = 50.0;
 
 fn main() -> ExitCode {
@@ -64,7 +64,7 @@ fn run(rounds: usize) -> Outcome<()> {
     report.end(&[])
 }
 
-/// What people and agents write about secrets without saying one.
+/// Texts about secrets without a secret.
 const DENSE: &str =
     "token: ask the keeper; api_key = settings.api_key; password: ${DB_PASSWORD}, secret = none\n";
 

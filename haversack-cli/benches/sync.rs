@@ -1,4 +1,4 @@
-//! What a sync costs, in time and in requests, over memory and over directories: `cargo xtask bench sync [--quick]`.
+//! Measures the cost of a sync, in time and in requests, over memory and over directories: `cargo xtask bench sync [--quick]`.
 //!
 //! Prints Markdown to stdout, ready for `docs/benchmarks.md`, and what it is doing to stderr.
 
@@ -19,7 +19,7 @@ use haversack_bench::{Outcome, machine};
 
 use crate::places::Places;
 
-/// Where Cargo lets benches keep files: `target/tmp`.
+/// The directory where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! What a folder that a sync client replicates costs, beside one directory as a remote: `cargo xtask bench vault [--quick]`.
+//! Measures the cost of a synced folder, compared with one directory as a remote: `cargo xtask bench vault [--quick]`.
 //!
 //! Three machines share one copy of the folder, as if its client took no time. Prints Markdown to stdout, ready for `docs/benchmarks.md`, and
 //! what it is doing to stderr.
@@ -13,13 +13,13 @@ use haversack_bench::scratch::{Scratch, fill};
 use haversack_bench::table::{Goal, Table, grouped, milliseconds, times};
 use haversack_bench::{Outcome, machine};
 
-/// Where Cargo lets benches keep files: `target/tmp`.
+/// The directory where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// The machines that meet.
 const MACHINES: [&str; 3] = ["one", "two", "three"];
 
-/// How many commits a log has when its size is looked at: few, and so many that it is folded.
+/// The numbers of commits at which the size of a log is measured: few, and enough to fold it.
 const COMMITS: [usize; 2] = [100, 400];
 
 fn main() -> ExitCode {
@@ -114,7 +114,7 @@ fn growth(base: &Path, filesystem: &str) -> Outcome<Table> {
     Ok(table)
 }
 
-/// Where machines meet.
+/// The storage where machines meet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
     Folder,

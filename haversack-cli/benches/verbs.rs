@@ -3,7 +3,7 @@
 //!
 //! Prints Markdown to stdout, ready for `docs/benchmarks.md`, and what it is doing to stderr.
 //!
-//! What each side's time covers: ours in process a call of the library; ours through `haversack memory-tool` a line of
+//! The time of each side: ours in process is a call of the library; ours through `haversack memory-tool` is a line of
 //! JSON into the pipe and the answer out of it, without the making and reading of the JSON on this side; the SDK's a call
 //! of its tool, measured inside Python. Ours and the bare loop sync the file and the directory, the SDK only the file.
 
@@ -40,7 +40,7 @@ use crate::effort::Effort;
 use crate::single::Goals;
 use crate::site::{Programs, Site};
 
-/// Where Cargo lets benches keep files: `target/tmp`.
+/// The directory where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
 fn main() -> ExitCode {

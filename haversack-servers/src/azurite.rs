@@ -29,7 +29,7 @@ pub struct Azurite {
     ca_file: PathBuf,
 }
 
-/// Where an Azurite keeps what it is given, and who may ask.
+/// The storage of an Azurite, and its clients.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     InMemory,
@@ -68,7 +68,7 @@ impl Azurite {
             path
         };
         let ca_file = file("ca.pem", tls::ca_pem());
-        // It restarts at the same port only if it was told one; otherwise it chooses, and nobody can be quicker.
+        // It restarts at the same port only if it was given one. Otherwise it chooses a free port itself.
         let port = if way == Way::OnDisk { unused_port() } else { 0 };
         let port = port.to_string();
         let fixed = ["--blobHost", "127.0.0.1", "--blobPort", &port, "--silent", "--disableTelemetry"];
@@ -117,7 +117,7 @@ impl Azurite {
         &self.ca_file
     }
 
-    /// Makes a container that nobody else uses, and returns its name.
+    /// Makes a new container, and returns its name.
     pub fn new_container(&self) -> String {
         let name = fresh_name("test-");
         let answer = self.signed("PUT", &format!("{name}?restype=container"), &[], b"");

@@ -25,7 +25,7 @@ pub struct Front {
 /// A request that came by.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// How many came before it, since the front was started or told to forget.
+    /// The number of requests before it, since the front was started or reset.
     pub number: usize,
     /// The method.
     pub method: String,
@@ -35,7 +35,7 @@ pub struct Seen {
     pub headers: Headers,
     /// How large its body is.
     pub request_bytes: usize,
-    /// What the client was told; `None` before that, and if it was told nothing.
+    /// The status for the client; `None` before that, and if there was no answer.
     pub status: Option<u16>,
     /// How large the body is that the client was sent.
     pub response_bytes: usize,
@@ -53,7 +53,7 @@ impl Seen {
     }
 }
 
-/// What decides about each request.
+/// Decides about each request.
 type Script = dyn Fn(&Seen) -> Act + Send + Sync;
 
 struct Shared {
@@ -65,10 +65,10 @@ struct State {
     script: Arc<Script>,
     delay: Duration,
     seen: Vec<Seen>,
-    /// How often it was told to forget: what was under way then is not written down any more.
+    /// The number of resets: requests from before a reset are not recorded.
     round: usize,
     signer: Option<(String, String)>,
-    /// Whoever writes waits for it, if writes are let through one after the other.
+    /// The lock of writers, if writes are let through one after the other.
     turn: Option<Arc<tokio::sync::Mutex<()>>>,
 }
 

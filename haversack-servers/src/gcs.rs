@@ -3,7 +3,7 @@
 //! No server to install heeds generations and answers as the real one does, so this stands in until there is a real bucket. Invariants:
 //! - A condition is checked and the write done under one lock: of racing writers one wins. `gcs::one_of_sixteen_racers_wins`
 //! - Every write has a generation of its own; the ETag follows from the content alone, as with the real one.
-//! - What it does not know it refuses with 501, never silently.
+//! - Unknown requests are refused with 501, never silently.
 
 mod listing;
 
@@ -23,7 +23,7 @@ use crate::signing::hex;
 const KEPT: [&str; 5] =
     ["cache-control", "content-disposition", "content-encoding", "content-language", "content-type"];
 
-/// What the names of a user's own headers begin with.
+/// The beginning of a user's own headers.
 const OWN: &str = "x-goog-meta-";
 
 /// The header that names the generation there must be; 0 is none.
@@ -98,7 +98,7 @@ impl Gcs {
         lock(&self.state).token = token.to_owned();
     }
 
-    /// Makes a bucket that nobody else uses, and returns its name.
+    /// Makes a new bucket, and returns its name.
     pub fn new_bucket(&self) -> String {
         let name = fresh_name("test-");
         lock(&self.state).buckets.insert(name.clone(), Bucket::new());

@@ -27,7 +27,7 @@ use crate::tls;
 const OF_THE_CONNECTION: [&str; 6] =
     ["connection", "content-length", "expect", "keep-alive", "proxy-connection", "transfer-encoding"];
 
-/// How often a body that trickles gives something.
+/// The interval of a body that trickles.
 const TRICKLE: Duration = Duration::from_millis(50);
 
 /// Names in lower case with their values, in the order they came.
@@ -231,7 +231,7 @@ impl Connection {
     ) -> Result<Connection, String> {
         let (sender, driver) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(chain)?;
-        // Its failure reaches whoever waits for an answer.
+        // Its failure reaches the caller that waits for an answer.
         let driver = tokio::spawn(async move { drop(driver.await) });
         Ok(Connection { sender, driver })
     }
@@ -284,7 +284,7 @@ fn chain(error: hyper::Error) -> String {
     said
 }
 
-/// What becomes of a request.
+/// The answer to a request.
 pub(crate) enum Reply {
     /// It is answered.
     Whole(Answer),
@@ -351,7 +351,7 @@ impl Drop for Listening {
     fn drop(&mut self) {
         if let Some(task) = self.task.take() {
             task.abort();
-            // Whoever dropped this finds the port closed.
+            // After the drop, the port is closed.
             wait_for(async move { drop(task.await) });
         }
     }
@@ -363,7 +363,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, han
         let handler = Arc::clone(&handler);
         async move { respond(request, &handler).await }
     });
-    // What fails here is told to the client by the connection's end.
+    // The client sees a failure as the end of the connection.
     drop(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);
 }
 
@@ -381,7 +381,7 @@ impl std::error::Error for Closed {}
 
 async fn respond(request: Request<Incoming>, handler: &Handler) -> Result<Response<Paced>, Closed> {
     let (parts, body) = request.into_parts();
-    // Who stops in the middle of a request waits for no answer.
+    // A client that stops in the middle of a request gets no answer.
     let body = body.collect().await.map_err(|_| Closed)?.to_bytes();
     let path = parts.uri.path_and_query().map_or_else(|| parts.uri.path().to_owned(), ToString::to_string);
     let is_head = parts.method == hyper::Method::HEAD;
@@ -392,7 +392,7 @@ async fn respond(request: Request<Incoming>, handler: &Handler) -> Result<Respon
         Reply::Trickling(answer, bytes_per_second) => (answer, bytes_per_second),
         Reply::Gone => return Err(Closed),
     };
-    // What a HEAD says of the length is of a body that is not sent.
+    // The length in the answer to a HEAD is of a body that is not sent.
     let length = answer.headers.get("content-length").map(str::to_owned);
     for name in OF_THE_CONNECTION {
         answer.headers.remove(name);

@@ -16,7 +16,7 @@ const GENERATION: &str = "x-goog-if-generation-match";
 pub enum Liar {
     /// Every write is carried out, whatever its condition.
     IgnoresAll,
-    /// Who comes too late is told so, and overwrites all the same.
+    /// A late writer is refused, and overwrites all the same.
     RefusesButWrites,
     /// Creates only what is absent, but takes no notice of what must be there.
     IgnoresMatch,

@@ -45,7 +45,7 @@ pub use responder::Responder;
 pub use seaweed::SeaweedFs;
 pub use syncthing::Syncthing;
 
-/// Returns a name that nobody else uses: letters and digits after `start`.
+/// Returns a new name: letters and digits after `start`.
 fn fresh_name(start: &str) -> String {
     let mut chance = [0; 8];
     getrandom::fill(&mut chance).expect("the system has randomness");

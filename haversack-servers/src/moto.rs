@@ -74,7 +74,7 @@ impl Moto {
             .unwrap_or_else(|why| panic!("moto does not answer: {why}"))
     }
 
-    /// Makes a bucket that nobody else uses, and returns its name.
+    /// Makes a new bucket, and returns its name.
     pub fn new_bucket(&self) -> String {
         new_bucket(self.endpoint())
     }

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - It ends with its handle, and with this process, even if that is killed. A pipe from here holds it: beside the server a shell
 //!   waits for the pipe to close. `process::dies_with_whoever_started_it`
-//! - It is ended by its id, while that id is still its own. The shell ends it only if nobody here is left to do so.
+//! - It is ended by its id, while that id is still its own. The shell ends it only if this process is gone.
 //! - Its directory goes with it.
 
 use std::ffi::OsString;
@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// How long a server may take until it listens, on a machine that is busy with something else.
+/// The time in which a server must listen, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often a server is looked at while it starts.
+/// The interval at which a starting server is checked.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// Keeps watch, then becomes the server: `$1` is where its output goes, `$2` its directory, `$3` what else it leaves behind.
 ///
-/// The watch reads from the pipe. A line says that all is done; its end without a line says that nobody is left.
+/// The watch reads from the pipe. A line says that all is done; its end without a line says that this process is gone.
 const WATCH: &str = r#"
 log=$1; directory=$2; litter=$3; shift 3
 exec 3<&0
@@ -38,9 +38,9 @@ exec 3<&0
 exec "$@" 3<&- </dev/null >>"$log" 2>&1
 "#;
 
-/// What to start.
+/// The program to start.
 pub(crate) struct Start {
-    /// What errors call it.
+    /// Its name in errors.
     pub(crate) name: &'static str,
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
@@ -86,7 +86,7 @@ impl Process {
     /// Ends it, as `kill -9` does, and waits until it is gone.
     pub(crate) fn kill(&mut self) {
         let Some(mut child) = self.running.take() else { return };
-        // Taken first: waiting would close it, and the watch would think that nobody is left.
+        // Take the pipe first: waiting would close it, and the watch would think that this process is gone.
         let pipe = child.stdin.take();
         // Not waited for yet, so its id is its own even if it ended by itself.
         drop(child.kill());
@@ -153,7 +153,7 @@ impl Drop for Process {
     }
 }
 
-/// Returns ports that nobody listens at, all different.
+/// Returns unused ports, all different.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     // Held together, so that no port is given twice.
     let held = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has free ports"));

@@ -1,4 +1,4 @@
-//! Where everything in this process that listens or asks runs.
+//! The runtime of everything in this process that listens or sends.
 
 use std::future::Future;
 use std::sync::{OnceLock, mpsc};

@@ -5,7 +5,7 @@ use crate::moto::{KEY_ID, REGION, SECRET, new_bucket, signed};
 use crate::process::{Process, Start, free_ports};
 use crate::{http, tools};
 
-/// How often it is started with other ports because somebody was quicker.
+/// The most starts with other ports, if another program took a port first.
 const TRIES: usize = 3;
 
 /// A running SeaweedFS; it is ended when this is dropped.
@@ -97,7 +97,7 @@ impl SeaweedFs {
             .unwrap_or_else(|why| panic!("seaweedfs does not answer: {why}"))
     }
 
-    /// Makes a bucket that nobody else uses, and returns its name.
+    /// Makes a new bucket, and returns its name.
     pub fn new_bucket(&self) -> String {
         new_bucket(&self.endpoint)
     }

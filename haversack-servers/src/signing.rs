@@ -76,7 +76,7 @@ fn with_account_key(key: &str, text: &str) -> String {
     STANDARD.encode(sign(&Key::new(HMAC_SHA256, &key), text.as_bytes()))
 }
 
-/// Returns a token whose signature nobody could verify.
+/// Returns a token whose signature cannot be verified.
 pub(crate) fn unsigned_token(claims: &str) -> String {
     let header = r#"{"alg":"RS256","typ":"JWT"}"#;
     let part = |text: &str| URL_SAFE_NO_PAD.encode(text);

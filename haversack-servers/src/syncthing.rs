@@ -1,4 +1,4 @@
-//! Syncthing: two daemons that replicate a folder to each other, over loopback and with nobody else.
+//! Syncthing: two daemons that replicate a folder to each other, over loopback only.
 //!
 //! Discovery, relays, NAT traversal, reports and upgrades are switched off. Each daemon has a directory, a REST API with a key, and one
 //! address that the other daemon knows.
@@ -13,7 +13,7 @@ use crate::{fresh_name, http, tools};
 /// The name of the folder that both daemons share.
 const FOLDER: &str = "memory";
 
-/// How often both daemons are asked whether they are done.
+/// The interval at which both daemons are asked if they are done.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// A running Syncthing; it is ended when this is dropped.
@@ -25,7 +25,7 @@ pub struct Syncthing {
     api: Api,
 }
 
-/// Where a daemon answers, and to whom.
+/// The address and the key of a daemon.
 #[derive(Clone)]
 struct Api {
     url: String,

@@ -60,7 +60,7 @@ pub(crate) fn server() -> Arc<ServerConfig> {
     Arc::new(config.expect("the key belongs to the certificate"))
 }
 
-/// Returns how a client here speaks TLS: it trusts our authority and nobody else.
+/// Returns the TLS settings of a client here: it trusts only our authority.
 pub(crate) fn client() -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     let ca = CertificateDer::from_pem_slice(ca_pem().as_bytes()).expect("it was just written");

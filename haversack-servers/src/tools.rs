@@ -8,7 +8,7 @@ pub const REQUIRED: &str = "HAVERSACK_TOOLS_REQUIRED";
 
 /// Returns where a program is, if it was installed.
 ///
-/// What is there is a small script that starts the program with what it needs, and becomes it.
+/// The file is a small script that starts the program with its environment, and becomes it.
 pub fn program(name: &str) -> Option<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
     let path = project.join(".tools").join("bin").join(name);

@@ -25,7 +25,7 @@ pub enum Crash {
     },
 }
 
-/// Whether two names can change places.
+/// Tells if two names can be exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchange {
     /// They can.

@@ -2,7 +2,7 @@
 
 use crate::image::{Image, InodeId, Seen};
 
-/// What another program can do to a [`SimDisk`](crate::SimDisk), by path from the root.
+/// The actions of another program on a [`SimDisk`](crate::SimDisk), by path from the root.
 ///
 /// Nothing it does is synced unless it says so. A directory it names must be there.
 #[derive(Debug)]

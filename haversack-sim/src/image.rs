@@ -13,7 +13,7 @@ use haversack_store::device_local::fs::{Name, NodeKind, Stat, Target};
 use self::content::Content;
 use crate::random::Random;
 
-/// Which file, directory or link; never used twice.
+/// The number of a file, directory or link; never used twice.
 pub(crate) type InodeId = u64;
 
 /// The root directory.
@@ -22,7 +22,7 @@ pub(crate) const ROOT: InodeId = 1;
 /// New meanings of names, taking effect together: directory, name, what it leads to.
 pub(crate) type Change = Vec<(InodeId, String, Option<InodeId>)>;
 
-/// What is at a path.
+/// The thing at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// A file with this content.

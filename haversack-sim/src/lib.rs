@@ -3,7 +3,7 @@
 //! [`SimDisk`] implements the seam [`Fs`](haversack_store::device_local::fs::Fs) in memory. Everything that
 //! happens on it follows from a seed and the calls made: no clock, no thread, no real file.
 //!
-//! # What is modelled
+//! # Modelled
 //! - A volatile and a durable state of every file and directory. Content becomes durable by `sync_files`,
 //!   names by `sync_dir`; what one directory was told becomes durable in the order it was told.
 //! - A process that dies before any call, in the middle of a write or of a note ([`SimDisk::crash_after`],
@@ -17,7 +17,7 @@
 //!   name or through a descriptor opened long before.
 //! - Hard links, symbolic links (as things in the way), permissions as numbers.
 //!
-//! # What is not
+//! # Not modelled
 //! - Two of our processes at once, and therefore batches of several writers.
 //! - A sync that fails and marks the lost pages clean: here a later sync writes them.
 //! - Rename over two directories that is half durable: journalling filesystems do not do that.

@@ -25,7 +25,7 @@ With --vault devices share a folder that a sync client replicates; with --lost t
 /// Within how many schedules a planted mistake must be found.
 const MUTANT_SEEDS: u64 = 100_000;
 
-/// How many seeds a thread takes at a time.
+/// The number of seeds that a thread takes at a time.
 const CHUNK: u64 = 64;
 
 struct Plan {
@@ -35,7 +35,7 @@ struct Plan {
     until: Option<Instant>,
 }
 
-/// What is simulated.
+/// The subject of a simulation.
 #[derive(Clone, Copy)]
 enum Subject {
     Devices(Meeting),

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use haversack_store::device_local::fs::{Fs, Name, NodeKind, Stat, Target};
 
-/// What is broken.
+/// The planted flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// Content is never made durable.
     SkipFileSync,
     /// Names are never made durable.
     SkipDirSync,
-    /// What an exchange displaces is destroyed.
+    /// An exchange destroys the displaced object.
     ExchangeAsReplace,
     /// A rename to a free name replaces what is there.
     FreeAsReplace,

@@ -1,14 +1,14 @@
-//! What is to happen at which call, and which calls there were.
+//! The faults at each call, and the calls so far.
 
 use std::fmt;
 use std::io;
 
 use crate::editor::Editor;
 
-/// What another program does between two calls.
+/// An action of another program between two calls.
 pub(crate) type Action = Box<dyn FnOnce(&mut Editor<'_>) + Send>;
 
-/// Which method of the seam was called.
+/// The called method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the method of its name; renames are told apart by their target")]
 pub enum Verb {
@@ -39,7 +39,7 @@ pub enum Verb {
 /// One call of the seam.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Which method.
+    /// The method.
     pub verb: Verb,
     /// The names it was given, if any.
     pub subject: String,
@@ -76,7 +76,7 @@ impl From<Stop> for io::Error {
 pub(crate) struct Schedule {
     calls: Vec<Call>,
     crash_at: Option<usize>,
-    /// How many syncs are left until the one in which the process dies.
+    /// The number of syncs until the one in which the process dies.
     syncs_left: Option<usize>,
     crashed: bool,
     faults: Vec<(usize, io::ErrorKind)>,

@@ -6,7 +6,7 @@
 //!
 //! Syncs run as futures that are polled one effect at a time, and die by being dropped between two effects.
 //!
-//! # What is modelled
+//! # Modelled
 //! - 1 to 5 devices, each synced by 1 or 2 processes, over working files and state of its own; users and programs that add, reword,
 //!   remove, move and delete without any lock, also in the middle of a sync and while a device is down.
 //! - In one of four schedules over a log, users who rename files by case (`notes.md` to `NOTES.md` and back), at any moment, past us. At the end
@@ -38,42 +38,42 @@
 //!
 //! # How the oracle reads what happened
 //! It counts *units*: words that are in whatever a user adds, and nowhere else. A unit that a user added must be there at the end, unless
-//! some device removed it that had it, or deleted the file with it in it. One that a device removed must not be there at the end. Whoever
+//! a device that had it removed it, or deleted the file with it in it. One that a device removed must not be there at the end. A user who
 //! rewords an item removes what it said. The readings:
 //! - *Edit wins*: if one device deletes a file and another changes it without having seen that, the file stays, whole: with it
 //!   what the deleting device had in it, and what it had removed before and not yet sent. A text that was saved in the very
-//!   moment in which sync replaced the file was not seen by whoever deletes the file next. If somebody made the file anew, a section is gone
-//!   from it, and where another device changed that section, it stays whole, with what anybody had removed of it.
-//! - What another device brought back by a change that it made before it saw a deletion counts as that change.
+//! moment in which sync replaced the file was not seen by the next deletion of the file. If a user created the file again, a section is gone
+//! from it, and if another device changed that section, it stays whole, including lines that were removed from it.
+//! - Lines that another device restored by a change, made before it saw a deletion, count as that change.
 //! - *Copies*: what was done on a device and not yet told to the log when the device was copied is also the copy's own. What
 //!   was added so may be there although the original removed it, or deleted its file; it comes back at another place, so that its
-//!   neighbours have moved, and what somebody else removed of them may have come back with it. If a sync was under way at that moment, it
+//! neighbours have moved, and lines of them that another device removed may have come back with it. If a sync was under way at that moment, it
 //!   may have told later what the user had undone by then; the copy cannot know that it was undone.
 //! - *Backups*: a device that was restored is a copy of the device that it was. What was done since the backup and not told is gone:
 //!   what was added or removed so is judged neither lost nor come back, and a file that was deleted so may be there. If a sync was
 //!   under way when the backup was made, it may have told later what the user had undone by then; the restored device cannot know.
-//! - *The mirror*: what a text carries that somebody put there by hand is there anew, for every device that takes it in.
-//! - *Copies of a sync client* that nobody can tell from files of that name are files of that name: they count for what is there.
-//! - *Renames*: a rename is a change, and stands against a deletion by somebody who has not seen it. Two files that were made apart, under names
+//! - *The mirror*: all lines of a text that a person put there by hand are new, for every device that imports it.
+//! - *Copies of a sync client* that cannot be told from files of that name are files of that name: their content counts.
+//! - *Renames*: a rename is a change, and wins over a deletion by a user who has not seen it. Two files that were created apart, under names
 //!   that differ by case, are two: one gets another name (`notes.case-1a2b3c4d.md`), and counts as a copy.
 //! - *Both kept*: if two devices say something about the same thing (reword an entry, an item or a field) and neither knows of the other,
 //!   both sayings are there; one of them may be in a note, and stays there whatever becomes of the thing. Of a value in data that both
 //!   changed one is in the file, the other in a copy beside it; a copy counts for what is there, not for what came back.
 //! - *Moved*: what one device puts elsewhere while another removes it is new there, and so may be its neighbours: which of two lines
-//!   has passed the other nobody can tell.
+//! has passed the other cannot be known.
 //! - *Cursors* have one mark: the furthest that was set is there, or went with its file. A mark that met a further one has gone into it; a
 //!   user who saw that one may set another, further back.
-//! - *What cannot be merged* is there whole, in the file or in a copy; what one device removed of it and another did not may be there.
+//! - *Binary files*: every content is there whole, in the file or in a copy. A unit that one device removed and another did not may be there.
 //!
 //! - *Bound directories*: users bind, unbind and move directories once their device has told everything. Every text in a directory that is
 //!   bound again, or moved, counts as written anew. A step that a killed sync had begun in a directory is completed there, also if a deeper
 //!   directory was bound meanwhile.
 //!
-//! What a device has told the log is known from its syncs: one that ended well has told what was done before it started.
+//! The published changes of a device are known from its syncs: one that ended well has published everything that was done before it started.
 //!
-//! # What is not modelled
+//! # Not modelled
 //! - A working directory of which the log knows one file only, and which vanishes: it is taken for deleted.
-//! - A directory that vanishes while a sync is under way: whoever has it open keeps it.
+//! - A directory that vanishes while a sync is under way: a process with the directory open keeps it.
 //! - Homes whose devices are copied, backed up or on a crashing disk, whose memory directory vanishes, whose users rename files, or
 //!   whose remote gets lost. Edits below a bound prefix that are not sent when a directory is unbound or a deeper one is bound.
 //! - A round with a deadline for one directory ([`Work::Near`](haversack::home::Work::Near)), a round that only takes in, and one that sends one file.
@@ -108,14 +108,14 @@ pub use self::shrink::{Shrunk, shrink};
 pub use self::world::Ended;
 use self::world::World;
 
-/// What a run is to do.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Decides everything.
     pub seed: u64,
     /// A mistake to switch on in the engine.
     pub planted: Option<Planted>,
-    /// Where the devices meet.
+    /// The storage where the devices meet.
     pub meeting: Meeting,
 }
 
@@ -154,7 +154,7 @@ pub fn explain(schedule: &Schedule, planted: Option<Planted>) -> (String, Result
 }
 
 fn play_in(world: &mut World<'_>, planted: Option<Planted>) -> Result<Ended, Failure> {
-    // Whoever looks for a short schedule goes on after a panic; the world is not used any more then, only looked at.
+    // A search for a short schedule continues after a panic. The world is only looked at then.
     let played = || catch_unwind(AssertUnwindSafe(|| world.play()));
     planted::with(planted, played).unwrap_or_else(|_| Err(Broken::Panicked.because("its message is above")))
 }

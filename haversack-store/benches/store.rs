@@ -29,7 +29,7 @@ use crate::many::Creates;
 use crate::single::Reads;
 use crate::site::Site;
 
-/// Where Cargo lets benches keep files: `target/tmp`.
+/// The directory where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark is its own program")]

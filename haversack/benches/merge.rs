@@ -1,4 +1,4 @@
-//! How long a merge of a large file takes, by rule: `cargo xtask bench merge [--quick]`.
+//! Measures the merge of a large file, by rule: `cargo xtask bench merge [--quick]`.
 //!
 //! Prints Markdown to stdout, ready for `docs/benchmarks.md`, and what it is doing to stderr.
 
@@ -15,7 +15,7 @@ use haversack_bench::table::{Goal, Table, milliseconds};
 
 use self::files::Meeting;
 
-/// What a merge of 1 MB is to take at most, in milliseconds.
+/// The goal for a merge of 1 MB, in milliseconds.
 const GOAL: Goal = Goal::Within(50.0);
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! What developers of Haversack run: `cargo xtask test`, `check-modules`, `check-crates`, `tools`, `packages`, `bench NAME`, `sim`, `soak`.
+//! The developers' commands: `cargo xtask test`, `check-modules`, `check-crates`, `tools`, `packages`, `bench NAME`, `sim`, `soak`.
 
 mod bench;
 mod crates;

@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::run::{cargo, project, step};
 use crate::tools::{Sdks, sdks};
 
-/// What the package for TypeScript is built and tested from.
+/// The packages for building and testing the TypeScript package.
 const TYPESCRIPT: [&str; 6] =
     ["package.json", "tsconfig.json", "tsconfig.test.json", "src", "test", "examples"];
 
@@ -57,7 +57,7 @@ fn typescript(sdks: &Sdks, surroundings: &Surroundings) -> Result<(), String> {
     )
 }
 
-/// A home of its own for whatever is run, and nothing of whoever runs it.
+/// An empty home for the programs that are run, without the developer's settings.
 struct Surroundings {
     scratch: PathBuf,
     program: PathBuf,

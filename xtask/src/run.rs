@@ -12,7 +12,7 @@ pub(crate) fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the project")
 }
 
-/// Where tools that the project builds for itself are kept between runs.
+/// Returns the directory of tools that the project builds for itself.
 pub(crate) fn tools() -> PathBuf {
     project().join(".tools")
 }
@@ -27,7 +27,7 @@ pub(crate) fn say(text: &str) {
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(project()).args(arguments);
-    // What cargo says about this package is no business of others: some are built again whenever it changes.
+    // Remove cargo's variables about this package: some packages are rebuilt whenever they change.
     let names = std::env::vars_os().map(|(name, _)| name);
     let is_ours = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for name in names.filter(|name| name.to_str().is_some_and(is_ours)) {

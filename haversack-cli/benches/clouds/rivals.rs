@@ -10,7 +10,7 @@ use haversack_servers::tools;
 
 use crate::servers::{Container, Route};
 
-/// How many directories the files are in.
+/// The number of directories.
 const DIRECTORIES: usize = 20;
 
 /// Something that carries files from one machine to another.
@@ -38,7 +38,7 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    /// Returns a first machine with files that nobody has seen.
+    /// Returns a first machine with new files.
     pub(crate) fn begin(base: &Path, container: Container, road: &Route, files: usize) -> Outcome<Ours> {
         let ours = Ours { base: base.to_owned(), container };
         fill(&ours.files(), files)?;
@@ -93,7 +93,7 @@ pub(crate) struct Rclone {
 }
 
 impl Rclone {
-    /// Returns a first machine with files that nobody has seen.
+    /// Returns a first machine with new files.
     pub(crate) fn begin(base: &Path, container: Container, files: usize) -> Outcome<Rclone> {
         let program = tools::program("rclone").ok_or("rclone is missing: cargo xtask tools all")?;
         let rclone = Rclone { base: base.to_owned(), program, container };

@@ -6,7 +6,7 @@ use haversack_bench::Outcome;
 use haversack_servers::azurite::{ACCOUNT, KEY};
 use haversack_servers::{Azurite, Front, SeaweedFs};
 
-/// What kind of server it is.
+/// The kind of a server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     SeaweedFs,
@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// A server that nobody else uses.
+/// A server for this benchmark alone.
 pub(crate) enum Server {
     SeaweedFs(SeaweedFs),
     Azurite(Azurite),
@@ -54,7 +54,7 @@ impl Server {
         }
     }
 
-    /// Makes a container that nobody else uses.
+    /// Makes a new container.
     pub(crate) fn container(&self) -> Container {
         match self {
             Server::SeaweedFs(server) => Container { kind: Kind::SeaweedFs, name: server.new_bucket() },

@@ -1,4 +1,4 @@
-//! How much memory syncs take that have much to do.
+//! Measures the memory of large syncs.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use haversack_bench::table::{Goal, Table, grouped, times};
 
 use crate::rivals::{Ours, Rival};
 
-/// What a sync of 100,000 files is to take at most, in megabytes.
+/// The goal for a sync of 100,000 files, in megabytes.
 const MOST_MEGABYTES: f64 = 200.0;
 
-/// What a merge is to take at most, as times of the file. The base, both sides and the result are four files already.
+/// The goal for a merge, as a multiple of the file. The base, both sides and the result are four files already.
 const MOST_TIMES: f64 = 4.0;
 
 /// The first sync of many small files, and another machine that joins.

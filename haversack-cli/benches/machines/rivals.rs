@@ -32,7 +32,7 @@ impl Ours {
         std::fs::create_dir_all(base.join("one/memory"))?;
         let ours = Ours { base: base.to_owned() };
         let url = format!("file://{}", base.join("remote").display());
-        // Plain copies are written in the background, and would disturb whoever is measured next.
+        // Plain copies are written in the background, which would disturb the next measurement.
         ours.run("one", &["remote", "add", &url, "--device", "one", "--no-mirror"])?;
         Ok(ours)
     }

@@ -1,4 +1,4 @@
-//! What a sync costs.
+//! Measures the cost of a sync.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,13 +13,13 @@ use haversack_bench::table::{Goal, Table, grouped, milliseconds, times as as_tim
 
 use crate::places::{Device, Places};
 
-/// How often each is measured.
+/// The number of measurements of each.
 const ROUNDS: usize = 3;
 
-/// How many files a store has that is joined.
+/// The number of files in a store that is joined.
 const JOINED: usize = 10_000;
 
-/// How many commits a device catches up over.
+/// The number of commits that a device catches up over.
 const COMMITS: usize = 1_000;
 
 fn fill(files: &Arc<dyn Backend>, count: usize, size: usize) -> Outcome<()> {

@@ -19,7 +19,7 @@ pub(crate) struct Counted {
     written_bytes: AtomicU64,
 }
 
-/// What was asked of a remote.
+/// The requests to a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) reads: u64,

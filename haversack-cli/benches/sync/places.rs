@@ -1,4 +1,4 @@
-//! Where devices and their remote are.
+//! The storages of devices and of their remote.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Places {
         Ok(Arc::new(Counted::new(self.make()?)))
     }
 
-    /// Returns a device without files whose own places are in memory: whoever only prepares something need not wait for a disk.
+    /// Returns a device without files, whose own storage is in memory: preparations need not wait for a disk.
     pub(crate) fn quick_device(&self, remote: &Arc<Counted>) -> Device {
         let make = || Arc::new(InMemory::new());
         Device { files: make(), state: make(), remote: remote.clone() }

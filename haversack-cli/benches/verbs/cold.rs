@@ -1,4 +1,4 @@
-//! What it costs to start `haversack` for one look.
+//! Measures the start of `haversack` for one view.
 
 use haversack_bench::Outcome;
 use haversack_bench::bare::Spent;
@@ -8,7 +8,7 @@ use haversack_bench::table::{Goal, Table};
 use crate::site::Site;
 use crate::steps::text;
 
-/// How often each process is started.
+/// The number of starts of each process.
 const STARTS: usize = 50;
 
 /// How the bare loop starts `haversack` on the memory of ours in process.

@@ -17,7 +17,7 @@ use crate::sides::{Bridge, Side};
 use crate::site::{Programs, Site};
 use crate::steps::{Step, path};
 
-/// How many edits are made in one contest, by all processes together.
+/// The number of edits in one contest, by all processes together.
 const EDITS: usize = 400;
 
 const KEY: &str = "edits.md";
@@ -124,7 +124,7 @@ fn edit_at_once(processes: &mut [Box<dyn Side + Send>], each: usize) -> Outcome<
     })
 }
 
-/// What a place says before and after its edit.
+/// The text of a passage before and after its edit.
 const OPEN: &str = "open";
 const DONE: &str = "done";
 

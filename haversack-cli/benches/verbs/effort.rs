@@ -1,6 +1,6 @@
-//! How long a run may take.
+//! The length of a run.
 
-/// How much of everything a run does.
+/// The amounts of work in a run.
 pub(crate) struct Effort {
     /// Rounds of a race on the disk, and operations in each.
     pub(crate) disk: (usize, usize),
@@ -8,7 +8,7 @@ pub(crate) struct Effort {
     pub(crate) memory: (usize, usize),
     /// Rounds of whole listings.
     pub(crate) listings: usize,
-    /// How often the processes meet at one file.
+    /// The number of contests for one file.
     pub(crate) contests: usize,
     /// The most files in one directory.
     pub(crate) files: usize,

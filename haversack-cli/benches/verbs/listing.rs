@@ -1,4 +1,4 @@
-//! How long it takes to see what is in a large directory.
+//! Measures the listing of a large directory.
 
 use std::cell::RefCell;
 
@@ -14,7 +14,7 @@ use crate::single::bare;
 use crate::site::Site;
 use crate::steps::{path, view};
 
-/// How many files there are.
+/// The number of files.
 const FILES: usize = 10_000;
 
 /// The content of each.
@@ -66,7 +66,7 @@ pub(crate) fn listings(site: &Site, rounds: usize) -> Outcome<Table> {
         contenders.push(contender(sdk, view(DIRECTORY, 1)));
     }
     let race = Race::run(rounds, contenders)?;
-    // Whoever shows everything asks for 10,000 sizes, and for that the bare loop needs longer than the goal.
+    // Showing everything needs 10,000 sizes, for which the bare loop takes longer than the goal.
     for (what, ours, bare, sdk, goal) in [
         ("`view`, everything shown", WHOLE, BARE_SCAN, Some(SDK), Goal::Reported),
         ("`view`, cut as it is set", AS_SET, BARE_LIST, Some(SDK), Goal::Within(20.0)),

@@ -17,7 +17,7 @@ const DRIVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/verbs/sdk.py"
 /// The SDK's tool.
 pub(crate) struct Sdk {
     peer: Peer,
-    /// What it is, for those who read the figures.
+    /// Its version, for readers of the figures.
     pub(crate) version: String,
 }
 

@@ -16,7 +16,7 @@ use crate::steps::{Step, to_json};
 /// The most characters that one view can be set to show: more than there are in any text here.
 pub(crate) const VIEW_CHARACTERS: usize = 1_000_000;
 
-/// Somebody who carries out steps.
+/// A side that carries out steps.
 pub(crate) trait Side {
     /// Carries out all steps and returns how long those took that are timed; a refusal is an error.
     fn run(&mut self, steps: &[Step]) -> io::Result<Vec<Nanoseconds>>;
@@ -40,7 +40,7 @@ impl Side for MemoryTool {
     fn run(&mut self, steps: &[Step]) -> io::Result<Vec<Nanoseconds>> {
         let mut samples = Vec::new();
         for step in steps {
-            // Whoever has a command gives it away; the SDK's side is not charged for making its either.
+            // A side consumes the command; the clone is not part of the SDK's time either.
             let command = step.command.clone();
             let answer = timed(&mut samples, || block_on(self.answer(command)));
             if answer.is_error {

@@ -11,15 +11,15 @@ use crate::steps::{create, insert, str_replace, text, view};
 /// The sizes of the files, in KB.
 const SIZES: [usize; 3] = [1, 10, 100];
 
-/// How much one append adds.
+/// The size of one append.
 const APPEND_BYTES: usize = 60;
 
-/// What is expected, which depends on where it is.
+/// The goals, which depend on the storage.
 #[derive(Clone, Copy)]
 pub(crate) enum Goals {
-    /// Where a sync waits for a disk, ours must be close to the bare loop.
+    /// On a disk, our time must be close to the bare loop.
     Disk,
-    /// Where it does not, ours must be far ahead of the SDK.
+    /// In memory, we must be far ahead of the SDK.
     Memory,
 }
 

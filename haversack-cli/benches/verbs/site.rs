@@ -17,7 +17,7 @@ use crate::sdk::Sdk;
 use crate::sides::{Bridge, VIEW_CHARACTERS, contender};
 use crate::steps::Step;
 
-/// Where the files of each side are, below the site.
+/// The directories of the sides, below the site.
 const FILES: [&str; 4] = ["ours/memory", "bridge/memory", "bare", "sdk/memories"];
 
 /// The programs that take part.
@@ -28,7 +28,7 @@ pub(crate) struct Programs {
     pub(crate) python: Option<PathBuf>,
 }
 
-/// Where the sides work.
+/// The directory where the sides work.
 pub(crate) struct Site {
     pub(crate) filesystem: String,
     /// Ours in process; `haversack --home` finds it at `../ours` from where the bare loop works.

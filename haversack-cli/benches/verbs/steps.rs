@@ -1,9 +1,9 @@
-//! What all sides are told to do: the same commands on the same texts.
+//! The steps of all sides: the same commands on the same texts.
 
 use haversack::memory_tool::Command;
 use serde_json::{Value, json};
 
-/// How long a line is, its newline included: about what notes have.
+/// The length of a line, including its newline: about as in notes.
 const LINE_BYTES: usize = 64;
 
 /// One command, and whether it is measured.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::checkouts;
 use crate::machines::Machines;
 
-/// How long a test waits for something that happens in the background before it fails.
+/// The time that a test waits for an event in the background before it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Machines that meet at one directory, each with a Claude Code and projects of its own.

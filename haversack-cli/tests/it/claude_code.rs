@@ -196,7 +196,7 @@ fn a_compaction_is_survived() {
     );
     let kept = kept.values().next().expect("kept");
     assert!(kept.contains("We painted the lamp."), "{kept}");
-    // What the session was given is given to what is left of it.
+    // The context of the session is also given to its compacted continuation.
     client.run("laptop", &here, &api, &["--continue", "-p", "Go on."]);
     let told = api.told().pop().expect("asked");
     for part in ["We painted the lamp.", "- ask about the tide"] {
@@ -273,7 +273,7 @@ fn a_private_worktree_has_its_own_memory_and_nobody_else_has_it() {
         sees(&api.wait_for(1), seen, unseen);
         terminal.leave();
     }
-    // Below it the client shares, and whoever sits there is told.
+    // Below it, the client uses the shared memory, and the user is told so.
     let below = worktree.join("src");
     fs::create_dir_all(&below).expect("made");
     let api = Api::start(vec![vec![Say::Text("So it is.")]]);
@@ -340,10 +340,10 @@ fn a_plugin_does_the_same_and_never_twice() {
     assert_eq!(carried.as_deref(), Some("- ask about the lamp\n"));
 }
 
-/// How many sessions there are in the test of a remote that hangs.
+/// The number of sessions in the test of a remote that hangs.
 const SESSIONS: usize = 20;
 
-/// How many files each of them writes.
+/// The number of files that each of them writes.
 const WRITES: usize = 10;
 
 #[test]
@@ -370,7 +370,7 @@ fn many_sessions_and_a_remote_that_hangs() {
         let mut command = client.session("laptop", &root, &api, &["-p", "Remember."]);
         command.env("AWS_ACCESS_KEY_ID", "k").env("AWS_SECRET_ACCESS_KEY", "s");
         sessions.push((client.start(command, &api), api));
-        // The first alone: whoever comes while it waits would wait with it.
+        // The first one alone: a session that comes while it waits would wait with it.
         if number == 0 || sessions.len() == 3 {
             for (session, _) in sessions.drain(..) {
                 session.end_while(|| assert!(agents.background().len() <= 1, "{:?}", agents.background()));

@@ -35,9 +35,9 @@ struct Place {
     backend: &'static str,
     url: String,
     container: String,
-    /// What says where it is.
+    /// The variables of the endpoint.
     plain: Vec<(&'static str, String)>,
-    /// What nobody else may know.
+    /// The variables with secrets.
     secrets: Vec<(&'static str, String)>,
     /// Everything that is asked comes by here.
     front: Front,
@@ -110,7 +110,7 @@ impl Place {
         [Place::azure(), Place::s3(), Some(Place::gcs())].into_iter().flatten().collect()
     }
 
-    /// Returns a command as somebody runs it in a shell where everything is set.
+    /// Returns a command in a shell where all variables are set.
     fn in_shell(&self, machines: &Machines, machine: &str, arguments: &[&str]) -> Command {
         let mut command = machines.command(machine, arguments);
         command.envs(self.plain.iter().chain(&self.secrets).map(|(name, value)| (name, value)));

@@ -1,4 +1,4 @@
-//! What two devices left for somebody to settle.
+//! Conflicts of two devices, shown and resolved.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,14 +1,14 @@
-//! A home whose state somebody or something damaged: it recovers, or it is refused with a cure that works; no file suffers.
+//! A home with a damaged state recovers, or it is refused with a cure that works; no file suffers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::machines::Machines;
 
-/// What becomes of a file's bytes; `None` if the file goes.
+/// The new bytes of a file; `None` to delete it.
 type Damage = fn(&[u8]) -> Option<Vec<u8>>;
 
-/// What is done to a file.
+/// The damages of a file.
 const DAMAGES: [(&str, Damage); 6] = [
     ("gone", |_| None),
     ("empty", |_| Some(Vec::new())),

@@ -1,4 +1,4 @@
-//! What is inside a state and a log, shown.
+//! The printed content of a state and a log.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -37,7 +37,7 @@ fn the_demo_loses_nothing_and_touches_nothing_of_the_user() {
     let env = TestEnv::new();
     let temporary = env.path("").join("../with space, 100%");
     std::fs::create_dir(&temporary).expect("made");
-    // What the user has set is not for the demo's machines, nor for its git.
+    // The user's settings do not affect the demo's machines, nor its git.
     let mut command = env.command(&["demo", "--keep"]);
     command
         .env("TMPDIR", &temporary)
@@ -78,7 +78,7 @@ fn the_demo_loses_nothing_and_touches_nothing_of_the_user() {
     assert_eq!(names_in(&env.path("")), [""; 0], "nothing of the user is touched");
     assert_eq!(names_in(&temporary).len(), 1, "one sandbox");
 
-    // What it says to type next works.
+    // The next command that it names works.
     let look = shown.lines().find_map(|line| line.split_once("Look around: ")).expect("it says so").1;
     let home = look.split_once("--home ").expect("a home").1.strip_suffix(" log").expect("the log");
     let home = home.trim_matches('\'').replacen("BASE", &temporary.join("../").display().to_string(), 1);

@@ -61,7 +61,7 @@ fn case_rename_that_could_not_be_written_arrives_later() {
     }
 }
 
-/// E2, seed 2: somebody renames a file by case only while somebody else edits it.
+/// E2, seed 2: a user renames a file by case only while another edits it.
 #[test]
 fn case_rename_against_an_edit_leaves_one_file() {
     let machines = Machines::laptop_and_desktop(&[("notes.md", "begin\n")]);
@@ -73,7 +73,7 @@ fn case_rename_against_an_edit_leaves_one_file() {
     assert_eq!(machines.files("desktop"), merged);
 }
 
-/// E3, seed 27: somebody puts a file in the place of a directory.
+/// E3, seed 27: a user puts a file in the place of a directory.
 #[test]
 fn file_in_place_of_a_directory_arrives() {
     let machines = Machines::laptop_and_desktop(&[("deep/ideas.md", "one\n"), ("notes.md", "begin\n")]);

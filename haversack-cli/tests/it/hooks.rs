@@ -58,7 +58,7 @@ fn memory_of_one_machine_is_in_the_next_session_on_another() {
     </haversack-memory>
     "#);
     agents.rest();
-    // What a session wrote is in the history under its name.
+    // The history shows a session's changes under its name.
     let log = agents.done("desktop", &["log"]);
     assert!(log.contains("session-laptop"), "{log}");
 }
@@ -80,7 +80,7 @@ fn plain_copies_of_what_hooks_sent_are_in_the_remote() {
     }
     agents.rest();
     assert_eq!(plain().into_keys().collect::<Vec<_>>(), ["lamp.md", "tide.md"]);
-    // More than are written while somebody may wait.
+    // More than one hook writes while another may wait.
     for number in 0..250 {
         agents.remember("laptop", &root, &format!("{number:03}.md"), "x\n");
     }
@@ -89,7 +89,7 @@ fn plain_copies_of_what_hooks_sent_are_in_the_remote() {
     assert_eq!(plain().len(), 252);
 }
 
-/// Nobody has to ask for it: once a day whoever syncs in the background looks at everything in the remote.
+/// Once a day, the background sync checks the whole remote without being asked.
 #[test]
 fn what_somebody_changed_in_the_remote_is_taken_in() {
     let agents = Agents::laptop_and_desktop();
@@ -146,7 +146,7 @@ fn the_digest_of_today_or_the_latest() {
         given.contains("of 2026-01-03") && !given.contains("of 2026-01-02") && given.contains("too much"),
         "{given}"
     );
-    // Without a remote nobody is asked, and nothing is started.
+    // Without a remote, no request is sent and nothing is started.
     assert!(agents.journal("laptop").contains("kept here for now"), "{}", agents.journal("laptop"));
 }
 
@@ -213,7 +213,7 @@ fn bad_input_is_a_line_in_the_journal() {
     for part in ["the input is not understood", "the input is too long", "no such event"] {
         assert!(journal.contains(part), "{part}: {journal}");
     }
-    // No event, one too many, and words that nobody knows.
+    // No event, one too many, and unknown words.
     for words in [&["hook"][..], &["hook", "SessionEnd", "--new", "x"], &["hook", "--plugin", "SessionEnd"]] {
         agents.fire(&mut agents.command("laptop", words), b"{}");
     }
@@ -249,7 +249,7 @@ fn odd_places_stop_nobody() {
     fs::remove_file(root.join(".haversack.toml")).expect("removed");
     let journal = agents.journal("laptop");
     assert!(journal.contains("config.toml:1") && journal.contains("is not TOML"), "{journal}");
-    // A memory directory that leads to somebody's keys.
+    // A memory directory that leads to the user's keys.
     let keys = agents.machines.env.path(".ssh");
     fs::create_dir_all(&keys).expect("made");
     fs::write(keys.join("known.md"), "x").expect("written");
@@ -404,7 +404,7 @@ fn a_project_that_is_new_is_carried_on_purpose() {
     fs::write(agents.claude("laptop").join(".claude.json"), known.to_string()).expect("written");
     let listed = agents.done("laptop", &["project", "list"]);
     assert_snapshot!(listed.lines().find(|line| line.starts_with("lighthouse")).unwrap_or_default(), @r#"lighthouse  1         github.com/me/lighthouse: carried from its next session on (to keep it here: haversack project exclude github.com/me/lighthouse)"#);
-    // Nobody reads the line of a session without anybody: it waits.
+    // The line of a session without a user is not read: it waits.
     let mut headless = agents.command("laptop", &["hook", "SessionStart"]);
     let told = agents.fire(headless.env("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"), input.as_bytes());
     assert!(!told.contains("exclude"), "{told}");
@@ -465,13 +465,13 @@ fn what_needs_the_user_is_one_line() {
     agents.rest();
 }
 
-/// Settings that name a remote to which nobody agreed: hooks send nothing, and note that once.
+/// Settings name a remote that the user has not agreed to: hooks send nothing, and note that once.
 #[test]
 fn hooks_send_nothing_to_a_remote_that_only_settings_name() {
     let agents = Agents::new();
     let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
     fs::create_dir_all(agents.machines.env.path("laptop")).expect("made");
-    // Nobody listens there: whoever asked would be told so.
+    // No server listens there: a request would fail visibly.
     let named = "blob-endpoint = \"http://127.0.0.1:9\"\nblob-container = \"memory\"\n";
     fs::write(agents.machines.env.path("laptop/config.toml"), named).expect("written");
     agents.start("laptop", &root);

@@ -1,4 +1,4 @@
-//! What Google Drive could not upload and put aside: edits of this memory come back, and nothing there is touched.
+//! Files that Google Drive could not upload and put aside: edits of this memory are imported, and nothing there is changed.
 
 use std::fs;
 

@@ -245,7 +245,7 @@ fn thirty_two_processes_keep_every_edit() {
             assert!(own.iter().map(|(_, edit)| *edit).eq(order.iter().map(String::as_str)), "in its order");
             first_done = first_done.min(own.last().map_or(0, |(at, _)| *at));
         }
-        // Where one starves the others, it is done while they have hardly begun.
+        // A process that starves the others would finish when they have hardly begun.
         assert!(first_done > processes * edits / 4, "run {run}: one was done after {first_done} edits");
     }
 }

@@ -1,4 +1,4 @@
-//! What somebody has already, brought to another storage.
+//! Existing files, copied to another storage.
 
 use std::fs;
 use std::io::Write;
@@ -93,7 +93,7 @@ fn several_directories_go_to_a_remote_once() {
     assert_eq!(read(&env, "there/claude_memory/lighthouse/MEMORY.md").as_deref(), Some("- ports\n"));
     assert_eq!(read(&env, "there/behavioral/ports.md"), read(&env, "notes/ports.md"));
     let there = everything(&env.path("there"));
-    // Nothing is left to upload, so nobody is asked.
+    // Nothing is left to upload, so no question is asked.
     assert_snapshot!(run(&[]), @r#"
     exit 0
     --- stdout
@@ -119,7 +119,7 @@ fn several_directories_go_to_a_remote_once() {
     assert_eq!(everything(&env.path("agent")), agent);
 }
 
-/// Runs a command on a terminal, as somebody who types; `None` where there is no program for that.
+/// Runs a command on a terminal, like a user who types; `None` if there is no program for that.
 fn typed(env: &TestEnv, arguments: &[&str], input: &str) -> Option<(Option<i32>, String)> {
     let binary = env!("CARGO_BIN_EXE_haversack");
     let command = [&[binary], arguments].concat().join(" ");
@@ -137,7 +137,7 @@ fn somebody_is_asked_before_anything_is_uploaded() {
     let env = with_notes();
     let to = url(&env, "there");
     let question = "Upload existing local memory (~3 KB)? [y/N] ";
-    // Where no terminal can be had, only the answer without one is tested, above.
+    // Without a terminal, only the answer without one is tested, above.
     let Some((code, said)) = typed(&env, &["migrate", "notes", &to], "n\n") else { return };
     assert!(said.contains(question) && said.contains("Nothing was copied."), "{said}");
     assert!(code == Some(1) && !env.path("there").exists());
@@ -202,7 +202,7 @@ fn what_cannot_be_copied_is_told_and_the_rest_is_copied() {
     let count = |reason| reasons.clone().filter(|found| *found == Some(reason)).count();
     assert_eq!((count("held"), count("name"), count("different")), (2, 7, 2), "{report:#}");
 
-    // What goes into the own memory need not be held back.
+    // Files for the own memory need not be held back.
     fs::remove_dir_all(env.path("notes")).expect("removed");
     write(&env, "notes/.env", "A=1\n");
     let to_memory = ["--home", "home", "migrate", "notes", "home/memory", "--yes"];

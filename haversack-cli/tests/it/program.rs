@@ -13,7 +13,7 @@ use crate::agents::Agents;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_haversack");
 
-/// Settings that somebody made by hand.
+/// Settings made by hand.
 const SETTINGS: &str = "{\n  // mine\n  \"model\": \"opus\"\n}\n";
 
 fn with_claude() -> Agents {
@@ -236,7 +236,7 @@ fn dead_hooks_are_named_and_mended() {
     assert_snapshot!(complaints(&agents, &["recall", "lamp"]).replace(BINARY, "/BINARY/haversack"), @"Mended 6 hooks and the MCP server of Claude Code: they run ~/laptop/bin/TARGET/haversack now, because /BINARY/haversack is outside of the home, and may be removed at any time");
     assert_eq!(files.each_ref().map(|file| read(file)), sound);
     assert!(shown(&agents, &["doctor"]).contains("OK    hooks     Claude Code: 6 hooks fire"));
-    // What setup changed is still known.
+    // The changes of setup are still known.
     agents.done("laptop", &["uninstall"]);
     assert_eq!(read(&files[0]), SETTINGS);
     assert!(!files[1].exists());

@@ -132,7 +132,7 @@ fn a_worktree_shares_and_a_name_joins_two_repositories() {
     let told = agents.done("laptop", &["mount", "list"]);
     let place = "lighthouse  BASE/user/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory\n";
     assert!(told.contains(place), "{told}");
-    // A fork is the same project, if somebody says so; the other machine hears of it.
+    // A fork is the same project if the user says so; the other machine learns it.
     let fork = agents.repository("desktop", "fork", "https://github.com/a-teammate/lighthouse");
     agents.done(
         "desktop",

@@ -475,7 +475,7 @@ fn a_key_that_others_can_read_is_refused_before_anything_is_made() {
 fn the_role_is_tried_as_the_agent() {
     let desk = Desk::new();
     let mut options = as_agent(&desk, 0o600);
-    // Nobody is there: it is the first hop that is heard of.
+    // No server listens there: the first hop fails.
     options.extend(["--authority", "http://127.0.0.1:1", "--wait", "0"].map(str::to_owned));
     let shown = desk.run(&options.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(shown.starts_with("exit 1\n--- stdout\n--- stderr\n"), "{shown}");

@@ -43,18 +43,18 @@ impl Chance {
     }
 }
 
-/// Who wrote and removed what.
+/// Records the writer and remover of each word.
 #[derive(Default)]
 pub(crate) struct Oracle {
     /// Every line, and the file it was written to.
     written: BTreeMap<String, String>,
-    /// Taken out of a text by somebody who saw it: it must not come back.
+    /// Words that an editor removed after seeing them: they must not come back.
     pub(crate) removed: BTreeSet<String>,
-    /// Deleted or moved with its file, by somebody who saw it: it may be there or not.
+    /// Words that were deleted or moved with their file: they may be there or not.
     gone: BTreeSet<String>,
-    /// Files that somebody deleted or moved: whoever changed one meanwhile brings it back whole, as it was there.
+    /// Files that were deleted or moved: an unaware edit brings such a file back whole, as it was there.
     deleted: BTreeSet<String>,
-    /// In a text that somebody edited where it lay, in a folder: whoever removes it elsewhere meanwhile may find it there anew.
+    /// Words in a folder's plain file that was edited in place: a removal elsewhere at the same time may not remove them.
     carried: BTreeSet<String>,
     next: usize,
 }
@@ -76,7 +76,7 @@ impl Oracle {
         self.deleted.insert(file.to_owned());
     }
 
-    /// Somebody edited a text that may be older than what its machine has.
+    /// Notes an edit of a text that may be older than the machine's.
     pub(crate) fn carry(&mut self, text: &str) {
         self.carried.extend(self.tokens(text));
     }
@@ -107,7 +107,7 @@ pub(crate) fn line(file: &str, token: &str) -> String {
     }
 }
 
-/// Lets somebody do something on a machine: a user, an agent, an editor, or a sync.
+/// Acts on a machine as a user, an agent, an editor, or a sync.
 pub(crate) fn act(machines: &Machines, oracle: &mut Oracle, chance: &mut Chance, machine: &str) {
     let file = FILES[chance.below(FILES.len())];
     match chance.below(10) {
@@ -178,7 +178,7 @@ pub(crate) fn edit(
             oracle.delete(file, &text);
             machines.done(machine, &["delete", file]);
         }
-        // Somebody moves a file.
+        // A user moves a file.
         _ => {
             let Some(text) = there else { return };
             oracle.delete(file, &text);

@@ -46,7 +46,7 @@ fn wipe(directory: &Path) {
     fs::create_dir(directory).expect("made");
 }
 
-/// Fails unless both machines have what nobody deleted, once.
+/// Fails unless both machines have every line that was not deleted, once.
 #[track_caller]
 fn agree(machines: &Machines) {
     machines.settle(&["laptop", "desktop"]);
@@ -279,7 +279,7 @@ fn moved_store_is_followed_after_a_yes_only() {
     machines.done("desktop", &["remote", "move", "--follow", "--yes"]);
     assert!(machines.done("desktop", &["remote", "list"]).contains("/new"));
     agree(&machines);
-    // Whoever joins at the new place has all of it.
+    // A machine that joins at the new place has all of it.
     machines.done("tablet", &["join", &url, "--device", "tablet", "--yes"]);
     assert_eq!(machines.files("tablet"), machines.files("laptop"));
 }

@@ -1,4 +1,4 @@
-//! What may be a remote: a place of its own, named so that nobody can mistake it.
+//! The places that may be a remote: an own directory with an unmistakable name.
 
 use std::fs;
 
@@ -239,7 +239,7 @@ fn remote_of_the_settings_needs_one_yes() {
     machines.write("laptop", "a.md", "memory\n");
     let run = |arguments: &[&str]| {
         let mut command = machines.command("laptop", arguments);
-        // Nobody listens there: whoever asked would be told so.
+        // No server listens there: a request would fail visibly.
         command
             .env("HAVERSACK_BLOB_ENDPOINT", "http://127.0.0.1:9")
             .env("HAVERSACK_BLOB_CONTAINER", "memory");

@@ -1,4 +1,4 @@
-//! What looks like a secret stays on the machine, as its user sees it.
+//! Files with possible secrets stay on the machine, as a user sees it.
 
 use std::path::Path;
 
@@ -138,7 +138,7 @@ fn a_secret_stays_and_the_rest_travels() {
     let record = std::fs::read_to_string(machines.env.path("laptop").join("allowed.toml")).expect("written");
     assert!(!record.contains(&secret[4..]), "{record}");
 
-    // On the other machine nobody allowed it, but the remote has it: an edit beside it travels.
+    // The other machine has not allowed it, but the remote has it: an edit beside it is sent.
     machines.write(
         "desktop",
         "deploy.md",
@@ -177,7 +177,7 @@ fn a_secret_added_to_a_file_that_was_sent_stays() {
     assert_eq!(machines.read("desktop", "lamp.md").as_deref(), Some("white\n"));
     assert_eq!(machines.read("desktop", "other.md").as_deref(), Some("fine\n"));
     assert!(machines.read("desktop", "notes/a.md").is_some());
-    // What others change in it is merged here, and goes on being held back.
+    // Changes of other machines are merged into it here, and it stays held.
     machines.write("desktop", "lamp.md", "white\nred\n");
     machines.done("desktop", &["sync"]);
     machines.settle(&["laptop", "desktop"]);

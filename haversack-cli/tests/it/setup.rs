@@ -11,7 +11,7 @@ use crate::machines::files_below;
 
 const LIGHTHOUSE: &str = "git@github.com:me/lighthouse.git";
 
-/// Settings that somebody made by hand.
+/// Settings made by hand.
 const SETTINGS: &str = "{\n  // mine\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [{ \"hooks\": [{ \"type\": \"command\", \"command\": \"bell\" }] }]\n  }\n}\n";
 
 fn with_claude() -> Agents {
@@ -277,7 +277,7 @@ fn codex_and_others() {
     let command =
         hooks["hooks"]["SessionStart"][0]["hooks"][0]["command"].as_str().expect("a command").to_owned();
     assert!(command.ends_with(" hook --codex SessionStart"), "{command}");
-    // What Codex does not know is left out.
+    // Keys that Codex does not know are left out.
     let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
     let input = serde_json::json!({ "cwd": root, "source": "startup" }).to_string();
     let told =
@@ -310,7 +310,7 @@ fn codex_has_our_server_among_its_own() {
         agents.done("laptop", &["setup", "codex", "--remove"]);
         assert_eq!(fs::read_to_string(&file).ok().as_deref(), before);
     }
-    // What somebody changed since stays.
+    // Later changes by hand stay.
     fs::write(&file, mine).expect("written");
     agents.done("laptop", &["setup", "codex"]);
     let with = fs::read_to_string(&file).expect("there");
@@ -330,7 +330,7 @@ fn codex_has_our_server_among_its_own() {
     agents.done("laptop", &["uninstall"]);
     let left = fs::read_to_string(&file).expect("there");
     assert_eq!(left, format!("{}\n[tui]\ntheme = \"dark\"\n", mine.replace("gpt", "mini")));
-    // What is not understood is not rewritten, and nothing else is either.
+    // A file that we cannot parse is not rewritten, and nothing else changes.
     for broken in ["model = ", "mcp_servers = 7\n"] {
         fs::write(&file, broken).expect("written");
         let told = shown(&agents, "laptop", &["setup", "codex"]);
@@ -404,7 +404,7 @@ fn the_same_line_on_every_machine() {
     let secret = format!("gh{}_{}", "p", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
     agents.remember("laptop", &root, "deploy.md", &format!("token {secret}\n"));
     let init = ["init", "remote", "--device", "laptop"];
-    // A dry run does nothing, and nobody is there to be asked.
+    // A dry run changes nothing and asks nothing.
     let dry = shown(&agents, "laptop", &[&init[..], &["--dry-run"]].concat());
     assert!(dry.starts_with("exit 0\n") && dry.contains("+++ b/~/laptop-claude/settings.json"), "{dry}");
     assert!(
@@ -636,7 +636,7 @@ fn a_plugin_without_the_program_says_so_once_and_stops_nobody() {
     let told: Value = serde_json::from_str(&fire("SessionStart")).expect("JSON");
     assert!(told["systemMessage"].as_str().is_some_and(|line| line.contains("is not installed")), "{told}");
     assert_eq!(fire("PostToolUse"), "");
-    // Where people put programs it is found without a PATH.
+    // In a usual directory for programs, it is found without a PATH.
     let bin = agents.machines.env.path(".local/bin");
     fs::create_dir_all(&bin).expect("made");
     symlink(env!("CARGO_BIN_EXE_haversack"), bin.join("haversack")).expect("linked");

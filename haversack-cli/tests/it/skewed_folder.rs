@@ -67,7 +67,7 @@ impl Folder {
             let token = tokens[self.chance.below(tokens.len())].clone();
             let rest = text.split_inclusive('\n').filter(|line| !line.contains(&token)).collect();
             self.note(format!("{home}: removes {token} by hand in the folder's {file}"));
-            // Nobody can see in a text that this edit was taken in.
+            // The text does not show if this edit was imported.
             self.carry(&tokens, "an edit that removes");
             (rest, false)
         } else {
@@ -79,7 +79,7 @@ impl Folder {
         let draft = self.machines.env.path(&format!("{home}-draft"));
         std::fs::write(&draft, text).expect("written");
         std::fs::rename(draft, path).expect("saved");
-        // What nobody claims is waited for, and may be overwritten meanwhile.
+        // An unclaimed edit waits, and may be overwritten before it is imported.
         let is_claimed = is_added || self.chance.below(2) == 0;
         if is_claimed {
             let shown = self.machines.shown(home, &["sync", "--mine", file]);
@@ -174,7 +174,7 @@ fn run(seed: u64, steps: usize) -> Vec<String> {
         for (index, home) in homes.iter().enumerate() {
             play.client.carry_all(&play.machines, homes, &mut play.chance);
             play.sync(home, &["--full"]);
-            // What was waited for is taken in.
+            // Waiting edits are imported.
             if round < 4 {
                 play.set_clock(index, 1200);
             }

@@ -13,10 +13,10 @@ use crate::machines::{Machines, files_below};
 use crate::random_machines::{Chance, FILES, NAMES, Oracle, edit, kill_sync, line};
 use crate::vault::{folder, make_folder};
 
-/// How long the daemons may take until both have everything, on a machine that is busy with something else.
+/// The time in which the daemons must have everything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long both homes may take until they are equal.
+/// The time in which both homes must be equal.
 const CONVERGENCE: Duration = Duration::from_secs(300);
 
 /// Returns the directory that a home's daemon replicates: the home's folder is in it.

@@ -622,7 +622,7 @@ fn the_plain_copies_of_a_large_store_are_written_later() {
     }
     machines.done("laptop", &["remote", "add", &machines.url(), "--device", "laptop"]);
     machines.done("laptop", &["sync"]);
-    // The one in the background waits for more to come; whoever is asked to begin at once waits for it.
+    // The background process waits for more changes; a command with `--now` waits for it.
     let manifest = machines.env.path("remote").join("manifest.json");
     while !std::fs::read_to_string(&manifest).is_ok_and(|text| text.contains("\"position\"")) {
         machines.done("laptop", &["mirror", "--now"]);
@@ -630,7 +630,7 @@ fn the_plain_copies_of_a_large_store_are_written_later() {
     }
     let plain = crate::machines::files_below(&machines.env.path("remote").join("notes"));
     assert_eq!(plain.len(), 300);
-    // Nobody is left behind: the lock is free again.
+    // The lock is free again.
     machines.done("laptop", &["mirror", "--now"]);
     machines.write("laptop", "notes/new.md", "new\n");
     machines.done("laptop", &["remote", "remove"]);
@@ -647,7 +647,7 @@ fn a_file_or_the_last_hours_are_taken_back() {
     machines.done("desktop", &["sync"]);
     machines.write("laptop", "lamp.md", "red\n");
     machines.done("laptop", &["sync"]);
-    // The last change of a file is anybody's.
+    // The last change of a file, by any machine.
     machines.done("laptop", &["undo", "ports.md", "--yes"]);
     assert_eq!(machines.read("laptop", "ports.md").as_deref(), Some(PORTS));
     machines.done("laptop", &["sync"]);
@@ -730,7 +730,7 @@ fn undo_does_not_reach_files_that_were_there_before() {
     for arguments in [&[][..], &["--since", "1h"], &["--session", "last"], &["ports.md"]] {
         undo(arguments);
     }
-    // What is edited afterwards is taken back, and the files stay.
+    // Later edits are undone, and the files stay.
     machines.write("laptop", "ports.md", "nothing\n");
     machines.done("laptop", &["sync"]);
     machines.done("laptop", &["undo", "--yes"]);
@@ -888,7 +888,7 @@ fn undo_of_a_number_sends_held_files_again() {
 #[test]
 fn restore_leaves_moved_and_new_files_alone() {
     let machines = with_deleted_directory();
-    // Somebody wrote one of the files again, and moved another one since.
+    // A user wrote one of the files again, and moved another one since.
     machines.write("desktop", "harbour/tide.md", "low\n");
     machines.done("desktop", &["rename", "buoy.md", "harbour/buoy.md"]);
     machines.settle(&["desktop", "laptop"]);

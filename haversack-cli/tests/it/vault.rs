@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::machines::Machines;
 use crate::random_machines::{Chance, FILES, NAMES, Oracle, act, line};
 
-/// What a sync client knows.
+/// The state of a sync client.
 #[derive(Default)]
 pub(crate) struct Client {
     server: BTreeMap<String, Vec<u8>>,
@@ -216,7 +216,7 @@ fn run(seed: u64, count: usize, steps: usize) {
                 }
             }
             1 => drop(machines.done(machine, &["sync"])),
-            // Somebody writes to a plain file in the folder, and says so.
+            // A user edits a plain file in the folder, and claims it.
             2 if chance.below(3) == 0 => {
                 let file = FILES[chance.below(FILES.len())];
                 let path = folder(&machines, machine).join(file);
@@ -271,7 +271,7 @@ fn three_machines_and_a_client_lose_nothing() {
     (1..=rounds()).for_each(|seed| run(1000 + seed, 3, 90));
 }
 
-/// A machine is gone, and the folder has lost some of its log: `status` does not call that in sync, and whoever has it puts it back.
+/// A machine is gone, and the folder has lost a part of its log: `status` does not call that in sync, and a machine with a copy restores it.
 #[test]
 fn what_the_folder_has_lost_is_told_and_put_back() {
     let machines = Machines::new();
@@ -306,7 +306,7 @@ fn what_the_folder_has_lost_is_told_and_put_back() {
     assert!(status.contains("In sync. Last contact"), "{status}");
 }
 
-/// Who syncs by the clock looks at what was edited by hand without being told to.
+/// A timer's sync checks edits by hand from time to time.
 #[test]
 fn who_syncs_by_the_clock_looks_at_everything_now_and_then() {
     let machines = Machines::new();
@@ -314,7 +314,7 @@ fn who_syncs_by_the_clock_looks_at_everything_now_and_then() {
     machines.write("laptop", "notes.md", "the lamp is lit\n");
     machines.done("laptop", &["remote", "add", &shared, "--device", "laptop"]);
     machines.done("laptop", &["sync"]);
-    // What no log names is waited for, and that is told by whoever looks.
+    // A file that no log names waits, and every status says so.
     put(&folder(&machines, "laptop"), "notes.md", b"the lamp is lit\nby hand\n");
     let looked = machines.done("laptop", &["sync", "--when-due"]);
     assert!(looked.contains("notes.md in the folder differs"), "{looked}");

@@ -1,11 +1,11 @@
-//! What a front can do with a request.
+//! The actions of a front on a request.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::http::Answer;
 
-/// What becomes of one request.
+/// The fate of one request.
 pub enum Act {
     /// The server answers.
     Pass,
@@ -30,7 +30,7 @@ pub enum Act {
     Change(Box<dyn FnOnce(&mut Answer) + Send>),
     /// The server answers what is left of the request without these headers.
     WithoutHeaders(Vec<&'static str>),
-    /// What the server refuses is refused, and carried out all the same without these headers.
+    /// The server's refusal is passed on, and the write is carried out all the same without these headers.
     RefuseButWrite(Vec<&'static str>),
 }
 

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::{Bucket, Object, refusal};
 use crate::http::{Answer, Asked};
 
-/// How much a page holds at most.
+/// The most objects on a page.
 const PAGE: usize = 1000;
 
 /// One element of a page.

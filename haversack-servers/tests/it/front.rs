@@ -1,4 +1,4 @@
-//! What a front can do, before a store whose content can be looked at.
+//! The actions of a front, before a store whose content can be read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,7 +2,7 @@
 
 use haversack_servers::{Answer, Azurite, Front, Gcs, Liar, Moto, azurite, http, moto};
 
-/// What a store does with a write whose condition does not hold: whether it says so, and whether the old content stays.
+/// A store's behaviour on a write whose condition fails: if it says so, and if the old content stays.
 #[derive(Debug, PartialEq, Eq)]
 struct Verdict {
     refuses: bool,

@@ -10,7 +10,7 @@ use haversack_servers::{Azurite, Moto, http};
 /// Makes [`dies_with_whoever_started_it`] start a server and wait to be killed.
 const VICTIM: &str = "HAVERSACK_SERVERS_VICTIM";
 
-/// How long the system may take to end what was told to end.
+/// The time in which the system must end a process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]

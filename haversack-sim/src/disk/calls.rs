@@ -202,7 +202,7 @@ impl Fs for SimDisk {
         state.image.names(dir.0, limit)
     }
 
-    /// Nobody else runs while this waits, so a lock that is taken stays taken.
+    /// No other code runs while this waits, so a taken lock stays taken.
     fn lock(&self, name: &str, _wait: Duration) -> io::Result<Option<SimLock>> {
         let mut state = self.state();
         state.enter(Verb::Lock, name)?;

@@ -7,7 +7,7 @@ use crate::random::Random;
 pub(super) struct Content {
     volatile: Vec<u8>,
     durable: Vec<u8>,
-    /// How many of the first durable bytes nobody touched since they became durable.
+    /// The number of the first durable bytes that did not change since they became durable.
     untouched: usize,
     dirty: bool,
 }

@@ -1,4 +1,4 @@
-//! What survives of names when the machine stops.
+//! Tests of the names that survive when the machine stops.
 
 use super::*;
 

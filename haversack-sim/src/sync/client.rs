@@ -12,10 +12,10 @@ use haversack_store::{Bytes, Locator};
 use super::storage::{Saving, Storage};
 use crate::random::Random;
 
-/// What the client knows.
+/// The state of the client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Client {
-    /// What everybody is to have.
+    /// The files that every device is to have.
     server: BTreeMap<Locator, Bytes>,
     /// By device, what its folder and the server last agreed on.
     agreed: BTreeMap<usize, BTreeMap<Locator, Bytes>>,
@@ -197,14 +197,14 @@ impl Client {
     }
 }
 
-/// The folders that the client has looked into: nobody else acts while it carries.
+/// The folders that the client has read: no other program acts while it carries.
 #[derive(Debug, Default)]
 pub(crate) struct Found(BTreeMap<usize, Folder>);
 
 #[derive(Debug)]
 struct Folder {
     here: BTreeMap<Locator, Bytes>,
-    /// Where there is something to carry.
+    /// The files that differ.
     open: BTreeSet<Locator>,
 }
 
@@ -232,7 +232,7 @@ fn save(
     set(here, locator, bytes);
 }
 
-/// Whether files arrive whole.
+/// Tells if files arrive whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whole {
     Always,

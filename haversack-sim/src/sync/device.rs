@@ -43,7 +43,7 @@ const MAX_INTERVAL: usize = 6;
 /// An hour, in milliseconds.
 const HOUR: u64 = 60 * 60 * 1_000;
 
-/// How long a file that no log names is waited for at least, in milliseconds.
+/// The least time to wait for a file that no log names, in milliseconds.
 const PATIENCE: u64 = vault::ALONE_PATIENCE.as_secs() * 1_000;
 
 /// A sync under way.
@@ -52,7 +52,7 @@ pub(crate) type Running = Pin<Box<dyn Future<Output = Result<HomeReport, Stopped
 /// A device.
 pub(crate) struct Device {
     pub(crate) number: usize,
-    /// Whom the oracle knows it as.
+    /// The device's number in the oracle.
     pub(crate) actor: usize,
     pub(crate) files: Storage,
     pub(crate) state: Storage,
@@ -68,7 +68,7 @@ pub(crate) struct Device {
     lost_base: Arc<AtomicBool>,
     connection: Arc<Mutex<Connection>>,
     is_full: Arc<AtomicBool>,
-    /// What its user wrote into the folder by hand, last at each place.
+    /// The last text that its user wrote by hand into each file of the folder.
     mine: BTreeMap<Locator, Bytes>,
     pub(crate) processes: Vec<Option<Process>>,
     backup: Option<Backup>,
@@ -83,7 +83,7 @@ pub(crate) const SLOTS: [&str; 4] = ["lighthouse", "lighthouse/lamp", "lighthous
 pub(crate) struct Bound {
     pub(crate) slot: usize,
     pub(crate) prefix: Locator,
-    /// Whom the oracle knows its user as.
+    /// The user's number in the oracle.
     pub(crate) actor: usize,
     pub(crate) files: Storage,
     pub(crate) state: Storage,
@@ -125,7 +125,7 @@ impl Place {
     }
 }
 
-/// What a device has for a folder in which devices meet.
+/// A device's part of a folder in which devices meet.
 #[derive(Clone)]
 struct Vault {
     /// Its own order, and what it keeps of all logs.
@@ -174,7 +174,7 @@ pub(crate) struct Now {
     pub(crate) started: usize,
     /// As those do who wait in a folder.
     pub(crate) hours: u64,
-    /// How much it has.
+    /// The time that it has.
     pub(crate) time: Time,
 }
 
@@ -182,7 +182,7 @@ pub(crate) struct Now {
 struct Backup {
     files: Storage,
     state: Storage,
-    /// What it keeps of all logs; the folder is not put back.
+    /// Its copies of all logs; the folder is not restored.
     home: Option<Storage>,
     remembered: Remembered,
 }

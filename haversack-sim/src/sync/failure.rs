@@ -1,13 +1,13 @@
-//! Which promise a schedule broke.
+//! The promise that a schedule broke.
 
 use std::fmt;
 
-/// What kind of promise was broken.
+/// The kind of a broken promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Broken {
-    /// A line is gone that nobody removed.
+    /// A line is gone that no user removed.
     Lost,
-    /// A line is there that somebody removed.
+    /// A line is there that a user removed.
     Resurrected,
     /// The devices do not come to agree, or not to rest.
     NotConverged,
@@ -35,9 +35,9 @@ impl Broken {
 /// How a schedule broke a promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What kind of promise.
+    /// The kind of the promise.
     pub broken: Broken,
-    /// What was seen.
+    /// The observation.
     pub why: String,
 }
 

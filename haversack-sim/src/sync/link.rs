@@ -31,10 +31,10 @@ pub(crate) struct Wire {
 struct WireState {
     store: Store,
     weather: Weather,
-    /// Requests that will land later, whoever has forgotten them.
+    /// Requests that arrive later, after their senders have forgotten them.
     late: Vec<Late>,
     changes: usize,
-    /// What happened to requests, to be read.
+    /// The fates of requests, for reading.
     happened: Vec<String>,
     /// The contents that devices sent, whether or not they arrived.
     sent: Vec<(Locator, Bytes)>,
@@ -44,14 +44,14 @@ struct WireState {
 #[derive(Debug)]
 struct Late {
     locator: Locator,
-    /// What is to be there; `None` for nothing.
+    /// The new content; `None` to delete.
     bytes: Option<Bytes>,
     condition: Condition,
 }
 
 impl Late {
     fn arrive(self, store: &mut Store, random: &mut Random) {
-        // Nobody waits for the answer any more.
+        // The sender does not wait for the answer any more.
         match self.bytes {
             Some(bytes) => drop(store.write(&self.locator, bytes, &self.condition, random)),
             None => drop(store.delete(&self.locator, &self.condition, random)),
@@ -140,7 +140,7 @@ impl Wire {
     }
 }
 
-/// Whether a device is connected, and let in.
+/// Tells if a device is connected, and has access.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
     pub(crate) is_offline: bool,
@@ -153,7 +153,7 @@ pub(crate) struct Link {
     wire: Arc<Wire>,
     connection: Arc<Mutex<Connection>>,
     device: usize,
-    /// What becomes of requests.
+    /// The source of faults.
     faults: Mutex<Random>,
     /// How the store answers where it has a choice.
     choices: Mutex<Random>,
@@ -207,7 +207,7 @@ impl Link {
         }
     }
 
-    /// Asks for something that changes nothing: repeated it is the same, and what comes late comes to nobody.
+    /// Sends a request that changes nothing: a repetition gives the same answer, and a late one has no effect.
     fn ask<T>(
         &self,
         operation: Operation,
@@ -266,7 +266,7 @@ impl Link {
     }
 }
 
-/// How far a scan has come.
+/// The progress of a scan.
 enum Scan {
     After(Option<Locator>),
     Over,

@@ -1,10 +1,10 @@
 //! Devices that read each other's logs, and nothing else: no folder, no disk, nothing that goes wrong.
 //!
-//! What logs come to is decided by [`merge_file()`](haversack::vault::merge_file) and by the merges below it. A folder around it makes a schedule long and slow; here
+//! The merge of logs is in [`merge_file()`](haversack::vault::merge_file) and the merges below it. A folder around it makes a schedule long and slow. Here
 //! a device reads as much of another's log as it likes, changes a file, and tells of it. Hundreds of schedules take as long as one over a folder,
 //! and the oracle is the same.
 //!
-//! Where two contents cannot be put together, the engine puts one beside the other. Here it counts as there for good.
+//! If two contents cannot be merged, the engine puts one beside the other as a copy. Here the copy stays for ever.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,7 +20,7 @@ use super::unit::units_of;
 use super::user::{Change, Edit, Found, Intention};
 use crate::random::Random;
 
-/// What some devices read and write.
+/// A schedule of reads and writes of some devices.
 #[derive(Clone, Debug)]
 pub struct LogsOnlySchedule {
     devices: usize,
@@ -99,10 +99,10 @@ impl LogsOnlySchedule {
 struct Devices {
     logs: Logs,
     contents: HashMap<ContentHash, Bytes>,
-    /// How far each device has read.
+    /// The heads that each device has read.
     heads: Vec<Heads>,
     files: BTreeSet<Locator>,
-    /// What was put beside files, by file.
+    /// The copies of each file.
     copies: BTreeMap<String, BTreeSet<String>>,
     oracle: Oracle,
     told: Option<String>,
@@ -165,7 +165,7 @@ impl Devices {
         self.publish(device, locator, &edit);
     }
 
-    /// Returns what a file comes to for whoever has read so far.
+    /// Returns the merged text of a file for a device with these heads.
     fn text(&mut self, locator: &Locator, heads: &Heads) -> Option<String> {
         let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).expect("texts stay texts");
         match merge_file(&self.logs, locator, heads, &self.contents) {

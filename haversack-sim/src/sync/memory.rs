@@ -1,6 +1,6 @@
 //! Storage that does what it is told at once, with a clock behind the fingerprints that may be coarse.
 //!
-//! What a process does is an effect between two moments: it can die before it, and after it without knowing. An append that was
+//! Every effect of a process is between two moments: it can die before it, and after it without knowing. An append that was
 //! under way when its process died may be cut short. A full disk refuses whatever needs room.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use super::storage::{Saving, room};
 use super::weather::moment;
 use crate::random::Random;
 
-/// What the outside of a file tells.
+/// The fingerprint of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outside {
     /// Every state has a name of its own.
@@ -52,7 +52,7 @@ impl Numbers {
     }
 }
 
-/// What is known of one state of a file from outside.
+/// The properties of one state of a file.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     inode: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Memory {
     versions: Versions,
 }
 
-/// What a version is told by.
+/// The source of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Versions {
     Write,
@@ -108,7 +108,7 @@ impl Memory {
         }
     }
 
-    /// Returns another storage with the same content, on which nobody holds a lock.
+    /// Returns another storage with the same content, without held locks.
     pub(crate) fn copy(&self, is_full: Arc<AtomicBool>) -> Arc<Memory> {
         let copy = self.empty(is_full);
         for (locator, bytes) in self.all() {
@@ -158,7 +158,7 @@ impl Memory {
     pub(crate) fn tear(&self, hands: &Hands, random: &mut Random) {
         let Some((locator, from, to)) = hands.unfinished().take() else { return };
         let Ok(object) = block_on(self.contents.read(&locator)) else { return };
-        // Somebody has written behind it since.
+        // Another program has appended since.
         if object.bytes.len() != to {
             return;
         }
@@ -220,7 +220,7 @@ impl Memory {
         let Some(Stamp { inode, tick }) = stamp else { return info };
         match self.numbers.outside {
             Outside::Versions => {
-                // In a folder nobody knows the version without reading the content.
+                // In a folder, the version is unknown without reading the content.
                 info.version = (self.versions == Versions::Write).then(|| Version::new(inode.to_string()));
                 info.fingerprint = Fingerprint::new(&[inode], i64::MIN);
             }
@@ -236,7 +236,7 @@ impl Memory {
     }
 }
 
-/// What a process has under way and does not know yet to be done.
+/// The operations of a process that it does not know yet to be done.
 #[derive(Debug, Default)]
 pub(crate) struct Hands {
     /// An append: where, from where and to where.
@@ -388,7 +388,7 @@ impl Backend for Stepped {
     async fn lock(&self, name: &str, _: Duration) -> Result<Guard> {
         moment().await;
         let locks = self.storage.locks.clone();
-        // Nobody waits in a simulation: a lock is free or it is not.
+        // A simulation does not wait: a lock is free or it is not.
         let is_free = locks.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
         match is_free {
             true => Ok(Guard::new(Held { locks, name: name.to_owned() })),

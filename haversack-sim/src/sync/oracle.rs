@@ -1,13 +1,13 @@
-//! Who wrote, saw and deleted what: independent of the engine, told only by what users did and saw.
+//! Records the writes, views and deletions of users: independent of the engine, from the users' actions alone.
 //!
-//! Whoever acts is an *actor*: a device, until it is restored from a backup; then it is another one, which remembers less.
+//! An *actor* is a device, until it is restored from a backup; then it is another actor, which remembers less.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::failure::{Broken, Failure};
 use super::sheet::{Reading, reading};
 
-/// What became of the units that users wrote.
+/// The fates of the units that users wrote.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Oracle {
     /// Counts what users did.
@@ -19,9 +19,9 @@ pub(crate) struct Oracle {
     unsent: Vec<Vec<UserAction>>,
     /// Files that were copied with something unsent in them, and when.
     copies: Vec<(&'static str, usize)>,
-    /// Who changed a file in which nothing is new or gone.
+    /// Actors that changed a file without new or removed units.
     rearranged: Vec<(&'static str, usize)>,
-    /// Who gave a file another name.
+    /// Actors that renamed a file.
     renamed: Vec<(&'static str, usize)>,
     /// Files that were written where they were not, and when.
     made: Vec<(&'static str, usize)>,
@@ -36,11 +36,11 @@ struct Saying {
     instead_of: BTreeSet<String>,
 }
 
-/// What is there at the end, by file.
+/// The units at the end, by file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct There {
     pub(crate) files: BTreeMap<String, BTreeSet<String>>,
-    /// What is in copies that could not be merged.
+    /// The units in copies that could not be merged.
     pub(crate) copies: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -51,11 +51,11 @@ struct Unit {
     added_by: usize,
     /// The actors that had it and took it out, and when.
     removed_by: BTreeMap<usize, usize>,
-    /// It was copied before anybody was told: who took it out of the original did not take it out of the copy.
+    /// The unit was copied before it was published: a removal in the original does not remove it from the copy.
     is_copied: bool,
     /// Adding it, or taking it out, went with a restore: it may be there or not.
     is_open: bool,
-    /// Somebody else said something about the same at the same time: it may be in a note.
+    /// Another user reworded the same thing at the same time: the unit may be in a note.
     is_told_twice: bool,
 }
 
@@ -87,7 +87,7 @@ enum Done {
     Deleted { deletion: usize },
 }
 
-/// What an actor had not told the log when it was copied.
+/// The changes of an actor that were not published when it was copied.
 #[derive(Clone, Debug)]
 pub(crate) struct Remembered {
     at: usize,
@@ -123,10 +123,10 @@ impl Oracle {
         self.units.insert(unit.to_owned(), known);
     }
 
-    /// What was just added is said about a thing, instead of something that was said before.
+    /// Notes that the new unit replaces the former words about a thing.
     ///
-    /// If two say something about it and neither knows of the other, both stay, and one of them under a note: what is in the
-    /// note does not follow any more what becomes of the thing.
+    /// If two users reword it without knowing of each other, both texts stay, one of them under a note: the
+    /// note stays, even if the thing changes later.
     pub(crate) fn said_about(
         &mut self,
         file: &'static str,
@@ -149,9 +149,9 @@ impl Oracle {
         }
     }
 
-    /// Somebody wrote a text that knew nothing of us: whatever is in it is there anew, perhaps for several devices at once.
+    /// Notes a text by a person who does not know of Haversack: all its units are new, perhaps for several devices at once.
     pub(crate) fn carried<'a>(&mut self, file: &'static str, units: impl Iterator<Item = &'a str>) {
-        // Whoever takes it in changes the file anew, whatever another one that has taken it in does to the file meanwhile.
+        // An import changes the file again, independent of another device that has imported it and changes it.
         self.copies.push((file, self.now));
         for unit in units {
             self.with(unit, |unit, _| unit.is_copied = true);
@@ -176,13 +176,13 @@ impl Oracle {
         self.rearranged.push((file, actor));
     }
 
-    /// A user gave a file another name: a change that stands against a deletion by somebody who has not seen it.
+    /// Notes a rename: a change that wins over a deletion by a user who has not seen it.
     pub(crate) fn renamed(&mut self, actor: usize, file: &'static str) {
         self.did(actor, file, Done::Renamed);
         self.renamed.push((file, actor));
     }
 
-    /// Notes something about a unit; one that a merge made is nobody's.
+    /// Notes something about a unit; a unit that a merge made has no author.
     fn with(&mut self, text: &str, note: impl FnOnce(&mut Unit, &str)) {
         if let Some(unit) = self.units.get_mut(text) {
             note(unit, text);
@@ -215,7 +215,7 @@ impl Oracle {
         self.unsent[actor].is_empty()
     }
 
-    /// What was not told when a copy was made, and is in it, is also the copy's own: returns the actor that the copy is.
+    /// Makes the copy's own changes of the unpublished changes at the copy: returns the copy's actor.
     pub(crate) fn copied(&mut self, copied: &Remembered, there: &BTreeSet<String>) -> usize {
         let actor = self.actor();
         for deed in &copied.unsent {
@@ -248,8 +248,8 @@ impl Oracle {
         }
     }
 
-    /// What was done and undone before a copy was made, and not told, may have been told by the sync that was under way: the copy, or the
-    /// device that was restored from it, takes it for somebody else's.
+    /// Changes that were made and undone before a copy, without being published, may have been published by the sync under way: the copy, or the
+    /// restored device, takes them for another device's.
     fn open_passing(&mut self, copied: &Remembered) {
         let is_new = |text: &String| {
             copied.unsent.iter().any(|deed| matches!(&deed.what, Done::Added(unit) if unit == text))
@@ -295,12 +295,12 @@ impl Oracle {
             if !is_there || unit.is_copied || reading != Reading::Merged {
                 continue;
             }
-            // Whoever took it out and deleted the file before anybody heard of it leaves only the deletion to be heard of. Where the file
-            // was made anew, a section is gone from it, and one that somebody else changed stays whole, as it was there.
+            // If a user removed it and deleted the file before a sync, only the deletion is published. If the file
+            // was created again, a section is gone from it, and a section that another device changed stays whole, as it was there.
             let excused = deletions().any(|deletion| {
                 let removed_before = |at: &usize| *at < deletion.at;
                 let by_deleter = unit.removed_by.get(&deletion.actor).is_some_and(removed_before);
-                // Who was first nobody can tell: neither knew of the other.
+                // The first of them cannot be known: neither knew of the other.
                 let by_anybody = !unit.removed_by.is_empty();
                 self.edited_unseen(deletion) && (by_deleter || by_anybody && self.was_made_anew(deletion))
             });
@@ -319,7 +319,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Tells whether a mark that is further than this one was taken out by somebody.
+    /// Returns true if a user removed a mark further than this one.
     fn was_overtaken(&self, file: &str, mark: &str) -> bool {
         let mut further = self.units.iter().filter(|(text, unit)| unit.file == file && text.as_str() > mark);
         further.any(|(_, unit)| !unit.removed_by.is_empty())
@@ -335,14 +335,14 @@ impl Oracle {
         })
     }
 
-    /// Tells whether whoever deleted the file wrote to it again, or anybody found it gone and made it anew.
+    /// Returns true if the deleting user wrote to the file again, or any user created it again after seeing the deletion.
     fn was_made_anew(&self, deletion: &Deletion) -> bool {
         let mut in_file = self.units.values().filter(|unit| unit.file == deletion.file);
         in_file.any(|unit| unit.added_by == deletion.actor && unit.at > deletion.at)
             || self.made.iter().any(|(file, at)| *file == deletion.file && *at >= deletion.at)
     }
 
-    /// Tells whether somebody changed the file without having seen the deletion, as far as units tell.
+    /// Returns true if a user changed the file without having seen the deletion, as far as units show.
     fn edited_unseen(&self, deletion: &Deletion) -> bool {
         let was_copied = self.copies.iter().any(|(file, at)| *file == deletion.file && *at < deletion.at);
         let by_another = |(file, by): &(&str, usize)| *file == deletion.file && *by != deletion.actor;

@@ -1,6 +1,6 @@
-//! What is going to happen, decided before anything does, so that parts of it can be left out.
+//! Decides all actions before the first is played, so that parts can be left out.
 //!
-//! Every action has a seed of its own, and from it a stream of random numbers for each who needs some: what is left out does not
+//! Every action has a seed of its own, and from it a stream of random numbers for each purpose: leaving actions out does not
 //! change what the rest means.
 
 use haversack::sync::Mirror;
@@ -42,7 +42,7 @@ const SIGNED: usize = 3;
 /// One in how many edits writes a secret, where a gate holds files back.
 const SECRETS: usize = 8;
 
-/// Who needs random numbers.
+/// The purpose of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     Users,
@@ -57,13 +57,13 @@ pub(crate) enum Stream {
     Homes,
 }
 
-/// Returns the random numbers that somebody gets from a seed.
+/// Returns the random numbers for a purpose, from a seed.
 pub(crate) fn stream(seed: u64, who: Stream) -> Random {
     let who = who as u64 + 1;
     Random::new(Random::new(seed ^ who.wrapping_mul(0x2545_f491_4f6c_dd1d)).number())
 }
 
-/// Where the devices meet.
+/// The storage where the devices meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meeting {
     /// At one log, in a remote.
@@ -74,7 +74,7 @@ pub enum Meeting {
     Lost,
 }
 
-/// What becomes of a remote.
+/// The losses of a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// It is backed up.
@@ -99,27 +99,27 @@ pub struct Schedule {
     pub(crate) outside: Outside,
     /// The files that users work on.
     pub(crate) sheets: Sheets,
-    /// Whether there are plain objects beside the log.
+    /// Tells if there are plain objects beside the log.
     pub(crate) mirror: Mirror,
-    /// Whether some syncs have little time.
+    /// Tells if some syncs have little time.
     pub(crate) haste: TimeLimits,
-    /// Whether users rename files by case.
+    /// Tells if users rename files by case.
     pub(crate) renames: Renames,
     /// Tells whether devices have bound directories, agents sign, and a gate holds files back.
     pub(crate) homes: Homes,
-    /// How many actions there are in a tick of the filesystems' clock.
+    /// The number of actions in a tick of the filesystems' clock.
     pub(crate) actions_per_tick: usize,
     pub(crate) actions: Vec<Action>,
 }
 
-/// Whether some syncs have little time.
+/// Tells if some syncs have little time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeLimits {
     Never,
     Sometimes,
 }
 
-/// Whether users rename files by case.
+/// Tells if users rename files by case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Renames {
     Never,
@@ -138,7 +138,7 @@ pub(crate) enum Homes {
 /// The agents that sign.
 pub(crate) const AGENTS: [&str; 2] = ["agent-a", "agent-b"];
 
-/// How much time a sync has.
+/// The time of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Time {
     /// All that it takes.
@@ -147,7 +147,7 @@ pub(crate) enum Time {
     Steps(usize),
 }
 
-/// What the devices' own storage is.
+/// The devices' own storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeviceStorage {
     /// In memory: fast.
@@ -160,7 +160,7 @@ pub(crate) enum DeviceStorage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Planned {
     pub(crate) begins: Begins,
-    /// How many processes may sync it at once.
+    /// The most processes that sync it at once.
     pub(crate) processes: usize,
 }
 
@@ -175,13 +175,13 @@ pub(crate) enum Begins {
 /// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Action {
-    /// Which one it was before others were left out: it names what a user writes.
+    /// Its number before other actions were left out: it names the user's units.
     pub(crate) number: usize,
     pub(crate) seed: u64,
     pub(crate) what: What,
 }
 
-/// What a process does.
+/// The task of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// It syncs.
@@ -196,7 +196,7 @@ pub(crate) enum Task {
     Rebuild,
 }
 
-/// What happens.
+/// An action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A user or a program does something to a file.
@@ -209,11 +209,11 @@ pub(crate) enum What {
         process: usize,
         task: Task,
     },
-    /// Somebody who knows nothing of us changes a plain object beside the log.
+    /// A program that does not know of Haversack changes a plain object beside the log.
     Meddle,
-    /// Somebody puts a checkpoint there that is not one.
+    /// An attacker puts a forged checkpoint there.
     Forge,
-    /// Something becomes of the remote while nobody syncs.
+    /// The remote is lost while no device syncs.
     Lose(Loss),
     /// A process goes on for some effects.
     GoOn {
@@ -299,7 +299,7 @@ impl What {
     }
 }
 
-/// What can happen in a schedule besides what always can: each has some of it and not the rest.
+/// The optional actions of a schedule: each schedule has some of them.
 struct Swarm {
     copies: bool,
     backups: bool,
@@ -322,7 +322,7 @@ impl Swarm {
     }
 }
 
-/// What is the case with a device while a schedule is made.
+/// The state of a device while a schedule is made.
 #[derive(Clone, Copy, Default)]
 struct DeviceState {
     is_offline: bool,
@@ -357,17 +357,17 @@ impl Schedule {
             mirror: one_in(4),
             forgery: one_in(6),
         };
-        // What comes from the mirror is in files that no log knows yet: if those vanish, nobody can tell.
+        // Imports from the mirror are in files that no log names yet: if those vanish, no one could know.
         let swarm = Swarm { vanishing: swarm.vanishing && !swarm.mirror, ..swarm };
         let swarm = match meeting {
             Meeting::Log => swarm,
-            // A device's own order is its own: nobody forges it.
+            // A device's own log is its own, so it is not forged.
             // A machine that is copied with its disk, inode by inode, writes as the same device.
             Meeting::Vault => {
                 let copies = swarm.copies && ground == DeviceStorage::Memory;
                 Swarm { forgery: false, copies, ..swarm }
             }
-            // What was told to a remote that is lost is only on the devices that knew it: they stay.
+            // Changes that were published to a lost remote are only on the devices that had read them: these devices stay.
             Meeting::Lost => Swarm {
                 copies: false,
                 backups: false,
@@ -489,7 +489,7 @@ impl Schedule {
         if self.ground == DeviceStorage::Crashing
             && let What::Stop { device } | What::Die { device, .. } = next
         {
-            // A disk is of interest while something is being done to it, and again while somebody goes on from there.
+            // A disk matters while a process works on it, and again while the next process continues.
             let mut all = Vec::new();
             for effects in [MANY_EFFECTS / 4, MANY_EFFECTS].into_iter().take(random.between(1, 2)) {
                 let effects = random.between(1, effects);
@@ -514,7 +514,7 @@ impl Schedule {
         }
         let What::Vanish { device } = next else { return vec![next] };
         // A directory vanishes whose files the log knows, perhaps while something of another device is being put into it; and then
-        // somebody syncs.
+        // a sync runs.
         let whole = |device| {
             [
                 What::Sync { device, process: 0, task: Task::Sync },

@@ -1,7 +1,7 @@
 //! The files that users work on: one for every way in which a file merges, and how a user writes into each.
 //!
-//! Whatever a user does leaves the file as its kind wants it. What a user adds, rewords or takes out is an item whole: an entry, a
-//! paragraph, an event, a field; whoever rewords it or takes it out has read all of it.
+//! A user leaves the file in the form of its kind. A user adds, rewords or removes whole items: an entry, a
+//! paragraph, an event, a field; a user who rewords or removes one has read all of it.
 
 mod data;
 mod text;
@@ -23,11 +23,11 @@ pub(crate) struct Sheet {
 /// How the oracle reads what is in a file at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// What was added is there, what was removed is not.
+    /// Added units are there, removed units are not.
     Merged,
     /// The furthest mark is there.
     Furthest,
-    /// What was added is there, in the file or in a copy beside it.
+    /// Added units are there, in the file or in a copy beside it.
     Whole,
 }
 
@@ -41,7 +41,7 @@ enum Form {
     Mark,
 }
 
-/// What a user wants to do to a file.
+/// The wanted edit of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     Add,
@@ -51,15 +51,15 @@ pub(crate) enum Wish {
     Move,
 }
 
-/// What a file becomes.
+/// The new content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) text: String,
     /// The units that are gone.
     pub(crate) removed: BTreeSet<String>,
-    /// Whether the user's new unit is in it.
+    /// True if the user's new unit is in it.
     pub(crate) is_added: bool,
-    /// What the new unit is said about, if that has a name: other units may be said about the same.
+    /// The thing that the new unit describes, if it has a name: other units may describe it too.
     pub(crate) about: Option<String>,
 }
 
@@ -121,14 +121,14 @@ pub(crate) fn path_of_sheet(path: &str) -> String {
     found.map_or(path, |sheet| sheet.path).to_owned()
 }
 
-/// How many files users of one schedule work on: few, so that they meet.
+/// The number of files of one schedule: few, so that users meet.
 pub(crate) const FILES: usize = 4;
 
 /// The files of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sheets {
     numbers: [usize; FILES],
-    /// Whether users put items elsewhere: what was moved is not judged so strictly.
+    /// True if users move items: moved items are judged less strictly.
     pub(crate) are_rearranged: bool,
 }
 

@@ -7,13 +7,13 @@ use super::memory::Outside;
 use super::schedule::{Begins, DeviceStorage, Homes, Renames, Schedule, TimeLimits, What};
 use super::{Run, play};
 
-/// How often a shorter schedule is tried.
+/// The most shorter schedules that are tried.
 const MAX_TRIES: usize = 20_000;
 
 /// A schedule that breaks a promise and cannot be made much shorter.
 #[derive(Clone, Debug)]
 pub struct Shrunk {
-    /// What is left.
+    /// The remaining schedule.
     pub schedule: Schedule,
     /// How it fails.
     pub failure: Failure,

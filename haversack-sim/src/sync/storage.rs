@@ -1,4 +1,4 @@
-//! Where a device's files and its state are: in memory, or in `device-local` on a disk that crashes.
+//! The storage of a device's files and state: in memory, or in `device-local` on a disk that crashes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) enum Storage {
     Crashing(Crashing),
 }
 
-/// What a process has under way in a storage.
+/// The operations of a process under way in a storage.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hands(pub(super) Arc<memory::Hands>);
 
@@ -56,7 +56,7 @@ impl Storage {
         }
     }
 
-    /// Returns another storage with the same content, on which nobody holds a lock.
+    /// Returns another storage with the same content, without held locks.
     pub(crate) fn copy(&self, is_full: Arc<AtomicBool>) -> Storage {
         match self {
             Storage::Memory(memory) => Storage::Memory(memory.copy(is_full)),

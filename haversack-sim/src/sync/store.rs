@@ -18,7 +18,7 @@ use haversack_store::{
 use super::weather::Weather;
 use crate::random::Random;
 
-/// Which store it is.
+/// The imitated storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Model {
     Azure,
@@ -59,7 +59,7 @@ impl Model {
     }
 }
 
-/// What all devices meet at.
+/// The remote of all devices.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) model: Model,

@@ -1,11 +1,11 @@
-//! What the oracle counts: words that nobody writes twice.
+//! The units that the oracle counts: words that are never written twice.
 //!
-//! Whatever a user adds to a file carries a *unit*, a word made of the action and the device: `w034d2`. What is known under a name for longer
+//! Each addition of a user carries a *unit*, a word made of the action and the device: `w034d2`. A thing that keeps its name
 //! than its words, an entry or an item, has a *key* of the same form: `k034d2`. Both can be found in any text, whatever it is.
 
 use std::collections::BTreeSet;
 
-/// Who changes the mirror by hand, as a device.
+/// The device number of the program that changes the mirror by hand.
 pub(crate) const MEDDLER: usize = 9;
 
 /// Returns the unit that a user of a device writes; a later one is greater.

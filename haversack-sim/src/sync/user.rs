@@ -1,4 +1,4 @@
-//! What users and programs do to files, without any lock and knowing nothing of sync.
+//! The edits of users and programs, without any lock and without knowing of sync.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,21 @@ use super::storage::Saving;
 use super::unit::{unit, units_of};
 use crate::random::Random;
 
-/// What a user is about to do.
+/// A user's next edit.
 #[derive(Clone, Debug)]
 pub(crate) struct Intention {
     pub(crate) sheet: &'static Sheet,
-    /// What the user writes.
+    /// The unit that the user writes.
     unit: String,
     can_move: bool,
-    /// Whether the user gives the file its other spelling, if it is there.
+    /// True if the user gives the file its other spelling, if it exists.
     renames: bool,
-    /// Whether there is room for anything but deleting.
+    /// True if there is only room for deletions.
     is_full: bool,
     random: Random,
 }
 
-/// What a user did to a file.
+/// A user's edit of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
     /// The file, by the path of its sheet.
@@ -32,16 +32,16 @@ pub(crate) struct Edit {
     /// Its name where the user found it.
     pub(crate) at: String,
     pub(crate) change: Change,
-    /// Whether there was no such file before.
+    /// True if the file did not exist before.
     is_made: bool,
     seen: BTreeSet<String>,
     removed: BTreeSet<String>,
     added: Option<String>,
-    /// What the added unit is said about.
+    /// The thing that the added unit describes.
     about: Option<String>,
 }
 
-/// What becomes of a file.
+/// The change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Saved(Bytes, Saving),

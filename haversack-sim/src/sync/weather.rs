@@ -37,13 +37,13 @@ pub(crate) struct Weather {
     pub(crate) delayed: usize,
     pub(crate) repeated: usize,
     pub(crate) refused: usize,
-    /// How many begin a spell in which this device is not let in.
+    /// The number of requests that begin a time without access for this device.
     pub(crate) denied: usize,
     /// The most newest writes that a listing misses.
     pub(crate) stale: usize,
 }
 
-/// What happens to a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Arrives,

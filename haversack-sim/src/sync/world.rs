@@ -31,7 +31,7 @@ use crate::editor::Editor;
 use crate::image::Seen;
 use crate::random::Random;
 
-/// How many effects a process makes at most before it dies in the middle of one.
+/// The most effects of a process before it dies in the middle of one.
 const MAX_LAST_EFFECTS: usize = 60;
 
 /// The most paths that a client carries at a time.
@@ -45,31 +45,31 @@ const QUIET_HOURS: usize = 4;
 pub struct Ended {
     /// The hash of everything that happened.
     pub trace: String,
-    /// How many effects there were.
+    /// The number of effects.
     pub effects: usize,
-    /// How many commits are in the log.
+    /// The number of commits in the log.
     pub commits: usize,
 }
 
-/// Where a schedule is played.
+/// The world in which a schedule is played.
 pub(crate) struct World<'a> {
     schedule: &'a Schedule,
     wire: Arc<Wire>,
-    /// What carries a folder between devices, if that is where they meet.
+    /// The client that copies a folder between devices, if they meet in one.
     client: Client,
     numbers: Arc<Numbers>,
     devices: BTreeMap<usize, Device>,
     oracle: Oracle,
-    /// Whom the oracle knows whoever changes the mirror as.
+    /// The number in the oracle of the program that changes the mirror.
     meddler: usize,
     effects: usize,
     trace: blake3::Hasher,
     log: Option<String>,
-    /// What programs did in the middle of an effect.
+    /// The edits of programs in the middle of an effect.
     done: Arc<Mutex<Vec<(usize, Edit)>>>,
-    /// At the end somebody looks after every device and says that what is gone was meant to go.
+    /// At the end, a user confirms on every device that the missing files were deleted on purpose.
     deletions: Deletions,
-    /// How long all of it has taken, for those who wait in a folder.
+    /// The simulated time, for devices that wait in a folder.
     hours: u64,
     /// The backup of the remote.
     backup: Option<BTreeMap<Locator, Bytes>>,
@@ -319,7 +319,7 @@ impl<'a> World<'a> {
                 | SyncError::OtherStore { .. },
             ) if self.schedule.meeting == Meeting::Lost && self.deletions == Deletions::Cautious => Ok(()),
             Err(SyncError::Busy) if others > 0 => Ok(()),
-            // One file was deleted here and the others there: it waits for somebody who says so.
+            // One file was deleted here and the others there: it waits for the user's answer.
             Err(SyncError::Vanished) if self.deletions == Deletions::Cautious => Ok(()),
             // A user who deletes and makes a file again and again in the very moment: the next sync goes on.
             Err(SyncError::Local(error)) if error.kind() == ErrorKind::Busy => Ok(()),
@@ -465,7 +465,7 @@ fn shown(number: usize, process: usize) -> String {
     if process == 0 { number.to_string() } else { format!("{number}'s other process") }
 }
 
-/// Lets a program act in the middle of somebody else's effect.
+/// Lets a program act in the middle of another process's effect.
 fn act(
     editor: &mut Editor<'_>,
     sheets: &Sheets,

@@ -23,7 +23,7 @@ fn a_failed_append_spares_what_another_program_saved() -> Result<(), String> {
     cases.iter().try_for_each(|case| saved_then_fault(*case))
 }
 
-/// What was put under the name before the bytes were written is older than they are.
+/// The content under the name before the bytes were written is older than they are.
 #[test]
 fn an_acknowledged_append_is_under_its_name() -> Result<(), String> {
     for case in [Case::AppendExisting, Case::AppendAtBarrier] {

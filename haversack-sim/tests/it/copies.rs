@@ -15,7 +15,7 @@ use crate::counting::Counting;
 const NOTES: &str = "notes.md";
 const COPY: &str = "notes (a teammate's conflicted copy 2026-11-16).md";
 
-/// What a process does.
+/// The task of a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Task {
     Sync,
@@ -91,7 +91,7 @@ impl Scene {
     }
 }
 
-/// Whatever a process was doing when it was killed, in the end the copy is in its file, and nowhere else.
+/// Killed at any moment, in the end the copy is in its file, and nowhere else.
 #[test]
 fn a_copy_is_merged_wherever_the_process_is_killed() {
     let disk_of = |scene: &Scene, which: usize| [&scene.files, &scene.state, &scene.home][which].clone();

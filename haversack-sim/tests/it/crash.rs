@@ -91,7 +91,7 @@ fn crash_twice(case: Case, crash: Crash) -> Result<(), String> {
             sweep_calls(|recovery_calls| {
                 let disk = first.fork(recovery_calls as u64);
                 disk.crash_after(recovery_calls);
-                // Whether it dies is what this is about; the next one is the one to judge.
+                // It may die; the next process is judged.
                 drop(open(&sound, &disk).map(|store| scan(&store)));
                 let (crashed, trace) = (disk.has_crashed(), disk.calls());
                 disk.restart(second);

@@ -1,4 +1,4 @@
-//! What is acknowledged on top of what an earlier process did not live to sync.
+//! Writes that are acknowledged on top of writes that an earlier process did not sync.
 
 use haversack_sim::{Crash, SimDisk};
 use haversack_store::{Bytes, Condition, Locator};
@@ -89,7 +89,7 @@ fn a_rename_into_a_new_directory_loses_nothing() -> Result<(), String> {
     crash_sweep(&sound, &[Case::RenameToNewDirectory], |_| {}, Tails::Repaired)
 }
 
-/// What was prepared is all there once that is acknowledged, and nothing else is touched whenever it ends.
+/// Prepared objects are all there once they are acknowledged, and nothing else is touched at any crash.
 #[test]
 fn what_was_prepared_is_durable() -> Result<(), String> {
     let own = |number: usize| Locator::reserved(&format!(".haversack/incoming/{number}")).expect("ours");

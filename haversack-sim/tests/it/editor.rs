@@ -9,10 +9,10 @@ use haversack_store::{Blocking, Displaced, Error, ErrorKind};
 use crate::cases::{Case, LINE};
 use crate::world::{difference, ensure, kept, no_working_names, open, prepared, scan, shown, sound};
 
-/// What the other program saves.
+/// The text that the other program saves.
 pub(crate) const THEIRS: &[u8] = b"what somebody else saved\n";
 
-/// What another program does to the target of an operation.
+/// The other program's action on the target of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     /// Saves by renaming another file over it.
@@ -182,7 +182,7 @@ pub(crate) fn holds(bytes: &[u8]) -> bool {
     bytes.windows(THEIRS.len()).any(|window| window == THEIRS)
 }
 
-/// Fails if a file that nobody was to touch is not as it was.
+/// Fails if a file that should be untouched has changed.
 pub(crate) fn others_are_intact(disk: &SimDisk, case: Case) -> Result<(), String> {
     let others = |mut files: crate::cases::Files| {
         files.remove(case.target());

@@ -9,7 +9,7 @@ use crate::cases::Case;
 use crate::editor::effect_of;
 use crate::world::{Ending, Tails, check_opened, difference, ensure, open, prepared, scanned, sound};
 
-/// What one fault at `call` led to.
+/// The result of one fault at `call`.
 fn fail_once(start: &SimDisk, case: Case, call: usize, kind: io::ErrorKind) -> Result<bool, String> {
     let disk = start.fork(0);
     let store = open(&sound, &disk)?;
@@ -56,7 +56,7 @@ fn faults_leave_old_content() -> Result<(), String> {
     Ok(())
 }
 
-/// What failed before it took effect changed nothing, as seen by the same process at once.
+/// A call that failed before its effect changed nothing, as the same process sees at once.
 #[test]
 fn faults_before_the_effect_change_nothing() -> Result<(), String> {
     let one_step = |case: &Case| !matches!(case, Case::MkdirNested | Case::TouchMark | Case::DeleteAny);

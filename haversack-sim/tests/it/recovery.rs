@@ -1,4 +1,4 @@
-//! What a process that died left behind, found by one that meets a different world.
+//! A new process finds the leftovers of a dead one, in a changed world.
 
 use haversack_sim::{Crash, Flaw, Mutant, Seen, SimDisk};
 use haversack_store::device_local::fs::Fs;
@@ -8,7 +8,7 @@ use crate::cases::{Case, NEW, OLD, key};
 use crate::editor::{Act, THEIRS, effect_of, holds};
 use crate::world::{ensure, kept, no_working_names, open, prepared, scan, shown, sound};
 
-/// What a user did between the crash and the next start.
+/// The user's action between the crash and the next start.
 #[derive(Clone, Copy, Debug)]
 enum Meanwhile {
     Link,
@@ -17,7 +17,7 @@ enum Meanwhile {
     Nothing,
 }
 
-/// A note names places that have changed since; that must not keep anybody from anything.
+/// A note names files that have changed since; that must not block anything.
 #[test]
 fn recovery_goes_on_in_a_changed_tree() -> Result<(), String> {
     for case in Case::ALL {
@@ -88,13 +88,13 @@ fn leftovers_among_reserved_names_are_swept() -> Result<(), String> {
     Ok(())
 }
 
-/// What a conditional delete took away and must give back goes back to its own name.
+/// An object that a conditional delete must give back returns to its own name.
 #[test]
 fn what_is_given_back_has_its_name() -> Result<(), String> {
     saved_and_synced_then_power_loss(Case::DeleteMatches)
 }
 
-/// What another program saved and synced is found after a power loss, though we had moved it.
+/// A file that another program saved and synced is found after a power loss, although we had moved it.
 #[test]
 fn what_was_synced_survives_being_kept() -> Result<(), String> {
     saved_and_synced_then_power_loss(Case::WriteMatches)
@@ -146,7 +146,7 @@ fn is_found(disk: &SimDisk, case: Case) -> Result<(), String> {
     })
 }
 
-/// A link was displaced and goes back; what somebody saved over our content meanwhile must not go away.
+/// A link was displaced and goes back; a program's save over our content at that time must not be lost.
 #[test]
 fn what_was_saved_while_a_link_went_back_stays() -> Result<(), String> {
     let case = Case::WriteMatches;
@@ -174,7 +174,7 @@ fn what_was_saved_while_a_link_went_back_stays() -> Result<(), String> {
     Ok(())
 }
 
-/// What is kept on another device is copied; dying in the middle of that must not be for ever.
+/// An object on another disk is copied; a crash in the middle of that must be repairable.
 #[test]
 fn keeping_on_another_device_can_be_repeated() -> Result<(), String> {
     let apart = |disk: SimDisk| Mutant::new(disk, Flaw::CrossesDevices);

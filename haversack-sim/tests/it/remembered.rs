@@ -22,7 +22,7 @@ enum Known {
     NotAtAll,
 }
 
-/// What the caller does with what it knows.
+/// The caller's next action.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Write,
@@ -95,7 +95,7 @@ fn sweep(known: Known, change: Change, old: &[u8]) -> Result<(), String> {
                 if trace.len() < call {
                     break;
                 }
-                // What was there before the first call is seen, and then nothing may change.
+                // A file from before the first call is seen; after that, nothing may change.
                 let told = call > 1 || result.is_err();
                 let judged = scan(&store)
                     .and_then(|_| is_found(&disk, &theirs, &result))
@@ -136,7 +136,7 @@ fn what_is_alike_is_not_the_same() -> Result<(), String> {
     Ok(())
 }
 
-/// What was read before is what is read again only if it is there.
+/// A repeated read returns the content only if it is still there.
 #[test]
 fn reading_again_shows_what_is_there() -> Result<(), String> {
     for old in [b"what was acknowledged\n".to_vec(), vec![b'o'; 40_000]] {

@@ -180,7 +180,7 @@ fn what_fails_shrinks_to_a_few_actions() {
     assert!(shrink(Run::of(0)).is_none(), "there is nothing to shrink in what holds");
 }
 
-/// Whatever can go wrong does, in a few hundred schedules.
+/// Every kind of fault occurs in a few hundred schedules.
 #[test]
 fn everything_happens() {
     let mut all = String::new();

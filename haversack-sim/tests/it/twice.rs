@@ -11,7 +11,7 @@ use crate::counting::Counting;
 
 const NOTES: &str = "notes.md";
 
-/// How often the machine stops in another way.
+/// The number of different stops of the machine.
 const SEEDS: u64 = 3;
 
 /// A laptop whose disks work, a desktop whose disks forget, and what they share.

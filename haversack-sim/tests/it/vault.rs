@@ -155,7 +155,7 @@ fn a_few_schedules_hold() {
     }
 }
 
-/// What logs come to by themselves; far more of it runs in `cargo xtask sim --weave`.
+/// The merge of logs alone; far more of it runs in `cargo xtask sim --weave`.
 #[test]
 fn logs_come_to_what_was_written() {
     for seed in 0..500 {
@@ -171,7 +171,7 @@ fn logs_come_to_what_was_written() {
     assert!(told.lines().count() < LogsOnlySchedule::at(seed).explain().0.lines().count(), "{told}");
 }
 
-/// Whatever a sync client does to a folder it does, in a few schedules.
+/// Every action of a sync client occurs in a few schedules.
 #[test]
 fn everything_happens() {
     let mut all = String::new();

@@ -9,7 +9,7 @@ use haversack_store::device_local::fs::Fs;
 
 use crate::world::{kept, no_working_names};
 
-/// Where the state is on the one disk.
+/// The directory of the state on the one disk.
 const STATE: &str = "state";
 
 fn at(key: &str) -> Locator {
@@ -75,7 +75,7 @@ fn with_editor_at_every_call<F: Fs>(
             });
             let result = replace(&memory);
             no_working_names(&disk).expect("nothing is left over");
-            // What is written through an old descriptor after our replace goes to the file that was replaced.
+            // A write through an old descriptor after our replace goes to the replaced file.
             if how == 2 && call > effect {
                 continue;
             }
@@ -106,7 +106,7 @@ fn an_editor_in_between_came_first() {
     );
 }
 
-/// What it saved is as long as what was there, and the clock stands still: the file looks untouched.
+/// The saved text is as long as the old one, and the clock stands still: the file looks untouched.
 #[test]
 fn an_editor_within_one_tick_of_the_clock_came_first() {
     let stopped = |disk| Mutant::new(disk, Flaw::StoppedClock);

@@ -9,10 +9,10 @@ use haversack_store::{BackendExt, Blocking, Condition, DeviceLocal, Error, Locat
 
 use crate::cases::{Case, Files, key};
 
-/// Where working names and kept content are.
+/// The directory of working names and kept content.
 const OWN: &str = ".haversack";
 
-/// Whether an append that was cut short may still show.
+/// Tells if a cut-short append may still show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tails {
     /// Only if the machine stopped.
@@ -84,7 +84,7 @@ fn directories(disk: &SimDisk) -> BTreeSet<String> {
     disk.tree().into_iter().filter_map(users).collect()
 }
 
-/// What is known about how an operation ended.
+/// The observed end of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ending {
     pub(crate) case: Case,

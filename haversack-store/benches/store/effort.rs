@@ -1,8 +1,8 @@
-//! How long a run may take.
+//! The length of a run.
 
 use std::time::Duration;
 
-/// How much of everything a run does.
+/// The amounts of work in a run.
 pub(crate) struct Effort {
     /// Rounds of a race on the disk, and operations in each.
     pub(crate) disk: (usize, usize),

@@ -13,13 +13,13 @@ use crate::site::{Site, locators};
 /// The content of each of many files.
 const SIZE_BYTES: usize = 100;
 
-/// How many directories the scanned files are in.
+/// The number of directories of the scanned files.
 const DIRECTORIES: usize = 100;
 
-/// How many new names a round creates: few, so that the directory stays as large as it is said to be.
+/// The number of new names in a round: few, so that the directory keeps its size.
 const CREATED: usize = 20;
 
-/// Whether creating is measured too.
+/// Tells if creating is measured too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Creates {
     Measured,

@@ -10,12 +10,12 @@ use crate::site::Site;
 
 const KIB: usize = 1024;
 
-/// How much one append adds.
+/// The size of one append.
 const APPEND_BYTES: usize = 60;
 
 const COLUMNS: [&str; 5] = ["what", "size", "ours p50 µs", "bare C p50 µs", "ratio"];
 
-/// Whether reading is compared too.
+/// Tells if reading is compared too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
     Compared,

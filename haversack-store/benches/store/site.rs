@@ -10,7 +10,7 @@ use haversack_bench::scratch::Scratch;
 use haversack_bench::{Outcome, machine};
 use haversack_store::{Blocking, Bytes, DeviceLocal, Locator};
 
-/// Where both sides work, each with a tree of its own under the same keys.
+/// The directory of both sides, each with a tree of its own under the same keys.
 pub(crate) struct Site {
     pub(crate) filesystem: String,
     pub(crate) store: Blocking,

@@ -1,4 +1,4 @@
-//! How much more many threads get done than one, through one store.
+//! Measures the throughput of many threads compared with one, through one store.
 
 use std::sync::Barrier;
 use std::thread;
@@ -11,7 +11,7 @@ use haversack_store::{Condition, Locator};
 
 use crate::site::{Site, locators};
 
-/// How many threads are compared with one.
+/// The number of threads.
 const THREADS: usize = 32;
 
 const SIZE_BYTES: usize = 1024;

@@ -10,12 +10,12 @@ use crate::locator::Locator;
 use crate::registry::OpenOptions;
 use crate::version::Version;
 
-/// What an examination found.
+/// The result of an examination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Examined {
-    /// Where the credential comes from.
+    /// The source of the credential.
     pub credential: String,
-    /// How long a request takes there and back.
+    /// The duration of a request, there and back.
     pub round_trip: Duration,
     /// The seconds by which the storage's clock is ahead of ours.
     pub ahead_seconds: Option<i64>,

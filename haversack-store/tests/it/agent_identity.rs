@@ -31,7 +31,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agent-identity").join(name)
 }
 
-/// A key file as a user has it: readable to nobody else.
+/// A user's key file: only its owner can read it.
 struct Desk {
     directory: TempDir,
 }
@@ -168,7 +168,7 @@ fn each_sign_in_has_an_assertion_of_its_own() {
 
 #[test]
 fn the_token_is_refreshed_after_55_minutes() {
-    // How long a token is good, and how long it is used.
+    // The lifetime of a token, and the time that it is used.
     let cases = [(3600, 55 * 60), (3599, 3299), (5400, 55 * 60), (86_400, 55 * 60), (900, 600), (301, 1)];
     for (lifetime, used) in cases {
         let entra = Entra::start(answers(move |request| request.issued(lifetime)));
@@ -205,7 +205,7 @@ fn a_lifetime_may_be_a_text_or_missing() {
 
 #[test]
 fn fifty_who_ask_at_once_share_one_chain() {
-    // Tokens that are not worth keeping, too: whoever waited has what was waited for.
+    // Also tokens that are too short to keep: a waiting caller gets the awaited result.
     for lifetime in [3600, 10] {
         // The first hop waits until everybody has asked.
         let (gate, opened) = channel();
@@ -237,7 +237,7 @@ fn fifty_who_ask_at_once_share_one_refusal() {
         everybody.iter().all(|outcome| outcome.as_ref().is_err_and(|error| error.contains("AADSTS700027")))
     );
     assert_eq!(entra.asked().len(), 1);
-    // Who asks later is an attempt of its own.
+    // A later caller is an attempt of its own.
     let _ = block_on(identity.credential()).expect_err("refused again");
     assert_eq!(entra.asked().len(), 2);
 }
@@ -250,7 +250,7 @@ fn ask(identity: &AgentIdentity, many: usize, gate: Sender<()>) -> Vec<Result<St
         for one in &mut waiting {
             assert!(futures_lite::future::poll_once(one.as_mut()).await.is_none(), "everybody waits");
         }
-        // Whoever asks from now on is answered at once.
+        // From now on, a caller is answered at once.
         drop(gate);
         for one in waiting {
             let outcome = one.await.map(|credential| match &*credential {

@@ -13,7 +13,7 @@ use haversack_store::{
     forward_backend,
 };
 
-/// What is wrong with a backend.
+/// The defect of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Defect {
     StripsCarriageReturns,

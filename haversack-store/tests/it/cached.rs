@@ -1,4 +1,4 @@
-//! What is remembered is never older than what is there, and spares the backend where it can.
+//! Cached content is never older than the backend's, and spares the backend where it can.
 
 #[cfg(unix)]
 mod outside;
@@ -45,12 +45,12 @@ impl Scene {
         Scene::new(Arc::new(InMemory::new()), shows)
     }
 
-    /// What goes through the cache.
+    /// Returns the view through the cache.
     fn ours(&self) -> Blocking {
         Blocking::new(self.cached.clone())
     }
 
-    /// What goes past it.
+    /// Returns the view past the cache.
     fn others(&self) -> Blocking {
         Blocking::new(self.watched.clone())
     }
@@ -139,7 +139,7 @@ fn the_bound_costs_the_oldest() {
 struct Mutation {
     name: &'static str,
     apply: fn(&Blocking) -> haversack_store::Result<()>,
-    /// What must be read where afterwards.
+    /// The expected contents afterwards.
     after: &'static [(&'static str, &'static str)],
 }
 
@@ -186,7 +186,7 @@ fn demand_forgetting(shared: &Arc<InMemory>, scene: &Scene, mutation: &Mutation,
     put(&others, "f/y", "two");
     put(&others, "d-other/x", "other");
     scene.remember(&["d/x", "e/x", "f/y", "d-other/x"]);
-    // A rename needs a name that is free: somebody else makes it so, unseen.
+    // A rename needs a free name: another program makes it free, unseen.
     others.delete(&at("e/x"), Condition::Any).expect("deleted");
     others.delete(&at("e"), Condition::Any).expect("deleted");
     mutate();
@@ -241,7 +241,7 @@ fn an_abandoned_write_forgets_too() {
     let scene = Scene::in_memory(Shows::AlwaysTheSame);
     put(&scene.ours(), "a", "one");
     scene.remember(&["a"]);
-    // Somebody reads and remembers while the write is under way but has not come to pass.
+    // A reader caches the content while the write is under way and has no effect yet.
     let cached = scene.cached.clone();
     scene.watched.at(Moment::BeforeWrite, move || drop(block_on(cached.read(&at("a")))));
     let place = at("a");
@@ -369,7 +369,7 @@ const PLACES: &[&str] = &["d/x", "d/y", "e/x", "a", "d", "e"];
 
 impl Change {
     fn apply(&self, store: &Blocking) {
-        // What is refused changes nothing, which is as good a case as any.
+        // A refused operation changes nothing, which is a valid case.
         let _ = match *self {
             Change::Write(place, text) => store.write_text(&at(PLACES[place]), text).map(drop),
             Change::Append(place) => store.append_text(&at(PLACES[place]), "+").map(drop),

@@ -17,7 +17,7 @@ fn at(key: &str) -> Locator {
     Locator::parse(key).expect("a plain key")
 }
 
-/// Which files hold which word.
+/// The files that contain each word.
 struct WordIndex {
     backend: Arc<dyn Backend>,
     layout: TierLayout,

@@ -35,7 +35,7 @@ fn at(key: &str) -> Locator {
     Locator::parse(key).expect("a plain key")
 }
 
-/// A memory with a secret beside it that nobody may see or touch.
+/// A memory, with a secret beside it that must not be read or changed.
 struct Scene {
     base: TempDir,
     store: Blocking,

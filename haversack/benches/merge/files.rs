@@ -7,7 +7,7 @@ use haversack::merge::Rule;
 use haversack::store::Locator;
 use haversack_bench::measure::Picks;
 
-/// How long a file is.
+/// The length of a file.
 const BYTES: usize = 1_000_000;
 
 /// A file on two devices.
@@ -20,7 +20,7 @@ pub(crate) struct Meeting {
     pub(crate) desktop: Vec<u8>,
 }
 
-/// Who wrote a part as it is.
+/// The author of a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Nobody,
@@ -38,7 +38,7 @@ impl By {
     }
 }
 
-/// What a file is made of.
+/// The parts of a file.
 struct Shape {
     what: &'static str,
     name: &'static str,
@@ -50,7 +50,7 @@ struct Shape {
     below: &'static str,
 }
 
-/// What is particular about a meeting.
+/// The special property of a meeting.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Apart {
     No,

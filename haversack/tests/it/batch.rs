@@ -136,7 +136,7 @@ fn nothing_is_left_of_a_batch(subject: &Subject) {
     assert_eq!(left.entries, []);
 }
 
-/// What the files of the crash tests are before and after the batch.
+/// The files of the crash tests before and after the batch.
 const BEFORE: [(&str, Option<&str>); 4] =
     [("a.md", Some("old a\n")), ("b.md", Some("old b\n")), ("c.md", None), ("d/e.md", Some("old e\n"))];
 const AFTER: [(&str, Option<&str>); 4] =
@@ -192,7 +192,7 @@ fn a_batch_that_dies_anywhere_is_whole_after_the_next_verb() {
     assert!(before > 20 && after > 20, "both outcomes were seen: {before}, {after}");
 }
 
-/// A program changes a file after the batch wrote it and before somebody completes the batch.
+/// A program changes a file after the batch wrote it and before another process completes the batch.
 #[test]
 fn completing_a_batch_does_not_undo_what_came_after_it() {
     let (subject, _files, state) = Subject::faulty();

@@ -45,7 +45,7 @@ fn passages_are_found_and_settled(subject: &Subject) {
     assert_eq!(below("other.md").expect("listed").found, []);
     assert_eq!(below("absent.md").expect_err("nothing there").kind(), ErrorKind::NotFound);
 
-    // What stands elsewhere in the file may change meanwhile.
+    // The rest of the file may have changed.
     block_on(subject.memory.insert(&at("lighthouse/a.md"), 0, "Above.", haversack::Ending::Kept))
         .expect("inserted");
     block_on(subject.memory.resolve(&conflicts[1], Keep::Passage(2))).expect("settled");
@@ -107,13 +107,13 @@ fn a_copy_without_its_file(subject: &Subject) {
         assert_eq!(subject.text(name).as_deref(), (keep == Keep::Passage(2)).then_some("\0new"));
         assert_eq!(all(subject), []);
     }
-    // A copy that somebody works on is a file of its own.
+    // A copy that a user edits is a file of its own.
     let copy = conflict_name(&at("x.png"), b"\0new").expect("a name");
     subject.put(copy.as_str(), &b"\0newer"[..]);
     assert_eq!(all(subject), []);
 }
 
-/// What cannot be read is named, and hides nothing else.
+/// An unreadable file is named, and hides no other.
 #[test]
 fn a_file_that_cannot_be_read_is_named() {
     let files = Arc::new(Faulty::new(Arc::new(InMemory::new())));

@@ -1,4 +1,4 @@
-//! What two devices made of one file, and what becomes of it.
+//! Merges of two devices' files.
 
 mod golden;
 mod laws;

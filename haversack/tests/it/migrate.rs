@@ -136,7 +136,7 @@ fn an_answer_that_is_lost_is_looked_for() {
     let sources = [source(holding(&[("a.md", "a\n"), ("b.md", "b\n")]), "")];
     let target = Arc::new(Faulty::new(holding(&[])));
     let plan = planned(&sources, &*target);
-    // The first is written and nobody says so; of the second nothing arrives.
+    // The first is written and its answer is lost; nothing of the second arrives.
     target.plan([Fault::AnswerLost, Fault::None, Fault::Refused(ErrorKind::Unavailable)]);
     let report = block_on(apply(&sources, &*target, plan, CONTEXT));
     assert_eq!((&report.copied, report.bytes_copied), (&vec![at("a.md")], 2));
@@ -224,7 +224,7 @@ fn the_gate_sees_what_is_sent() {
     let whys: Vec<bool> = report.left.iter().map(|left| matches!(left.why, Why::Held(_))).collect();
     assert_eq!(whys, [true, true]);
     assert!(texts(&*target).is_empty());
-    // Where nothing leaves the machine nobody is asked.
+    // If nothing leaves the machine, there is no gate.
     let open = Context { gate: None, ..CONTEXT };
     let plan = block_on(survey(&sources, &*target, open)).expect("surveyed");
     assert!(block_on(apply(&sources, &*target, plan, open)).is_complete());

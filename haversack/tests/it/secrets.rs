@@ -3,7 +3,7 @@
 use haversack::ids::ContentHash;
 use haversack::secrets::find;
 
-/// How many files are looked at.
+/// The number of files.
 const FILES: usize = 1_000;
 
 /// Numbers that look random and are the same in every run.

@@ -44,7 +44,7 @@ fn alphabet(sort: char) -> Vec<char> {
         'A' => format!("{LOWER}{UPPER}{DIGITS}"),
         'B' => format!("{LOWER}{UPPER}{DIGITS}+/"),
         'W' => format!("{LOWER}{UPPER}{DIGITS}_-"),
-        // What Django draws its keys from.
+        // The characters of Django's keys.
         'J' => format!("{LOWER}{DIGITS}!@#$%^&*(-_=+)"),
         sort => panic!("no alphabet is called {sort}"),
     };
@@ -246,7 +246,7 @@ const PLAIN: &[(&str, &str)] = &[
 /// Changes a secret so that a plain search does not see it.
 type Disguise = fn(&str) -> String;
 
-/// What is disguised.
+/// The texts to disguise.
 const BASES: [&str; 4] = [
     "ghp_«A36»",
     "AWS_SECRET_ACCESS_KEY=«B40»",
@@ -437,7 +437,7 @@ const HUMAN: &[&str] = &[
     "net use Z: \\\\nas\\share /user:keeper Hafen!2024",
 ];
 
-/// How many secrets of a part were held, and how many there are.
+/// The number of held secrets of a part, and of all.
 #[derive(Default)]
 struct Part {
     held: usize,

@@ -12,7 +12,7 @@ use haversack::store::{Backend, BackendExt, Bytes, Condition, InMemory, Locator,
 use haversack::sync::{Author, Context, Impatient, Mirror, Patience, Replica, Report, SyncError};
 use haversack::vault::{Bridge, Entry, Mine, TransferStats};
 
-/// Ids that nobody gets twice.
+/// Ids that are never returned twice.
 struct Counting(AtomicU64);
 
 impl Ids for Counting {
@@ -114,7 +114,7 @@ impl Device {
         mended.expect("mended")
     }
 
-    /// Lets what arrived reach this device's own log, and nothing else: whoever syncs was killed then.
+    /// Appends arrived entries to this device's own log, and nothing else: the sync was killed then.
     fn take_in(&self, patience: &dyn Patience) -> TransferStats {
         let author = Author { device: self.name.to_owned(), agent: None, session: None };
         let context = Context { patience, ..Context::new(&Stopped(0), &self.ids, &author) };
@@ -325,7 +325,7 @@ fn another_store_is_not_written_to() {
     assert_eq!(stranger.in_folder(), before);
 }
 
-/// What was read once is kept at home: what the folder loses is no deletion, and what is ours is written there again.
+/// A device keeps a copy of everything that it has read: a file that the folder loses is no deletion, and our own files are written there again.
 #[test]
 fn a_folder_that_loses_logs_changes_nothing() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
@@ -363,7 +363,7 @@ fn a_folder_that_loses_logs_changes_nothing() {
     assert_eq!(texts(), before);
 }
 
-/// A machine is gone, and the folder lost some of its log: whoever has read it puts it back, and who joins then has everything.
+/// A machine is gone, and the folder lost a part of its log: a device with a copy restores it, and a new machine then has everything.
 #[test]
 fn what_the_folder_lost_of_a_machine_that_is_gone_is_put_back() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
@@ -415,7 +415,7 @@ fn what_the_folder_lost_of_a_machine_that_is_gone_is_put_back() {
     assert_eq!(tablet.text("notes/long.md"), Some(long));
 }
 
-/// What has not arrived yet, and what somebody else wrote under a name, is not lost.
+/// A file that has not arrived yet, and a file that another device wrote under the name, are not lost.
 #[test]
 fn what_is_not_lost_is_left_alone() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
@@ -467,7 +467,7 @@ fn a_folded_log_is_put_back() {
 }
 
 /// Seed 3075816 of the vault's schedules: the lamp is removed by a device that had not heard of the file's deletion. With that, nothing is
-/// left which the deletion had not seen, so the file goes; what somebody changed in it meanwhile stays, without the lamp.
+/// left that the deletion had not seen, so the file goes. Another device's change at that time stays, without the lamp.
 #[test]
 fn what_was_removed_does_not_come_back_with_an_edit_of_a_deleted_file() {
     let key = "state/watched_chats";
@@ -530,13 +530,13 @@ fn unrelated_copies_are_left_alone() {
     }
     assert_eq!(laptop.plain(), ["notes/lamp.md", copy, "taxes/2025.md"]);
     assert_eq!(laptop.text("taxes/2025.md"), None);
-    // Whoever names the very file wants it.
+    // A user who names the very file wants it.
     let named = Mine::These([(at("taxes/2025.md"), ContentHash::of(b"mine\n"))].into());
     laptop.look(named, 60);
     assert_eq!(laptop.text("taxes/2025.md").as_deref(), Some("mine\n"));
 }
 
-/// Where a client made a copy of our file and put another one in its place, that one was not made from ours.
+/// If a client made a copy of our file and replaced it by another one, the new one was not made from ours.
 #[test]
 fn what_took_the_place_of_a_file_takes_nothing_away() {
     let laptop = Device::new("laptop", 0);
@@ -544,7 +544,7 @@ fn what_took_the_place_of_a_file_takes_nothing_away() {
     laptop.look(Mine::Nothing, 0);
     laptop.put("notes 2.md", "# Lighthouse\n- from the laptop\n");
     laptop.put("notes.md", "# Lighthouse\n- from the desk\n");
-    // Nobody can tell yet what it is: as long as that is so, the copy stays.
+    // Its origin is not known yet: until then, the copy stays.
     assert_eq!(laptop.look(Mine::Nothing, 0).awaited.len(), 1);
     assert_eq!(laptop.plain(), ["notes 2.md", "notes.md"]);
     laptop.look(Mine::Nothing, 2);
@@ -561,8 +561,8 @@ fn what_took_the_place_of_a_file_takes_nothing_away() {
     assert_eq!(laptop.text("notes.md").as_deref(), Some("# Lighthouse\n- from the desk\n"));
 }
 
-/// Seed 70945588 of the vault's schedules: a client put another device's file in the place of ours, and somebody changed it there. What the other
-/// device never had was not taken out.
+/// Seed 70945588 of the vault's schedules: a client replaced our file by another device's, and a user edited it there. Lines that the
+/// other device never had were not removed.
 #[test]
 fn an_edit_of_what_another_device_wrote_takes_nothing_away() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
@@ -581,14 +581,14 @@ fn an_edit_of_what_another_device_wrote_takes_nothing_away() {
     for line in ["- from the laptop\n", "- from the desk\n", "- by hand\n"] {
         assert!(text.contains(line), "{text}");
     }
-    // What everybody has seen, somebody took out.
+    // A user removed a line that every device had seen.
     laptop.put("notes.md", "# Lighthouse\n- by hand\n");
     laptop.look(Mine::Everything, 0);
     assert_eq!(laptop.text("notes.md").as_deref(), Some("# Lighthouse\n- by hand\n"));
 }
 
-/// Seed 70952101 of the vault's schedules: of three contents that cannot be merged, one wins when everything is read, and loses before. Whoever
-/// builds on what wins then does not lose it.
+/// Seed 70952101 of the vault's schedules: of three contents that cannot be merged, one wins when everything is read, and loses before. A device that
+/// builds on the present winner does not lose it.
 #[test]
 fn what_loses_for_a_moment_has_a_place_of_its_own() {
     let mut contents = ["a", "b", "c", "d", "e"].map(|name| format!("\0{name}\n"));
@@ -647,7 +647,7 @@ fn an_edit_stays_until_it_was_told() {
         laptop.look(Mine::Nothing, 0);
         laptop.put("notes.md", "- by hand\n");
         laptop.look_with(&Hurried::for_steps(steps), Mine::Everything, 0, || ());
-        // Whatever becomes of the laptop, its folder has the edit.
+        // Even if the laptop is lost, its folder has the edit.
         carry(&laptop, &desk);
         for key in laptop.plain() {
             let plain = block_on(laptop.folder.read_text(&at(&key))).expect("read").expect("there");
@@ -673,7 +673,7 @@ fn a_copy_stays_until_it_was_told() {
     assert_eq!(laptop.plain(), ["notes.md"]);
 }
 
-/// An edit and a copy of one file are taken in together, and the edit is replaced by what they come to: nobody takes it in again.
+/// An edit and a copy of one file are imported together, and the edit is replaced by the merge: no device imports it again.
 #[test]
 fn an_edit_is_replaced_although_a_copy_was_taken_in_after_it() {
     let laptop = Device::new("laptop", 0);
@@ -712,8 +712,8 @@ fn what_is_shown_was_told_before() {
     assert_eq!(plain(), laptop.text("notes.md"));
 }
 
-/// Seed 15927 of the vault's schedules: what another device wrote arrived after a device had looked, and was carried with what that one had to tell. Whoever has
-/// not followed to there puts nothing over the other's plain file.
+/// Seed 15927 of the vault's schedules: another device's change arrived after a device had looked, and was carried together with that device's own. A device that has
+/// not applied it yet does not overwrite the other's plain file.
 #[test]
 fn who_has_not_followed_shows_nothing() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
@@ -735,8 +735,8 @@ fn who_has_not_followed_shows_nothing() {
     assert!(plain().contains("- by hand\n") && plain().contains("- from the desk\n"), "{}", plain());
 }
 
-/// Seed 3094029 of the vault's schedules: somebody says that a file is theirs, and before it is looked at, a client puts another one in its place,
-/// whose log has not arrived. That one is not theirs.
+/// Seed 3094029 of the vault's schedules: a user claims a file, and before it is read, a client replaces it by another one,
+/// whose log has not arrived. The claim does not hold for that one.
 #[test]
 fn what_took_the_place_of_a_file_is_not_theirs_who_wrote_that() {
     let laptop = Device::new("laptop", 0);
@@ -752,7 +752,7 @@ fn what_took_the_place_of_a_file_is_not_theirs_who_wrote_that() {
     assert_eq!(laptop.text("notes.md").as_deref(), Some(by_hand));
 }
 
-/// A strange file is waited for, a copy too: a quarter of an hour, or a minute where nobody else was seen.
+/// An unknown file waits, a copy too: a quarter of an hour, or a minute if no other device was seen.
 #[test]
 fn what_is_waited_for_is_taken_in_at_last() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
@@ -777,7 +777,7 @@ fn what_is_waited_for_is_taken_in_at_last() {
     assert!(laptop.text("notes.md").expect("there").contains("- from a copy\n"));
 }
 
-/// What merges come to is in the log before it is in the folder: nobody takes it for an edit. Whoever is killed before says so in the next run.
+/// Results of merges are in the log before they are in the folder, so that no device takes them for edits. A killed device announces them in its next run.
 #[test]
 fn what_merges_come_to_is_announced() {
     for is_killed in [false, true] {

@@ -8,7 +8,7 @@ use crate::run::{say, step, tools};
 
 /// An environment, and what its Python needs to start.
 pub(super) struct Python {
-    /// Where its shared libraries are, if it is not the system's.
+    /// The directory of its shared libraries, if it is not the system's.
     libraries: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl Python {
 
     fn start(&self, executable: &Path) -> Command {
         let mut command = Command::new(executable);
-        // What is installed for the user's own work is none of ours.
+        // Packages for the user's own work are not ours to use.
         command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
         if let Some(libraries) = &self.libraries {
             command.env("LD_LIBRARY_PATH", libraries);

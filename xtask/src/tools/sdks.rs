@@ -13,10 +13,10 @@ const MYPY: [Tool; 1] = [Tool {
     source: Source::PythonModule { package: "mypy", module: "mypy" },
 }];
 
-/// What the package for TypeScript is compiled with; all in one directory, from which it is found.
+/// The compiler packages for TypeScript; all in one directory, from which they are found.
 const FOR_TYPESCRIPT: [&str; 3] = ["@anthropic-ai/sdk@1.8.0", "typescript@7.0.2", "@types/node@20.19.43"];
 
-/// Where that is among the tools.
+/// Its directory among the tools.
 const DIRECTORY: &str = "typescript";
 
 /// Programs that have the SDKs at hand.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use haversack_servers::{Answer, Asked, Responder};
 use serde_json::{Value, json};
 
-/// How long a test waits for the client to ask.
+/// The time that a test waits for the client's request.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The conversation itself has many tools; what the client asks on the side, as for a title, has few.
@@ -20,7 +20,7 @@ pub(crate) enum Say {
     Use(&'static str, Value),
 }
 
-/// What the model says in one turn.
+/// The model's answer in one turn.
 pub(crate) type Turn = Vec<Say>;
 
 /// Returns the wish to write a file.
@@ -68,7 +68,7 @@ impl Api {
         self.told()[times - 1].clone()
     }
 
-    /// Returns what somebody wanted from elsewhere: this is their proxy too.
+    /// Returns the requests for other hosts: this is the client's proxy too.
     pub(crate) fn strayed(&self) -> Vec<String> {
         let is_elsewhere = |asked: &Asked| asked.method == "CONNECT" || asked.path.starts_with("http");
         let asked = self.responder.asked().into_iter().filter(is_elsewhere);

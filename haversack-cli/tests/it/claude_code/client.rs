@@ -11,13 +11,13 @@ use serde_json::json;
 use super::api::Api;
 use crate::agents::Agents;
 
-/// How long a session may take on a busy machine.
+/// The time limit of a session on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A key that opens nothing. The client remembers the end of those it may use.
 const KEY: &str = "dummy-not-a-key-000000000000";
 
-/// What it may do without asking.
+/// The permissions of the client.
 const SETTINGS: &str = "{\n  \"permissions\": { \"allow\": [\"Write\", \"Edit\", \"Read\", \"Bash\"] }\n}\n";
 
 /// A Claude Code that was installed, and machines to run it on.
@@ -83,7 +83,7 @@ impl Client {
             .env("ANTHROPIC_API_KEY", KEY)
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("DISABLE_AUTOUPDATER", "1");
-        // What wants to go anywhere else ends up here, and is noticed.
+        // Requests for other hosts end up here, and are noticed.
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
             command.env(name, api.url());
         }
@@ -91,7 +91,7 @@ impl Client {
         command
     }
 
-    /// Returns the command of a session that nobody sits in front of.
+    /// Returns the command of a session without a user.
     pub(crate) fn session(&self, machine: &str, directory: &Path, api: &Api, arguments: &[&str]) -> Command {
         let program = self.program.display().to_string();
         let mut command = self.command(&program, machine, directory, api);
@@ -119,7 +119,7 @@ impl Client {
         self.agents.machines.env.path(&format!("output-{name}"))
     }
 
-    /// Runs a session that nobody sits in front of; returns what it prints.
+    /// Runs a session without a user; returns its output.
     pub(crate) fn run(&self, machine: &str, directory: &Path, api: &Api, arguments: &[&str]) -> String {
         let printed = self.begin(machine, directory, api, arguments).end();
         assert_eq!(api.strayed(), [] as [String; 0]);
@@ -190,7 +190,7 @@ impl Drop for Session {
     }
 }
 
-/// A session with somebody in front of it.
+/// A session with a user.
 pub(crate) struct Terminal {
     session: Session,
     keys: std::process::ChildStdin,
@@ -232,7 +232,7 @@ impl Terminal {
     /// Types a line.
     pub(crate) fn say(&mut self, line: &str) {
         self.type_in(line);
-        // What comes in one piece with it would be a line break that was pasted.
+        // Keys in one piece with it would be a pasted line break.
         self.wait_for(line);
         std::thread::sleep(Duration::from_millis(300));
         self.type_in("\r");

@@ -14,12 +14,12 @@ in_each_cloud!(every_change_is_in_the_log_once);
 
 const DEVICES: usize = 3;
 
-/// How many commits all devices make together.
+/// The number of commits of all devices together.
 fn commits() -> usize {
     times(60, 10_000)
 }
 
-/// What becomes of a request: most writes are done, and whoever asked is told otherwise or nothing.
+/// The fate of a request: most writes are done, and the client gets another answer or none.
 fn bad_line(seen: &Seen) -> Act {
     // Spread by number, so that no device always has the same luck.
     let chance = seen.number.wrapping_mul(2_654_435_761) >> 7;
@@ -45,7 +45,7 @@ fn every_change_is_in_the_log_once(place: &Place) {
         for device in &devices {
             scope.spawn(move || {
                 for number in 0..each {
-                    // Nobody else touches these: whatever had to be merged would be a false conflict.
+                    // No other device changes these files: a merge would be a false conflict.
                     device.append(&format!("{}.md", device.name), &format!("{}-{number:05}\n", device.name));
                     if number % 10 == 0 {
                         device.write(&format!("notes/{}-{number:05}.md", device.name), format!("{number}\n"));

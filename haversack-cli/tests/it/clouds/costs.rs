@@ -1,4 +1,4 @@
-//! What a sync costs in requests, counted.
+//! Counts the requests of a sync.
 
 use haversack_servers::front::Act;
 
@@ -53,11 +53,11 @@ fn requests_of_a_join(place: &Place) {
     let seen = place.front.seen();
     let looks: Vec<&str> =
         seen.iter().map(|seen| seen.path.as_str()).filter(|path| !path.contains("probe")).collect();
-    // Which store it is, its checkpoints, its commit; and what comes after that, once to show it and once to join.
+    // The store's identity, its checkpoints, its commit; and the commits after that, once to show them and once to join.
     assert_eq!(looks.len(), 5, "on {}: {looks:#?}", place.backend);
 }
 
-/// What a store holds is looked at while this machine is tried; it stays there if that fails.
+/// A machine without write permission may look at a store, but cannot join it.
 fn who_may_not_write_does_not_join(place: &Place) {
     let machines = Machines::new();
     machines.write("laptop", "ports.md", "staging: 5433\n");

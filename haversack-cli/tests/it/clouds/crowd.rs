@@ -1,4 +1,4 @@
-//! Many devices that write to one file at once: all is kept, and nobody has to try very often.
+//! Many devices write to one file at once: everything is kept, with few retries.
 
 use std::io::Write;
 use std::sync::Barrier;
@@ -9,7 +9,7 @@ use super::{Place, times};
 
 const DEVICES: usize = 16;
 
-/// How often each of them writes.
+/// The number of writes of each device.
 fn writes() -> usize {
     times(6, 50)
 }

@@ -14,7 +14,7 @@ fn act(device: &Device, oracle: &mut Oracle, chance: &mut Chance) {
             let token = oracle.token(&device.name, file);
             device.append(file, &line(file, &token));
         }
-        // Somebody takes a line out.
+        // A user removes a line.
         5 => {
             let text = there.unwrap_or_default();
             let tokens = oracle.tokens(&text);
@@ -31,7 +31,7 @@ fn act(device: &Device, oracle: &mut Oracle, chance: &mut Chance) {
             oracle.delete(file, &text);
             device.delete(file);
         }
-        // Somebody moves a file.
+        // A user moves a file.
         7 if chance.below(4) == 0 => {
             let Some(text) = there else { return };
             let to = format!("moved-{}-{}.md", device.name, chance.below(1000));

@@ -1,4 +1,4 @@
-//! What others put beside our objects, or into their place.
+//! Objects of other programs beside ours, or in their place.
 
 use haversack_servers::{Act, Gcs};
 

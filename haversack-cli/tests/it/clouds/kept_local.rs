@@ -1,4 +1,4 @@
-//! Where memory is to stay on this machine, nothing is asked of any remote, whatever is configured.
+//! If memory stays on this machine, no request is sent, with any configuration.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use super::Place;
 use crate::machines::Machines;
 
-/// Lets every command run under a setting, and checks that nobody was asked.
+/// Runs every command under a setting, and checks that no request arrived.
 fn nothing_is_asked(place: &Place, machines: &Machines, setting: impl Fn(&mut Command)) {
     let run = |machine: &str, arguments: &[&str]| {
         let mut command = place.in_shell(machines, machine, arguments);
@@ -122,7 +122,7 @@ fn by_a_variable() {
     OK    kept      no text of another program waits to be merged
     --- stderr
     "#);
-    // What waited goes once it may.
+    // Waiting changes are sent when they may be.
     place.done(&machines, "laptop", &["sync"]);
     place.done(&machines, "desktop", &["sync"]);
     assert_eq!(machines.files("laptop"), machines.files("desktop"));

@@ -10,14 +10,14 @@ use super::{Place, times};
 use crate::machines::Machines;
 use crate::random_machines::Chance;
 
-/// How far the request is that a sync is killed in.
+/// The progress of the request in which a sync is killed.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
     /// The storage never hears of it.
     Before,
-    /// It arrives when whoever sent it is dead.
+    /// It arrives when its sender is dead.
     Late,
-    /// It is done, and its answer finds nobody.
+    /// It is done, and its sender is dead before the answer.
     After,
 }
 
@@ -93,7 +93,7 @@ fn nothing_is_lost() {
         drop(child.wait());
         let _ = is_killed.send(());
         plan.lock().expect("whole").take();
-        // What was sent late is there before the next one looks, or not: both must be well.
+        // A late request is there before the next look, or not: both must be well.
     }
     assert!(kills * 2 >= times(15, 300), "only {kills} were killed");
     for _ in 0..3 {

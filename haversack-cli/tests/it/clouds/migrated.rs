@@ -1,4 +1,4 @@
-//! What somebody has already, copied into a cloud and out of it again.
+//! Existing files are copied into a cloud and out of it again.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What goes wrong with a cloud is told with its cure, nothing is lost, what waits is kept, and once it is mended all goes on.
+//! Problems with a cloud: each is reported with its cure, nothing is lost, and after the repair sync continues.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -257,7 +257,7 @@ fn a_clock_that_is_wrong() {
     Caused by: it answered 403 (RequestTimeTooSkewed)
     Hint: Set this machine's clock (15 minutes is the most a storage tolerates), then: haversack sync
     "#);
-    // A storage that does not mind: whoever tests is told.
+    // The storage accepts it, but the test reports it.
     let later = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(20);
     let later = later.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
     place.front.script(move |_| {
@@ -287,7 +287,7 @@ fn a_certificate_of_a_stranger() {
     Hint: Check this machine's clock and certificates (ca-certificates), and whether a proxy is in between; for your own server, name its certificate authority in SSL_CERT_FILE when you add the remote
     "#);
     assert_eq!(place.front.count(), 0, "nothing is sent to a stranger");
-    // Whoever runs the server names its authority.
+    // The user of the server names its authority.
     let machines = Machines::new();
     let authority = machines.env.path("authority.pem");
     std::fs::write(&authority, place.front.ca_pem()).expect("written");

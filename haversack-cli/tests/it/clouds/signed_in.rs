@@ -160,7 +160,7 @@ impl Agents {
         Some(Agents { machines, entra, front, url, _azurite: azurite })
     }
 
-    /// Runs a command in a shell that says where the storage is and whom to trust, and holds no secret.
+    /// Runs a command in a shell with the endpoint and the trusted certificates, without a secret.
     #[track_caller]
     fn set_up(&self, machine: &str, verb: &[&str]) -> String {
         let mut command = self.machines.command(machine, verb);

@@ -18,10 +18,10 @@ use crate::environment::TestEnv;
 /// The revision before the newest, which begins with a hello.
 const OLDER: &str = "2025-11-25";
 
-/// How long a client may take on a busy machine.
+/// The time limit of a client on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often each of two sessions edits the same file.
+/// The number of edits of one file by each of two sessions.
 const EDITS: usize = 6;
 
 /// Every tool at least once: what is asked for, what the answer contains, and whether it is an error.

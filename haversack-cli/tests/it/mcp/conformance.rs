@@ -15,7 +15,7 @@ use super::clients::run;
 use super::http::Serving;
 use crate::environment::TestEnv;
 
-/// What follows the name of a scenario in the name of its directory: a time, always of the same length.
+/// The text after a scenario's name in its directory's name: a time of fixed length.
 const TIME_CHARACTERS: usize = "-2026-11-16T19-04-40-743Z".len();
 
 #[test]

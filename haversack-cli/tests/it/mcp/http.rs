@@ -48,7 +48,7 @@ impl Serving {
             format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
         stream.write_all(format!("{head}\r\n").as_bytes()).expect("sent");
-        // Who is refused by the headers alone may hang up on the body.
+        // A server that refuses by the headers alone may close before the body.
         drop(stream.write_all(body));
         let mut answer = Vec::new();
         drop(stream.read_to_end(&mut answer));

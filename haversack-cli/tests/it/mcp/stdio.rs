@@ -402,7 +402,7 @@ fn memories_are_resources_and_changes_are_told() {
         assert_eq!(read["error"]["code"], -32002, "{read}");
     }
     client.ask("resources/subscribe", json!({ "uri": uri }));
-    // Whoever changes it: here somebody with an editor, until it was told. The first look may come after the first change.
+    // A user with an editor changes the file until the client is told. The first look may come after the first change.
     let updated = (0..).find_map(|round| {
         fs::write(memory.join("ä b.md"), format!("lens {round}")).expect("written");
         let prompts = client.next;

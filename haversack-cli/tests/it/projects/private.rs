@@ -11,7 +11,7 @@ use super::LIGHTHOUSE;
 use crate::agents::Agents;
 use crate::machines::files_below;
 
-/// Settings of a worktree that somebody made by hand.
+/// A worktree's settings made by hand.
 const SETTINGS: &str =
     "{\n  // mine\n  \"permissions\": { \"allow\": [\"Bash(ls:*)\"] },\n  \"z\": 1 // last\n}\n";
 
@@ -76,14 +76,14 @@ fn a_worktree_has_memory_of_its_own_that_stays_here() {
     lighthouse (wt)  0         private: stays on this machine (to share again: haversack project private --undo ~/laptop-code/wt)
     --- stderr
     "#);
-    // What a session in it is given, and what one in the main checkout is given.
+    // The context of a session in it, and of one in the main checkout.
     fs::write(memory.join("carry_forward.md"), "- ask about the cellar\n").expect("written");
     let told = agents.start("laptop", &worktree);
     assert!(context(&told).contains("the cellar") && !context(&told).contains("the lamp"), "{told}");
     assert!(told["hookSpecificOutput"]["watchPaths"].is_null() && told["systemMessage"].is_null(), "{told}");
     let told = agents.start("laptop", &root);
     assert!(context(&told).contains("the lamp") && !context(&told).contains("the cellar"), "{told}");
-    // What is written in it, and what is left of a conversation in it, goes nowhere.
+    // Files written in it, and the summary of a conversation in it, are not sent.
     agents.wrote("laptop", &worktree, &memory.join("carry_forward.md"));
     assert!(
         agents.journal("laptop").contains("PostToolUse session-laptop no memory"),
@@ -107,7 +107,7 @@ fn a_worktree_has_memory_of_its_own_that_stays_here() {
             .done("laptop", &["doctor"])
             .contains("private   ~/laptop-code/wt has memory of its own: 1 file, never sent")
     );
-    // Whoever lost every record of it still sends nothing of it.
+    // Without any record of it, nothing of it is sent.
     fs::remove_file(agents.machines.env.path("laptop/projects.toml")).expect("there");
     agents.start("laptop", &worktree);
     agents.rest();
@@ -318,7 +318,7 @@ fn a_session_below_the_worktree_is_told_that_it_shares() {
     assert!(context(&told).contains("the lamp"), "{told}");
     assert_snapshot!(told["systemMessage"].as_str().unwrap_or_default(), @r#"haversack: this session uses the shared memory of lighthouse: the one that ~/laptop-code/wt has of its own is for sessions that start in ~/laptop-code/wt itself"#);
     assert!(agents.start("laptop", &below)["systemMessage"].is_null(), "once a day");
-    // Wherever a session went since, it is where it started that counts.
+    // The directory where a session started counts, not its present one.
     let input = json!({ "cwd": below, "source": "compact" }).to_string();
     let mut command = agents.command("laptop", &["hook", "SessionStart"]);
     let told = agents.fire(command.env("CLAUDE_PROJECT_DIR", &worktree), input.as_bytes());

@@ -14,13 +14,13 @@ use super::{Chance, line};
 use crate::machines::{Machines, without_times};
 use crate::vault::{Client, folder, make_folder};
 
-/// How many files of a bound directory must have been lost at once for the guard to ask.
+/// The number of lost files of a bound directory at which the guard asks.
 const GUARDED: usize = 3;
 
 /// The length of the hash in a name like `notes.case-0123abcd.md`.
 const HASH: usize = 8;
 
-/// What is known of a word that somebody wrote.
+/// The state of a written word.
 #[derive(Debug, Default)]
 pub(super) struct Token {
     /// The file that it was written to, without case.
@@ -63,7 +63,7 @@ pub(super) struct Player<'s> {
     pub(super) has_lost_the_remote: bool,
     /// By folded locator, how often the file was made. Two files that were made apart may be twins.
     made: BTreeMap<String, usize>,
-    /// Folded locators of files that somebody renamed by case only. In a folder such a rename may leave two files.
+    /// Folded locators of files that were renamed by case only. In a folder, such a rename may leave two files.
     recased: BTreeSet<String>,
     /// Folded old and new locators of renamed files. If the new name is held back, other homes keep the old one.
     renamed: BTreeSet<(String, String)>,
@@ -75,7 +75,7 @@ pub(super) struct Player<'s> {
     lost: BTreeMap<(&'static str, String), Vec<String>>,
     aside: Vec<Aside>,
     hardened: Vec<(&'static str, PathBuf)>,
-    /// What happened, to be read.
+    /// The events, for reading.
     pub(super) trace: Vec<String>,
     /// A command that ended as none may.
     pub(super) broken: Option<String>,
@@ -455,7 +455,7 @@ impl<'s> Player<'s> {
         }
     }
 
-    /// Tells whether there is a reason to hold a file back: a real twin, something like a secret, or a swap that met somebody else's change.
+    /// Returns true if there is a reason to hold a file: a real twin, something like a secret, or a swap that met another change.
     pub(super) fn may_be_held(&self, locator: &str) -> bool {
         // We rename a file that cannot have its name beside a twin.
         let locator = match locator.split_once(".case-") {

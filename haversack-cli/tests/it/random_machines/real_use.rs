@@ -16,7 +16,7 @@ use super::verdict::{Failure, judge};
 /// Operations in a schedule.
 const STEPS: usize = 60;
 
-/// How often a shorter schedule is played before it counts as one that holds: kills do not always come at the same moment.
+/// The number of plays of a shorter schedule before it counts as one that holds: kills do not always come at the same moment.
 const TRIES: usize = 2;
 
 /// Returns the schedules to play.

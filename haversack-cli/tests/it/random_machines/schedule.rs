@@ -93,7 +93,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// How many of the lots it has.
+    /// Its share of all operations.
     fn weight(self) -> usize {
         match self {
             Kind::Sync => 14,
@@ -239,7 +239,7 @@ pub(super) fn kill_after(lot: usize) -> u64 {
     700 * (lot % 128) as u64
 }
 
-/// What the homes meet at.
+/// The storage where the homes meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meeting {
     /// One directory with one log.

@@ -32,7 +32,7 @@ pub(super) struct Failure {
     pub(super) trace: Vec<String>,
 }
 
-/// What is looked at in the end.
+/// The state at the end.
 struct End {
     files: BTreeMap<&'static str, BTreeMap<String, String>>,
     status: BTreeMap<&'static str, String>,
@@ -188,7 +188,7 @@ fn nothing_back(player: &Player<'_>, end: &End) -> Result<(), (Broken, String)> 
         let must_be_gone = if known.is_removed {
             !known.may_return && !player.deleted.contains(&known.file)
         } else {
-            // Nobody else ever changed its file, so nothing stands against the deletion.
+            // No other home ever changed its file, so no edit wins over the deletion.
             !known.may_return
                 && !player.has_lost_a_directory
                 && known.deleted_by.is_some_and(|home| only_by(&known.file, home))

@@ -9,15 +9,15 @@ use crate::sync::unit::{key, key_in, units};
 /// How an item is written that has a key and a unit.
 type Item = fn(&str, &str) -> String;
 
-/// What a field is called that every memory has.
+/// The name of a field that every memory has.
 pub(super) const DESCRIPTION: &str = "description: ";
 
 /// A sort of text.
 #[derive(Debug)]
 pub(super) struct Text {
-    /// What `type` says in the fields; none if there are no fields.
+    /// The `type` in the fields; `None` if there are no fields.
     fields: Option<&'static str>,
-    /// What a new file begins with, below the fields.
+    /// The text of a new file below the fields.
     start: &'static str,
     /// Headings that a user adds with the first item below them.
     headings: &'static [&'static str],
@@ -25,7 +25,7 @@ pub(super) struct Text {
     adds: Adds,
 }
 
-/// Where a user adds.
+/// The place of an addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Adds {
     Anywhere,

@@ -172,7 +172,7 @@ impl World<'_> {
             None => save(&place.files, &place.name_of(&edit.at), &edit),
         }
         let actor = place.actor;
-        // The verbs sign a content. A sync under way may merge it with another one in the moment of the write, and then nobody signed the merge.
+        // The verbs sign a content. A sync under way may merge it at the same moment, and then the merge has no signature.
         let agent_of_history = agent.filter(|_| !device.is_syncing());
         let waits = actor == device.actor && device.bound.iter().any(|bound| bound.is_around(edit.file));
         if let Some(unit) = edit.added().filter(|_| is_secret) {

@@ -1,6 +1,6 @@
-//! What becomes of a remote as a whole: it is wiped, restored from a backup, or another store is in its place.
+//! Losses of a whole remote: it is wiped, restored from a backup, or replaced by another store.
 //!
-//! Nobody syncs at that moment, and requests that are on their way never arrive. A remote is lost only while all devices follow the log in it:
+//! No device syncs at that moment, and requests on their way never arrive. A remote is lost only while all devices follow the log in it:
 //! a device that never synced would begin a store of its own, and one that missed a loss knows another past under the same positions.
 
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl World<'_> {
                 self.swapped = Some(Swapped { ours, theirs });
                 self.note("another store is in the place of the remote");
             }
-            // Whoever looks after the remote does so while it is there.
+            // The owner of the remote acts only while it is there.
             Loss::BackUp | Loss::Wipe | Loss::RollBack if self.swapped.is_some() => {}
             Loss::BackUp | Loss::Wipe | Loss::RollBack if !is_known => {}
             Loss::BackUp => {
@@ -70,7 +70,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Puts the remote back in whose place another store was: nobody may have written to that.
+    /// Puts the replaced remote back: no device may have written to the other one.
     pub(super) fn swap_back(&mut self, random: &mut Random) -> Result<(), Failure> {
         let Some(Swapped { ours, theirs }) = self.swapped.take() else { return Ok(()) };
         let there = self.wire.replace(&ours, random);

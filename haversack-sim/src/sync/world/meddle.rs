@@ -1,4 +1,4 @@
-//! What others do to a remote: they change plain objects, or put something there that is not what it says.
+//! The actions of other programs on a remote: they change plain objects, or put forged objects there.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::sync::unit::{MEDDLER, unit, units};
 impl World<'_> {
     /// Adds something to a plain object, as it is there, or makes one.
     pub(super) fn meddle(&mut self, action: Action) {
-        // Whoever writes under the old name in the mirror makes another file: both names stay.
+        // A program that writes under the old name in the mirror makes another file: both names stay.
         if self.schedule.renames == Renames::Sometimes {
             return;
         }

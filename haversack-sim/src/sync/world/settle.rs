@@ -20,10 +20,10 @@ use crate::sync::unit::units_of;
 /// More effects than a sync makes.
 const MAX_EFFECTS: usize = 100_000;
 
-/// How many rounds of syncs all devices need at most when nothing goes wrong any more.
+/// The most rounds of syncs of all devices without faults.
 const MAX_ROUNDS: usize = 3;
 
-/// How many rounds all devices need at most in a folder until every file in it is theirs or was waited for.
+/// The most rounds in a folder until every file in it is in a log or its wait is over.
 const MAX_FOLDER_ROUNDS: usize = 4;
 
 impl World<'_> {
@@ -46,13 +46,13 @@ impl World<'_> {
         self.note("all is calm");
         if self.schedule.meeting == Meeting::Lost {
             self.swap_back(&mut random)?;
-            // Somebody runs the command on every device, first on any of them.
+            // A user runs the command on every device, starting with any of them.
             let first = random.between(0, numbers.len() - 1);
             for number in numbers.iter().cycle().skip(first).take(numbers.len()) {
                 self.run(*number, Task::Rebuild, &mut random)?;
             }
         }
-        // Somebody looks at what was changed by hand, before the rounds and after them.
+        // Import the edits by hand, before the rounds and after them.
         self.reconcile(&numbers, &mut random)?;
         self.sync_all(&numbers, &mut random)?;
         self.rename_held_twins();
@@ -273,7 +273,7 @@ fn there(files: &BTreeMap<String, String>) -> There {
 }
 
 /// Returns the file beside which a copy lies: `sketch.bin` for `sketch.conflict-1a2b3c4d.bin`, for `sketch.case-1a2b3c4d.bin`, or for what a sync client calls a copy of it
-/// and nobody could tell from a file of that name.
+/// that cannot be told from a file of that name.
 fn original(path: &str) -> Option<String> {
     for mark in [".conflict-", ".case-"] {
         if let Some((stem, rest)) = path.split_once(mark) {

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::fixture;
 
-/// What is answered.
+/// The answer.
 #[derive(Clone)]
 pub(super) enum Reply {
     Http {
@@ -43,14 +43,14 @@ impl Reply {
     }
 }
 
-/// What was asked.
+/// The request.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
     headers: BTreeMap<String, String>,
     form: Vec<(String, String)>,
-    /// How many requests there were before of the same hop.
+    /// The number of earlier requests of the same hop.
     number: usize,
 }
 
@@ -225,7 +225,7 @@ fn send(mut stream: TcpStream, reply: Reply, state: &State) {
             let head = format!(
                 "HTTP/1.1 {status} Said\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n"
             );
-            // Whoever asked may have gone.
+            // The caller may have gone.
             drop(stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)));
         }
     }

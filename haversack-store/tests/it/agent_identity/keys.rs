@@ -1,4 +1,4 @@
-//! Certificates, keys and settings that cannot work: told before anybody is asked.
+//! Certificates, keys and settings that cannot work: reported before any request.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use haversack_store::{Error, ErrorKind};
 use super::entra::{self, Entra};
 use super::{Desk, fixture, token};
 
-/// Nobody is asked here.
+/// No server listens here.
 const NOBODY: &str = "http://127.0.0.1:1";
 
 fn refused(change: impl FnOnce(&Desk, &mut AgentSettings)) -> Error {

@@ -51,7 +51,7 @@ fn a_settled_file_is_read_twice_and_then_remembered() {
         put(&scene.ours(), key, "one");
     }
     settle(&directory.backend(), &["a", "b"]);
-    // What is read once takes no mark; the second read takes one, and that is good for every other file.
+    // The first read takes no mark; the second read takes one, which serves for every other file.
     for (key, reads, marks) in
         [("a", 1, 0), ("a", 2, 1), ("a", 2, 1), ("b", 3, 1), ("b", 3, 1), ("a", 3, 1), ("b", 3, 1)]
     {

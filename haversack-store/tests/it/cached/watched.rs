@@ -11,12 +11,12 @@ use haversack_store::{
     TouchMark, Version, Written, forward_backend,
 };
 
-/// What the backend shows of its objects without reading them.
+/// The properties that the backend shows of its objects without reading them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
-    /// Whatever it is.
+    /// The true ones.
     Truth,
-    /// One settled fingerprint for every object and for ever: whoever trusts it sees no change at all.
+    /// One settled fingerprint for every object and for ever: a caller that trusts it sees no change at all.
     AlwaysTheSame,
     /// No version, but a fingerprint from size, file and time, as disks do, on a clock that only goes on when
     /// it is told to. Needs a backend with versions behind, and one writer at a time.
@@ -99,7 +99,7 @@ impl Watched {
         }
     }
 
-    /// Returns the state at `locator`, `None` if there is none or nobody needs to know.
+    /// Returns the state at `locator`; `None` if there is none or it is not needed.
     async fn version(&self, locator: &Locator) -> Option<Version> {
         if self.shows != Shows::Ticks {
             return None;

@@ -14,12 +14,12 @@ fn at(key: &str) -> Locator {
     Locator::parse(key).expect("valid")
 }
 
-/// How many increments each of the writers makes; the soak does more.
+/// The number of increments of each writer; the soak does more.
 fn rounds() -> usize {
     times(12, 625)
 }
 
-/// What a bad line does to a request, by its number: most of them are done, and the answer is lost.
+/// The effect of a bad line on a request, by its number: most are done, and the answer is lost.
 fn bad_line(number: usize) -> Act {
     match number % 7 {
         0 => Act::CommitThenAnswer(Answer::new(503)),
@@ -52,7 +52,7 @@ fn a_list_that_many_add_to_over_a_bad_line_has_everything_once() {
                 loop {
                     let object = store.read(&list).expect("read");
                     let text = String::from_utf8_lossy(&object.bytes).into_owned();
-                    // What is certainly not done is not there; what was not told may be.
+                    // A write that certainly failed is not there; one with an unknown outcome may be.
                     let is_there = text.split_inclusive('\n').any(|other| other == line);
                     assert!(may_be_done || !is_there, "{line:?} was done and reported as a conflict");
                     if is_there {

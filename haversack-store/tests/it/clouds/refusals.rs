@@ -1,4 +1,4 @@
-//! What is wrong is told, with its cure, and never passes for "nothing is there".
+//! Problems are reported with their cure, and never pass for "nothing is there".
 
 use std::time::Duration;
 

@@ -84,7 +84,7 @@ fn nobody_sees_a_working_name() {
     assert_eq!(names(&scene.path("")), BTreeSet::new(), "nothing is left over");
 }
 
-/// What only its own device writes, and once, never has a second name.
+/// A file that only its own device writes, and once, never has a second name.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_created_has_one_name_from_its_first_moment() {
@@ -178,7 +178,7 @@ fn what_a_dead_writer_left_is_found() {
     assert_eq!(names(&scene.path("")), BTreeSet::from(["lost.md".to_owned(), "older.md".to_owned()]));
 }
 
-/// Whoever opens the folder as a plain directory takes the same locks, and sees no working names.
+/// A process that opens the folder as a plain directory takes the same locks, and sees no working names.
 #[test]
 fn a_vault_and_a_plain_directory_exclude_each_other() {
     let scene = Scene::new();

@@ -113,7 +113,7 @@ fn a_second_name_of_a_file_outside_is_not_written_through() {
     assert_eq!(scene.neighbourhood(), before);
 }
 
-/// What was opened for one verb must not be used by the next if the names have come to lead elsewhere.
+/// A directory that was opened for one verb must not be used by the next if its name leads elsewhere now.
 #[test]
 fn a_directory_that_was_swapped_between_two_verbs_is_left_alone() {
     for depth in ["notes", "deep/down/notes"] {
@@ -153,7 +153,7 @@ fn a_directory_that_was_swapped_between_two_verbs_is_left_alone() {
     }
 }
 
-/// Who reads under a lock keeps the file open until it is replaced: what happens to it meanwhile must be seen.
+/// A reader with a lock keeps the file open until it is replaced: a change of it at that time must be seen.
 #[test]
 fn a_file_that_was_replaced_while_it_was_open_is_a_conflict() {
     let scene = Scene::new();

@@ -148,7 +148,7 @@ fn no_name_leads_out_at_any_door() {
         let _ = store.write(&at("here.md"), "x", Condition::Any).expect("written");
         for door in [Locator::parse, Locator::reserved, Locator::from_stored_key] {
             let Ok(locator) = door(payload) else { continue };
-            // Whatever each of these answers, it must not panic, hang or reach outside.
+            // For every answer, it must not panic, hang or reach outside.
             drop(store.read(&locator));
             drop(store.info(&locator));
             drop(store.list(&locator));
@@ -205,13 +205,13 @@ fn names_on_the_disk_that_cannot_be_served_are_reported_and_left_alone() {
     scene.store.scan(&Locator::root(), None, visit).expect("scanned");
     assert_eq!(odd_in_scan, odd.len());
 
-    // A name that somebody else spelled decomposed keeps its spelling and is one object.
+    // A name that another program spelled decomposed keeps its spelling and is one object.
     let cafe = at("caf\u{e9}.md");
     let read = scene.store.read(&cafe).expect("read");
     let _ = scene.store.write(&cafe, "changed", Condition::Matches(read.version)).expect("written");
     assert_eq!(fs::read_to_string(scene.root().join("cafe\u{301}.md")).expect("read"), "changed");
     assert!(!scene.root().join("caf\u{e9}.md").exists());
-    // What some platform cannot hold but is here already can be read, replaced and deleted.
+    // An existing name that some platform cannot hold can be read, replaced and deleted.
     let aux = scene.store.read(&at("aux.md")).expect("read");
     let _ = scene.store.write(&at("aux.md"), "y", Condition::Matches(aux.version)).expect("written");
     scene.store.delete(&at("aux.md"), Condition::Any).expect("deleted");

@@ -114,7 +114,7 @@ fn what_has_arrived_is_served() {
     assert_eq!(block_on(folder.vault.online_only()).expect("looked"), []);
 }
 
-/// What has no blocks of its own on some filesystem has data all the same: an empty file, and the smallest.
+/// A file without blocks of its own on some filesystem still has its data: an empty file, and the smallest.
 #[test]
 fn what_is_small_is_here() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Commits follow one another, and whoever folds them notices what does not fit.
+//! Commits follow one another, and a commit that does not fit is noticed.
 
 use haversack::frame::BadFrame;
 use haversack::ids::{ContentHash, StoreId};
@@ -54,7 +54,7 @@ fn a_state_that_differs_is_noticed() {
     assert_eq!(state, State::empty(), "what does not fit changes nothing");
     state.apply(&first).expect("fits");
 
-    // Somebody's state lacks a file that the next commit does not even name.
+    // A device's state lacks a file that the next commit does not even name.
     let mut lacking = first.clone();
     lacking.changes.remove(0);
     lacking.state = State::empty().mark_after(&lacking.changes).expect("fits");
@@ -127,7 +127,7 @@ fn a_segment_is_an_unbroken_range() {
         let segment = Segment { first: position(first), last: position(last), commits, ..whole.clone() };
         let unfit = segment.encode().expect_err(expected).to_string();
         assert!(unfit.contains(expected), "{unfit}");
-        // Somebody else's encoder may not look.
+        // Another program's encoder may not check.
         let lengths: Vec<usize> = segment.commits.iter().map(|commit| commit.len()).collect();
         let heading = serde_json::json!({"store": STORE, "first": first, "last": last, "commits": lengths});
         let forged = super::examples::frame("segment", &heading.to_string(), &segment.commits.concat());

@@ -149,7 +149,7 @@ pub(super) fn store_file() -> StoreFile {
 pub(super) struct Example {
     pub(super) kind: &'static str,
     pub(super) bytes: Bytes,
-    /// What reading other bytes comes to: the same value, another one, or a refusal.
+    /// Reads other bytes: the same value, another one, or a refusal.
     pub(super) read: fn(&Bytes) -> Result<Same, BadFrame>,
 }
 
@@ -196,7 +196,7 @@ pub(super) fn all() -> Vec<Example> {
     all
 }
 
-/// Returns a frame as somebody else would make it.
+/// Returns a frame as another program would make it.
 pub(super) fn frame(kind: &str, heading: &str, contents: &[u8]) -> Bytes {
     let body = [heading.as_bytes(), b"\n", contents].concat();
     [format!("haversack-{kind} 1\n{}\n", ContentHash::of(&body)).as_bytes(), &body].concat().into()

@@ -1,4 +1,4 @@
-//! Bytes that somebody damaged, cut, forged or blew up: refused, or read as what was written.
+//! Damaged, cut, forged or oversized bytes: refused, or read as the written value.
 
 use haversack::frame::BadFrame;
 use haversack::ids::ContentHash;
@@ -80,7 +80,7 @@ fn garbage_is_refused() {
         garbage[..start.len()].copy_from_slice(start.as_bytes());
         assert!((example.read)(&garbage.into()).is_err(), "{kind}");
     }
-    // Where the limit lets it in, a heading without an end is refused before it is parsed.
+    // If the limit lets it in, a heading without an end is refused before it is parsed.
     let endless = frame("checkpoint", &"[".repeat(MANY), b"");
     let refused = Checkpoint::decode(&endless).map(|_| ());
     assert_eq!(refused, Err(BadFrame::TooLarge { what: "bytes of heading", limit: 64 * 1024 * 1024 }));
@@ -240,7 +240,7 @@ fn names_of_a_forged_commit_are_escaped_when_it_is_read() {
     let names =
         [Some(read.device.as_str()), read.agent.as_deref(), read.session.as_deref(), Some(&read.cause)];
     assert_eq!(names, [Some(escaped); 4]);
-    // What we write is escaped before others read it.
+    // Our own text is escaped before others read it.
     let own = Commit { device: forged.to_owned(), ..first };
     assert!(!String::from_utf8_lossy(&own.encode().expect("fits")).contains("\u{202e}"));
     let file = StoreFile { name: forged.to_owned(), ..store_file() };

@@ -1,4 +1,4 @@
-//! What was written is read, whatever it was.
+//! Every written value can be read.
 
 use std::collections::BTreeMap;
 
@@ -203,7 +203,7 @@ fn notices_and_predecessors_survive_storing() {
         Commit { changes: example.changes.clone(), ..end.clone() }.encode().is_err(),
         "an end changes nothing"
     );
-    // Who knows only version 1 must not read past it, and nobody ends a log in version 1.
+    // A reader of version 1 must not read past it, and no device ends a log in version 1.
     assert!(bytes.starts_with(b"haversack-commit 2\n"));
     let older = [b"haversack-commit 1\n", &bytes[b"haversack-commit 2\n".len()..]].concat();
     assert!(Commit::decode(&older.into()).is_err());

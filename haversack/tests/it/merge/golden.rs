@@ -1,4 +1,4 @@
-//! What two devices made of real files, and what becomes of them: one file for each case in `tests/fixtures/merge`.
+//! Merges of real files: one file for each case in `tests/fixtures/merge`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ struct Case {
     at: String,
     locator: Locator,
     parts: BTreeMap<String, Vec<u8>>,
-    /// What is said about the outcome: `both kept`, `a copy`.
+    /// The expected outcome: `both kept`, `a copy`.
     said: String,
 }
 

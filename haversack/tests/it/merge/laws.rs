@@ -14,18 +14,18 @@ use serde_json::Value;
 
 use super::both;
 
-/// How many texts a law is tried on if nobody says.
+/// The default number of texts for a law.
 const CASES: u32 = 1000;
 
 /// Returns how laws are tried.
 fn config() -> ProptestConfig {
     let asked = ProptestConfig::default();
-    // What the library takes if nobody says.
+    // The library's default.
     let is_asked = asked.cases != 256;
     ProptestConfig { cases: if is_asked { asked.cases } else { CASES }, ..asked }
 }
 
-/// What a side did to a base: which lines it removed, and what it put into the gaps around them.
+/// A side's changes of a base: the removed lines, and the lines put into the gaps around them.
 #[derive(Clone, Debug)]
 struct Script {
     removed: Vec<bool>,
@@ -141,7 +141,7 @@ fn paragraphs() -> impl Strategy<Value = (String, String, String)> {
 fn shuffled() -> impl Strategy<Value = (Vec<String>, [Vec<String>; 2])> {
     fn side(base: Vec<String>) -> impl Strategy<Value = Vec<String>> {
         let lines = base.len();
-        // Where each line goes; those that are removed go beyond the end.
+        // The new place of each line; removed lines go beyond the end.
         let places = vec(prop_oneof![4 => Just(None), 2 => (0..=lines).prop_map(Some)], lines);
         let removed = vec(prop::bool::weighted(0.2), lines);
         let added = vec((0..=lines, select(&["p", "q", "", "- item"][..])), 0..3);
@@ -453,7 +453,7 @@ proptest! {
         for order in orders() {
             let [at_once, by_steps] = three(Rule::JsonLines, &base, &texts, order);
             prop_assert_eq!(&at_once, &first);
-            // What the log has stays where it is: there the order tells who came first.
+            // The log's lines keep their places, because their order tells which came first.
             prop_assert_eq!(counts(by_steps.lines()), counts(first.lines()));
         }
     }

@@ -12,10 +12,10 @@ use super::lab::{
 /// At how many places of an object damage is tried; the formats themselves are tried at every byte (`log::hostile`).
 const PLACES: usize = 12;
 
-/// How large somebody can make an object.
+/// The size of an oversized object.
 const MANY_BYTES: usize = 100_000_000;
 
-/// What every message must name one of.
+/// The words of which every message must have one.
 const CLEAR: &[&str] = &["the file that names the store", "position ", "the segment 1-4"];
 
 /// Returns the objects of the store whose keys begin with a text.
@@ -44,7 +44,7 @@ fn survives(key: &str, bytes: &Bytes, damage: &Damage) {
     }
     nothing_overwritten(&case, &lab, &before);
     lab.put_remote(key, bytes.clone());
-    // What could not be had is asked for again when everything is looked at again.
+    // A full sync asks again for contents that were missing.
     let files = if key.contains("/objects/") { lab.converge_fully(&case) } else { lab.converge(&case) };
     assert!(files == *CONVERGED, "{case}: {:?}", shown(&files));
 }
@@ -128,7 +128,7 @@ fn a_pack_that_is_gone_is_not_needed_while_the_log_is_there() {
     assert_eq!(lab.converge("without the pack"), *CONVERGED);
 }
 
-/// The mirror is derived: whatever becomes of its index, no file and no object of somebody else's suffers, and it is made anew.
+/// The mirror is derived: with any damage to its index, no file and no other program's object suffers, and the index is rebuilt.
 #[test]
 fn the_manifest() {
     let key = "manifest.json";
@@ -175,7 +175,7 @@ fn the_manifest() {
     }
 }
 
-/// A plain object that is not what we wrote is somebody's edit: it is not overwritten, and a full reconcile takes it in.
+/// A plain object that we did not write is an edit: it is not overwritten, and a full sync imports it.
 #[test]
 fn plain_objects() {
     let key = "MEMORY.md";
@@ -221,7 +221,7 @@ fn who_fetches_later_goes_on_without_the_segment() {
     assert!(files == *CONVERGED, "{:?}", shown(&files));
 }
 
-/// Whether an object is an old one of ours only the log can tell: where it cannot be read, the object stays.
+/// Only the log can tell if an object is an old one of ours: if the log cannot be read, the object stays.
 #[test]
 fn what_the_log_cannot_tell_stays_in_the_mirror() {
     let (key, bytes) = keys(".haversack/segments/")[0];

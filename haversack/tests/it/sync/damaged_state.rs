@@ -182,7 +182,7 @@ fn records_that_do_not_belong() {
     assert_eq!(lab.last_position().number(), 1);
 }
 
-/// What is derived is made anew, and nothing is believed that cannot be read.
+/// Derived data is rebuilt, and unreadable data is not believed.
 #[test]
 fn stat_cache_and_upkeep() {
     for name in ["stat-cache", "upkeep"] {
@@ -205,7 +205,7 @@ fn stat_cache_and_upkeep() {
     }
 }
 
-/// What a base holds is lost: the sync goes on, and comes to no less than a merge without it would.
+/// The content of a base is lost: the sync continues, with no worse result than a merge without a base.
 #[test]
 fn contents_of_bases() {
     let state = STORE.state("desktop");
@@ -259,7 +259,7 @@ fn a_content_that_is_kept_again_is_mended() {
     assert_eq!(objects(&*lab.device("laptop").state)[&contents[0]], "one\n");
 }
 
-/// The cure that every message names: working files stay, the replica is a new one, and what nobody changed is as it was, though the
+/// The cure that every message names: working files stay, the replica is a new one, and unchanged files are as they were, though the
 /// checkpoint that it joins by is older than its files.
 #[test]
 fn moving_the_state_away_cures() {
@@ -281,7 +281,7 @@ fn moving_the_state_away_cures() {
     assert_ne!(id("laptop"), old);
     assert!(objects(&*lab.remote) == before, "nothing was written");
     assert!(lab.converge("nothing changed") == files);
-    // What was changed and not sent is merged; what was deleted and not sent comes back.
+    // Unsent changes are merged; unsent deletions come back.
     lab.put("laptop", "MEMORY.md", "- the laptop's\n- ports\n- people\n- the desktop's\n");
     lab.put("laptop", "map.png", &b"\x89PNG fifth\0"[..]);
     lab.delete("laptop", "notes/2.md");
@@ -317,7 +317,7 @@ fn a_long_log_is_read_to_its_end_before_anything_is_merged() {
     assert_eq!(lab.text("tablet", "log.md"), "line 300\n");
 }
 
-/// What lies under names of ours though its record got lost may be all there is of a text.
+/// A file under one of our names without a record may be the only copy of a text.
 #[test]
 fn what_no_record_names_is_kept_aside() {
     for (forgotten, kept) in [(false, vec!["outgoing"]), (true, vec!["incoming", "outgoing"])] {

@@ -215,13 +215,13 @@ fn what_is_not_fetched_is_not_absent() {
         .with("desktop", async |replica, context| replica.fetch(context, &[at("notes/2.md")]).await)
         .expect("fetched");
     assert_eq!(world.text("desktop", "notes/2.md").as_deref(), Some("note 2\n"));
-    // Somebody makes a file that is there, only not here: both are kept.
+    // A user creates a file that exists, but not here: both are kept.
     world.put("desktop", "notes/3.md", "made here\n");
     let (report, unfetched) = lazily("desktop");
     assert_eq!((report.published, unfetched), (1, 3));
     let both = world.text("desktop", "notes/3.md").expect("there");
     assert!(both.contains("made here") && both.contains("note 3"), "{both}");
-    // What is added to a file that is not here comes with all of it.
+    // An append to a file that is not here brings the whole file.
     world.put("laptop", "log.md", "line 1\nline 2\nline 3\nline 4\nline 5\n");
     world.sync("laptop");
     lazily("desktop");

@@ -1,4 +1,4 @@
-//! What a gate holds back goes nowhere: not into commits, objects, segments, checkpoints or the mirror.
+//! Held files are not sent: not in commits, objects, segments, checkpoints or the mirror.
 
 use std::time::Duration;
 

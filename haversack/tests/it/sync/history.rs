@@ -1,4 +1,4 @@
-//! What happened to a store, with and without its remote.
+//! The history of a store, with and without its remote.
 
 use futures_lite::future::block_on;
 use haversack::history::archive::{self, Bounds};

@@ -1,5 +1,5 @@
-//! A remote that somebody else writes to and who knows the formats: names that lead elsewhere, sizes and positions that lie, commits of other
-//! stores. What can be told apart is left out and reported, and the rest arrives.
+//! A remote with a hostile writer who knows the formats: names that lead elsewhere, sizes and positions that lie, commits of other
+//! stores. Bad parts are left out and reported, and the rest arrives.
 
 use std::sync::Arc;
 
@@ -167,7 +167,7 @@ fn twins_in_two_commits_and_files_in_the_way_are_refused_and_the_rest_arrives() 
                 lab.reconcile(device, Mirror::On).unwrap_or_else(|why| panic!("{case}: {device}: {why}"));
             assert_eq!(report.published, 1, "{case}: the {device}: {report:?}");
         }
-        // Which of the two a device holds depends on which came first; nothing else does.
+        // The file that a device has depends on the first to arrive; nothing else does.
         for device in DEVICES.iter().chain(&DEVICES) {
             lab.sync(device).unwrap_or_else(|why| panic!("{case}: the {device}: {why}"));
         }
@@ -559,7 +559,7 @@ fn a_store_that_lost_its_name_is_not_made_another_one() {
         let files = lab.converge_fully("its name is back");
         assert!(files.contains_key("own.md"));
     }
-    // Where the log cannot be read, nobody gives it another name.
+    // If the log cannot be read, no device gives the file another name.
     let lab = lab();
     lab.remove_remote(".haversack/store.json");
     lab.put_remote(layout::commit(Position::FIRST).as_str(), &b"garbage"[..]);

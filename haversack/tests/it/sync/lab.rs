@@ -327,7 +327,7 @@ pub(super) fn add(mark: &mut StateMark, key: &str, content: &ContentHash) {
     *mark = StateMark::from_bytes(bytes);
 }
 
-/// Returns a frame as somebody else would make it.
+/// Returns a frame as another program would make it.
 pub(super) fn frame(kind: &str, heading: &Value, contents: &[u8]) -> Bytes {
     let body = [heading.to_string().as_bytes(), b"\n", contents].concat();
     [format!("haversack-{kind} 1\n{}\n", ContentHash::of(&body)).as_bytes(), &body].concat().into()
@@ -344,7 +344,7 @@ fn told(trouble: &SyncError) -> String {
     told
 }
 
-/// Fails if a line is gone from a working file that is there in the end, or if there is a file that nobody wrote.
+/// Fails if a line is gone from a remaining working file, or if there is a file that was never written.
 #[track_caller]
 pub(super) fn nothing_lost(case: &str, lab: &Lab, device: &str, before: &Objects) {
     let lines = |bytes: &Bytes| bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
@@ -375,7 +375,7 @@ pub(super) fn nothing_overwritten(case: &str, lab: &Lab, before: &Objects) {
 /// Something that became of an object.
 pub(super) struct Damage {
     pub(super) how: String,
-    /// What is there now; `None` for nothing.
+    /// The present content; `None` for no file.
     pub(super) bytes: Option<Bytes>,
 }
 
@@ -482,7 +482,7 @@ pub(super) static STORE: LazyLock<Image> = LazyLock::new(|| {
     lab.image()
 });
 
-/// What all devices of [`STORE`] have once they have synced.
+/// The files of all devices of [`STORE`] after a sync.
 pub(super) static CONVERGED: LazyLock<Objects> = LazyLock::new(|| {
     let files = STORE.set_up().converge("undamaged");
     for (key, line) in [

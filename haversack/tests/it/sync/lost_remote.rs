@@ -105,7 +105,7 @@ fn idle_sync_notices_remote_that_went_back() {
 #[test]
 fn wiped_remote_is_rebuilt_and_followed() {
     let lab = in_sync();
-    // The desktop has not seen the deletion and the second line; the tablet has something that nobody saw.
+    // The desktop has not seen the deletion and the second line; the tablet has a change that no other device has seen.
     lab.delete("laptop", "old.md");
     lab.put("laptop", "log.md", "one\ntwo\n");
     sync(&lab, "laptop").expect("synced");
@@ -208,7 +208,7 @@ fn dying(remote: Arc<InMemory>, requests: usize) -> Arc<Faulty> {
     Arc::new(faulty)
 }
 
-/// Where a large content is nowhere any more, its position is not put back, and what came after it is sent anew.
+/// If a large content is lost everywhere, its position is not restored, and the later changes are sent again.
 #[test]
 fn position_whose_content_is_gone_is_sent_anew() {
     let lab = in_sync();
@@ -389,7 +389,7 @@ fn moved_store_goes_on_elsewhere() {
         move_store(context, replica, there.clone(), "s3://lighthouse").await
     });
     assert!(copied.expect("moved").copied > 0);
-    // Nobody commits at the old place any more, with or without news.
+    // No device commits at the old place any more, with or without changes.
     lab.put("desktop", "ports.md", "staging: 5434\n");
     for _ in 0..2 {
         let told = sync(&lab, "desktop").expect_err("it was moved");

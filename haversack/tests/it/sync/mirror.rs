@@ -1,4 +1,4 @@
-//! The plain objects beside the log, and what somebody changes in them by hand.
+//! The plain objects beside the log, and edits of them by hand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ impl World {
         block_on(self.open("remote").read_text(&at(key))).expect("text")
     }
 
-    /// Puts an object into the mirror, as somebody who does not know what it is.
+    /// Puts an object into the mirror, as a person who does not know the mirror.
     fn put_plain(&self, key: &str, text: &str) {
         let _ = block_on(self.open("remote").write_text(&at(key), text)).expect("written");
     }

@@ -94,7 +94,7 @@ fn a_scope_that_changes_lets_files_go_and_fetches_them_again() {
     world.sync("laptop");
     world.sync("desktop");
     assert_eq!(world.keys("desktop").len(), 2);
-    // Bound elsewhere now: somebody moved the file away.
+    // The prefix is bound to another directory now: its file was moved away.
     world.delete("desktop", "project/fact.md");
     let report = sync(&world, "desktop", world.files("desktop"), &all_but("project"));
     assert_eq!(report.published, 0, "that is no deletion");

@@ -23,7 +23,7 @@ use super::lab::{Forged, Lab};
 use super::{Midnight, World};
 use crate::subjects::at;
 
-/// How often a call looks if the one that it waits for was made. In another order of calls it is never made.
+/// The number of looks of a call for the one that it waits for. In another order of calls, that one never comes.
 const MAX_LOOKS: usize = 1_000;
 
 impl World {

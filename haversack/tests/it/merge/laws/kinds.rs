@@ -1,7 +1,7 @@
 //! The laws again, for every kind, on files as agents and programs write them.
 //!
 //! Each thing that a file says has a word of its own, so that afterwards it can be told what became of it: what a side added is
-//! there, what a side took away and the other left alone is not, and what nobody touched is there once.
+//! there, what a side took away and the other left alone is not, and an untouched thing is there once.
 
 mod conflicts;
 
@@ -119,7 +119,7 @@ fn parses(name: &str, text: &str) -> bool {
         && serde_saphyr::from_str::<BTreeMap<String, Value>>(fields).is_ok()
 }
 
-/// What a side did to something.
+/// A side's change of a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Kept,
@@ -137,7 +137,7 @@ fn fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
-/// What a side did to a list in two sections.
+/// A side's changes of a list in two sections.
 #[derive(Clone, Debug)]
 struct Edits {
     fates: Vec<Fate>,
@@ -245,7 +245,7 @@ struct List {
     above: &'static str,
     headings: [&'static str; 2],
     item: fn(&Item, usize) -> String,
-    /// Whether the words of an item are what it is known by, so that one that is reworded is another.
+    /// True if the words of an item are its identity, so that a reworded item is another one.
     is_known_by_words: bool,
 }
 
@@ -360,7 +360,7 @@ const SUMMARY: List = List {
     is_known_by_words: true,
 };
 
-/// What a side did to the parts of a text: their fates, and new parts of which the other side may have the same.
+/// A side's changes of a text's parts: their fates, and new parts, of which the other side may have the same.
 #[derive(Clone, Debug)]
 struct Parts {
     fates: Vec<Fate>,
@@ -380,7 +380,7 @@ struct Text {
     rule: Rule,
     above: &'static str,
     order: Order,
-    /// Whether a heading has another one below it.
+    /// True if a heading has another one below it.
     is_nested: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a merge could not tell is found, and settling it touches nothing else.
+//! Conflicts of merges are found, and resolving one touches nothing else.
 
 use std::collections::BTreeSet;
 
