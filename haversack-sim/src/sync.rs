@@ -42,12 +42,12 @@
 //! rewords an item removes what it said. The readings:
 //! - *Edit wins*: if one device deletes a file and another changes it without having seen that, the file stays, whole: with it
 //!   what the deleting device had in it, and what it had removed before and not yet sent. A text that was saved in the very
-//! moment in which sync replaced the file was not seen by the next deletion of the file. If a user created the file again, a section is gone
-//! from it, and if another device changed that section, it stays whole, including lines that were removed from it.
+//!   moment in which sync replaced the file was not seen by the next deletion of the file. If a user created the file again, a section is gone
+//!   from it, and if another device changed that section, it stays whole, including lines that were removed from it.
 //! - Lines that another device restored by a change, made before it saw a deletion, count as that change.
 //! - *Copies*: what was done on a device and not yet told to the log when the device was copied is also the copy's own. What
 //!   was added so may be there although the original removed it, or deleted its file; it comes back at another place, so that its
-//! neighbours have moved, and lines of them that another device removed may have come back with it. If a sync was under way at that moment, it
+//!   neighbours have moved, and lines of them that another device removed may have come back with it. If a sync was under way at that moment, it
 //!   may have told later what the user had undone by then; the copy cannot know that it was undone.
 //! - *Backups*: a device that was restored is a copy of the device that it was. What was done since the backup and not told is gone:
 //!   what was added or removed so is judged neither lost nor come back, and a file that was deleted so may be there. If a sync was
@@ -60,7 +60,7 @@
 //!   both sayings are there; one of them may be in a note, and stays there whatever becomes of the thing. Of a value in data that both
 //!   changed one is in the file, the other in a copy beside it; a copy counts for what is there, not for what came back.
 //! - *Moved*: what one device puts elsewhere while another removes it is new there, and so may be its neighbours: which of two lines
-//! has passed the other cannot be known.
+//!   has passed the other cannot be known.
 //! - *Cursors* have one mark: the furthest that was set is there, or went with its file. A mark that met a further one has gone into it; a
 //!   user who saw that one may set another, further back.
 //! - *Binary files*: every content is there whole, in the file or in a copy. A unit that one device removed and another did not may be there.

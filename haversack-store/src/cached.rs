@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! 1. A read served from memory returns the content that the backend had when this read asked
-//! about it, also if other programs write in between (`nothing_stale_in_any_order`, `racing_threads`).
+//!    about it, also if other programs write in between (`nothing_stale_in_any_order`, `racing_threads`).
 //! 2. A mutation through this layer forgets the place and everything below it, before and after, however
 //!    it ends (`every_mutation_forgets`, `a_mutation_that_fails_forgets_too`,
 //!    `a_failed_write_forgets_what_was_read_meanwhile`, `an_abandoned_write_forgets_too`).

@@ -8,7 +8,7 @@
 //! 3. Content that another program saved between our read and our replace is returned and kept on disk until its
 //!    merger deletes it (`editor_at_every_call`, `what_is_alike_is_not_the_same`).
 //! 4. Only the holder of the write lock makes working names, so one found under the lock belongs to
-//! no live process; its name and content decide its treatment, never its age
+//!    no live process; its name and content decide its treatment, never its age
 //!    (`crash_at_every_call`).
 //! 5. Every name is looked up in an opened directory and no link is followed: nothing outside the root is
 //!    touched (`swapped_directories_never_leak`). What stayed open since the last verb is used only if the names

@@ -19,7 +19,7 @@
 //!    | Syncthing | nothing but its own: there a working name can travel for a moment, and is ours on the other side too |
 //!
 //! 3. Reading, replacing or deleting a file whose name is here and whose content is not gives [`Unavailable`](crate::ErrorKind::Unavailable).
-//! It is listed, so that it does not count as deleted, and never read, because reading makes the client fetch it
+//!    It is listed, so that it does not count as deleted, and never read, because reading makes the client fetch it
 //!    (`hostile::placeholders`).
 //! 4. There are no lock files in it. Locks are files of this machine outside of the folder, one for each real path, held through
 //!    the operating system: they end with their process, so that no heartbeat and no takeover of stale ones is needed.

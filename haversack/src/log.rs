@@ -20,7 +20,7 @@
 //! 1. *Fixed before tried.* The bytes of a commit, its id among them, are on disk before the first attempt to create the next position, and
 //!    that position is created only if nothing is there. (`haversack-sim: sync`.)
 //! 2. *Tried until known.* Only reading the position shows its commit. Until a commit is there, the same bytes are tried again. A
-//! lost answer proves nothing. (`haversack-sim: sync`.)
+//!    lost answer proves nothing. (`haversack-sim: sync`.)
 //! 3. *Built on everything.* A commit names the hash of the one before it and the mark of the state after it, so one that was built on
 //!    less than everything is noticed: `log::chain::a_commit_belongs_to_one_place`, `log::chain::a_state_that_differs_is_noticed`.
 //! 4. *A file and its base move together.* (`haversack-sim: sync`.)

@@ -13,8 +13,8 @@
 //!    (`nothing_is_lost_and_nothing_comes_back`, `no_event_is_lost_and_none_comes_back`).
 //! 5. Taking in the same change a second time changes nothing (`a_change_taken_in_twice_is_taken_in_once`,
 //!    `a_paragraph_taken_in_twice_is_taken_in_once`, `an_event_taken_in_twice_is_taken_in_once`). For text this is so as far
-//! as its lines can be told apart: if a side adds a line that the base has elsewhere, or the base has it twice, the result cannot
-//! show which of them was meant. Blank lines, rules and fences are told apart by the line before them. Lines that were
+//!    as its lines can be told apart: if a side adds a line that the base has elsewhere, or the base has it twice, the result cannot
+//!    show which of them was meant. Blank lines, rules and fences are told apart by the line before them. Lines that were
 //!    elsewhere are told apart (`lines_put_elsewhere_are_taken_in_once`).
 //! 6. Three devices come to the same lines in whatever order they meet, and to the same bytes if what they added are list items
 //!    or events (`three_devices_come_to_the_same_lines`, `three_devices_come_to_the_same_list`,

@@ -55,7 +55,7 @@ def wait_until(what: str, holds: Callable[[], bool]) -> None:
 def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-        # Where nobody asks how an orphan ended, it stays in the list of processes.
+        # An orphan without a parent that collects it stays in the list of processes.
         return " Z " not in Path(f"/proc/{pid}/stat").read_text()
     except ProcessLookupError:
         return False

@@ -43,7 +43,7 @@ CONVERSATION: list[tuple[Any, Any, bool]] = [
         "Error: The path /memories/none.md does not exist. Please provide a valid path.",
         True,
     ),
-    # What the SDK's own tool breaks on: new_str left out takes old_str out.
+    # The SDK's own tool breaks on this: without new_str, old_str is removed.
     (
         {"command": "str_replace", "path": A, "old_str": " 5434"},
         f"{EDITED}     1\tstaging\n     2\tlive 443\n     3\tstaging",
@@ -85,7 +85,7 @@ CONVERSATION: list[tuple[Any, Any, bool]] = [
     ({"command": "delete", "path": "/memories"}, "Cannot delete the /memories directory itself", True),
     (view("/etc/passwd"), "Path must start with /memories, got: /etc/passwd", True),
     (view("/memories/../x"), "Path /memories/../x would escape /memories directory", True),
-    # What the SDK has no name for, and what is no command at all.
+    # A command that the SDK does not know, and input that is no command.
     (
         {"command": "undo"},
         "Error: Unknown command `undo`; the commands are view, create, str_replace, insert, delete and rename",

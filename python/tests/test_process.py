@@ -54,7 +54,7 @@ def pid_of(tool: HaversackMemoryTool | AsyncHaversackMemoryTool) -> int:
 class ProcessTest(MachineTest):
     def setUp(self) -> None:
         super().setUp()
-        # What a process says when it dies on purpose is no news here.
+        # The message of a process that dies on purpose is not needed here.
         logging.getLogger("haversack").setLevel(logging.CRITICAL)
         self.addCleanup(logging.getLogger("haversack").setLevel, logging.NOTSET)
 
@@ -229,7 +229,7 @@ class Deaths(ProcessTest):
             wait_until("it is at work", lambda: "hang" in self.noted())
             os.kill(os.getpid(), signal.SIGINT)
 
-        # Whoever runs the tests in the background may have them ignore interrupts.
+        # Tests in the background may run with interrupts ignored.
         handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGINT, handler)
         thread = threading.Thread(target=interrupt)

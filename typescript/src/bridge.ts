@@ -1,8 +1,8 @@
 /**
  * Calls, one at a time, to one process that is started when it is needed.
  *
- * A process that ended between two calls is replaced, once for each call. A call whose answer was lost is never repeated: nobody knows
- * whether it was carried out, and the model is told so.
+ * A process that ended between two calls is replaced, once for each call. A call whose answer was lost is never repeated: it is unknown
+ * if it was carried out, and the model is told so.
  */
 
 import { execFile } from 'node:child_process';
@@ -48,7 +48,7 @@ export class Bridge {
     const line = `${JSON.stringify(command)}\n`;
     return this.#inTurn(async () => {
       if (signal?.aborted) throw new ToolError(ABORTED);
-      // An answer that nobody waits for must not be taken for that of the next call.
+      // A late answer must not be taken for that of the next call.
       const giveUp = (): void => this.#process?.signalEnd();
       signal?.addEventListener('abort', giveUp);
       try {
@@ -84,7 +84,7 @@ export class Bridge {
       if (names.length === 0) return 'All memory cleared';
       for (const name of names) {
         const answer = await this.ask({ command: 'delete', path: `/memories/${name}` });
-        // Somebody else may have deleted it.
+        // Another process may have deleted it.
         if (answer.is_error && (await this.#listing()).names.includes(name)) throw new ToolError(answer.content);
       }
     }

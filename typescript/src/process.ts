@@ -51,7 +51,7 @@ export class Process {
     child.on('error', (error) => {
       this.#why ??= error.message;
     });
-    // Where the system has no more pipes to give, there is nothing to listen to.
+    // If the system has no more pipes, there is nothing to listen to.
     if ((child.stdin as unknown) === undefined) throw new NotSent();
     this.#child = child;
     this.#ended = new Promise((resolve) => {
@@ -61,7 +61,7 @@ export class Process {
         resolve();
       });
     });
-    // Whoever writes is told by the write itself.
+    // The write itself reports the error to its caller.
     child.stdin.on('error', () => {});
     child.stdout.on('error', () => {});
     child.stdout.on('data', (chunk: Buffer) => this.#take(chunk));

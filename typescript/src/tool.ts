@@ -72,7 +72,7 @@ export class HaversackMemoryTool
 
   /** Answers what the model sent. */
   async run(command: BetaMemoryTool20250818Command, context?: BetaToolRunContext): Promise<Result> {
-    // What is no command goes to the program as it is, which knows best what to say about it.
+    // Input that is no command goes to the program unchanged, which answers with the right error.
     const name: unknown = (command as { command?: unknown } | null)?.command;
     if (!NAMES.has(name)) return this.#do(command, context?.signal);
     const handlers = this as Record<string, unknown> as Record<string, (command: unknown, signal: Signal) => Promise<Result>>;

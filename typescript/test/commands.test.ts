@@ -37,7 +37,7 @@ const CONVERSATION: [unknown, string, boolean][] = [
     true,
   ],
   [replace(NONE, 'a', 'b'), `Error: The path ${NONE} does not exist. Please provide a valid path.`, true],
-  // What the SDK's own tool breaks on: new_str left out takes old_str out.
+  // The SDK's own tool breaks on this: without new_str, old_str is removed.
   [
     { command: 'str_replace', path: A, old_str: ' 5434' },
     `${EDITED}     1\tstaging\n     2\tlive 443\n     3\tstaging`,
@@ -59,7 +59,7 @@ const CONVERSATION: [unknown, string, boolean][] = [
   [remove('/memories'), 'Cannot delete the /memories directory itself', true],
   [view('/etc/passwd'), 'Path must start with /memories, got: /etc/passwd', true],
   [view('/memories/../x'), 'Path /memories/../x would escape /memories directory', true],
-  // What the SDK has no name for, and what is no command at all.
+  // A command that the SDK does not know, and input that is no command.
   [{ command: 'undo' }, `Error: Unknown command \`undo\`; ${COMMANDS}`, true],
   [{ command: 'toString' }, `Error: Unknown command \`toString\`; ${COMMANDS}`, true],
   [{ command: 'view' }, 'Error: The parameter `path` of `view` is missing', true],

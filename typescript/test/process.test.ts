@@ -18,7 +18,7 @@ const WORKER = fileURLToPath(new URL('worker.js', import.meta.url));
 let warned: string[] = [];
 beforeEach(() => {
   warned = [];
-  // What a process says when it dies on purpose is no news here.
+  // The message of a process that dies on purpose is not needed here.
   mock.method(console, 'warn', (text: string) => warned.push(text));
 });
 

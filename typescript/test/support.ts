@@ -47,7 +47,7 @@ export function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
-  // Where nobody asks how an orphan ended, it stays in the list of processes.
+  // An orphan without a parent that collects it stays in the list of processes.
   return !isZombie(pid);
 }
 

@@ -7,7 +7,12 @@ use crate::environment::TestEnv;
 /// Returns a machine with a project, a diary and the directory `notes`.
 fn with_memories() -> TestEnv {
     let env = TestEnv::new();
-    for name in ["diary.md", "notes/lamp.md", "notes/lens.md", "claude_memory/lighthouse-d004b9e9d004b9e9d004b9e9d004b9e9/ports.md"] {
+    for name in [
+        "diary.md",
+        "notes/lamp.md",
+        "notes/lens.md",
+        "claude_memory/lighthouse-d004b9e9d004b9e9d004b9e9d004b9e9/ports.md",
+    ] {
         let done = env.command(&["create", name, "text"]).output().expect("it runs");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }

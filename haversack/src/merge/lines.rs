@@ -1,19 +1,32 @@
-//! Text, merged by lines and the gaps between them.
+//! Merges text by lines and the gaps between them.
 //!
-//! A line of the base stays if neither side removed it, and into each gap goes what both sides put there. That is finer than the
-//! regions of diff3: a line removed by one side does not come back because the other wrote next to it.
+//! 1. Bring moved lines into one order on the base and both sides ([`moves`]).
+//! 2. Compare the base with each side: which lines were removed, and which lines were put into which gap.
+//! 3. Keep a line of the base if neither side removed it.
+//! 4. Fill each gap with the lines of both sides.
+//!
+//! ```text
+//! base      laptop      desktop      result
+//! lamp      lamp        lamp         lamp
+//! door                  door
+//!           window                   window
+//! key       key         key          key
+//!                       clock        clock
+//! ```
+//!
+//! This is finer than the regions of diff3: a line removed by one side does not come back because the other side wrote next to it.
 //!
 //! Lines that both sides put into one gap: if one side's lines contain the other's, they are there once. Common lines are there once, blank ones only
 //! together with others, since they part paragraphs. List items are interleaved in the order of their content, each side's own
-//! order unchanged; other text is not cut apart, the smaller passage comes first.
+//! order unchanged; other text stays in one piece, the smaller passage first.
 //!
 //! If both sides replaced the same lines, the second passage comes under a note that names its device.
 //!
-//! Lines that a side put elsewhere are elsewhere, and both sides' moves go together ([`moves`]). A line that one side removed and the
-//! other only put elsewhere is gone. Of a line that the base has several times each side may remove another one: both still say it, so one stays.
+//! The moves of both sides are kept ([`moves`]). A line that one side removed and the other only moved is gone. If the base has a line several
+//! times and each side removes another copy, one copy stays, because both sides still have it.
 //!
-//! A line that says nothing (blank, a rule, a fence) is one of many; it counts as the same only behind the same line. Otherwise the
-//! blank line of a paragraph that is gone would be found again below one that is new.
+//! A *mute* line (blank, a rule, a fence) occurs many times. Two mute lines count as the same only after the same line. Otherwise the
+//! blank line of a removed paragraph would be found again below a new one.
 //!
 //! Lines are compared without their endings. The ending of a line that stays is merged like the line: a changed ending
 //! wins. A line that is no longer the last one gets an ending if it had none.

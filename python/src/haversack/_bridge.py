@@ -87,7 +87,7 @@ class Bridge:
                 call.finish()
                 return answer
             except BaseException:
-                # Interrupted, given up or broken: what it may still answer is for nobody.
+                # Interrupted, given up or broken: ignore a late answer.
                 self._drop()
                 raise
 
@@ -112,7 +112,7 @@ class Bridge:
                 return "All memory cleared"
             for name in names:
                 answer = self.ask({"command": "delete", "path": f"/memories/{name}"})
-                # Somebody else may have deleted it.
+                # Another process may have deleted it.
                 if answer.is_error and name in self._listing()[0]:
                     raise ToolError(answer.content)
         raise ToolError("Error: Memory was not cleared: others go on writing to it")

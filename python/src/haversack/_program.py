@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: Says where the program is, if nobody else does.
+#: The variable that names the program, if no argument does.
 PROGRAM_VARIABLE = "HAVERSACK_PROGRAM"
 
 

@@ -76,7 +76,7 @@ class HaversackMemoryTool(BetaAbstractMemoryTool):
 
     def call(self, input: object) -> BetaFunctionToolResultType:
         """Answers what the model sent."""
-        # What is no command goes to the program as it is, which knows best what to say about it.
+        # Input that is no command goes to the program unchanged, which answers with the right error.
         return super().call(input) if _is_command(input) else _result(self._bridge.ask(input))
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> BetaFunctionToolResultType:

@@ -4,7 +4,7 @@
 //!   skipped and counted, unless no source is there. A target is made when something is copied into it.
 //! - A **remote** is `file://`, a cloud, or a directory that other machines see: with keep-memory-local none is touched.
 //! - Every target but this home's own memory is behind the gate: a file that looks like it holds a secret is not copied. A directory may be
-//! in a synced folder, on a share or in a backup, which we cannot always recognise.
+//!   in a synced folder, on a share or in a backup, which we cannot always recognise.
 //! - A **source that holds a store** is read through its log, so that what is copied is what the store holds, whether its plain copies are
 //!   complete or not.
 //! - A **target that holds a store**, or is part of one, or is this memory's remote, is refused: plain files beside a log would be taken

@@ -1,14 +1,19 @@
-//! Lines that were put elsewhere, brought into one order on all sides before anything else is looked at.
+//! Brings moved lines into one order on the base and both sides, before the rest of the merge.
 //!
-//! A move is an inversion: two lines of the base that stand the other way round on a side. Both sides' inversions together, and what
-//! follows from them, are one order of the lines (the join of two permutations in the weak order), whatever the sides are called. In that
-//! order nothing has moved any more: what is left are lines that were added and removed.
+//! 1. Select the lines that the base and both sides have exactly once. Other lines move with their neighbours ([`arrange`]).
+//! 2. Collect the inversions of each side: pairs of base lines that are in the opposite order on that side.
+//! 3. Compute the smallest order with the inversions of both sides (the join of two permutations in the weak order).
+//! 4. Put the base and both sides into that order. After that no line has moved; only additions and removals are left.
 //!
-//! The order holds every inversion of either side. So a merge that is merged once more with one of its sides comes to the same
-//! order, finds itself in it already, and stays as it is.
+//! ```text
+//! base     laptop     desktop     order
+//! a        b          a           c
+//! b        a          c           b
+//! c        c          b           a      (laptop: b before a; desktop: c before b; so c before a too)
+//! ```
 //!
-//! Only lines that can be told apart count: they say something, and the base and both sides have them once. The others go with the one
-//! that they stand behind, or before, see [`arrange`]. A line that one side removed is gone, wherever the other put it: see [`leave_out`].
+//! The order does not depend on the names of the sides. It contains every inversion of both sides, so merging the result with one of the sides
+//! again gives the same order and changes nothing. A line that one side removed is gone, wherever the other side moved it ([`leave_out`]).
 
 use super::{Line, Mutes, Texts, front_matter};
 

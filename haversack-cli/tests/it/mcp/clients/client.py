@@ -13,11 +13,11 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 plan = json.loads(sys.argv[1])
 is_newest = plan["revision"] >= "2026"
 
-# How often the memory is changed until somebody is told, and how many seconds are waited each time. Whoever subscribed in the older
-# revision is told of the first change; the newest says that it listens before it begins to.
+# The number of changes until the client is told, and the seconds to wait for each. A subscriber of the older revision is told of the
+# first change. The newest revision confirms a subscription before it begins.
 TRIES, PATIENCE = (30, 2) if is_newest else (1, 60)
 
-# What the newest revision dropped is asked for on purpose.
+# The test uses calls that the newest revision dropped.
 warnings.simplefilter("ignore", MCPDeprecationWarning)
 
 
