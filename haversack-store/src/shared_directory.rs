@@ -43,7 +43,7 @@ pub fn directory_of(address: &str) -> Result<PathBuf> {
         return Err(refused("the path must be absolute: file:///home/me/memory"));
     }
     let path = percent_decode_str(path).decode_utf8().map_err(|_| refused("it is not UTF-8"))?;
-    Ok(PathBuf::from(PathStyle::NATIVE.from_address(&path).map_err(refused)?))
+    Ok(PathBuf::from(PathStyle::NATIVE.path_in(&path).map_err(refused)?))
 }
 
 /// Returns the `file://` address of a directory, which must be named from the root of the filesystem on.

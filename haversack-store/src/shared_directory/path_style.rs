@@ -44,7 +44,7 @@ impl PathStyle {
     }
 
     /// Returns the path of a directory from the path of an address, which begins with a slash.
-    pub(super) fn from_address(self, path: &str) -> Result<String, &'static str> {
+    pub(super) fn path_in(self, path: &str) -> Result<String, &'static str> {
         if self == PathStyle::Unix {
             return Ok(path.to_owned());
         }
@@ -102,7 +102,7 @@ mod tests {
             ("//?/C:/memory", None),
             ("//./pipe/x", None),
         ] {
-            assert_eq!(PathStyle::Windows.from_address(address).ok().as_deref(), path, "{address}");
+            assert_eq!(PathStyle::Windows.path_in(address).ok().as_deref(), path, "{address}");
         }
     }
 
@@ -114,7 +114,7 @@ mod tests {
             (r"\\?\UNC\server\share", r"\\server\share"),
         ] {
             let address = PathStyle::Windows.in_address(path).expect("it has an address");
-            assert_eq!(PathStyle::Windows.from_address(&address).as_deref(), Ok(again), "{path}");
+            assert_eq!(PathStyle::Windows.path_in(&address).as_deref(), Ok(again), "{path}");
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
     fn unix_paths_stay_as_they_are() {
         for path in ["/srv/memory", "/C:/shared", r"/a\b"] {
             assert_eq!(PathStyle::Unix.in_address(path).as_deref(), Ok(path));
-            assert_eq!(PathStyle::Unix.from_address(path).as_deref(), Ok(path));
+            assert_eq!(PathStyle::Unix.path_in(path).as_deref(), Ok(path));
         }
     }
 }
