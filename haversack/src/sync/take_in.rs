@@ -4,7 +4,7 @@
 //! 2. Decide a step for each file ([`plan::take_in`]), and merge where both sides changed it.
 //! 3. Carry the steps out on the working files, and move the bases with them.
 //!
-//! Example: our base of `notes.md` is `a`, and the user's file has `ab`. Two new commits arrive; the last one makes `notes.md` `ca`. Folding gives
+//! Example (each letter is a line): our base of `notes.md` is `a`, and the user's file has `ab`. Two new commits arrive; the last one makes `notes.md` `ca`. Folding gives
 //! theirs = `ca`. The step is a merge with base `a`, which writes `cab`. Then the base becomes `ca`, and `cab` is pending: the next commit
 //! publishes it.
 

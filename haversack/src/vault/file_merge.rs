@@ -5,7 +5,7 @@
 //! 3. Otherwise merge the tips one after the other, in a fixed order. The base of each merge is the state that the authors of both sides had read,
 //!    which is computed in the same way.
 //!
-//! Example: entry 1 of the laptop writes `a`. The desktop reads it and writes `ab`; the laptop, without reading that, writes `ca`. The tips are
+//! Example (each letter is a line): entry 1 of the laptop writes `a`. The desktop reads it and writes `ab`; the laptop, without reading that, writes `ca`. The tips are
 //! the desktop's `ab` and the laptop's `ca`. Both authors had read `a`, so the base is `a` and the result is `cab`.
 //!
 //! The result depends on the set of entries only, not on the order in which they arrived or on the device that computes it.
