@@ -409,7 +409,7 @@ fn exclude(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandEr
         "{what} stays on this machine from now on. Files that were sent before stay in the remote"
     ));
     for label in let_go {
-        ui.note(format!("stopped carrying {label}. Its files stay where they are"));
+        ui.note(format!("Stopped carrying {label}. Its files stay where they are"));
     }
     Ok(())
 }

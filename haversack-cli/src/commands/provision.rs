@@ -283,7 +283,7 @@ fn now() -> String {
 fn told(error: CommandError, done: &[&'static str]) -> CommandError {
     let so_far = match done {
         [] => "Nothing was made yet".to_owned(),
-        made => format!("We changed nothing there ({})", made.join(", ")),
+        made => format!("The parts created so far stay ({})", made.join(", ")),
     };
     let rest = format!("{so_far}; running the same command again is safe");
     let hint = match &error.hint {

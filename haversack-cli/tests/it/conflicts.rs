@@ -132,7 +132,7 @@ fn a_conflict_is_settled_by_its_letters_or_its_number() {
     exit 1
     --- stdout
     --- stderr
-    Error: there is no conflict fphpnn, or its passages have changed
+    Error: conflict fphpnn does not exist, or changed since you listed it
     Hint: List the conflicts again: haversack conflicts
     "#);
     assert_snapshot!(env.run(&["resolve", "1", "--keep", "2"]), @r#"
@@ -184,7 +184,7 @@ fn mistakes_are_named() {
     exit 1
     --- stdout
     --- stderr
-    Error: there is no conflict 1, or its passages have changed
+    Error: conflict 1 does not exist, or changed since you listed it
     Hint: List the conflicts again: haversack conflicts
     "#);
     assert!(!env.path(".local").exists(), "nothing is made");
@@ -193,7 +193,7 @@ fn mistakes_are_named() {
     exit 1
     --- stdout
     --- stderr
-    Error: there is no conflict 0, or its passages have changed
+    Error: conflict 0 does not exist, or changed since you listed it
     Hint: List the conflicts again: haversack conflicts
     "#);
     assert_snapshot!(env.run(&["resolve", "1", "--keep", "3"]), @r#"

@@ -228,8 +228,9 @@ fn edit_names_what_is_missing() {
     --- stdout
     Change a file in your editor ($VISUAL or $EDITOR)
 
-    If another program changes the file while you edit, both changes are merged. If both changed the same
-    passage, the editor opens the merged text. A text that you leave unchanged or empty changes nothing.
+    If another program changes the file while you edit, both changes are merged. If both changed the
+    same passage, the editor opens the merged text. A text that you leave unchanged or empty changes
+    nothing.
 
     Usage: haversack edit [OPTIONS] <PATH>
 

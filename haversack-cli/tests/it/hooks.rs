@@ -481,6 +481,6 @@ fn hooks_send_nothing_to_a_remote_that_only_settings_name() {
     }
     agents.rest();
     let journal = agents.journal("laptop");
-    assert_eq!(journal.matches("nobody agreed yet that this memory is sent there").count(), 1, "{journal}");
+    assert_eq!(journal.matches("you have not agreed yet to send this memory there").count(), 1, "{journal}");
     assert!(!journal.contains("failed") && !journal.contains("sent 1"), "{journal}");
 }

@@ -61,7 +61,7 @@ fn an_edit_that_google_drive_could_not_upload_comes_back() {
     assert!(!shown.contains("strange.md") && !shown.contains("old/lighthouse.md"), "{shown}");
     let shown = machines.done("laptop", &["sync", "--full"]);
     assert!(
-        shown.contains("notes/lighthouse.md: an edit that the folder's client could not upload"),
+        shown.contains("notes/lighthouse.md: imported an edit that the folder's client could not upload"),
         "{shown}"
     );
     let expected = format!("{TEXT}- written by hand in the folder\n");

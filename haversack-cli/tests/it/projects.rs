@@ -160,7 +160,7 @@ fn what_is_excluded_stays_here() {
     --- stdout
     --- stderr
     github.com/acme stays on this machine from now on. Files that were sent before stay in the remote
-    gateway is not carried any more
+    Stopped carrying gateway. Its files stay where they are
     "#);
     agents.remember("laptop", &root, "b.md", "b\n");
     agents.start("laptop", &root);

@@ -309,7 +309,7 @@ fn a_role_that_never_works() {
     Trying the role; a new one works after some minutes …
     Error: the role does not work, after 0 seconds
     Caused by: You do not have the required permissions
-    Hint: Wait some minutes. What is there stays (the resource group, the storage account, versions and undelete, the container, the role on the container); running the same command again is safe
+    Hint: Wait some minutes. The parts created so far stay (the resource group, the storage account, versions and undelete, the container, the role on the container); running the same command again is safe
     "#);
 }
 
@@ -370,7 +370,7 @@ fn a_call_that_fails_can_be_run_again() {
     Making the storage account …
     Error: this did not work: az storage account create
     Caused by: (StorageAccountAlreadyTaken) The storage account named haversackcf7bbee31fb8 is already taken.
-    Hint: Another customer uses that name, or it is in another resource group. Name yours with --account or --resource-group. What is there stays (the resource group); running the same command again is safe
+    Hint: Another customer uses that name, or it is in another resource group. Name yours with --account or --resource-group. The parts created so far stay (the resource group); running the same command again is safe
     "#);
     let _ = desk.calls();
     desk.works();

@@ -75,7 +75,7 @@ fn wiped_remote_is_rebuilt_by_one_machine_and_followed_by_the_other() {
     "#);
     let refused = machines.shown("laptop", &["remote", "rebuild"]);
     assert!(
-        refused.contains("this needs a yes") && !remote(&machines).join(".haversack").exists(),
+        refused.contains("this needs your yes") && !remote(&machines).join(".haversack").exists(),
         "{refused}"
     );
     assert_snapshot!(machines.done("laptop", &["remote", "rebuild", "--yes"]), @r#"
@@ -151,7 +151,7 @@ fn restored_backup_gets_its_changes_back() {
     exit 1
     --- stdout
     --- stderr
-    Error: the remote went back: position 3 is not what it was
+    Error: the remote went back: position 3 has changed
     Hint: We wrote nothing there. Restore it from this machine: haversack remote rebuild
     "#);
     assert_snapshot!(machines.done("laptop", &["remote", "rebuild"]), @r#"
@@ -264,7 +264,7 @@ fn moved_store_is_followed_after_a_yes_only() {
     Moved the store to file://BASE/user/new: 2 objects copied and read back.
     On your other machines:  haversack remote move --follow
     --- stderr
-    Nothing is sent to file://BASE/user/remote any more. What is there stays until you remove it.
+    We send nothing to file://BASE/user/remote any more. The files there stay until you remove them.
     "#);
     let before = logs(&new);
     for _ in 0..2 {
@@ -273,7 +273,7 @@ fn moved_store_is_followed_after_a_yes_only() {
         assert!(shown.contains("haversack remote move --follow"), "{shown}");
     }
     let shown = machines.shown("desktop", &["remote", "move", "--follow"]);
-    assert!(shown.starts_with("exit 1\n") && shown.contains("this needs a yes"), "{shown}");
+    assert!(shown.starts_with("exit 1\n") && shown.contains("this needs your yes"), "{shown}");
     assert_eq!(logs(&new), before, "nothing was sent there");
     assert!(machines.done("desktop", &["remote", "list"]).contains("/remote"));
     machines.done("desktop", &["remote", "move", "--follow", "--yes"]);

@@ -123,7 +123,7 @@ fn file_that_we_did_not_write_is_never_replaced() {
     assert_snapshot!(machines.shown("laptop", &["sync", "--full"]), @r#"
     exit 0
     --- stdout
-    Sent 1 file, merged 1 file, took in 1 file changed by hand in the remote.
+    Sent 1 file, merged 1 file, imported 1 file changed by hand in the remote.
       1 file in the remote is no part of this memory: taxes/2025.md
       → we changed and imported nothing; to keep one as memory, copy it into the memory
     --- stderr
@@ -177,7 +177,7 @@ fn mistyped_address_is_an_error_and_makes_no_directory() {
     --- stdout
     --- stderr
     BASE/user/s3:bucket is on this machine only: your other machines will not see it unless something copies it (file://).
-    This machine is called "laptop" there. Send this machine's files: haversack sync
+    This machine's name is "laptop" (change it with --device NAME). Send its files: haversack sync
     "#);
 }
 
@@ -268,16 +268,16 @@ fn remote_of_the_settings_needs_one_yes() {
     "#);
     for command in [&["push"][..], &["pull"], &["mirror", "--now"], &["remote", "test"]] {
         let shown = run(command);
-        assert!(shown.starts_with("exit 1\n") && shown.contains("nobody agreed yet"), "{command:?}: {shown}");
+        assert!(shown.starts_with("exit 1\n") && shown.contains("you have not agreed yet"), "{command:?}: {shown}");
     }
     let shown = run(&["sync", "--when-due"]);
-    assert!(shown.starts_with("exit 0\n") && shown.contains("nobody agreed yet"), "{shown}");
-    assert!(run(&["doctor"]).contains("nobody agreed yet"));
+    assert!(shown.starts_with("exit 0\n") && shown.contains("you have not agreed yet"), "{shown}");
+    assert!(run(&["doctor"]).contains("you have not agreed yet"));
     assert!(run(&["ls"]).starts_with("exit 0\n"));
     assert!(!machines.env.path("laptop/remote.toml").exists());
     // A home that has agreed uses it as long as the settings name it.
     let agreed = "url = \"az://memory\"\ndevice = \"laptop\"\nmirror = true\nfrom_settings = true\n";
     fs::write(machines.env.path("laptop/remote.toml"), agreed).expect("written");
-    assert!(!run(&["status"]).contains("nobody agreed yet"));
+    assert!(!run(&["status"]).contains("you have not agreed yet"));
     assert!(machines.shown("laptop", &["sync"]).contains("this memory has no remote"));
 }

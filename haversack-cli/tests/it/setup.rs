@@ -103,7 +103,7 @@ fn what_somebody_changed_since_stays() {
     Removed 3 skills from ~/laptop-claude/skills
     Removed ~/laptop/bin, the program that hooks ran
     Memory is where your agents have it, and they go on with it by themselves.
-    What else is ours is in ~/laptop; delete it if you want nothing back
+    Haversack's other files are in ~/laptop. Delete them if you do not need the history or settings
     "#);
     assert!(!agents.machines.env.path("laptop/bin").exists());
     assert_eq!(fs::read_to_string(&file).expect("there"), SETTINGS.replace("opus", "sonnet"));
@@ -283,7 +283,7 @@ fn codex_and_others() {
     let told =
         agents.fire(&mut agents.command("laptop", &["hook", "--codex", "SessionStart"]), input.as_bytes());
     assert!(!told.contains("watchPaths"), "{told}");
-    assert!(shown(&agents, "laptop", &["setup", "gemini"]).contains("these are what to paste"));
+    assert!(shown(&agents, "laptop", &["setup", "gemini"]).contains("paste these"));
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn the_same_line_on_every_machine() {
         !agents.claude("laptop").join("settings.json").exists()
             && !agents.machines.env.path("remote").exists()
     );
-    assert!(shown(&agents, "laptop", &init).contains("there is nobody to ask"));
+    assert!(shown(&agents, "laptop", &init).contains("this is not a terminal"));
     assert!(!agents.claude("laptop").join("settings.json").exists());
     assert_snapshot!(shown(&agents, "laptop", &[&init[..], &["--yes"]].concat()), @r#"
     exit 0
@@ -426,7 +426,7 @@ fn the_same_line_on_every_machine() {
       → edit the line, or, if it may be sent: haversack allow claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md:1
     Done. On your other machine:  haversack init ~/remote
     --- stderr
-    This machine is called "laptop" there. Send this machine's files: haversack sync
+    This machine's name is "laptop" (change it with --device NAME). Send its files: haversack sync
     changed ~/laptop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
     changed ~/laptop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
     added 3 skills to ~/laptop-claude/skills
@@ -506,7 +506,7 @@ fn init_changes_nothing_without_a_yes() {
     let before = files_below(&agents.machines.env.path(""));
     for arguments in [&["init"][..], &["init", "remote"], &["init", "--keep-memory-local"]] {
         let told = shown(&agents, "laptop", arguments);
-        assert!(told.starts_with("exit 1\n") && told.contains("there is nobody to ask"), "{told}");
+        assert!(told.starts_with("exit 1\n") && told.contains("this is not a terminal"), "{told}");
         assert_eq!(files_below(&agents.machines.env.path("")), before, "{arguments:?}");
     }
 }
@@ -580,7 +580,7 @@ fn why_a_session_knows_something() {
     assert_snapshot!(shown(&agents, "laptop", &["why"]), @r#"
     exit 0
     --- stdout
-    DATE TIME  lighthouse  session session-laptop (startup), about 53 tokens
+    DATE TIME  lighthouse  session session-laptop (startup), about 52 tokens
            21  carry_forward.md
     --- stderr
     "#);
@@ -593,7 +593,7 @@ fn why_a_session_knows_something() {
     - ask about the lamp
     </haversack-memory>
     --- stderr
-    About 53 tokens; Claude Code reads MEMORY.md by itself.
+    About 52 tokens; Claude Code reads MEMORY.md by itself.
     "#);
     agents.hook("laptop", "PostCompact", &root, serde_json::json!({ "compact_summary": "We painted." }));
     let mut command = agents.command("laptop", &["why", "--compacted"]);

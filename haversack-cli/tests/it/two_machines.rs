@@ -31,7 +31,7 @@ fn from_one_machine_to_the_next() {
     exit 0
     --- stdout
     --- stderr
-    This machine is called "laptop" there. Send this machine's files: haversack sync
+    This machine's name is "laptop" (change it with --device NAME). Send its files: haversack sync
     "#);
     assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
     exit 0
@@ -607,7 +607,7 @@ fn what_somebody_changed_in_the_remote_by_hand_is_taken_in() {
     assert_snapshot!(machines.shown("laptop", &["sync", "--full"]), @r#"
     exit 0
     --- stdout
-    Sent 1 file, merged 1 file, took in 1 file changed by hand in the remote.
+    Sent 1 file, merged 1 file, imported 1 file changed by hand in the remote.
     --- stderr
     "#);
     machines.done("desktop", &["sync"]);

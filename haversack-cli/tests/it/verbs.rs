@@ -264,7 +264,7 @@ fn refusals_say_what_to_do() {
     exit 1
     --- stdout
     --- stderr
-    Error: ../x is not in the memory: it lies in no bound directory, and not in BASE/user/.local/share/haversack/memory
+    Error: ../x is not in the memory: it is in no bound directory, and not in BASE/user/.local/share/haversack/memory
     Hint: See the files of the memory: haversack ls. See the bound directories: haversack mount list
     "#);
     assert_snapshot!(env.run(&["create", "con.md", "x"]), @r#"

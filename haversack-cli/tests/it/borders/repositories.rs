@@ -272,7 +272,7 @@ fn clone_proves_itself_by_the_first_commit() {
     agents.machines.settle(&["laptop", "desktop"]);
     // An undo does not reach the record of the project.
     let undone = agents.shown("laptop", &["undo", "--yes"]);
-    assert!(undone.contains("There is nothing to take back"), "{undone}");
+    assert!(undone.contains("There is nothing to undo"), "{undone}");
     let clone = agents.archive("desktop", "lighthouse", LIGHTHOUSE);
     let first = add_commit(&clone, "Begin\n");
     add_commit_after(&clone, Some(&first), "Another branch\n");

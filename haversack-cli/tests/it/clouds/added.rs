@@ -157,7 +157,7 @@ fn profiles_of_the_aws_tools() {
     --- stdout
     --- stderr
     Reached in SOME ms with profile "work", also without this shell. It refuses a second writer, as it must.
-    This machine is called "laptop" there. Send this machine's files: haversack sync
+    This machine's name is "laptop" (change it with --device NAME). Send its files: haversack sync
     "#);
     place.done(&machines, "laptop", &["sync"]);
     assert!(

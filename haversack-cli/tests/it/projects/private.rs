@@ -65,7 +65,7 @@ fn a_worktree_has_memory_of_its_own_that_stays_here() {
     exit 0
     --- stdout
     --- stderr
-    ~/laptop-code/wt has memory of its own already, in ~/laptop-claude/projects/-BASE-user-laptop-code-wt.private/memory
+    ~/laptop-code/wt has private memory already, in ~/laptop-claude/projects/-BASE-user-laptop-code-wt.private/memory
     "#);
     let memory = own_memory(&agents, &worktree);
     assert_snapshot!(agents.shown("laptop", &["project", "list"]), @r#"
@@ -105,7 +105,7 @@ fn a_worktree_has_memory_of_its_own_that_stays_here() {
     assert!(
         agents
             .done("laptop", &["doctor"])
-            .contains("private   ~/laptop-code/wt has memory of its own: 1 file, never sent")
+            .contains("private   ~/laptop-code/wt has private memory: 1 file, never sent")
     );
     // Without any record of it, nothing of it is sent.
     fs::remove_file(agents.machines.env.path("laptop/projects.toml")).expect("there");
@@ -171,7 +171,7 @@ fn taking_it_back_restores_the_settings_and_keeps_every_file() {
     --- stdout
     --- stderr
     ~/laptop-code/wt shares the memory of lighthouse again
-    The 2 files that it had of its own stay in ~/laptop-claude/projects/-BASE-user-laptop-code-wt.private/memory; to merge them into it: haversack project bind ~/laptop-code/wt --from ~/laptop-claude/projects/-BASE-user-laptop-code-wt.private/memory
+    Its 2 private files stay in ~/laptop-claude/projects/-BASE-user-laptop-code-wt.private/memory; to merge them into it: haversack project bind ~/laptop-code/wt --from ~/laptop-claude/projects/-BASE-user-laptop-code-wt.private/memory
     "#);
     assert_eq!(fs::read_to_string(&file).expect("there"), SETTINGS.replace("Bash(ls:*)", "Bash(pwd)"));
     assert_eq!(files_below(&memory).len(), 2);
@@ -179,7 +179,7 @@ fn taking_it_back_restores_the_settings_and_keeps_every_file() {
     exit 1
     --- stdout
     --- stderr
-    Error: ~/laptop-code/wt has no memory of its own
+    Error: ~/laptop-code/wt has no private memory
     Hint: See which do: haversack project list
     "#);
     let listed = agents.done("laptop", &["project", "list"]);
@@ -296,7 +296,7 @@ fn a_worktree_that_is_gone_leaves_its_memory() {
     "#);
     let told = agents.done("laptop", &["doctor"]);
     assert!(
-        told.contains("WARN  private   ~/laptop-code/wt is gone, and left memory of its own: 1 file in"),
+        told.contains("WARN  private   ~/laptop-code/wt is gone, and its private memory is still there: 1 file in"),
         "{told}"
     );
     agents.done("laptop", &["uninstall"]);
@@ -316,7 +316,7 @@ fn a_session_below_the_worktree_is_told_that_it_shares() {
     let told = agents.start("laptop", &below);
     // As the client does, which looks for the setting in the directory that it was started in.
     assert!(context(&told).contains("the lamp"), "{told}");
-    assert_snapshot!(told["systemMessage"].as_str().unwrap_or_default(), @r#"haversack: this session uses the shared memory of lighthouse: the one that ~/laptop-code/wt has of its own is for sessions that start in ~/laptop-code/wt itself"#);
+    assert_snapshot!(told["systemMessage"].as_str().unwrap_or_default(), @r#"haversack: this session uses the shared memory of lighthouse. The private memory of ~/laptop-code/wt is for sessions that start in ~/laptop-code/wt itself"#);
     assert!(agents.start("laptop", &below)["systemMessage"].is_null(), "once a day");
     // The directory where a session started counts, not its present one.
     let input = json!({ "cwd": below, "source": "compact" }).to_string();
@@ -347,9 +347,9 @@ fn who_leaves_loses_nothing() {
     --- stderr
     Nothing of ours was in the settings of Claude Code
     ~/laptop-code/empty shares the memory of its repository again
-    ~/laptop-code/full keeps memory of its own, 1 file in ~/laptop-claude/projects/-BASE-user-laptop-code-full.private/memory; to take that back: haversack project private --undo ~/laptop-code/full
+    ~/laptop-code/full keeps its private memory, 1 file in ~/laptop-claude/projects/-BASE-user-laptop-code-full.private/memory. To stop that: haversack project private --undo ~/laptop-code/full
     Memory is where your agents have it, and they go on with it by themselves.
-    What else is ours is in ~/laptop; delete it if you want nothing back
+    Haversack's other files are in ~/laptop. Delete them if you do not need the history or settings
     "#);
     assert!(!empty.join(".claude").exists() && local_settings(&full).exists());
     assert_eq!(files_below(&own_memory(&agents, &full)).len(), 1);
@@ -358,7 +358,7 @@ fn who_leaves_loses_nothing() {
     --- stdout
     --- stderr
     ~/laptop-code/full shares the memory of lighthouse again
-    Its private file stays in ~/laptop-claude/projects/-BASE-user-laptop-code-full.private/memory; what is worth it can be moved to ~/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory
+    Its private file stays in ~/laptop-claude/projects/-BASE-user-laptop-code-full.private/memory; you can move files to ~/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory
     "#);
 }
 
