@@ -10,6 +10,7 @@ pub(crate) mod devices;
 pub(crate) mod doctor;
 pub(crate) mod edit;
 pub(crate) mod event;
+pub(crate) mod graph;
 pub(crate) mod history;
 pub(crate) mod mirror;
 pub(crate) mod recall;

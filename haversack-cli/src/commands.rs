@@ -8,6 +8,7 @@ mod check;
 pub(crate) mod completions;
 mod config;
 mod conflicts;
+mod connection;
 mod content;
 mod create;
 mod debug;
@@ -18,6 +19,7 @@ mod diff;
 mod doctor;
 mod edit;
 mod event;
+mod graph;
 pub(crate) mod help;
 pub(crate) mod hook;
 mod init;
@@ -32,7 +34,10 @@ mod migrate;
 mod mirror;
 mod mount;
 mod new;
+mod node;
+mod ontology;
 pub(crate) mod project;
+mod properties;
 mod provision;
 mod recall;
 mod remote;
@@ -90,6 +95,10 @@ pub(crate) enum Command {
     Recall(recall::RecallArgs),
     Event(event::EventArgs),
     Kinds(kinds::KindsArgs),
+    Node(node::NodeArgs),
+    Connection(connection::ConnectionArgs),
+    Ontology(ontology::OntologyArgs),
+    Graph(graph::GraphArgs),
     New(new::NewArgs),
     Check(check::CheckArgs),
     Sync(sync::SyncArgs),
@@ -141,6 +150,13 @@ impl Command {
 impl Command {
     /// Tells whether this command writes text of the user's or an agent's into memory that is carried.
     fn writes_memory(&self) -> bool {
+        match self {
+            Command::Node(args) => return args.writes(),
+            Command::Connection(args) => return args.writes(),
+            Command::Ontology(args) => return args.writes(),
+            Command::Graph(args) => return args.writes(),
+            _ => {}
+        }
         matches!(
             self,
             Command::Create(_)
@@ -173,6 +189,11 @@ impl Command {
             Command::Resolve(_) => "resolve",
             Command::Migrate(_) => "migrate",
             Command::MemoryTool(_) => "memory-tool",
+            Command::Node(args) if args.writes() => "node",
+            Command::Connection(args) if args.writes() => "connection",
+            Command::Ontology(args) if args.writes() => "ontology",
+            Command::Graph(args) if args.writes() => "graph",
+            Command::Doctor(args) if args.fixes() => "doctor",
             Command::Mount(_) | Command::Project(_) => "bind",
             _ => return None,
         })
@@ -292,6 +313,10 @@ fn dispatch(ui: &mut Ui, resolved: &Resolved, command: &Command) -> Result<ExitC
         Command::Edit(args) => edit::cmd_edit(ui, settings, args),
         Command::Rename(args) => rename::cmd_rename(ui, settings, args),
         Command::Kinds(args) => kinds::cmd_kinds(ui, settings, args),
+        Command::Node(args) => node::cmd_node(ui, settings, args),
+        Command::Connection(args) => connection::cmd_connection(ui, settings, args),
+        Command::Ontology(args) => ontology::cmd_ontology(ui, settings, args),
+        Command::Graph(args) => graph::cmd_graph(ui, settings, args),
         Command::New(args) => new::cmd_new(ui, settings, args),
         Command::Check(args) => check::cmd_check(ui, settings, args),
         Command::Sync(args) => sync::cmd_sync(ui, settings, args),

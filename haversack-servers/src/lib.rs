@@ -25,6 +25,7 @@ pub mod front;
 pub mod gcs;
 pub mod http;
 pub mod liar;
+pub mod memory_stores;
 pub mod moto;
 mod process;
 pub mod responder;

@@ -5,6 +5,7 @@
 
 mod address;
 pub mod agent_identity;
+mod anthropic;
 mod az_login;
 mod backend;
 mod examine;
@@ -21,6 +22,8 @@ mod sign;
 mod wire;
 
 pub use agent_identity::AgentIdentity;
+pub(crate) use anthropic::open as open_anthropic;
+pub use anthropic::{ANTHROPIC, ANTHROPIC_KEY, ANTHROPIC_READ_ONLY, ANTHROPIC_SERVER};
 pub(crate) use backend::CAPABILITIES;
 pub use examine::{Examined, examine, probe, reach};
 pub(crate) use open::open;

@@ -87,7 +87,7 @@ pub enum Lookup<'a> {
 }
 
 /// The backends that need the feature `cloud`.
-const CLOUDS: [&str; 3] = ["azure", "gcs", "s3"];
+const CLOUDS: [&str; 4] = ["anthropic", "azure", "gcs", "s3"];
 
 /// Backends by name; instances are independent of each other.
 #[derive(Clone, Debug, Default)]
@@ -139,7 +139,10 @@ impl Registry {
             #[cfg(feature = "cloud")]
             registry.registered.insert(
                 name.to_owned(),
-                Registered { capabilities: crate::cloud::CAPABILITIES, open: crate::cloud::open },
+                Registered {
+                    capabilities: crate::cloud::CAPABILITIES,
+                    open: if name == crate::cloud::ANTHROPIC { crate::cloud::open_anthropic } else { crate::cloud::open },
+                },
             );
             #[cfg(not(feature = "cloud"))]
             registry.known.insert(name.to_owned(), "a build with the feature `cloud`".to_owned());

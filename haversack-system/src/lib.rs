@@ -87,6 +87,11 @@ fn wait_before(repetition: usize, chance: u8) -> Duration {
 #[doc = include_str!("../../docs/guide/library.md")]
 struct Guide;
 
+/// So are those of the guide to the graph.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/graph.md")]
+struct GraphGuide;
+
 #[cfg(test)]
 mod tests {
     use haversack::store::block_on;

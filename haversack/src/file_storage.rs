@@ -1,9 +1,11 @@
 //! Storage of files behind six commands: the seam of the graph, and of programs that were written against such an interface.
 //!
 //! [`FileStorage`] is the seam: whoever holds one does not know where the files are. [`MemoryStorage`] offers it over a [`Memory`], and over any
-//! backend by itself. Lines are inserted before a line counted from 1, a
+//! backend by itself; `AnthropicMemoryStorage` over a memory store of Anthropic's. Lines are inserted before a line counted from 1, a
 //! directory with something in it is not deleted, and every error has a [`Code`].
 
+#[cfg(feature = "cloud")]
+mod anthropic;
 mod memory_storage;
 
 use std::collections::BTreeMap;
@@ -13,8 +15,11 @@ use std::fmt;
 use async_trait::async_trait;
 use haversack_store::{Bytes, ErrorKind, Locator};
 
+#[cfg(feature = "cloud")]
+pub use self::anthropic::AnthropicMemoryStorage;
 pub use self::memory_storage::MemoryStorage;
 use crate::error::{Error, Reason, with_causes};
+use crate::ids::ContentHash;
 
 /// A storage of files that can be swapped for another one.
 ///
@@ -42,23 +47,22 @@ pub trait FileStorage: fmt::Debug + Send + Sync {
     /// Makes several changes, all or nothing, each seeing those before it.
     async fn batch(&self, operations: &[Operation]) -> Result<(), StorageError>;
 
-    /// Returns a mark for each file in a directory, by name: a file whose mark did not change has not changed. None for a directory that is not there.
+    /// Returns a mark for each file below a directory, by its path there: a file whose mark did not change has not changed. None for a directory that is not there.
     ///
     /// A storage that cannot tell without reading hashes the contents, which is what this does.
     async fn marks(&self, directory: &str) -> Result<BTreeMap<String, String>, StorageError> {
-        let entries = match self.view(directory).await {
-            Ok(FileContent::Directory { entries }) => entries,
-            Ok(FileContent::File { .. }) => Vec::new(),
-            Err(error) if error.code == Code::FileNotFound => Vec::new(),
-            Err(error) => return Err(error),
-        };
         let mut marks = BTreeMap::new();
-        for name in entries {
-            match self.view(&format!("{directory}/{name}")).await {
-                Ok(FileContent::File { content, .. }) => {
-                    marks.insert(name, crate::ids::ContentHash::of(content.as_bytes()).to_string());
+        let mut below = vec![String::new()];
+        while let Some(at) = below.pop() {
+            match self.view(&format!("{directory}/{at}")).await {
+                Ok(FileContent::Directory { entries }) => {
+                    let inside = |name: String| if at.is_empty() { name } else { format!("{at}/{name}") };
+                    below.extend(entries.into_iter().map(inside));
                 }
-                Ok(FileContent::Directory { .. }) => {}
+                Ok(FileContent::File { content, .. }) => {
+                    marks.insert(at, ContentHash::of(content.as_bytes()).to_string());
+                }
+                // It is gone since its directory was looked at.
                 Err(error) if error.code == Code::FileNotFound => {}
                 Err(error) => return Err(error),
             }
@@ -231,6 +235,13 @@ impl fmt::Display for StorageError {
 impl StdError for StorageError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_ref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+impl StorageError {
+    /// Returns an error of a storage's own.
+    pub fn new(code: Code, message: impl Into<String>, path: impl Into<String>) -> StorageError {
+        StorageError { code, message: message.into(), path: path.into(), source: None }
     }
 }
 

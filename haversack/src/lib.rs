@@ -19,6 +19,7 @@ pub mod file_storage;
 // Tests forge files with it.
 #[doc(hidden)]
 pub mod frame;
+pub mod graph;
 pub mod history;
 pub mod home;
 pub mod ids;

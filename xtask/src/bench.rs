@@ -41,6 +41,18 @@ pub(crate) fn mcp(options: &[&str]) -> Result<(), String> {
     step("bench mcp", &mut command)
 }
 
+/// Runs the benchmark of the graph; its table goes to stdout.
+pub(crate) fn graph(options: &[&str]) -> Result<(), String> {
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "graph", "--"];
+    let mut command = cargo(&arguments);
+    command.args(options);
+    match tools::server_memory() {
+        Ok(program) => drop(command.arg("--server-memory").arg(program)),
+        Err(why) => say(&format!("{why}\nserver-memory is left out of the comparison.\n")),
+    }
+    step("bench graph", &mut command)
+}
+
 /// Runs the benchmark of merges; its table goes to stdout.
 pub(crate) fn merge(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack", "--bench", "merge", "--"];

@@ -210,6 +210,7 @@ pub(crate) const CRATES: [Member; 9] = [
             "rcgen",
             "ring",
             "rustls",
+            "serde_json",
             "tempfile",
             "tokio",
             "tokio-rustls",

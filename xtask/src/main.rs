@@ -30,6 +30,7 @@ Usage: cargo xtask COMMAND
   bench clouds  What a user of two machines waits for who meets at a bucket, beside rclone on the same server [--quick]
   bench machines  What a user of two machines waits for, beside git on the same files [--quick]
   bench mcp     What an agent waits for at the MCP server, beside server-memory on the same memories [--quick]
+  bench graph   What an agent waits for at the graph, beside server-memory on the same entities [--quick]
   bench merge   How long a merge of a file of 1 MB takes, by rule [--quick]
   bench secrets  How fast contents are looked at for secrets [--quick]
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         ["bench", "clouds", options @ ..] => bench::clouds(options),
         ["bench", "machines", options @ ..] => bench::machines(options),
         ["bench", "mcp", options @ ..] => bench::mcp(options),
+        ["bench", "graph", options @ ..] => bench::graph(options),
         ["bench", "merge", options @ ..] => bench::merge(options),
         ["bench", "secrets", options @ ..] => bench::secrets(options),
         ["bench", "sync", options @ ..] => bench::sync(options),

@@ -13,6 +13,7 @@ use haversack::sync::Scope;
 use crate::agents::AGENTS;
 use crate::agents::canary::{Canary, try_hooks};
 use crate::agents::mend::{self, Flaw};
+use crate::app::graph;
 use crate::error::{CommandError, Warning};
 use crate::home::{Home, mounts};
 use crate::records::private;
@@ -34,6 +35,7 @@ pub(crate) struct Examination {
 pub(crate) fn examine(resolved: &Resolved) -> Examination {
     let settings = &resolved.settings;
     let mut findings = examine_home(resolved);
+    findings.extend(graph::examine(settings));
     findings.extend(projects::examine(settings));
     findings.extend(remote_check::examine(settings));
     let hooks = examine_hooks(settings);

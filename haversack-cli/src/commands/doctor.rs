@@ -7,6 +7,7 @@ use haversack::check::{Finding, Verdict};
 use serde_json::json;
 
 use crate::app::doctor::{examine, wrong_settings};
+use crate::app::graph;
 use crate::error::CommandError;
 use crate::settings::Resolved;
 use crate::ui::Ui;
@@ -18,9 +19,20 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     hooks: bool,
 
+    /// Repair what can be repaired without losing anything: the files of the graph
+    #[arg(long)]
+    fix: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+impl DoctorArgs {
+    /// Returns true if the command may change the memory.
+    pub(super) fn fixes(&self) -> bool {
+        self.fix
+    }
 }
 
 pub(crate) fn cmd_doctor(
@@ -28,6 +40,11 @@ pub(crate) fn cmd_doctor(
     resolved: &Resolved,
     args: &DoctorArgs,
 ) -> Result<ExitCode, CommandError> {
+    if args.fix {
+        for repaired in graph::fix(&resolved.settings)? {
+            ui.note(format!("Repaired: {repaired}"));
+        }
+    }
     let mut examined = examine(resolved);
     if args.hooks && !examined.has_agent {
         examined.findings.push(Finding::ok("hooks", "no agent is on this machine"));

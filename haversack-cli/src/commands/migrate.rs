@@ -39,8 +39,9 @@ const INCOMPLETE: u8 = 2;
 /// compare it. Run it again to continue.
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// The sources: a directory, file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or
-    /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX; the part after the last = is the directory in the target
+    /// The sources: a directory, file:///a/directory, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX,
+    /// https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX or anthropic:STORE, a memory store; the part after the last = is the directory in
+    /// the target
     #[arg(required = true, value_name = "SOURCE[=PREFIX]")]
     sources: Vec<String>,
 
@@ -144,7 +145,7 @@ pub(crate) fn cmd_migrate(
         let bar = ui.progress();
         let report = block_on(apply(&sources, &*backend, plan, Context { progress: &bar, ..context }));
         bar.end();
-        if target.is_remote() {
+        if target.is_remote() && !target.is_memory_store() {
             index(ui, &*backend, context);
         }
         report

@@ -33,7 +33,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ServerHandler, ServiceExt};
 
-use self::lines::Lines;
+pub(crate) use self::lines::Lines;
 use self::tool_handler::{FactsScope, ToolHandler};
 use self::tools::{Call, Effect, TOOLS};
 use crate::error::CommandError;

@@ -39,8 +39,15 @@ pub(crate) const RECEIVE_FILES: &str = "HAVERSACK_RECEIVE_FILES";
 pub(crate) const RECEIVE_MEGABYTES: &str = "HAVERSACK_RECEIVE_MEGABYTES";
 
 /// The beginnings of the variables of the clouds' own tools, and the variable with further trusted certificates.
-pub(crate) const CLOUD_PREFIXES: [&str; 5] =
-    ["AZURE_", "AWS_", "GOOGLE_", "STORAGE_EMULATOR_", "SSL_CERT_FILE"];
+pub(crate) const CLOUD_PREFIXES: [&str; 7] = [
+    "AZURE_",
+    "AWS_",
+    "GOOGLE_",
+    "STORAGE_EMULATOR_",
+    "SSL_CERT_FILE",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+];
 
 /// The agent, for the history.
 pub(crate) const AGENT: &str = "HAVERSACK_AGENT";

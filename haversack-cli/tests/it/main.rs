@@ -24,6 +24,8 @@ mod expected_verbs;
 mod forged_names;
 #[cfg(unix)]
 mod found_by_real_use;
+#[cfg(unix)]
+mod graph;
 mod guides;
 #[cfg(unix)]
 mod hooks;

@@ -1,6 +1,7 @@
 //! The tests of the seam against real disks and real processes.
 
 mod agent_identity;
+mod anthropic;
 mod broken;
 mod cached;
 mod clouds;

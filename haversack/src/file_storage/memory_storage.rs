@@ -123,12 +123,14 @@ impl FileStorage for MemoryStorage {
                 Err(error) if error.kind() == ErrorKind::NotFound => break,
                 Err(error) => return Err(failed(error)),
             };
-            for info in page.infos.iter().filter(|info| info.locator.parent().as_ref() == Some(&locator)) {
+            for info in page.infos {
                 let mark = match &info.version {
                     Some(version) => version.to_string(),
                     None => info.fingerprint.to_string(),
                 };
-                marks.insert(info.locator.name().to_owned(), mark);
+                let key = info.locator.as_str();
+                let below = key.strip_prefix(locator.as_str()).unwrap_or(key).trim_start_matches('/');
+                marks.insert(below.to_owned(), mark);
             }
         }
         Ok(marks)

@@ -2,6 +2,7 @@
 
 mod batch;
 mod conflicts;
+mod graph;
 mod home;
 mod log;
 mod merge;

@@ -10,6 +10,22 @@ use haversack::store::{Backend, Bytes, Prefixed};
 
 use crate::subjects::{Subject, at, on_every_backend};
 
+// A memory store of Anthropic's holds text only: the tests with bytes are left out, and `bytes_are_refused_by_a_memory_store` takes their place.
+crate::subjects::on_memory_store!(
+    create_and_view_file,
+    str_replace,
+    insert_at_line,
+    delete_file,
+    rename_file,
+    view_directory,
+    create_existing_file_is_refused,
+    str_replace_with_non_unique_string_is_refused,
+    errors_carry_code_message_and_path,
+    inserting_a_whole_line,
+    a_batch_is_all_or_nothing,
+    marks_change_with_contents,
+);
+
 /// Makes each function a test on every backend with a state beside it, and on backends that stand by themselves.
 macro_rules! on_every_storage {
     ($($test:ident),* $(,)?) => {
@@ -220,10 +236,20 @@ fn marks_change_with_contents(subject: &Subject) {
     block_on(storage.create("dir/b.md", "two".into())).expect("created");
     block_on(storage.create("dir/below/c.md", "three".into())).expect("created");
     let before = block_on(storage.marks("dir")).expect("marks");
-    assert_eq!(before.keys().map(String::as_str).collect::<Vec<_>>(), ["a.md", "b.md"]);
+    assert_eq!(before.keys().map(String::as_str).collect::<Vec<_>>(), ["a.md", "b.md", "below/c.md"]);
     assert_eq!(block_on(storage.marks("dir")).expect("marks"), before);
     block_on(storage.str_replace("dir/b.md", "two", "2")).expect("replaced");
     let after = block_on(storage.marks("dir")).expect("marks");
     assert_eq!(after["a.md"], before["a.md"]);
     assert_ne!(after["b.md"], before["b.md"]);
+}
+
+#[test]
+fn bytes_are_refused_by_a_memory_store() {
+    let storage = storage(&Subject::memory_store());
+    let error = block_on(storage.create("a.bin", Bytes::from_static(b"ab\xff"))).expect_err("refused");
+    assert_eq!(error.code, Code::InvalidPath);
+    assert!(error.message.contains("holds text only, and byte 3 of this is not UTF-8"), "{error}");
+    let error = block_on(storage.create("a.md", vec![b'x'; 102_401].into())).expect_err("refused");
+    assert!(error.message.contains("at most 102400 bytes, and this has 102401"), "{error}");
 }

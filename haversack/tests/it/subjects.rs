@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use futures_lite::future::block_on;
 use haversack::Memory;
-use haversack::store::{Backend, Bytes, Cached, Condition, DeviceLocal, Faulty, InMemory, Locator, Prefixed};
+use haversack::file_storage::MemoryStorage;
+use haversack::store::{
+    Backend, Bytes, Cached, Capabilities, Condition, DeviceLocal, Faulty, InMemory, Locator, OpenOptions, Prefixed, Registry,
+};
+use haversack_servers::memory_stores::{KEY, MemoryStores, STORE};
 use tempfile::TempDir;
 
 /// A memory, and what it lives on for as long as the test runs.
@@ -45,6 +49,19 @@ impl Subject {
     pub(crate) fn cached() -> Subject {
         let Subject { files, state, _base, .. } = Subject::device_local();
         Subject::over(Arc::new(Cached::new(files, 1 << 20)), state, _base)
+    }
+
+    /// Returns a memory store of Anthropic's, in a fake that ends with the test's process.
+    pub(crate) fn memory_store() -> Subject {
+        let server: &MemoryStores = Box::leak(Box::new(MemoryStores::start()));
+        let base = TempDir::new().expect("a temporary directory");
+        let settings = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", server.url())].into_iter().collect();
+        let locks = base.path().join("locks").to_string_lossy().into_owned();
+        let options = OpenOptions { address: format!("anthropic:{STORE}"), locks, settings };
+        let backend = Registry::standard().select("anthropic", &options, &Capabilities::default()).expect("it opens");
+        let mut subject = Subject::over(backend.clone(), backend.clone(), Some(base));
+        subject.memory = MemoryStorage::over(backend).memory().clone();
+        subject
     }
 
     pub(crate) fn faulty() -> (Subject, Arc<Faulty>, Arc<Faulty>) {
@@ -89,3 +106,13 @@ macro_rules! on_every_backend {
     };
 }
 pub(crate) use on_every_backend;
+
+/// Makes each function of a module a test on a memory store of Anthropic's.
+macro_rules! on_memory_store {
+    ($($test:ident),* $(,)?) => {
+        mod memory_store {
+            $(#[test] fn $test() { super::$test(&$crate::subjects::Subject::memory_store()); })*
+        }
+    };
+}
+pub(crate) use on_memory_store;

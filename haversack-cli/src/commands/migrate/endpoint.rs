@@ -5,6 +5,7 @@
 //! - A **remote** is `file://`, a cloud, or a directory that other machines see: with keep-memory-local none is touched.
 //! - Every target but this home's own memory is behind the gate: a file that looks like it holds a secret is not copied. A directory may be
 //!   in a synced folder, on a share or in a backup, which we cannot always recognise.
+//! - A **memory store of Anthropic's** holds texts only. It is never a store of ours and never a remote.
 //! - A **source that holds a store** is read through its log, so that what is copied is what the store holds, whether its plain copies are
 //!   complete or not.
 //! - A **target that holds a store**, or is part of one, or is this memory's remote, is refused: plain files beside a log would be taken
@@ -15,9 +16,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use haversack::migrate::Why;
-use haversack::store::cloud::Refusal;
+use haversack::store::cloud::{ANTHROPIC, ANTHROPIC_KEY, Refusal};
 use haversack::store::{
-    Backend, Capabilities, DeviceLocal, Error, ErrorKind, InMemory, Locator, Operation, Prefixed, Registry,
+    Backend, Capabilities, DeviceLocal, Error, ErrorKind, InMemory, Locator, OpenOptions, Operation, Prefixed, Registry,
     block_on, directory_of, recognise,
 };
 use haversack::sync::{Author, Context, Fetching, Progress, Replica, SyncError, store_at};
@@ -36,6 +37,9 @@ const MAX_STORE_BYTES: u64 = 1 << 30;
 /// The file that identifies a store.
 const STORE_FILE: &str = ".haversack/store.json";
 
+/// How the address of a memory store of Anthropic's begins.
+const MEMORY_STORE: &str = "anthropic:";
+
 /// A source or target.
 pub(super) struct Endpoint {
     /// As the user wrote it.
@@ -50,6 +54,8 @@ enum What {
     File(PathBuf),
     /// A container or bucket.
     Cloud(Box<InCloud>),
+    /// A memory store of Anthropic's.
+    MemoryStore,
 }
 
 struct InCloud {
@@ -87,10 +93,12 @@ impl Endpoint {
         text: &str,
         credential: Option<&str>,
     ) -> Result<Endpoint, CommandError> {
-        if !text.contains("://") && !text.is_empty() {
+        if !text.contains("://") && !text.is_empty() && !text.starts_with(MEMORY_STORE) {
             refuse_mistyped(text)?;
         }
-        let what = if let Some(cloud) = Cloud::of(text) {
+        let what = if text.starts_with(MEMORY_STORE) {
+            What::MemoryStore
+        } else if let Some(cloud) = Cloud::of(text) {
             What::Cloud(Box::new(InCloud::parse(settings, text, cloud, credential)?))
         } else if text.starts_with("file://") {
             What::File(real(&directory_of(text).map_err(failed)?)?)
@@ -117,7 +125,7 @@ impl Endpoint {
                 recognise(directory, settings.surroundings.user.as_deref())
                     != haversack::store::DirectoryKind::Local
             }
-            What::File(_) | What::Cloud(_) => true,
+            What::File(_) | What::Cloud(_) | What::MemoryStore => true,
         }
     }
 
@@ -133,10 +141,15 @@ impl Endpoint {
         matches!(self.what, What::Cloud(_))
     }
 
+    /// Returns true if it is a memory store of Anthropic's, whose readers know no index of ours.
+    pub(super) fn is_memory_store(&self) -> bool {
+        matches!(self.what, What::MemoryStore)
+    }
+
     fn directory(&self) -> Option<&Path> {
         match &self.what {
             What::Directory(directory) | What::File(directory) => Some(directory),
-            What::Cloud(_) => None,
+            What::Cloud(_) | What::MemoryStore => None,
         }
     }
 
@@ -144,6 +157,7 @@ impl Endpoint {
     fn overlaps(&self, other: &Endpoint) -> bool {
         match (&self.what, &other.what) {
             (What::Cloud(one), What::Cloud(other)) => one.overlaps(other),
+            (What::MemoryStore, What::MemoryStore) => self.text == other.text,
             _ => match (self.directory(), other.directory()) {
                 (Some(one), Some(other)) => one.starts_with(other) || other.starts_with(one),
                 _ => false,
@@ -204,6 +218,7 @@ impl Endpoint {
             What::Directory(directory) => return open_directory(settings, directory),
             What::File(_) => ("file", Remote::new(self.text.clone(), "")),
             What::Cloud(place) => (place.cloud.backend(), place.remote.clone()),
+            What::MemoryStore => return open_memory_store(settings, &self.text),
         };
         open_remote(settings, name, &remote)
     }
@@ -416,6 +431,17 @@ fn open_directory(settings: &Settings, directory: &Path) -> Result<Arc<dyn Backe
         };
     }
     opened(directory, settings.shared_locks())
+}
+
+/// Opens a memory store of Anthropic's, with the key of this shell.
+fn open_memory_store(settings: &Settings, address: &str) -> Result<Arc<dyn Backend>, CommandError> {
+    let locks = shown(&settings.shared_locks());
+    let options = OpenOptions { address: address.to_owned(), locks, settings: settings.cloud.clone() };
+    let opened = Registry::standard().select(ANTHROPIC, &options, &Capabilities::default());
+    opened.map_err(|error| {
+        let hint = format!("Name the store as anthropic:memstore_…, and set {ANTHROPIC_KEY} to a key that may use it");
+        CommandError { hint: Some(hint), ..CommandError::from(error) }
+    })
 }
 
 fn open_remote(settings: &Settings, name: &str, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {

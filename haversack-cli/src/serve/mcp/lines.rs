@@ -32,7 +32,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 type Writing = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
 /// A connection whose messages are lines.
-pub(super) struct Lines<R, W> {
+pub(crate) struct Lines<R, W> {
     reader: BufReader<R>,
     /// As much of the current line as has been read. A cancelled `receive` leaves it here for the next.
     line: Vec<u8>,
@@ -61,7 +61,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     /// Returns a connection that reads from one stream and writes to another.
-    pub(super) fn new(reader: R, writer: W) -> Lines<R, W> {
+    pub(crate) fn new(reader: R, writer: W) -> Lines<R, W> {
         Lines {
             reader: BufReader::new(reader),
             line: Vec::new(),

@@ -128,15 +128,18 @@ impl ToolHandler {
         Ok(memory)
     }
 
+    /// Returns why this project's memory takes no writes; `None` if it does.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let is_projects = self.facts_scope == FactsScope::CurrentProject;
+        is_projects.then(|| lock(&self.guard).refusal()).flatten().map(|refusal| refusal.for_model())
+    }
+
     /// Does what a call asks for. Blocks.
     pub(crate) fn answer(&self, call: Call, writer: Writer) -> Answer {
         let writes = call.writes();
         let is_event = matches!(call, Call::Event(_));
-        if writes
-            && self.facts_scope == FactsScope::CurrentProject
-            && let Some(refusal) = lock(&self.guard).refusal()
-        {
-            return Answer::error(refusal.for_model());
+        if writes && let Some(refusal) = self.refusal() {
+            return Answer::error(refusal);
         }
         let answer = match call {
             Call::Command(command) => self.command(command, writer),

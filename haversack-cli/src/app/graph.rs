@@ -1,0 +1,271 @@
+//! The graph of a home: its nodes and connections, and the links between memories as edges that are only read.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use haversack::check::Finding;
+use haversack::file_storage::{FileStorage, MemoryStorage};
+use haversack::graph::draw::{Arrow, MAX_BOXES, Picture, PictureBox};
+use haversack::graph::repair::{self, Trouble};
+use haversack::graph::{Graph, GraphError, Node, Property, links};
+use haversack::store::{BackendExt, Locator, block_on};
+use haversack::{MAX_TEXT_BYTES, Memory};
+use haversack_system::{RandomIds, SystemClock};
+
+use crate::error::{CommandError, Fault};
+use crate::home::kinds;
+use crate::home::store::{open, open_to_look};
+use crate::settings::Settings;
+
+/// Opens the graph of a home to change it.
+pub(crate) fn graph(settings: &Settings) -> Result<Graph, CommandError> {
+    Ok(graph_of(open(settings)?))
+}
+
+/// Opens the graph of a home to look at it; makes nothing.
+pub(crate) fn graph_to_look(settings: &Settings) -> Result<Graph, CommandError> {
+    Ok(graph_of(open_to_look(settings)?))
+}
+
+/// Returns the graph in a memory.
+pub(crate) fn graph_of(memory: Memory) -> Graph {
+    let storage: Arc<dyn FileStorage> = Arc::new(MemoryStorage::new(memory));
+    Graph::new(storage, Arc::new(SystemClock), Arc::new(RandomIds))
+}
+
+impl From<GraphError> for CommandError {
+    fn from(error: GraphError) -> CommandError {
+        use haversack::graph::Code;
+        let hint = match error.code {
+            Code::OntologyNotFound => "haversack ontology add-node-type NAME",
+            Code::OntologyAlreadyExists
+            | Code::TypeAlreadyExists
+            | Code::InvalidNodeType
+            | Code::InvalidConnectionType
+            | Code::InvalidTopology
+            | Code::RequiredPropertyMissing => "See what there is: haversack ontology show",
+            Code::NodeNotFound => "See which nodes there are: haversack node list",
+            Code::ConnectionNotFound => "See which connections there are: haversack connection list",
+            Code::ContentReadFailed => "Look at it: haversack doctor",
+            _ => "See what is possible: haversack help node",
+        };
+        CommandError::caused(Fault::User, &error, Some(hint.to_owned()))
+    }
+}
+
+/// Returns all that there is: nodes, memories, and everything that leads from one to another.
+///
+/// A node is called by its id, a memory by its place without `.md`.
+pub(crate) fn everything(settings: &Settings) -> Result<Picture, CommandError> {
+    let memory = open_to_look(settings)?;
+    let kinds = kinds::load(settings)?;
+    let mut picture = Picture::default();
+    let (nodes, connections) = block_on(graph_of(memory.clone()).everything())?;
+    picture.boxes.extend(nodes.iter().map(|node| PictureBox {
+        id: node.id.clone(),
+        label: label(node),
+        kind: node.node_type.clone(),
+        is_missing: false,
+    }));
+    picture.arrows.extend(connections.iter().map(|one| Arrow {
+        from: one.from.clone(),
+        to: one.to.clone(),
+        label: one.connection_type.clone(),
+    }));
+    for (directory, texts) in block_on(texts(&memory))? {
+        let kind = |(place, text): &(Locator, String)| kinds.of(place, text.as_bytes()).name.clone();
+        let named: Vec<(&str, String, &str)> =
+            texts.iter().map(|pair| (pair.0.as_str(), kind(pair), pair.1.as_str())).collect();
+        let found = links::find(named.iter().map(|(path, kind, text)| (*path, kind.as_str(), *text)));
+        let place = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+        let missing: BTreeSet<&String> =
+            found.links.iter().filter(|link| !link.is_there).map(|link| &link.to).collect();
+        let there = found.memories.iter().map(|(name, kind)| (name, kind.as_str(), false));
+        let boxes = there.chain(missing.into_iter().map(|name| (name, "missing", true)));
+        picture.boxes.extend(boxes.map(|(name, kind, is_missing)| PictureBox {
+            id: place(name),
+            label: name.clone(),
+            kind: kind.to_owned(),
+            is_missing,
+        }));
+        picture.arrows.extend(found.links.iter().map(|link| Arrow {
+            from: place(&link.from),
+            to: place(&link.to),
+            label: link.link_type.to_owned(),
+        }));
+    }
+    Ok(picture)
+}
+
+/// Returns what a node is called in a picture: its name, else its id.
+fn label(node: &Node) -> String {
+    match node.properties.get("name").or_else(|| node.properties.get("title")) {
+        Some(Property::Text(name)) => name.clone(),
+        _ => node.id.clone(),
+    }
+}
+
+/// Returns the texts of all memories that can have links, by directory.
+async fn texts(memory: &Memory) -> Result<BTreeMap<String, Vec<(Locator, String)>>, CommandError> {
+    let mut texts: BTreeMap<String, Vec<(Locator, String)>> = BTreeMap::new();
+    for locator in memory.files().list_all(&Locator::root()).await? {
+        let is_content = locator.as_str().starts_with("_content/") || locator.as_str().starts_with("_system/");
+        if is_content || !locator.as_str().ends_with(".md") {
+            continue;
+        }
+        let Ok(object) = memory.files().read(&locator).await else { continue };
+        let is_small = object.bytes.len() as u64 <= MAX_TEXT_BYTES;
+        let Some(text) = std::str::from_utf8(&object.bytes).ok().filter(|_| is_small) else { continue };
+        let directory = locator.parent().map(|parent| parent.to_string()).unwrap_or_default();
+        texts.entry(directory).or_default().push((locator, text.to_owned()));
+    }
+    Ok(texts)
+}
+
+/// Returns the box that a user means: by its id, its place, its name, or the short name of its file.
+pub(crate) fn find<'p>(picture: &'p Picture, named: &str) -> Result<&'p PictureBox, CommandError> {
+    let named = named.strip_prefix("/memories/").unwrap_or(named);
+    let named = named.strip_suffix(".md").unwrap_or(named);
+    let exact = picture.boxes.iter().find(|one| one.id == named);
+    let alike: Vec<&PictureBox> = picture
+        .boxes
+        .iter()
+        .filter(|one| one.label == named || one.id.rsplit('/').next() == Some(named))
+        .collect();
+    match (exact, alike.as_slice()) {
+        (Some(one), _) | (None, [one]) => Ok(one),
+        (None, []) => {
+            let message = format!("there is no node and no memory {named}");
+            Err(CommandError::user(message, "See what there is: haversack node list, haversack ls"))
+        }
+        (None, several) => {
+            let places: Vec<&str> = several.iter().map(|one| one.id.as_str()).collect();
+            let message = format!("{named} can be {} things: {}", several.len(), places.join(", "));
+            Err(CommandError::user(message, format!("Name one of them: haversack graph neighbours {}", places[0])))
+        }
+    }
+}
+
+/// A step from a box to one beside it.
+pub(crate) struct Neighbour {
+    /// How many steps it is away.
+    pub(crate) steps: usize,
+    /// The arrow that led there.
+    pub(crate) arrow: Arrow,
+    /// True if the arrow points to the box that it led to.
+    pub(crate) is_forward: bool,
+    pub(crate) there: PictureBox,
+}
+
+/// Returns what is within some steps of a box, nearest first.
+pub(crate) fn neighbours(picture: &Picture, from: &str, depth: usize) -> Vec<Neighbour> {
+    let boxes: BTreeMap<&str, &PictureBox> = picture.boxes.iter().map(|one| (one.id.as_str(), one)).collect();
+    let mut near: BTreeMap<&str, Vec<(&Arrow, bool, &str)>> = BTreeMap::new();
+    for arrow in &picture.arrows {
+        near.entry(&arrow.from).or_default().push((arrow, true, &arrow.to));
+        if arrow.from != arrow.to {
+            near.entry(&arrow.to).or_default().push((arrow, false, &arrow.from));
+        }
+    }
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::from([(from, 0)]);
+    let mut shown = BTreeSet::new();
+    let mut queue = VecDeque::from([from]);
+    let mut found = Vec::new();
+    while let Some(at) = queue.pop_front() {
+        let steps = seen.get(at).copied().unwrap_or(0) + 1;
+        if steps > depth {
+            break;
+        }
+        for (arrow, is_forward, other) in near.get(at).into_iter().flatten() {
+            let Some(there) = boxes.get(other) else { continue };
+            if !seen.contains_key(other) {
+                seen.insert(other, steps);
+                queue.push_back(other);
+            }
+            // An arrow is shown from the box that is nearer.
+            if shown.insert((&arrow.from, &arrow.to, &arrow.label)) {
+                let (arrow, is_forward) = ((*arrow).clone(), *is_forward);
+                found.push(Neighbour { steps, arrow, is_forward, there: (*there).clone() });
+            }
+        }
+    }
+    found
+}
+
+/// What a picture left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LeftOut {
+    pub(crate) boxes: usize,
+}
+
+/// Returns the part of a picture around a box, or what has arrows; and how many boxes did not fit in.
+pub(crate) fn around(picture: &Picture, center: Option<&str>, depth: usize) -> (Picture, LeftOut) {
+    let mut wanted: Vec<String> = match center {
+        Some(center) => {
+            let near = neighbours(picture, center, depth).into_iter().map(|one| one.there.id);
+            std::iter::once(center.to_owned()).chain(near).collect()
+        }
+        None => {
+            let mut arrows: BTreeMap<&str, usize> = BTreeMap::new();
+            for arrow in &picture.arrows {
+                *arrows.entry(&arrow.from).or_default() += 1;
+                *arrows.entry(&arrow.to).or_default() += 1;
+            }
+            let mut ids: Vec<&PictureBox> = picture.boxes.iter().filter(|one| !is_loose(one, &arrows)).collect();
+            ids.sort_by_key(|one| std::cmp::Reverse(arrows.get(one.id.as_str()).copied().unwrap_or(0)));
+            ids.into_iter().map(|one| one.id.clone()).collect()
+        }
+    };
+    let mut seen = BTreeSet::new();
+    wanted.retain(|id| seen.insert(id.clone()));
+    let left_out = LeftOut { boxes: wanted.len().saturating_sub(MAX_BOXES) };
+    let wanted: BTreeSet<String> = wanted.into_iter().take(MAX_BOXES).collect();
+    let boxes = picture.boxes.iter().filter(|one| wanted.contains(&one.id)).cloned().collect();
+    let arrows =
+        picture.arrows.iter().filter(|arrow| wanted.contains(&arrow.from) && wanted.contains(&arrow.to));
+    (Picture { boxes, arrows: arrows.cloned().collect() }, left_out)
+}
+
+/// Tells whether a memory has no link at all; a node is always drawn.
+fn is_loose(one: &PictureBox, arrows: &BTreeMap<&str, usize>) -> bool {
+    !one.id.starts_with("mem_") && !arrows.contains_key(one.id.as_str())
+}
+
+/// Looks for what is wrong with the graph's files; nothing if there is no graph.
+pub(crate) fn examine(settings: &Settings) -> Vec<Finding> {
+    let looked = (|| {
+        let memory = open_to_look(settings)?;
+        let storage = MemoryStorage::new(memory);
+        if !block_on(repair::is_there(&storage))? {
+            return Ok::<_, CommandError>(None);
+        }
+        Ok(Some(block_on(repair::examine(&storage))?))
+    })();
+    match looked {
+        Ok(None) => Vec::new(),
+        Ok(Some(troubles)) if troubles.is_empty() => vec![Finding::ok("graph", "every record has its content")],
+        Ok(Some(troubles)) => troubles.iter().map(found).collect(),
+        Err(error) => vec![Finding::fail("graph", error.in_one_line(), "haversack doctor --fix")],
+    }
+}
+
+fn found(trouble: &Trouble) -> Finding {
+    match trouble {
+        Trouble::Damaged { .. } => Finding::fail("graph", trouble.to_string(), "haversack doctor --fix"),
+        Trouble::OntologyDamaged { .. } => {
+            Finding::fail("graph", trouble.to_string(), "haversack edit /memories/_system/ontology.yaml")
+        }
+        Trouble::OrphanContent { .. } | Trouble::LostContent { .. } | Trouble::Dangling { .. } => {
+            Finding::warn("graph", trouble.to_string(), "haversack doctor --fix")
+        }
+    }
+}
+
+/// Repairs the graph's files, and returns what was repaired.
+pub(crate) fn fix(settings: &Settings) -> Result<Vec<Trouble>, CommandError> {
+    let storage = MemoryStorage::new(open_to_look(settings)?);
+    if !block_on(repair::is_there(&storage))? || block_on(repair::examine(&storage))?.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(block_on(repair::repair(&graph(settings)?))?.0)
+}

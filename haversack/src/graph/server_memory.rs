@@ -1,0 +1,707 @@
+//! The graph as `@modelcontextprotocol/server-memory` has it: entities with observations, and relations between their names.
+//!
+//! An entity is a node whose id follows from its name, so that two machines that note the same entity note the same node. Its content is a heading and
+//! one line for each observation. A relation is a connection whose id follows from its ends and its type.
+//!
+//! `server-memory` takes relations between entities that nobody created. Here each such name becomes a node of type [`UNSPECIFIED`] that is shown
+//! only as the end of relations, until an entity of that name is created: no connection leads nowhere.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use memchr::memmem::Finder;
+use serde::{Deserialize, Serialize};
+
+use super::error::{Code, GraphError};
+use super::index::Index;
+use super::record::{Connection, Node, Place};
+use super::registry::{Change, Decision};
+use super::repair::UNSPECIFIED;
+use super::{Graph, Properties, Property};
+use crate::file_storage::{self, Content, Operation};
+
+/// How many entities or relations are written in one step.
+const CHUNK: usize = 256;
+
+/// How often a change is made again because another writer changed the same entity.
+const MAX_TRIES: usize = 64;
+
+/// The property with an entity's name.
+const NAME: &str = "name";
+
+/// The property of a node that only stands for the end of relations.
+const PLACEHOLDER: &str = "placeholder";
+
+/// An entity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entity {
+    /// Its name.
+    #[serde(alias = "entityName", alias = "id")]
+    pub name: String,
+    /// What it is.
+    #[serde(rename = "entityType", alias = "entity_type")]
+    pub entity_type: String,
+    /// What is known about it.
+    #[serde(default, alias = "contents")]
+    pub observations: Vec<String>,
+}
+
+/// A relation between two entities.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Relation {
+    /// The name of the entity where it begins.
+    #[serde(alias = "from_id")]
+    pub from: String,
+    /// The name of the entity where it ends.
+    #[serde(alias = "to_id")]
+    pub to: String,
+    /// What it says.
+    #[serde(rename = "relationType", alias = "relation_type")]
+    pub relation_type: String,
+}
+
+/// Entities, and the relations that belong to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Knowledge {
+    /// The entities, the oldest first.
+    pub entities: Vec<Entity>,
+    /// The relations, the oldest first.
+    pub relations: Vec<Relation>,
+}
+
+/// Observations to be added to an entity, or taken from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observations {
+    /// The entity's name.
+    pub entity: String,
+    /// The observations.
+    pub contents: Vec<String>,
+}
+
+/// What an import did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Entities that were created.
+    pub entities: usize,
+    /// Observations that were added to entities that were there already.
+    pub observations: usize,
+    /// Relations that were created.
+    pub relations: usize,
+}
+
+/// A graph with the questions and answers of `server-memory`.
+#[derive(Debug)]
+pub struct ServerMemory {
+    graph: Arc<Graph>,
+    shelf: Mutex<Shelf>,
+}
+
+/// The entities of every file of the registry, as they were read.
+#[derive(Debug, Default)]
+struct Shelf {
+    files: HashMap<String, (String, Vec<Arc<Shelved>>)>,
+}
+
+#[derive(Debug)]
+struct Shelved {
+    id: String,
+    created: String,
+    modified: String,
+    entity: Entity,
+    /// Everything that a search looks at, in lower case.
+    haystack: String,
+}
+
+impl ServerMemory {
+    /// Returns `graph` with these questions and answers.
+    pub fn new(graph: Arc<Graph>) -> ServerMemory {
+        ServerMemory { graph, shelf: Mutex::default() }
+    }
+
+    /// Creates the entities whose names are new, and returns those.
+    pub async fn create_entities(&self, entities: &[Entity]) -> Result<Vec<Entity>, GraphError> {
+        let mut created = Vec::new();
+        for chunk in entities.chunks(CHUNK) {
+            created.extend(again(|| self.create_chunk(chunk)).await?);
+        }
+        Ok(created)
+    }
+
+    async fn create_chunk(&self, entities: &[Entity]) -> Result<Vec<Entity>, GraphError> {
+        let ids: Vec<String> = entities.iter().map(|entity| id_of(&entity.name)).collect();
+        let asked: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let records = self.graph.registry.records(&asked).await?;
+        let mut new: Vec<(&Entity, Option<Node>, String)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (entity, id) in entities.iter().zip(&ids) {
+            let there = records.node(id)?;
+            if there.as_ref().is_none_or(is_placeholder) && seen.insert(id) {
+                self.write_content(id, entity).await?;
+                new.push((entity, there, self.graph.now()));
+            }
+        }
+        let put = self.graph.registry.transact(&asked, |records| {
+            let mut decision = Decision::default();
+            for (entity, before, now) in &new {
+                let id = id_of(&entity.name);
+                if records.node(&id)? != *before {
+                    return Err(outrun(&id));
+                }
+                decision.changes.push(Change::PutNode(node_of(entity, &id, now)));
+            }
+            Ok(decision)
+        });
+        put.await?;
+        Ok(new.into_iter().map(|(entity, _, _)| entity.clone()).collect())
+    }
+
+    /// Writes the content of a new entity. If the file is there already, another process is creating the same entity, or one died while it did: its
+    /// observations stay.
+    async fn write_content(&self, id: &str, entity: &Entity) -> Result<(), GraphError> {
+        let path = path_of(id);
+        let storage = self.graph.storage();
+        for _ in 0..MAX_TRIES {
+            let content = content_of(&entity.name, &entity.observations);
+            match storage.create(&path, content.clone().into()).await {
+                Ok(()) => return Ok(()),
+                Err(error) if error.code == file_storage::Code::FileExists => {}
+                Err(error) => return Err(super::not_written(&path, error)),
+            }
+            let before = match self.graph.content(&path).await {
+                Ok(Content::Text(before)) => before,
+                Ok(Content::Bytes(_)) => String::new(),
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(error),
+            };
+            let mut observations = observations_in(&before);
+            let added = entity.observations.iter().filter(|one| !observations.contains(one)).cloned();
+            let added: Vec<String> = added.collect();
+            observations.extend(added);
+            let after = content_of(&entity.name, &observations);
+            let written = match before.is_empty() {
+                _ if after == before => return Ok(()),
+                true => {
+                    let again = Operation::Create { path: path.clone(), content: after.into() };
+                    storage.batch(&[Operation::Delete { path: path.clone() }, again]).await
+                }
+                false => storage.str_replace(&path, &before, &after).await,
+            };
+            match written {
+                Ok(()) => return Ok(()),
+                Err(error) if super::registry::is_outrun(error.code) => {}
+                Err(error) => return Err(super::not_written(&path, error)),
+            }
+        }
+        Err(outrun(id))
+    }
+
+    /// Creates the relations that are new, and returns those.
+    pub async fn create_relations(&self, relations: &[Relation]) -> Result<Vec<Relation>, GraphError> {
+        let mut created = Vec::new();
+        for chunk in relations.chunks(CHUNK) {
+            created.extend(again(|| self.relate_chunk(chunk)).await?);
+        }
+        Ok(created)
+    }
+
+    async fn relate_chunk(&self, relations: &[Relation]) -> Result<Vec<Relation>, GraphError> {
+        let mut ends = BTreeMap::new();
+        for name in relations.iter().flat_map(|relation| [&relation.from, &relation.to]) {
+            if !ends.contains_key(name) {
+                ends.insert(name.clone(), self.resolve(name).await?.unwrap_or_else(|| id_of(name)));
+            }
+        }
+        let mut new: BTreeMap<String, &Relation> = BTreeMap::new();
+        let mut order = Vec::new();
+        for relation in relations {
+            let id = id_of_relation(&ends[&relation.from], &relation.relation_type, &ends[&relation.to]);
+            if new.insert(id.clone(), relation).is_none() {
+                order.push(id);
+            }
+        }
+        let asked: Vec<&str> = ends.values().chain(&order).map(String::as_str).collect();
+        let records = self.graph.registry.records(&asked).await?;
+        let mut created = Vec::new();
+        for id in &order {
+            if records.connection(id)?.is_none() {
+                created.push((id.clone(), new[id], self.graph.now()));
+            }
+        }
+        if created.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut missing: Vec<(&String, Entity)> = Vec::new();
+        for (name, id) in &ends {
+            if records.node(id)?.is_none() {
+                let entity =
+                    Entity { name: name.clone(), entity_type: UNSPECIFIED.to_owned(), observations: Vec::new() };
+                self.write_content(id, &entity).await?;
+                missing.push((id, entity));
+            }
+        }
+        let put = self.graph.registry.transact(&asked, |records| {
+            let mut decision = Decision::default();
+            for (id, entity) in &missing {
+                if records.node(id)?.is_some() {
+                    return Err(outrun(id));
+                }
+                let mut node = node_of(entity, id, &created[0].2);
+                node.properties.insert(PLACEHOLDER.to_owned(), Property::Bool(true));
+                decision.changes.push(Change::PutNode(node));
+            }
+            for (id, relation, now) in &created {
+                let (from, to) = (ends[&relation.from].clone(), ends[&relation.to].clone());
+                for end in [&from, &to] {
+                    if records.node(end)?.is_none() && !missing.iter().any(|(id, _)| *id == end) {
+                        return Err(outrun(end));
+                    }
+                }
+                if records.connection(id)?.is_some() {
+                    return Err(outrun(id));
+                }
+                decision.changes.push(Change::PutConnection(Connection {
+                    id: id.clone(),
+                    connection_type: relation.relation_type.clone(),
+                    from,
+                    to,
+                    created: now.clone(),
+                    modified: now.clone(),
+                    properties: Properties::new(),
+                    content: None,
+                }));
+            }
+            Ok(decision)
+        });
+        put.await?;
+        Ok(created.into_iter().map(|(_, relation, _)| relation.clone()).collect())
+    }
+
+    /// Adds observations to entities, and returns those that were new for each; if one of the entities is not there, nothing is added.
+    pub async fn add_observations(&self, added: &[Observations]) -> Result<Vec<Observations>, GraphError> {
+        for Observations { entity, .. } in added {
+            if self.entity_id(entity).await?.is_none() {
+                return Err(GraphError::new(Code::NodeNotFound, format!("Entity with name {entity} not found")));
+            }
+        }
+        let mut results = Vec::new();
+        for Observations { entity, contents } in added {
+            let new = self.change_observations(entity, |observations| {
+                let mut new = Vec::new();
+                for content in contents {
+                    if !observations.contains(content) {
+                        new.push(content.clone());
+                    }
+                }
+                observations.extend(new.iter().cloned());
+                new
+            });
+            let contents = new.await?.unwrap_or_default();
+            results.push(Observations { entity: entity.clone(), contents });
+        }
+        Ok(results)
+    }
+
+    /// Deletes entities with their relations; names that are not there are left out.
+    pub async fn delete_entities(&self, names: &[String]) -> Result<(), GraphError> {
+        for name in names {
+            let Some(id) = self.resolve(name).await? else { continue };
+            match self.graph.delete_node(&id).await {
+                Ok(_) => {}
+                Err(error) if error.code == Code::NodeNotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes observations from entities; those that are not there are left out.
+    pub async fn delete_observations(&self, deleted: &[Observations]) -> Result<(), GraphError> {
+        for Observations { entity, contents } in deleted {
+            let change = self.change_observations(entity, |observations| {
+                let (gone, stay) = observations.drain(..).partition(|observation| contents.contains(observation));
+                *observations = stay;
+                gone
+            });
+            change.await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes relations; those that are not there are left out.
+    pub async fn delete_relations(&self, relations: &[Relation]) -> Result<(), GraphError> {
+        for relation in relations {
+            let (Some(from), Some(to)) = (self.resolve(&relation.from).await?, self.resolve(&relation.to).await?) else {
+                continue;
+            };
+            let id = id_of_relation(&from, &relation.relation_type, &to);
+            let query = super::ConnectionQuery {
+                from: Some(from),
+                to: Some(to),
+                connection_type: Some(relation.relation_type.clone()),
+                properties: Properties::new(),
+            };
+            let ids = match self.graph.registry.records(&[&id]).await?.connection(&id)? {
+                Some(_) => vec![id],
+                None => self.graph.query_connections(&query).await?,
+            };
+            for id in ids {
+                match self.graph.delete_connection(&id).await {
+                    Ok(()) => {}
+                    Err(error) if error.code == Code::ConnectionNotFound => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns everything.
+    pub async fn read_graph(&self) -> Result<Knowledge, GraphError> {
+        let (index, shelved) = self.look().await?;
+        let entities = in_order(shelved.iter().filter(|one| !is_hidden(&index, &one.id)).collect());
+        let mut relations: Vec<&Arc<Connection>> = index.connections.values().collect();
+        relations.retain(|one| index.is_whole(one));
+        Ok(Knowledge { entities, relations: named(&index, relations) })
+    }
+
+    /// Returns the entities in whose name, type or observations `query` occurs, whatever the case, with every relation of theirs.
+    pub async fn search_nodes(&self, query: &str) -> Result<Knowledge, GraphError> {
+        let (index, shelved) = self.look().await?;
+        let query = query.to_lowercase();
+        let finder = Finder::new(&query);
+        let fits = |one: &&Arc<Shelved>| {
+            finder.find(one.haystack.as_bytes()).is_some() && !is_hidden(&index, &one.id)
+        };
+        let found: Vec<&Arc<Shelved>> = shelved.iter().filter(fits).collect();
+        Ok(with_relations(&index, found))
+    }
+
+    /// Returns the entities of these names, with every relation of theirs.
+    pub async fn open_nodes(&self, names: &[String]) -> Result<Knowledge, GraphError> {
+        let (index, shelved) = self.look().await?;
+        let names: BTreeSet<&String> = names.iter().collect();
+        let fits = |one: &&Arc<Shelved>| names.contains(&one.entity.name) && !is_hidden(&index, &one.id);
+        let found: Vec<&Arc<Shelved>> = shelved.iter().filter(fits).collect();
+        Ok(with_relations(&index, found))
+    }
+
+    /// Takes in a file of `server-memory`: one JSON object in each line. The error names the line; nothing was written then.
+    pub async fn import(&self, text: &str) -> Result<Imported, GraphError> {
+        let Knowledge { entities, relations } = parse(text)?;
+        let created = self.create_entities(&entities).await?;
+        let new: BTreeSet<&String> = created.iter().map(|entity| &entity.name).collect();
+        let mut imported = Imported { entities: created.len(), ..Imported::default() };
+        for entity in entities.iter().filter(|entity| !new.contains(&entity.name)) {
+            let added = Observations { entity: entity.name.clone(), contents: entity.observations.clone() };
+            let results = self.add_observations(&[added]).await?;
+            imported.observations += results.iter().map(|result| result.contents.len()).sum::<usize>();
+        }
+        imported.relations = self.create_relations(&relations).await?.len();
+        Ok(imported)
+    }
+
+    /// Returns everything as a file of `server-memory`: entities first, no newline at the end.
+    pub async fn export(&self) -> Result<String, GraphError> {
+        let knowledge = self.read_graph().await?;
+        let entities = knowledge.entities.into_iter().map(Line::Entity);
+        let lines = entities.chain(knowledge.relations.into_iter().map(Line::Relation));
+        let lines: Result<Vec<String>, serde_json::Error> = lines.map(|line| serde_json::to_string(&line)).collect();
+        Ok(lines.map_err(|error| GraphError::new(Code::InvalidArgument, error.to_string()))?.join("\n"))
+    }
+
+    /// Changes the observations of an entity; `None` if it is not there.
+    async fn change_observations(
+        &self,
+        name: &str,
+        change: impl Fn(&mut Vec<String>) -> Vec<String>,
+    ) -> Result<Option<Vec<String>>, GraphError> {
+        let Some(id) = self.entity_id(name).await? else { return Ok(None) };
+        for _ in 0..MAX_TRIES {
+            let node = self.graph.get_node(&id).await?;
+            let Content::Text(before) = self.graph.content(&node.content.path).await? else {
+                let message = format!("the content of {name} is no text, so it has no observations");
+                return Err(GraphError::new(Code::InvalidEncoding, message));
+            };
+            let mut observations = observations_in(&before);
+            let changed = change(&mut observations);
+            if changed.is_empty() {
+                return Ok(Some(changed));
+            }
+            let now = self.graph.now();
+            let after = content_of(name, &observations);
+            let ids = [id.as_str()];
+            let put = self.graph.registry.transact(&ids, |records| {
+                let mut node = records.node(&id)?.ok_or_else(|| super::no_node(&id))?;
+                node.modified = super::later(&node.modified, &now);
+                let path = node.content.path.clone();
+                let contents = match before.is_empty() {
+                    true => vec![Operation::Delete { path: path.clone() }, Operation::Create { path, content: after.clone().into() }],
+                    false => vec![Operation::StrReplace { path, old_str: before.clone(), new_str: after.clone() }],
+                };
+                Ok(Decision { changes: vec![Change::PutNode(node)], contents })
+            });
+            match put.await {
+                Ok(()) => return Ok(Some(changed)),
+                // Another writer changed the observations since they were read.
+                Err(error) if is_outrun(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(outrun(&id))
+    }
+
+    /// Returns the id of an entity that was created, not only named.
+    async fn entity_id(&self, name: &str) -> Result<Option<String>, GraphError> {
+        let Some(id) = self.resolve(name).await? else { return Ok(None) };
+        let node = self.graph.registry.records(&[&id]).await?.node(&id)?;
+        Ok(node.filter(|node| !is_placeholder(node)).map(|_| id))
+    }
+
+    /// Returns the id of the node of this name: the one that follows from it, else that of a node made by other means.
+    async fn resolve(&self, name: &str) -> Result<Option<String>, GraphError> {
+        let id = id_of(name);
+        if self.graph.registry.records(&[&id]).await?.node(&id)?.is_some() {
+            return Ok(Some(id));
+        }
+        let index = self.graph.index().clone();
+        let index = if index.generation == 0 { self.graph.fresh().await? } else { index };
+        let others = index.others_by_name.get(name).and_then(|ids| ids.first());
+        Ok(others.cloned().or_else(|| index.nodes.contains_key(name).then(|| name.to_owned())))
+    }
+
+    /// Reads what changed, and returns all entities.
+    async fn look(&self) -> Result<(Arc<Index>, Vec<Arc<Shelved>>), GraphError> {
+        let index = self.graph.fresh().await?;
+        let mut stale = Vec::new();
+        {
+            let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            shelf.files.retain(|path, _| index.nodes_of(path).is_some());
+            for (path, mark, ids) in index.files() {
+                let before = shelf.files.get(path);
+                if before.is_none_or(|(then, _)| then != mark) {
+                    let kept: Vec<Arc<Shelved>> = before.map(|(_, kept)| kept.clone()).unwrap_or_default();
+                    stale.push((path.to_owned(), mark.to_owned(), ids.to_vec(), kept));
+                }
+            }
+        }
+        for (path, mark, ids, kept) in stale {
+            let kept: HashMap<&str, &Arc<Shelved>> = kept.iter().map(|one| (one.id.as_str(), one)).collect();
+            let mut shelved = Vec::with_capacity(ids.len());
+            for id in &ids {
+                let Some(node) = index.nodes.get(id) else { continue };
+                match kept.get(id.as_str()) {
+                    Some(one) if one.modified == node.modified => shelved.push((*one).clone()),
+                    _ => shelved.push(Arc::new(self.shelve(node).await?)),
+                }
+            }
+            let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            shelf.files.insert(path, (mark, shelved));
+        }
+        let shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok((index, shelf.files.values().flat_map(|(_, shelved)| shelved.iter().cloned()).collect()))
+    }
+
+    async fn shelve(&self, node: &Node) -> Result<Shelved, GraphError> {
+        let observations = match self.graph.content(&node.content.path).await {
+            Ok(Content::Text(text)) => observations_in(&text),
+            Ok(Content::Bytes(_)) => Vec::new(),
+            // It is being replaced or gone; the doctor tells.
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let name = name_of(node);
+        let mut haystack = format!("{name}\n{}", node.node_type);
+        for observation in &observations {
+            haystack.push('\n');
+            haystack.push_str(observation);
+        }
+        Ok(Shelved {
+            id: node.id.clone(),
+            created: node.created.clone(),
+            modified: node.modified.clone(),
+            entity: Entity { name, entity_type: node.node_type.clone(), observations },
+            haystack: haystack.to_lowercase(),
+        })
+    }
+}
+
+/// A line of a file of `server-memory`.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Line {
+    Entity(Entity),
+    Relation(Relation),
+}
+
+/// Reads a file of `server-memory`. Lines of other types are left out, as it does itself.
+fn parse(text: &str) -> Result<Knowledge, GraphError> {
+    let mut knowledge = Knowledge::default();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let bad = |error: serde_json::Error| {
+            GraphError::new(Code::InvalidArgument, format!("line {}: {error}", number + 1))
+        };
+        let value: serde_json::Value = serde_json::from_str(line).map_err(bad)?;
+        let is_ours = matches!(value.get("type").and_then(|name| name.as_str()), Some("entity" | "relation"));
+        if !is_ours {
+            continue;
+        }
+        match serde_json::from_value(value).map_err(bad)? {
+            Line::Entity(entity) => knowledge.entities.push(entity),
+            Line::Relation(relation) => knowledge.relations.push(relation),
+        }
+    }
+    Ok(knowledge)
+}
+
+/// Does a change again as long as other writers are faster.
+async fn again<T, F: Future<Output = Result<T, GraphError>>>(change: impl Fn() -> F) -> Result<T, GraphError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match change().await {
+            Err(error) if tries < MAX_TRIES && is_outrun(&error) => {}
+            done => return done,
+        }
+    }
+}
+
+fn outrun(id: &str) -> GraphError {
+    let message = format!("another writer changed {id}");
+    let error = file_storage::StorageError::new(file_storage::Code::StringNotFound, message.clone(), id);
+    GraphError::caused(Code::FileCreationFailed, message, error)
+}
+
+fn is_outrun(error: &GraphError) -> bool {
+    error.storage_code().is_some_and(super::registry::is_outrun)
+}
+
+fn is_placeholder(node: &Node) -> bool {
+    node.properties.get(PLACEHOLDER) == Some(&Property::Bool(true))
+}
+
+fn is_hidden(index: &Index, id: &str) -> bool {
+    index.nodes.get(id).is_none_or(|node| is_placeholder(node))
+}
+
+/// Returns the name of a node: its property, else its id.
+pub(super) fn name_of(node: &Node) -> String {
+    match node.properties.get(NAME) {
+        Some(Property::Text(name)) => name.clone(),
+        _ => node.id.clone(),
+    }
+}
+
+/// Returns the id that follows from a name.
+pub(super) fn id_of(name: &str) -> String {
+    format!("mem_{}", &blake3::hash(name.as_bytes()).to_hex()[..24])
+}
+
+fn id_of_relation(from: &str, relation_type: &str, to: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in [from, relation_type, to] {
+        hasher.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    format!("conn_{}", &hasher.finalize().to_hex()[..24])
+}
+
+fn path_of(id: &str) -> String {
+    format!("_content/nodes/{id}.md")
+}
+
+fn node_of(entity: &Entity, id: &str, now: &str) -> Node {
+    Node {
+        id: id.to_owned(),
+        node_type: entity.entity_type.clone(),
+        created: now.to_owned(),
+        modified: now.to_owned(),
+        properties: Properties::from([(NAME.to_owned(), Property::Text(entity.name.clone()))]),
+        content: Place { path: path_of(id), format: "markdown".to_owned(), encoding: Some("utf-8".to_owned()) },
+    }
+}
+
+/// Returns the content of an entity: a heading, and one item for each observation. Further lines of an observation are indented.
+fn content_of(name: &str, observations: &[String]) -> String {
+    let title: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut text = format!("# {title}\n\n");
+    for observation in observations {
+        text.push_str("- ");
+        text.push_str(&observation.replace('\n', "\n  "));
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns the observations of a content. A line of another hand, the note of a merge among them, is an observation too.
+fn observations_in(text: &str) -> Vec<String> {
+    let mut observations: Vec<String> = Vec::new();
+    let mut is_item = false;
+    for (number, line) in text.split('\n').enumerate() {
+        if let Some(item) = line.strip_prefix("- ") {
+            observations.push(item.to_owned());
+            is_item = true;
+        } else if let Some(more) = line.strip_prefix("  ").filter(|_| is_item) {
+            if let Some(last) = observations.last_mut() {
+                last.push('\n');
+                last.push_str(more);
+            }
+        } else if !line.is_empty() && !(number == 0 && line.starts_with("# ")) {
+            observations.push(line.to_owned());
+            is_item = false;
+        } else {
+            is_item = false;
+        }
+    }
+    observations
+}
+
+fn in_order(mut found: Vec<&Arc<Shelved>>) -> Vec<Entity> {
+    found.sort_by(|one, other| (&one.created, &one.id).cmp(&(&other.created, &other.id)));
+    found.into_iter().map(|one| one.entity.clone()).collect()
+}
+
+fn with_relations(index: &Index, found: Vec<&Arc<Shelved>>) -> Knowledge {
+    let mut seen = BTreeSet::new();
+    let relations = found.iter().flat_map(|one| index.connections_of(&one.id)).filter(|one| seen.insert(one.id.clone()));
+    let relations = relations.collect();
+    Knowledge { entities: in_order(found), relations: named(index, relations) }
+}
+
+fn named(index: &Index, mut connections: Vec<&Arc<Connection>>) -> Vec<Relation> {
+    connections.sort_by(|one, other| (&one.created, &one.id).cmp(&(&other.created, &other.id)));
+    let name = |id: &str| index.nodes.get(id).map_or_else(|| id.to_owned(), |node| name_of(node));
+    let relation = |one: &Arc<Connection>| Relation {
+        from: name(&one.from),
+        to: name(&one.to),
+        relation_type: one.connection_type.clone(),
+    };
+    connections.into_iter().map(relation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn both_spellings_of_lines_are_read() {
+        let text = "{\"type\":\"entity\",\"entityName\":\"lighthouse\",\"entityType\":\"project\",\"observations\":[\"port 5433\"]}\n\n\
+                    {\"type\":\"entity\",\"id\":\"keeper\",\"entity_type\":\"role\"}\n{\"type\":\"other\"}\n\
+                    {\"type\":\"relation\",\"from_id\":\"keeper\",\"to_id\":\"lighthouse\",\"relation_type\":\"keeps\"}";
+        let knowledge = parse(text).expect("valid");
+        assert_eq!(knowledge.entities.len(), 2);
+        assert_eq!(knowledge.entities[0].observations, ["port 5433"]);
+        assert_eq!(knowledge.relations[0].relation_type, "keeps");
+        let error = parse("{\"type\":\"entity\",\"name\":1}").expect_err("no name");
+        assert!(error.message.starts_with("line 1: "), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn observations_survive_their_file(name in ".{0,8}", observations in prop::collection::vec("[-# a\\r\\n]{0,9}", 0..5)) {
+            let text = content_of(&name, &observations);
+            prop_assert_eq!(observations_in(&text), observations);
+        }
+    }
+}
