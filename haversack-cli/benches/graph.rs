@@ -71,7 +71,15 @@ impl Times {
 fn run(rounds: usize, program: Option<&Path>) -> Outcome<()> {
     let scratch = Scratch::create(Path::new(TARGET_TMP))?;
     let mut report = Report::start();
-    let columns = ["entities", "question", "ours p50 / p95 ms", "server-memory p50 / p95 ms", "floor p50 ms", "ours / theirs", "ours / ours at 100"];
+    let columns = [
+        "entities",
+        "question",
+        "ours p50 / p95 ms",
+        "server-memory p50 / p95 ms",
+        "floor p50 ms",
+        "ours / theirs",
+        "ours / ours at 100",
+    ];
     let mut table = Table::new("A graph of entities", &columns);
     let mut small: Vec<(&str, f64)> = Vec::new();
     for size in SIZES {
@@ -79,9 +87,13 @@ fn run(rounds: usize, program: Option<&Path>) -> Outcome<()> {
         let base = scratch.path().join(size.to_string());
         let mut ours = furnish(&base, size)?;
         let mut theirs = program.map(|program| theirs(program, &base)).transpose()?;
-        for (question, is_write) in
-            [("create", true), ("open", false), ("search, rare", false), ("search, ten hits", false), ("add an observation", true)]
-        {
+        for (question, is_write) in [
+            ("create", true),
+            ("open", false),
+            ("search, rare", false),
+            ("search, ten hits", false),
+            ("add an observation", true),
+        ] {
             let here = measured(&mut ours, question, rounds, size)?;
             // A question to a large server-memory takes a second.
             let few = if size > 10_000 { rounds.min(10) } else { rounds };
@@ -97,7 +109,9 @@ fn run(rounds: usize, program: Option<&Path>) -> Outcome<()> {
             let (goal, value) = match (question, size) {
                 ("create", 10_000) if theirs.is_some() => (Goal::AtMost(WRITE_BESIDE_THEIRS), ratio),
                 ("create", 100_000) => (Goal::AtMost(WRITE_BESIDE_SMALL), growth),
-                ("search, rare" | "search, ten hits", 100_000) => (Goal::Within(SEARCH_MILLISECONDS), here.at(0.95) / 1e6),
+                ("search, rare" | "search, ten hits", 100_000) => {
+                    (Goal::Within(SEARCH_MILLISECONDS), here.at(0.95) / 1e6)
+                }
                 _ => (Goal::Reported, growth),
             };
             let cells = vec![
@@ -171,7 +185,10 @@ fn measured(server: &mut Server, question: &str, rounds: usize, size: usize) -> 
             "create" => {
                 server.made += 1;
                 let name = format!("new-{}", server.made);
-                ("create_entities", json!({ "entities": [{ "name": name, "entityType": "note", "observations": [text(size + round)] }] }))
+                (
+                    "create_entities",
+                    json!({ "entities": [{ "name": name, "entityType": "note", "observations": [text(size + round)] }] }),
+                )
             }
             "open" => ("open_nodes", json!({ "names": [format!("note-{number}")] })),
             "search, rare" => ("search_nodes", json!({ "query": format!("BEACON{number}x") })),
@@ -233,7 +250,8 @@ impl Server {
 
     fn ask(&mut self, method: &str, params: Value) -> Outcome<Vec<u8>> {
         self.next += 1;
-        let line = format!("{}\n", json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params }));
+        let line =
+            format!("{}\n", json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params }));
         let mut answer = Vec::new();
         self.peer.ask(line.as_bytes(), &mut answer)?;
         let start = &answer[..answer.len().min(200)];

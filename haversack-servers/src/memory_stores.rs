@@ -261,7 +261,8 @@ fn list(state: &State, asked: &Asked) -> Answer {
     }
     items.sort_by(|one, other| one.0.cmp(&other.0));
     items.dedup_by(|one, other| one.0 == other.0);
-    let from = asked.query("page").and_then(|page| page.strip_prefix("page_")?.parse::<usize>().ok()).unwrap_or(0);
+    let from =
+        asked.query("page").and_then(|page| page.strip_prefix("page_")?.parse::<usize>().ok()).unwrap_or(0);
     let data: Vec<Value> = items.iter().skip(from).take(limit).map(|(_, item)| item.clone()).collect();
     let next = (from + limit < items.len()).then(|| format!("page_{}", from + limit));
     good(&json!({ "data": data, "next_page": next }))

@@ -54,7 +54,7 @@ const ENTRY_BYTES: usize = 256;
 /// absent, and always ask for listings and scans. Writes of other handles, processes and programs are seen at once, as
 /// far as the versions and fingerprints of the backend show them.
 ///
-/// The graph, which is still to come, is its first user: it reads the same few objects again and again.
+/// The engine's storage of files puts it before an object store: the graph reads the same few objects again and again.
 pub struct Cached {
     inner: Arc<dyn Backend>,
     max_object_bytes: usize,

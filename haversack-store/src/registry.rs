@@ -141,7 +141,11 @@ impl Registry {
                 name.to_owned(),
                 Registered {
                     capabilities: crate::cloud::CAPABILITIES,
-                    open: if name == crate::cloud::ANTHROPIC { crate::cloud::open_anthropic } else { crate::cloud::open },
+                    open: if name == crate::cloud::ANTHROPIC {
+                        crate::cloud::open_anthropic
+                    } else {
+                        crate::cloud::open
+                    },
                 },
             );
             #[cfg(not(feature = "cloud"))]

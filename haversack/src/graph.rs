@@ -42,8 +42,8 @@ use haversack_store::Bytes;
 pub use self::error::{Code, GraphError};
 use self::index::Index;
 pub use self::ontology::{ConnectionType, Ontology};
+pub use self::record::{Connection, Node, ContentFile, Properties, Property};
 use self::record::{encoding_of, extension, has_properties};
-pub use self::record::{Connection, Node, Place, Properties, Property};
 use self::registry::{Change, Decision, Registry, Sort};
 use self::search::ContentSearch;
 pub use self::walk::{Step, Traversal};
@@ -148,7 +148,14 @@ impl Graph {
     /// Returns the graph in `storage`.
     pub fn new(storage: Arc<dyn FileStorage>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Graph {
         let registry = Registry::new(storage.clone());
-        Graph { storage, clock, ids, registry, index: Mutex::default(), last_moment: AtomicI64::new(i64::MIN) }
+        Graph {
+            storage,
+            clock,
+            ids,
+            registry,
+            index: Mutex::default(),
+            last_moment: AtomicI64::new(i64::MIN),
+        }
     }
 
     /// Returns the storage under the graph.
@@ -171,7 +178,7 @@ impl Graph {
             created: now.clone(),
             modified: now,
             properties: new.properties,
-            content: Place { path: path.clone(), format: new.format, encoding },
+            content: ContentFile { path: path.clone(), format: new.format, encoding },
         };
         let ids = [id.as_str()];
         let put = self.registry.transact(&ids, |records| match records.node(&id)? {
@@ -179,7 +186,10 @@ impl Graph {
             Some(_) => Err(exists(&id)),
         });
         if let Err(error) = put.await {
-            self.take_back(&path).await;
+            // A storage that did not answer may have done it all the same.
+            if self.get_node(&id).await.is_err_and(|error| error.code == Code::NodeNotFound) {
+                self.take_back(&path).await;
+            }
             return Err(error);
         }
         Ok(id)
@@ -218,7 +228,8 @@ impl Graph {
             }
             if let Some(content) = &update.content {
                 let old_path = node.content.path.clone();
-                node.content.path = format!("_content/nodes/{id}.{}", extension(&node.content.format, content));
+                node.content.path =
+                    format!("_content/nodes/{id}.{}", extension(&node.content.format, content));
                 node.content.encoding = Some(encoding_of(content).to_owned());
                 decision.contents = replacing(old_path, old.as_ref(), &node.content.path, content);
             }
@@ -235,12 +246,18 @@ impl Graph {
         // A connection that another writer makes before the node's record is gone shows in the second look. Later ones are refused.
         loop {
             let index = self.fresh().await?;
-            let connections: Vec<Arc<Connection>> = index.of_node.get(id).into_iter().flatten()
-                .filter_map(|id| index.connections.get(id).cloned()).collect();
+            let connections: Vec<Arc<Connection>> = index
+                .of_node
+                .get(id)
+                .into_iter()
+                .flatten()
+                .filter_map(|id| index.connections.get(id).cloned())
+                .collect();
             if connections.is_empty() && !is_first {
                 return Ok(deleted);
             }
-            let ids: Vec<&str> = std::iter::once(id).chain(connections.iter().map(|c| c.id.as_str())).collect();
+            let ids: Vec<&str> =
+                std::iter::once(id).chain(connections.iter().map(|c| c.id.as_str())).collect();
             let node = self.registry.records(&[id]).await?.node(id)?;
             if is_first && node.is_none() {
                 return Err(no_node(id));
@@ -290,7 +307,7 @@ impl Graph {
                 let path = format!("_content/connections/{id}.md");
                 self.create_content(&path, text.clone().into()).await?;
                 let format = new.format.clone().unwrap_or_else(|| "markdown".to_owned());
-                Some(Place { path, format, encoding: None })
+                Some(ContentFile { path, format, encoding: None })
             }
             None => None,
         };
@@ -311,7 +328,8 @@ impl Graph {
             Ok(Decision { changes, contents: Vec::new() })
         });
         if let Err(error) = put.await {
-            if let Some(place) = content {
+            let is_gone = self.get_connection(&id).await.is_err_and(|error| error.code == Code::ConnectionNotFound);
+            if let Some(place) = content.filter(|_| is_gone) {
                 self.take_back(&place.path).await;
             }
             return Err(error);
@@ -359,7 +377,7 @@ impl Graph {
                 let old_path = before.as_ref().map_or_else(|| path.clone(), |before| before.path.clone());
                 decision.contents = replacing(old_path, old.as_ref(), &path, &Content::Text(text.clone()));
                 let format = before.map_or_else(|| "markdown".to_owned(), |before| before.format);
-                connection.content = Some(Place { path, format, encoding: None });
+                connection.content = Some(ContentFile { path, format, encoding: None });
             }
             if let (Some(format), Some(place)) = (&update.format, &mut connection.content) {
                 place.format = format.clone();
@@ -387,10 +405,15 @@ impl Graph {
     }
 
     /// Returns the ids of nodes of a type that have these properties, among others; the oldest first.
-    pub async fn query_nodes(&self, node_type: Option<&str>, properties: &Properties) -> Result<Vec<String>, GraphError> {
+    pub async fn query_nodes(
+        &self,
+        node_type: Option<&str>,
+        properties: &Properties,
+    ) -> Result<Vec<String>, GraphError> {
         let index = self.fresh().await?;
         let fits = |node: &&Arc<Node>| {
-            node_type.is_none_or(|wanted| node.node_type == wanted) && has_properties(&node.properties, properties)
+            node_type.is_none_or(|wanted| node.node_type == wanted)
+                && has_properties(&node.properties, properties)
         };
         let mut found: Vec<&Arc<Node>> = index.nodes.values().filter(fits).collect();
         found.sort_by(|one, other| (&one.created, &one.id).cmp(&(&other.created, &other.id)));
@@ -427,7 +450,8 @@ impl Graph {
             return Err(no_node(id));
         }
         let mut seen = HashSet::new();
-        let others = walk::neighbours(&index, id, connection_type, direction).map(|(_, other)| other.to_owned());
+        let others =
+            walk::neighbours(&index, id, connection_type, direction).map(|(_, other)| other.to_owned());
         Ok(others.filter(|other| seen.insert(other.clone())).collect())
     }
 
@@ -489,9 +513,11 @@ impl Graph {
         ontology.check()?;
         match self.storage.create(ONTOLOGY, ontology.to_yaml().into()).await {
             Ok(()) => Ok(()),
-            Err(error) if error.code == file_storage::Code::FileExists => {
-                Err(GraphError::caused(Code::OntologyAlreadyExists, "the graph has an ontology already", error))
-            }
+            Err(error) if error.code == file_storage::Code::FileExists => Err(GraphError::caused(
+                Code::OntologyAlreadyExists,
+                "the graph has an ontology already",
+                error,
+            )),
             Err(error) => Err(not_written(ONTOLOGY, error)),
         }
     }
@@ -518,7 +544,11 @@ impl Graph {
     }
 
     /// Returns the only node of a type, having created it if there is none, and whether it was created.
-    pub async fn ensure_singleton_node(&self, new: NewNode, on_multiple: OnMultiple) -> Result<(String, bool), GraphError> {
+    pub async fn ensure_singleton_node(
+        &self,
+        new: NewNode,
+        on_multiple: OnMultiple,
+    ) -> Result<(String, bool), GraphError> {
         self.ontology().await?.check_node(&new.node_type)?;
         let there = self.query_nodes(Some(&new.node_type), &Properties::new()).await?;
         let kept = match on_multiple {
@@ -542,7 +572,7 @@ impl Graph {
                 created: now.clone(),
                 modified: now.clone(),
                 properties: new.properties.clone(),
-                content: Place { path: path.clone(), format: new.format.clone(), encoding },
+                content: ContentFile { path: path.clone(), format: new.format.clone(), encoding },
             };
             let ids = [id.as_str()];
             let put = self.registry.transact(&ids, |records| {
@@ -558,7 +588,10 @@ impl Graph {
             });
             match put.await {
                 Ok(()) => return Ok((id, true)),
-                Err(error) if error.code == Code::InvalidArgument || error.storage_code().is_some_and(registry::is_outrun) => {
+                Err(error)
+                    if error.code == Code::InvalidArgument
+                        || error.storage_code().is_some_and(registry::is_outrun) =>
+                {
                     if self.get_node(&id).await.is_ok() {
                         return Ok((id, false));
                     }
@@ -580,12 +613,14 @@ impl Graph {
             }
         }
         for connection in index.connections.values() {
-            let (Some(from), Some(to)) = (index.nodes.get(&connection.from), index.nodes.get(&connection.to)) else {
+            let (Some(from), Some(to)) = (index.nodes.get(&connection.from), index.nodes.get(&connection.to))
+            else {
                 found.push(format!("{}: a node of it is gone", connection.id));
                 continue;
             };
             let (from, to) = (&from.node_type, &to.node_type);
-            let checked = ontology.check_connection(&connection.connection_type, from, to, &connection.properties);
+            let checked =
+                ontology.check_connection(&connection.connection_type, from, to, &connection.properties);
             if let Err(error) = checked {
                 found.push(format!("{}: {error}", connection.id));
             }
@@ -605,7 +640,10 @@ impl Graph {
         Ok((nodes, connections))
     }
 
-    async fn change_ontology(&self, change: impl Fn(&mut Ontology) -> Result<(), GraphError>) -> Result<(), GraphError> {
+    async fn change_ontology(
+        &self,
+        change: impl Fn(&mut Ontology) -> Result<(), GraphError>,
+    ) -> Result<(), GraphError> {
         loop {
             let mut ontology = self.ontology().await?;
             let Some(before) = registry::text_of(&*self.storage, ONTOLOGY).await? else { continue };
@@ -665,14 +703,19 @@ impl Graph {
     }
 
     /// Removes a content that no record names. One that stays is found by [`repair`], so a failure is none of the operation.
+    ///
+    /// A record that names another file, by whatever hand, takes nothing but itself away.
     async fn take_back(&self, path: &str) {
-        drop(self.storage.delete(path).await);
+        if path.starts_with("_content/") {
+            drop(self.storage.delete(path).await);
+        }
     }
 
     fn now(&self) -> String {
         let now = self.clock.now().0;
         let after = |last: i64| now.max(last.saturating_add(1));
-        let last = self.last_moment.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
+        let last =
+            self.last_moment.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
         moment(Timestamp(after(last.unwrap_or(now))))
     }
 
@@ -681,7 +724,9 @@ impl Graph {
         let mut moment = u64::try_from(self.clock.now().0).unwrap_or_default();
         let mut digits = Vec::new();
         while moment > 0 {
-            digits.push(char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[usize::try_from(moment % 36).unwrap_or(0)]));
+            digits.push(char::from(
+                b"0123456789abcdefghijklmnopqrstuvwxyz"[usize::try_from(moment % 36).unwrap_or(0)],
+            ));
             moment /= 36;
         }
         let moment: String = digits.iter().rev().collect();
@@ -700,10 +745,14 @@ impl fmt::Debug for Graph {
 fn replacing(old_path: String, old: Option<&Content>, path: &str, content: &Content) -> Vec<Operation> {
     match (old, content) {
         // A new text in the same file is an edit. To create a file costs a look at all names in its directory.
-        (Some(Content::Text(old)), Content::Text(new)) if old_path == path && !old.is_empty() => match old == new {
-            true => Vec::new(),
-            false => vec![Operation::StrReplace { path: old_path, old_str: old.clone(), new_str: new.clone() }],
-        },
+        (Some(Content::Text(old)), Content::Text(new)) if old_path == path && !old.is_empty() => {
+            match old == new {
+                true => Vec::new(),
+                false => {
+                    vec![Operation::StrReplace { path: old_path, old_str: old.clone(), new_str: new.clone() }]
+                }
+            }
+        }
         _ => {
             let delete = old.map(|_| Operation::Delete { path: old_path });
             let create = Operation::Create { path: path.to_owned(), content: content.clone().into() };
@@ -721,7 +770,9 @@ fn moment(time: Timestamp) -> String {
 /// that it changed.
 fn later(before: &str, now: &str) -> String {
     match (before.parse::<jiff::Timestamp>(), now.parse::<jiff::Timestamp>()) {
-        (Ok(before), Ok(now)) if before >= now => moment(Timestamp(before.as_millisecond().saturating_add(1))),
+        (Ok(before), Ok(now)) if before >= now => {
+            moment(Timestamp(before.as_millisecond().saturating_add(1)))
+        }
         _ => now.to_owned(),
     }
 }

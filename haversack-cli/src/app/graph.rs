@@ -77,7 +77,8 @@ pub(crate) fn everything(settings: &Settings) -> Result<Picture, CommandError> {
         let named: Vec<(&str, String, &str)> =
             texts.iter().map(|pair| (pair.0.as_str(), kind(pair), pair.1.as_str())).collect();
         let found = links::find(named.iter().map(|(path, kind, text)| (*path, kind.as_str(), *text)));
-        let place = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+        let place =
+            |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
         let missing: BTreeSet<&String> =
             found.links.iter().filter(|link| !link.is_there).map(|link| &link.to).collect();
         let there = found.memories.iter().map(|(name, kind)| (name, kind.as_str(), false));
@@ -109,7 +110,8 @@ fn label(node: &Node) -> String {
 async fn texts(memory: &Memory) -> Result<BTreeMap<String, Vec<(Locator, String)>>, CommandError> {
     let mut texts: BTreeMap<String, Vec<(Locator, String)>> = BTreeMap::new();
     for locator in memory.files().list_all(&Locator::root()).await? {
-        let is_content = locator.as_str().starts_with("_content/") || locator.as_str().starts_with("_system/");
+        let is_content =
+            locator.as_str().starts_with("_content/") || locator.as_str().starts_with("_system/");
         if is_content || !locator.as_str().ends_with(".md") {
             continue;
         }
@@ -133,7 +135,8 @@ pub(crate) fn find<'p>(picture: &'p Picture, named: &str) -> Result<&'p PictureB
         .filter(|one| one.label == named || one.id.rsplit('/').next() == Some(named))
         .collect();
     match (exact, alike.as_slice()) {
-        (Some(one), _) | (None, [one]) => Ok(one),
+        (Some(one), _) => Ok(one),
+        (None, [one]) => Ok(*one),
         (None, []) => {
             let message = format!("there is no node and no memory {named}");
             Err(CommandError::user(message, "See what there is: haversack node list, haversack ls"))
@@ -141,7 +144,10 @@ pub(crate) fn find<'p>(picture: &'p Picture, named: &str) -> Result<&'p PictureB
         (None, several) => {
             let places: Vec<&str> = several.iter().map(|one| one.id.as_str()).collect();
             let message = format!("{named} can be {} things: {}", several.len(), places.join(", "));
-            Err(CommandError::user(message, format!("Name one of them: haversack graph neighbours {}", places[0])))
+            Err(CommandError::user(
+                message,
+                format!("Name one of them: haversack graph neighbours {}", places[0]),
+            ))
         }
     }
 }
@@ -211,7 +217,8 @@ pub(crate) fn around(picture: &Picture, center: Option<&str>, depth: usize) -> (
                 *arrows.entry(&arrow.from).or_default() += 1;
                 *arrows.entry(&arrow.to).or_default() += 1;
             }
-            let mut ids: Vec<&PictureBox> = picture.boxes.iter().filter(|one| !is_loose(one, &arrows)).collect();
+            let mut ids: Vec<&PictureBox> =
+                picture.boxes.iter().filter(|one| !is_loose(one, &arrows)).collect();
             ids.sort_by_key(|one| std::cmp::Reverse(arrows.get(one.id.as_str()).copied().unwrap_or(0)));
             ids.into_iter().map(|one| one.id.clone()).collect()
         }
@@ -243,7 +250,9 @@ pub(crate) fn examine(settings: &Settings) -> Vec<Finding> {
     })();
     match looked {
         Ok(None) => Vec::new(),
-        Ok(Some(troubles)) if troubles.is_empty() => vec![Finding::ok("graph", "every record has its content")],
+        Ok(Some(troubles)) if troubles.is_empty() => {
+            vec![Finding::ok("graph", "every record has its content")]
+        }
         Ok(Some(troubles)) => troubles.iter().map(found).collect(),
         Err(error) => vec![Finding::fail("graph", error.in_one_line(), "haversack doctor --fix")],
     }

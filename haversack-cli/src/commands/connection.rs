@@ -166,7 +166,8 @@ fn show(ui: &mut Ui, settings: &Settings, id: &str, as_json: bool) -> Result<(),
     let graph = graph_to_look(settings)?;
     let connection = block_on(graph.get_connection(id))?;
     if as_json {
-        let json = serde_json::to_value(&connection).map_err(|error| CommandError::ours(error.to_string()))?;
+        let json =
+            serde_json::to_value(&connection).map_err(|error| CommandError::ours(error.to_string()))?;
         return ui.json(&json);
     }
     ui.line(format!("{}  {} → {}", connection.connection_type, connection.from, connection.to))?;
@@ -179,7 +180,12 @@ fn show(ui: &mut Ui, settings: &Settings, id: &str, as_json: bool) -> Result<(),
     Ok(())
 }
 
-fn list(ui: &mut Ui, settings: &Settings, query: &ConnectionQuery, as_json: bool) -> Result<(), CommandError> {
+fn list(
+    ui: &mut Ui,
+    settings: &Settings,
+    query: &ConnectionQuery,
+    as_json: bool,
+) -> Result<(), CommandError> {
     let graph = graph_to_look(settings)?;
     let ids = block_on(graph.query_connections(query))?;
     if as_json {

@@ -78,7 +78,11 @@ impl GraphArgs {
     }
 }
 
-pub(crate) fn cmd_graph(ui: &mut Ui, settings: &Settings, args: &GraphArgs) -> Result<ExitCode, CommandError> {
+pub(crate) fn cmd_graph(
+    ui: &mut Ui,
+    settings: &Settings,
+    args: &GraphArgs,
+) -> Result<ExitCode, CommandError> {
     match &args.action {
         Action::Neighbours { name, depth, json } => neighbours(ui, settings, name, *depth, *json)?,
         Action::Draw { around, depth, output, format } => {
@@ -87,7 +91,10 @@ pub(crate) fn cmd_graph(ui: &mut Ui, settings: &Settings, args: &GraphArgs) -> R
         Action::Import { file } => {
             let text = fs::read_to_string(file).map_err(|error| CommandError {
                 source: Some(error.into()),
-                ..CommandError::user(format!("{} could not be read", shown(file)), "Name a file of server-memory")
+                ..CommandError::user(
+                    format!("{} could not be read", shown(file)),
+                    "Name a file of server-memory",
+                )
             })?;
             let server = ServerMemory::new(Arc::new(graph::graph(settings)?));
             let done = block_on(server.import(&text))?;
@@ -106,7 +113,13 @@ pub(crate) fn cmd_graph(ui: &mut Ui, settings: &Settings, args: &GraphArgs) -> R
     Ok(ExitCode::SUCCESS)
 }
 
-fn neighbours(ui: &mut Ui, settings: &Settings, name: &str, depth: usize, as_json: bool) -> Result<(), CommandError> {
+fn neighbours(
+    ui: &mut Ui,
+    settings: &Settings,
+    name: &str,
+    depth: usize,
+    as_json: bool,
+) -> Result<(), CommandError> {
     let picture = graph::everything(settings)?;
     let center = graph::find(&picture, name)?;
     let found = graph::neighbours(&picture, &center.id, depth);
@@ -119,7 +132,9 @@ fn neighbours(ui: &mut Ui, settings: &Settings, name: &str, depth: usize, as_jso
             })
         });
         let each: Vec<_> = each.collect();
-        return ui.json(&json!({ "id": center.id, "name": center.label, "kind": center.kind, "neighbours": each }));
+        return ui.json(
+            &json!({ "id": center.id, "name": center.label, "kind": center.kind, "neighbours": each }),
+        );
     }
     ui.line(format!("{} ({})", center.label, center.kind))?;
     for Neighbour { steps, arrow, is_forward, there } in &found {
@@ -150,14 +165,20 @@ fn draw(
         Some(file) => {
             fs::write(file, text).map_err(|error| CommandError {
                 source: Some(error.into()),
-                ..CommandError::user(format!("{} could not be written", shown(file)), "Name another file: -o FILE")
+                ..CommandError::user(
+                    format!("{} could not be written", shown(file)),
+                    "Name another file: -o FILE",
+                )
             })?;
-            let (nodes, arrows) = (counted(picture.boxes.len(), "box"), counted(picture.arrows.len(), "arrow"));
+            let (nodes, arrows) =
+                (counted(picture.boxes.len(), "box"), counted(picture.arrows.len(), "arrow"));
             ui.note(format!("Drew {} and {arrows} in {}", nodes.replace("boxs", "boxes"), shown(file)));
         }
     }
     if boxes > 0 {
-        ui.note(format!("{boxes} more did not fit in. Draw a part: haversack graph draw --around NAME --depth 1"));
+        ui.note(format!(
+            "{boxes} more did not fit in. Draw a part: haversack graph draw --around NAME --depth 1"
+        ));
     }
     Ok(())
 }

@@ -134,7 +134,9 @@ impl NodeArgs {
     /// Returns true if the command changes the graph.
     pub(super) fn writes(&self) -> bool {
         match &self.action {
-            Action::Create { .. } | Action::Ensure { .. } | Action::Update { .. } | Action::Delete { .. } => true,
+            Action::Create { .. } | Action::Ensure { .. } | Action::Update { .. } | Action::Delete { .. } => {
+                true
+            }
             Action::Show { .. } | Action::List { .. } | Action::Search { .. } => false,
         }
     }
@@ -164,13 +166,16 @@ pub(crate) fn cmd_node(ui: &mut Ui, settings: &Settings, args: &NodeArgs) -> Res
                 Some("-") => Some(Bytes::from(content(None)?).into()),
                 Some(text) => Some(Content::Text(text.to_owned())),
             };
-            let update = Update { properties: properties::read(properties)?, content, format: format.clone() };
+            let update =
+                Update { properties: properties::read(properties)?, content, format: format.clone() };
             block_on(graph(settings)?.update_node(id, update))?;
             ui.note(format!("Changed {id}"));
         }
         Action::Delete { id } => {
             let connections = block_on(graph(settings)?.delete_node(id))?;
-            ui.note(format!("Deleted {id} and {connections} of its connections. Take it back: haversack undo"));
+            ui.note(format!(
+                "Deleted {id} and {connections} of its connections. Take it back: haversack undo"
+            ));
         }
         Action::List { node_type, properties, json } => {
             let graph = graph_to_look(settings)?;

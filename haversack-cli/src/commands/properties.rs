@@ -33,6 +33,7 @@ pub(super) fn shown(properties: &Properties) -> String {
         Property::Number(number) => number.to_string(),
         Property::Text(text) => text.clone(),
     };
-    let all: Vec<String> = properties.iter().map(|(name, property)| format!("{name}={}", value(property))).collect();
+    let all: Vec<String> =
+        properties.iter().map(|(name, property)| format!("{name}={}", value(property))).collect();
     all.join(" ")
 }

@@ -118,6 +118,12 @@ pub(crate) fn refuse_mistyped(text: &str) -> Result<(), CommandError> {
             FORMS.to_owned(),
         );
     }
+    if start.eq_ignore_ascii_case("anthropic") {
+        return refused(
+            format!("\"{told}\" is a memory store of Anthropic's, and no place where machines can meet: it holds texts only"),
+            format!("Copy it into your memory: haversack migrate {told} DIRECTORY. {FORMS}"),
+        );
+    }
     let rest = text[start.len() + 1..].trim_start_matches('/');
     let meant = match start.to_lowercase().as_str() {
         "file" | "vault" => Some(format!("{}:///{rest}", start.to_lowercase())),

@@ -13,9 +13,10 @@ use haversack::store::block_on;
 use haversack::{Writer, display};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, ResourceUpdatedNotificationParam, ServerCapabilities,
-    ServerConfig, SubscribeRequestParams, Tool, ToolAnnotations, UnsubscribeRequestParams,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceUpdatedNotificationParam,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, Tool, ToolAnnotations,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ServerHandler, ServiceExt};
@@ -183,7 +184,9 @@ impl From<GraphError> for Refused {
 impl Refused {
     fn text(&self, tool: &str) -> String {
         match self {
-            Refused::Arguments(why) => format!("Input validation error: Invalid arguments for tool {tool}: {why}"),
+            Refused::Arguments(why) => {
+                format!("Input validation error: Invalid arguments for tool {tool}: {why}")
+            }
             Refused::Graph(error) => error.message.clone(),
             Refused::Command(error) => error.in_one_line(),
         }
@@ -291,7 +294,8 @@ async fn call(memory: &ServerMemory, tool: &str, given: Map<String, Value>) -> R
         }
         "add_observations" => {
             let given: AddedArgument = arguments(given)?;
-            let observations = |one: AddedObservations| Observations { entity: one.entity, contents: one.contents };
+            let observations =
+                |one: AddedObservations| Observations { entity: one.entity, contents: one.contents };
             let added: Vec<Observations> = given.observations.into_iter().map(observations).collect();
             let results = memory.add_observations(&added).await?.into_iter();
             let results: Vec<AddedResult> =
@@ -339,19 +343,33 @@ impl Server {
         if let Some(memory) = self.memory.get() {
             return Ok(memory);
         }
+<<<<<<< HEAD
         let writer = Writer { agent: self.named.agent.clone().or(client), session: self.named.session.clone() };
         let graph = graph_of(self.handler.memory()?.with_writer(writer));
+=======
+        let writer =
+            Writer { agent: self.named.agent.clone().or(client), session: self.named.session.clone() };
+        let graph = graph_of(self.desk.memory()?.with_writer(writer));
+>>>>>>> ea70811 (graph: take back contents only where no record names them; tell that a memory store is no remote)
         Ok(self.memory.get_or_init(|| ServerMemory::new(Arc::new(graph))))
     }
 
     /// Does something that blocks, aside.
-    async fn aside<T: Send + 'static>(&self, work: impl FnOnce(&Server) -> T + Send + 'static) -> Result<T, ErrorData> {
+    async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Server) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
         let server = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&server)).await;
         done.map_err(|error| ErrorData::internal_error(format!("the call was not finished: {error}"), None))
     }
 
-    fn answer(&self, tool: &Described, given: Map<String, Value>, client: Option<String>) -> Result<Answered, Refused> {
+    fn answer(
+        &self,
+        tool: &Described,
+        given: Map<String, Value>,
+        client: Option<String>,
+    ) -> Result<Answered, Refused> {
         let writes = tool.changes != Changes::Nothing;
         if writes && let Some(refusal) = self.handler.refusal() {
             return Err(Refused::Arguments(refusal));
@@ -368,10 +386,13 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let implementation =
-            Implementation::new("haversack", env!("CARGO_PKG_VERSION")).with_title("Haversack, as server-memory");
-        let capabilities =
-            ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe().build();
+        let implementation = Implementation::new("haversack", env!("CARGO_PKG_VERSION"))
+            .with_title("Haversack, as server-memory");
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .build();
         ServerConfig::new(capabilities).with_server_info(implementation)
     }
 
@@ -452,7 +473,11 @@ impl ServerHandler for Server {
         }
     }
 
-    async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
         self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).insert(request.uri);
         Ok(())
     }
@@ -472,7 +497,8 @@ impl ServerHandler for Server {
 }
 
 fn described(tool: &Described) -> Tool {
-    let mut annotations = ToolAnnotations::new().open_world(false).read_only(tool.changes == Changes::Nothing);
+    let mut annotations =
+        ToolAnnotations::new().open_world(false).read_only(tool.changes == Changes::Nothing);
     annotations = annotations.destructive(tool.changes == Changes::Deletes);
     annotations = annotations.idempotent(tool.changes != Changes::Adds);
     let described = Tool::new(tool.name, tool.about, Arc::new(schema(tool.takes)));
@@ -483,7 +509,8 @@ fn schema(takes: Takes) -> Map<String, Value> {
     let text = |about: &str| json!({ "type": "string", "description": about });
     let texts = |about: &str| json!({ "type": "array", "items": { "type": "string" }, "description": about });
     let object = |properties: Value| {
-        let required: Vec<String> = properties.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        let required: Vec<String> =
+            properties.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
         match required.is_empty() {
             true => json!({ "type": "object", "properties": properties }),
             false => json!({ "type": "object", "properties": properties, "required": required }),

@@ -8,21 +8,21 @@ fn the_table_of_capabilities() {
     assert_snapshot!(env.run(&["backends"]), @r#"
     exit 0
     --- stdout
-                        azure  device-local  file  gcs  memory  s3   vault
-    concurrent-writers  yes    yes           yes   yes  yes     yes  yes
-    conflict-files      -      -             -     -    -       -    yes
-    encryption          -      -             -     -    -       -    -
-    sync                -      -             -     -    -       -    yes
-    create-if-absent    yes    yes           yes   yes  yes     yes  -
-    update-if-match     yes    yes           yes   yes  yes     yes  yes
-    conditional-delete  yes    yes           yes   yes  yes     yes  yes
-    flat-append         -      yes           yes   -    -       -    -
-    empty-directories   -      yes           yes   -    yes     -    yes
-    tree                -      yes           yes   -    yes     -    yes
-    atomic-rename       -      yes           yes   -    yes     -    yes
-    exchange            -      yes           yes   -    yes     -    yes
-    durable             yes    yes           yes   yes  -       yes  yes
-    refuses-case-twins  -      yes           yes   -    yes     -    yes
+                        anthropic  azure  device-local  file  gcs  memory  s3   vault
+    concurrent-writers  yes        yes    yes           yes   yes  yes     yes  yes
+    conflict-files      -          -      -             -     -    -       -    yes
+    encryption          -          -      -             -     -    -       -    -
+    sync                -          -      -             -     -    -       -    yes
+    create-if-absent    yes        yes    yes           yes   yes  yes     yes  -
+    update-if-match     yes        yes    yes           yes   yes  yes     yes  yes
+    conditional-delete  yes        yes    yes           yes   yes  yes     yes  yes
+    flat-append         -          -      yes           yes   -    -       -    -
+    empty-directories   -          -      yes           yes   -    yes     -    yes
+    tree                -          -      yes           yes   -    yes     -    yes
+    atomic-rename       -          -      yes           yes   -    yes     -    yes
+    exchange            -          -      yes           yes   -    yes     -    yes
+    durable             yes        yes    yes           yes   yes  -       yes  yes
+    refuses-case-twins  -          -      yes           yes   -    yes     -    yes
     --- stderr
     "#);
     assert_eq!(std::fs::read_dir(env.path("")).expect("listed").count(), 0, "looking creates nothing");

@@ -53,7 +53,8 @@ fn server_memory_gives_the_recorded_answers() {
     let env = TestEnv::new();
     let mut client = server(&env);
     for call in recorded["calls"].as_array().expect("calls") {
-        let answer = client.ask("tools/call", json!({ "name": call["tool"], "arguments": call["arguments"] }));
+        let answer =
+            client.ask("tools/call", json!({ "name": call["tool"], "arguments": call["arguments"] }));
         for part in ["content", "structuredContent"] {
             assert_eq!(answer["result"][part], call["result"][part], "{part} of {call}");
         }
@@ -73,7 +74,10 @@ fn server_memory_gives_the_recorded_answers() {
     assert_eq!(resources, recorded["resources"]);
     let read = client.ask("resources/read", json!({ "uri": "memory://knowledge-graph" }));
     assert_eq!(read["result"]["contents"][0]["text"], "{\n  \"entities\": [],\n  \"relations\": []\n}");
-    let wrong = client.ask("tools/call", json!({ "name": "create_entities", "arguments": { "entities": [{ "name": 1 }] } }));
+    let wrong = client.ask(
+        "tools/call",
+        json!({ "name": "create_entities", "arguments": { "entities": [{ "name": 1 }] } }),
+    );
     assert_eq!(wrong["result"]["isError"], true, "{wrong}");
     assert_eq!(client.end(), Some(0));
 }
@@ -83,8 +87,12 @@ fn two_servers_keep_every_entity() {
     let env = TestEnv::new();
     let create = |client: &mut Client, who: &str| {
         for number in 0..200 {
-            let entity = json!({ "name": format!("{who}-{number}"), "entityType": "note", "observations": ["kept"] });
-            let answer = client.ask("tools/call", json!({ "name": "create_entities", "arguments": { "entities": [entity] } }));
+            let entity =
+                json!({ "name": format!("{who}-{number}"), "entityType": "note", "observations": ["kept"] });
+            let answer = client.ask(
+                "tools/call",
+                json!({ "name": "create_entities", "arguments": { "entities": [entity] } }),
+            );
             assert_ne!(answer["result"]["isError"], true, "{answer}");
         }
     };
@@ -94,8 +102,9 @@ fn two_servers_keep_every_entity() {
         scope.spawn(|| create(&mut other, "other"));
     });
     // One call with 200, and a look by the server that did not write last.
-    let many: Vec<Value> =
-        (0..200).map(|number| json!({ "name": format!("many-{number}"), "entityType": "note", "observations": [] })).collect();
+    let many: Vec<Value> = (0..200)
+        .map(|number| json!({ "name": format!("many-{number}"), "entityType": "note", "observations": [] }))
+        .collect();
     one.ask("tools/call", json!({ "name": "create_entities", "arguments": { "entities": many } }));
     let all = other.ask("tools/call", json!({ "name": "read_graph", "arguments": {} }));
     assert_eq!(all["result"]["structuredContent"]["entities"].as_array().map(Vec::len), Some(600));
@@ -115,7 +124,20 @@ fn graph_by_commands() {
     ");
     done(&env, &["ontology", "add-node-type", "Person"]);
     done(&env, &["ontology", "add-node-type", "Project"]);
-    done(&env, &["ontology", "add-connection-type", "WorksOn", "--from", "Person", "--to", "Project", "--require", "since"]);
+    done(
+        &env,
+        &[
+            "ontology",
+            "add-connection-type",
+            "WorksOn",
+            "--from",
+            "Person",
+            "--to",
+            "Project",
+            "--require",
+            "since",
+        ],
+    );
     assert_snapshot!(done(&env, &["ontology", "show"]), @r"
     node_types:
       - Person
@@ -126,15 +148,22 @@ fn graph_by_commands() {
         to_types: [Project]
         required_properties: [since]
     ");
-    let keeper = done(&env, &["node", "create", "Person", "Climbs at dawn.", "-p", "name=keeper", "-p", "rank=2"]);
+    let keeper =
+        done(&env, &["node", "create", "Person", "Climbs at dawn.", "-p", "name=keeper", "-p", "rank=2"]);
     let keeper = keeper.trim();
     let lighthouse = done(&env, &["node", "create", "Project", "# Lighthouse", "-p", "name=lighthouse"]);
     let lighthouse = lighthouse.trim();
     let refused = shown(&env, &["connection", "create", "WorksOn", lighthouse, keeper, "-p", "since=2024"]);
-    assert!(refused.contains("INVALID_TOPOLOGY: WorksOn goes from Person to Project, not from Project to Person"), "{refused}");
+    assert!(
+        refused.contains("INVALID_TOPOLOGY: WorksOn goes from Person to Project, not from Project to Person"),
+        "{refused}"
+    );
     let refused = shown(&env, &["connection", "check", "WorksOn", keeper, lighthouse]);
     assert!(refused.contains("REQUIRED_PROPERTY_MISSING"), "{refused}");
-    let works = done(&env, &["connection", "create", "WorksOn", keeper, lighthouse, "-p", "since=2024", "--text", "By hand."]);
+    let works = done(
+        &env,
+        &["connection", "create", "WorksOn", keeper, lighthouse, "-p", "since=2024", "--text", "By hand."],
+    );
     assert_snapshot!(done(&env, &["graph", "neighbours", "keeper"]), @r"
     keeper (Person)
       WorksOn → lighthouse (Project)
@@ -149,9 +178,14 @@ fn graph_by_commands() {
     for (file, start) in [("graph.svg", "<svg "), ("graph.dot", "digraph"), ("graph.mmd", "graph LR")] {
         done(&env, &["graph", "draw", "-o", file]);
         let drawn = fs::read_to_string(env.path(file)).expect("drawn");
-        assert!(drawn.starts_with(start) && drawn.contains("lighthouse") && drawn.contains("WorksOn"), "{drawn}");
+        assert!(
+            drawn.starts_with(start) && drawn.contains("lighthouse") && drawn.contains("WorksOn"),
+            "{drawn}"
+        );
     }
-    assert!(done(&env, &["graph", "export"]).contains("{\"type\":\"relation\",\"from\":\"keeper\",\"to\":\"lighthouse\",\"relationType\":\"WorksOn\"}"));
+    assert!(done(&env, &["graph", "export"]).contains(
+        "{\"type\":\"relation\",\"from\":\"keeper\",\"to\":\"lighthouse\",\"relationType\":\"WorksOn\"}"
+    ));
     done(&env, &["node", "delete", keeper]);
     assert_eq!(done(&env, &["connection", "list", "--json"]).trim(), "{\"connection_ids\":[]}");
     let log = done(&env, &["log"]);
@@ -165,9 +199,15 @@ fn links_of_memories_are_edges() {
     let env = TestEnv::new();
     let notes = env.path("home/memory/claude_memory/lighthouse");
     fs::create_dir_all(&notes).expect("made");
-    fs::write(notes.join("MEMORY.md"), "# Memory\n\n- [Tone](feedback_tone.md) — how to write\n").expect("written");
-    fs::write(notes.join("feedback_tone.md"), "---\nname: tone\ntype: feedback\n---\nSee [[project_ports]] and [[nowhere]].\n").expect("written");
-    fs::write(notes.join("project_ports.md"), "---\nname: ports\ntype: project\n---\n5433\n").expect("written");
+    fs::write(notes.join("MEMORY.md"), "# Memory\n\n- [Tone](feedback_tone.md) — how to write\n")
+        .expect("written");
+    fs::write(
+        notes.join("feedback_tone.md"),
+        "---\nname: tone\ntype: feedback\n---\nSee [[project_ports]] and [[nowhere]].\n",
+    )
+    .expect("written");
+    fs::write(notes.join("project_ports.md"), "---\nname: ports\ntype: project\n---\n5433\n")
+        .expect("written");
     assert_snapshot!(done(&env, &["graph", "neighbours", "feedback_tone"]), @r"
     feedback_tone (feedback)
       links → nowhere (missing)
@@ -205,22 +245,35 @@ fn doctor_repairs_the_graph() {
 fn two_machines_add_to_one_graph() {
     let machines = Machines::laptop_and_desktop(&[("notes.md", "a\n")]);
     machines.done("laptop", &["ontology", "add-node-type", "Person"]);
-    machines.done("laptop", &["ontology", "add-connection-type", "Knows", "--from", "Person", "--to", "Person"]);
+    machines
+        .done("laptop", &["ontology", "add-connection-type", "Knows", "--from", "Person", "--to", "Person"]);
     machines.done("laptop", &["node", "ensure", "Person", "shared", "-p", "name=shared"]);
     machines.settle(&["laptop", "desktop"]);
-    let stdout = |shown: String| shown.split("--- stdout\n").nth(1).and_then(|text| text.split("\n--- stderr").next()).unwrap_or_default().trim().to_owned();
+    let stdout = |shown: String| {
+        shown
+            .split("--- stdout\n")
+            .nth(1)
+            .and_then(|text| text.split("\n--- stderr").next())
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
     let shared = stdout(machines.done("desktop", &["node", "ensure", "Person", "shared"]));
     // Neither knows of the other's changes.
     for (machine, property) in [("laptop", "rank=1"), ("desktop", "crew=true")] {
         for number in 0..5 {
-            let id = stdout(machines.done(machine, &["node", "create", "Person", machine, "-p", &format!("number={number}")]));
+            let id = stdout(
+                machines
+                    .done(machine, &["node", "create", "Person", machine, "-p", &format!("number={number}")]),
+            );
             machines.done(machine, &["connection", "create", "Knows", &id, &shared]);
         }
         machines.done(machine, &["node", "update", &shared, "-p", property]);
     }
     machines.settle(&["laptop", "desktop"]);
     for machine in ["laptop", "desktop"] {
-        let nodes: Value = serde_json::from_str(&stdout(machines.done(machine, &["node", "list", "--json"]))).expect("JSON");
+        let nodes: Value =
+            serde_json::from_str(&stdout(machines.done(machine, &["node", "list", "--json"]))).expect("JSON");
         assert_eq!(nodes["node_ids"].as_array().map(Vec::len), Some(11), "{machine}");
         let connections = stdout(machines.done(machine, &["connection", "list", "--to", &shared, "--json"]));
         let connections: Value = serde_json::from_str(&connections).expect("JSON");
@@ -247,13 +300,22 @@ fn memory_store_is_copied_both_ways() {
     fs::create_dir_all(env.path("home/memory")).expect("made");
     let shown = migrate(&[&address, &memory, "--yes"]);
     assert!(shown.starts_with("exit 0"), "{shown}");
-    assert_eq!(fs::read_to_string(env.path("home/memory/notes/theirs.md")).expect("copied"), "from the store\n");
+    assert_eq!(
+        fs::read_to_string(env.path("home/memory/notes/theirs.md")).expect("copied"),
+        "from the store\n"
+    );
     fs::write(env.path("home/memory/notes/ours.md"), "from this machine\n").expect("written");
     fs::write(env.path("home/memory/picture.png"), b"\x89PNG\xff").expect("written");
     let shown = migrate(&[&memory, &address, "--yes"]);
-    assert!(shown.starts_with("exit 2") && shown.contains("picture.png") && shown.contains("text only"), "{shown}");
+    assert!(
+        shown.starts_with("exit 2") && shown.contains("picture.png") && shown.contains("text only"),
+        "{shown}"
+    );
     let paths: Vec<String> = server.memories().into_iter().map(|(path, _)| path).collect();
     assert_eq!(paths, ["/notes/ours.md", "/notes/theirs.md"]);
+    // It is never a remote.
+    let shown = self::shown(&env, &["remote", "add", &address]);
+    assert!(shown.starts_with("exit 1") && shown.contains("no place where machines can meet"), "{shown}");
     let mut without_key = env.command(&["--home", "home", "migrate", &address, &memory, "--yes"]);
     let shown = env.shown(without_key.env("ANTHROPIC_BASE_URL", server.url()));
     assert!(shown.starts_with("exit 1") && shown.contains("ANTHROPIC_API_KEY"), "{shown}");

@@ -28,7 +28,8 @@ use super::backend::CAPABILITIES;
 use super::sign::{Kind, Signer};
 use super::wire::{Answer, Ask, Repeat, Unanswered, Wire};
 use crate::backend::{
-    Appended, Backend, Condition, Durability, Entry, EntryKind, Guard, Info, Listing, Object, Odd, Page, Pages, Written,
+    Appended, Backend, Condition, Durability, Entry, EntryKind, Guard, Info, Listing, Object, Odd, Page,
+    Pages, Written,
 };
 use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::device_local::DeviceLocal;
@@ -137,24 +138,29 @@ enum Reach {
 
 /// Opens the store of an address `anthropic:memstore_…`; asks it nothing.
 pub(crate) fn open(options: &OpenOptions) -> Result<Arc<dyn Backend>> {
-    let invalid = |message: String| Error::at(ErrorKind::Invalid, Operation::Open, options.address.as_str(), message);
+    let invalid =
+        |message: String| Error::at(ErrorKind::Invalid, Operation::Open, options.address.as_str(), message);
     let store = options.address.strip_prefix("anthropic:").unwrap_or(&options.address).trim_matches('/');
-    let is_id = !store.is_empty() && store.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    let is_id = !store.is_empty()
+        && store.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     if !is_id {
         return Err(invalid("it is no memory store: name one as anthropic:memstore_…".to_owned()));
     }
     let server = options.settings.get(&[ANTHROPIC_SERVER]).unwrap_or(SERVER);
-    let base = Url::parse(server).map_err(|error| invalid(format!("{ANTHROPIC_SERVER} is no address: {error}")))?;
+    let base =
+        Url::parse(server).map_err(|error| invalid(format!("{ANTHROPIC_SERVER} is no address: {error}")))?;
     let is_here = matches!(base.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
     if base.scheme() != "https" && !is_here {
-        return Err(invalid(format!("{ANTHROPIC_SERVER} is not encrypted; the key would be readable on the way")));
+        return Err(invalid(format!(
+            "{ANTHROPIC_SERVER} is not encrypted; the key would be readable on the way"
+        )));
     }
     let Some(key) = options.settings.get(&[ANTHROPIC_KEY]) else {
         let message = format!("there is no key: set {ANTHROPIC_KEY}");
         return Err(Error::at(ErrorKind::Denied, Operation::Open, options.address.as_str(), message));
     };
-    let mut key =
-        HeaderValue::from_str(key).map_err(|_| invalid(format!("{ANTHROPIC_KEY} has characters that no key has")))?;
+    let mut key = HeaderValue::from_str(key)
+        .map_err(|_| invalid(format!("{ANTHROPIC_KEY} has characters that no key has")))?;
     key.set_sensitive(true);
     let access = match options.settings.get(&[ANTHROPIC_READ_ONLY]) {
         None | Some("false" | "0") => Access::ReadAndWrite,
@@ -180,17 +186,28 @@ impl MemoryStore {
 
     fn url(&self, id: Option<&str>, query: &[(&str, &str)]) -> Url {
         let mut url = self.base.clone();
-        let mut path = format!("{}/v1/memory_stores/{}/memories", url.path().trim_end_matches('/'), self.store);
+        let mut path =
+            format!("{}/v1/memory_stores/{}/memories", url.path().trim_end_matches('/'), self.store);
         if let Some(id) = id {
             path.push('/');
-            path.push_str(&utf8_percent_encode(id, NON_ALPHANUMERIC).to_string().replace("%5F", "_").replace("%2D", "-"));
+            path.push_str(
+                &utf8_percent_encode(id, NON_ALPHANUMERIC)
+                    .to_string()
+                    .replace("%5F", "_")
+                    .replace("%2D", "-"),
+            );
         }
         url.set_path(&path);
         url.query_pairs_mut().extend_pairs(query).append_pair("beta", "true");
         url
     }
 
-    async fn ask(&self, method: Method, url: Url, body: Option<Value>) -> std::result::Result<Answer, Unanswered> {
+    async fn ask(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<Value>,
+    ) -> std::result::Result<Answer, Unanswered> {
         let repeat = if method == Method::GET { Repeat::Freely } else { Repeat::Never };
         let mut headers = vec![
             (HeaderName::from_static("x-api-key"), self.key.clone()),
@@ -226,7 +243,8 @@ impl MemoryStore {
         let mut listed = Listed::default();
         let mut page: Option<String> = None;
         for _ in 0..MAX_PAGES {
-            let mut query = vec![("path_prefix", prefix.as_str()), ("depth", depth), ("limit", limit.as_str())];
+            let mut query =
+                vec![("path_prefix", prefix.as_str()), ("depth", depth), ("limit", limit.as_str())];
             query.extend(page.as_deref().map(|page| ("page", page)));
             let answer = self.get(operation, locator, self.url(None, &query)).await?;
             if !answer.status.is_success() {
@@ -238,7 +256,9 @@ impl MemoryStore {
                     Some("memory_prefix") => {
                         listed.prefixes.extend(value.get("path").and_then(Value::as_str).map(str::to_owned));
                     }
-                    _ => listed.items.push(serde_json::from_value(value).map_err(|error| garbled(operation, locator, &error))?),
+                    _ => listed.items.push(
+                        serde_json::from_value(value).map_err(|error| garbled(operation, locator, &error))?,
+                    ),
                 }
             }
             page = items.next_page.filter(|next| !next.is_empty());
@@ -270,7 +290,13 @@ impl MemoryStore {
     }
 
     /// Returns the memory of an id if it is still the one at a place.
-    async fn retrieve(&self, operation: Operation, locator: &Locator, id: &str, view: &str) -> Result<Option<Item>> {
+    async fn retrieve(
+        &self,
+        operation: Operation,
+        locator: &Locator,
+        id: &str,
+        view: &str,
+    ) -> Result<Option<Item>> {
         let answer = self.get(operation, locator, self.url(Some(id), &[("view", view)])).await?;
         if answer.status == StatusCode::NOT_FOUND {
             self.ids().remove(locator);
@@ -287,7 +313,13 @@ impl MemoryStore {
         Ok(None)
     }
 
-    async fn put(&self, operation: Operation, locator: &Locator, bytes: Bytes, condition: &Condition) -> Result<Version> {
+    async fn put(
+        &self,
+        operation: Operation,
+        locator: &Locator,
+        bytes: Bytes,
+        condition: &Condition,
+    ) -> Result<Version> {
         self.check_writable(operation, locator)?;
         let text = check_text(operation, locator, &bytes)?;
         let version = version_of(&bytes);
@@ -308,15 +340,20 @@ impl MemoryStore {
                 (Some(item), _) => {
                     let mut body = json!({ "content": text });
                     if let Condition::Matches(expected) = condition {
-                        body["precondition"] = json!({ "type": "content_sha256", "content_sha256": expected.as_str() });
+                        body["precondition"] =
+                            json!({ "type": "content_sha256", "content_sha256": expected.as_str() });
                     }
                     self.ask(Method::POST, self.url(Some(&item.id), &[]), Some(body)).await
                 }
             };
             let lost = match asked {
-                Ok(answer) if answer.status.is_server_error() => Err(self.refused(operation, locator, &answer)),
+                Ok(answer) if answer.status.is_server_error() => {
+                    Err(self.refused(operation, locator, &answer))
+                }
                 Ok(answer) => Ok(answer),
-                Err(none) if none.why.is_before_sending() => return Err(unanswered(operation, locator, none)),
+                Err(none) if none.why.is_before_sending() => {
+                    return Err(unanswered(operation, locator, none));
+                }
                 Err(none) => Err(unanswered(operation, locator, none)),
             };
             let answer = match lost {
@@ -344,7 +381,9 @@ impl MemoryStore {
                 }
                 // Somebody created or deleted it since we looked: look again.
                 (StatusCode::CONFLICT, Condition::Any) => {}
-                (StatusCode::NOT_FOUND, Condition::Any) if there.is_some() => drop(self.ids().remove(locator)),
+                (StatusCode::NOT_FOUND, Condition::Any) if there.is_some() => {
+                    drop(self.ids().remove(locator))
+                }
                 _ => return Err(self.refused(operation, locator, &answer)),
             }
         }
@@ -356,11 +395,15 @@ impl MemoryStore {
         let Some(item) = self.find(operation, locator).await? else {
             return match condition {
                 Condition::Any => Ok(()),
-                Condition::Absent | Condition::Matches(_) => Err(condition_failed(operation, locator, condition)),
+                Condition::Absent | Condition::Matches(_) => {
+                    Err(condition_failed(operation, locator, condition))
+                }
             };
         };
         let url = match condition {
-            Condition::Matches(expected) => self.url(Some(&item.id), &[("expected_content_sha256", expected.as_str())]),
+            Condition::Matches(expected) => {
+                self.url(Some(&item.id), &[("expected_content_sha256", expected.as_str())])
+            }
             Condition::Any | Condition::Absent => self.url(Some(&item.id), &[]),
         };
         self.ids().remove(locator);
@@ -377,7 +420,9 @@ impl MemoryStore {
         match answer.status {
             status if status.is_success() => Ok(()),
             StatusCode::NOT_FOUND if *condition == Condition::Any => Ok(()),
-            StatusCode::NOT_FOUND | StatusCode::CONFLICT => Err(condition_failed(operation, locator, condition)),
+            StatusCode::NOT_FOUND | StatusCode::CONFLICT => {
+                Err(condition_failed(operation, locator, condition))
+            }
             _ => Err(self.refused(operation, locator, &answer)),
         }
     }
@@ -418,18 +463,26 @@ impl MemoryStore {
     fn refused(&self, operation: Operation, locator: &Locator, answer: &Answer) -> Error {
         let said: Option<Value> = serde_json::from_slice(&answer.body).ok();
         let said = said.as_ref().and_then(|said| said.get("error")?.get("message")?.as_str());
-        let said = said.map(|said| format!(": {}", said.chars().filter(|c| !c.is_control()).take(300).collect::<String>()));
+        let said = said.map(|said| {
+            format!(": {}", said.chars().filter(|c| !c.is_control()).take(300).collect::<String>())
+        });
         let said = said.unwrap_or_default();
         let (kind, why) = match answer.status {
-            StatusCode::UNAUTHORIZED => (ErrorKind::Denied, format!("the server does not take the key in {ANTHROPIC_KEY}")),
-            StatusCode::FORBIDDEN => (ErrorKind::Denied, "the key has no access to this memory store".to_owned()),
+            StatusCode::UNAUTHORIZED => {
+                (ErrorKind::Denied, format!("the server does not take the key in {ANTHROPIC_KEY}"))
+            }
+            StatusCode::FORBIDDEN => {
+                (ErrorKind::Denied, "the key has no access to this memory store".to_owned())
+            }
             StatusCode::NOT_FOUND => (ErrorKind::Invalid, format!("there is no memory store {}", self.store)),
             StatusCode::CONFLICT => (ErrorKind::Conflict, "somebody else changed it".to_owned()),
             StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY => {
                 (ErrorKind::Invalid, "the server refuses the request".to_owned())
             }
             StatusCode::TOO_MANY_REQUESTS => (ErrorKind::Unavailable, "the server asks to wait".to_owned()),
-            status if status.is_server_error() => (ErrorKind::Unavailable, format!("the server failed ({status})")),
+            status if status.is_server_error() => {
+                (ErrorKind::Unavailable, format!("the server failed ({status})"))
+            }
             status => (ErrorKind::Internal, format!("the server answers {status}")),
         };
         Error::new(kind, operation, locator, format!("{why}{said}")).with_tries(answer.tries)
@@ -494,7 +547,9 @@ fn check_path(operation: Operation, locator: &Locator) -> Result<()> {
 
 fn unanswered(operation: Operation, locator: &Locator, none: Unanswered) -> Error {
     let message = format!("the server did not answer: {}", none.why);
-    Error::new(ErrorKind::Unavailable, operation, locator, message).with_tries(none.tries).with_source(none.why)
+    Error::new(ErrorKind::Unavailable, operation, locator, message)
+        .with_tries(none.tries)
+        .with_source(none.why)
 }
 
 fn parsed<T: for<'a> Deserialize<'a>>(operation: Operation, locator: &Locator, answer: &Answer) -> Result<T> {
@@ -573,7 +628,8 @@ impl Backend for MemoryStore {
         let listed = self.listed(Operation::List, locator, Reach::Children).await?;
         let mut listing = Listing::default();
         let files = listed.items.iter().map(|item| (item.path.as_str(), EntryKind::File));
-        let directories = listed.prefixes.iter().map(|path| (path.trim_end_matches('/'), EntryKind::Directory));
+        let directories =
+            listed.prefixes.iter().map(|path| (path.trim_end_matches('/'), EntryKind::Directory));
         for (path, kind) in files.chain(directories) {
             match place(path) {
                 Ok(place) if place.is_reserved() && !locator.is_reserved() => {}
@@ -644,7 +700,12 @@ impl Backend for MemoryStore {
             && !locator.is_reserved()
             && self.has_children(Operation::Delete, locator).await?
         {
-            return Err(Error::new(ErrorKind::Invalid, Operation::Delete, locator, "the directory is not empty"));
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                Operation::Delete,
+                locator,
+                "the directory is not empty",
+            ));
         }
         if condition == Condition::Absent {
             // There are no empty directories here, so nothing is to be removed.
@@ -660,7 +721,8 @@ impl Backend for MemoryStore {
         check_rename(from, to)?;
         check_path(Operation::Rename, to)?;
         self.check_writable(Operation::Rename, from)?;
-        let is_taken = self.find(Operation::Rename, to).await?.is_some() || self.has_children(Operation::Rename, to).await?;
+        let is_taken = self.find(Operation::Rename, to).await?.is_some()
+            || self.has_children(Operation::Rename, to).await?;
         let is_file = self.find(Operation::Rename, from).await?.is_some();
         if !is_file && !self.has_children(Operation::Rename, from).await? {
             return Err(nothing_there(Operation::Rename, from));

@@ -8,8 +8,8 @@ use haversack_servers::Answer;
 use haversack_servers::memory_stores::{KEY, MemoryStores, Mishap, STORE};
 use haversack_store::cloud::{ANTHROPIC, ANTHROPIC_KEY, ANTHROPIC_READ_ONLY, ANTHROPIC_SERVER};
 use haversack_store::{
-    Backend, BackendExt, Bytes, Capabilities, Condition, Durability, EntryKind, Error, ErrorKind, Locator, OpenOptions,
-    Registry, Settings,
+    Backend, BackendExt, Bytes, Capabilities, Condition, Durability, EntryKind, Error, ErrorKind, Locator,
+    OpenOptions, Registry, Settings,
 };
 use tempfile::TempDir;
 
@@ -24,7 +24,8 @@ fn at(key: &str) -> Locator {
 }
 
 fn open(server: &MemoryStores, locks: &TempDir, more: &[(&str, &str)]) -> Result<Arc<dyn Backend>, Error> {
-    let mut settings: Settings = [(ANTHROPIC_KEY, KEY), (ANTHROPIC_SERVER, server.url())].into_iter().collect();
+    let mut settings: Settings =
+        [(ANTHROPIC_KEY, KEY), (ANTHROPIC_SERVER, server.url())].into_iter().collect();
     more.iter().for_each(|(name, value)| settings.set(*name, *value));
     let address = format!("anthropic:{STORE}");
     let options = OpenOptions { address, locks: locks.path().to_string_lossy().into_owned(), settings };
@@ -53,22 +54,34 @@ impl Store {
 fn memories_are_files() {
     let store = Store::new();
     let first = store.write("notes/a.md", "one", Condition::Absent).expect("created");
-    assert_eq!(store.write("notes/a.md", "x", Condition::Absent).expect_err("taken").kind(), ErrorKind::Conflict);
+    assert_eq!(
+        store.write("notes/a.md", "x", Condition::Absent).expect_err("taken").kind(),
+        ErrorKind::Conflict
+    );
     let second = store.write("notes/a.md", "two", Condition::Matches(first.clone())).expect("written");
-    assert_eq!(store.write("notes/a.md", "x", Condition::Matches(first)).expect_err("old").kind(), ErrorKind::Conflict);
+    assert_eq!(
+        store.write("notes/a.md", "x", Condition::Matches(first)).expect_err("old").kind(),
+        ErrorKind::Conflict
+    );
     assert_eq!(store.text("notes/a.md").expect("there"), "two");
     store.write("notes/deep/b.md", "", Condition::Any).expect("an empty memory");
     store.write("top.md", "three", Condition::Any).expect("written");
     let listing = block_on(store.backend.list(&at("notes"))).expect("listed");
-    let shown: Vec<(&str, EntryKind)> = listing.entries.iter().map(|entry| (entry.locator.as_str(), entry.kind)).collect();
+    let shown: Vec<(&str, EntryKind)> =
+        listing.entries.iter().map(|entry| (entry.locator.as_str(), entry.kind)).collect();
     assert_eq!(shown, [("notes/a.md", EntryKind::File), ("notes/deep", EntryKind::Directory)]);
     let all = block_on(store.backend.list_all(&Locator::root())).expect("listed");
-    assert_eq!(all.iter().map(Locator::as_str).collect::<Vec<_>>(), ["notes/a.md", "notes/deep/b.md", "top.md"]);
+    assert_eq!(
+        all.iter().map(Locator::as_str).collect::<Vec<_>>(),
+        ["notes/a.md", "notes/deep/b.md", "top.md"]
+    );
     let info = block_on(store.backend.info(&at("notes/a.md"))).expect("there");
     assert_eq!((info.size_bytes, info.version.as_ref()), (3, Some(&second)));
     assert_eq!(block_on(store.backend.info(&at("notes"))).expect("there").kind, EntryKind::Directory);
     assert_eq!(block_on(store.backend.info(&at("none"))).expect_err("nothing").kind(), ErrorKind::NotFound);
-    let appended = block_on(store.backend.append(&at("notes/a.md"), Bytes::from_static(b"!"), Durability::Now)).expect("appended");
+    let appended =
+        block_on(store.backend.append(&at("notes/a.md"), Bytes::from_static(b"!"), Durability::Now))
+            .expect("appended");
     assert_eq!((appended.offset, store.text("notes/a.md").expect("there").as_str()), (3, "two!"));
     block_on(store.backend.rename(&at("notes"), &at("moved"))).expect("renamed");
     assert_eq!(store.text("moved/deep/b.md").expect("there"), "");
@@ -77,7 +90,8 @@ fn memories_are_files() {
     assert_eq!(taken.kind(), ErrorKind::Conflict);
     let full = block_on(store.backend.delete(&at("moved"), Condition::Any)).expect_err("not empty");
     assert_eq!(full.kind(), ErrorKind::Invalid);
-    let old = block_on(store.backend.delete(&at("moved/a.md"), Condition::Matches(second))).expect_err("changed since");
+    let old = block_on(store.backend.delete(&at("moved/a.md"), Condition::Matches(second)))
+        .expect_err("changed since");
     assert_eq!(old.kind(), ErrorKind::Conflict);
     block_on(store.backend.delete(&at("moved/a.md"), Condition::Any)).expect("deleted");
     block_on(store.backend.delete(&at("moved/a.md"), Condition::Any)).expect("gone already");
@@ -91,7 +105,10 @@ fn changes_of_others_are_seen() {
     // Another program deletes the memory and creates one with another id in its place.
     store.server.put("/a.md", "anew");
     assert_eq!(store.text("a.md").expect("there"), "anew");
-    assert_eq!(store.write("a.md", "ours", Condition::Matches(version)).expect_err("old").kind(), ErrorKind::Conflict);
+    assert_eq!(
+        store.write("a.md", "ours", Condition::Matches(version)).expect_err("old").kind(),
+        ErrorKind::Conflict
+    );
     store.write("a.md", "ours", Condition::Any).expect("written");
     assert_eq!(store.server.memories(), [("/a.md".to_owned(), "ours".to_owned())]);
 }
@@ -121,7 +138,10 @@ fn limits_are_exact_errors_and_send_nothing() {
         error.to_string()
     };
     let binary = refused(Bytes::from_static(b"ab\xff"), "a.bin");
-    assert_eq!(binary, "could not write a.bin: a memory store of Anthropic's holds text only, and byte 3 of this is not UTF-8");
+    assert_eq!(
+        binary,
+        "could not write a.bin: a memory store of Anthropic's holds text only, and byte 3 of this is not UTF-8"
+    );
     let large = refused(Bytes::from(vec![b'x'; 102_401]), "a.md");
     assert!(large.ends_with("at most 102400 bytes, and this has 102401"), "{large}");
     let deep = refused(Bytes::new(), &vec!["d"; 21].join("/"));
@@ -139,11 +159,16 @@ fn lost_answers() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let version = store.write("a.md", "one", Condition::Absent).expect("created");
     store.server.next("POST", Mishap::DoneThen(lost()));
-    let second = store.write("a.md", "two", Condition::Matches(version.clone())).expect("the content tells that it was done");
+    let second = store
+        .write("a.md", "two", Condition::Matches(version.clone()))
+        .expect("the content tells that it was done");
     // Once each: a change is never sent again by itself.
     let posts = store.server.asked().iter().filter(|asked| asked.method == "POST").count();
     assert_eq!(posts, 3, "{:?}", store.server.asked());
-    assert_eq!(store.write("a.md", "x", Condition::Matches(version)).expect_err("it was done").kind(), ErrorKind::Conflict);
+    assert_eq!(
+        store.write("a.md", "x", Condition::Matches(version)).expect_err("it was done").kind(),
+        ErrorKind::Conflict
+    );
     store.write("a.md", "two", Condition::Matches(second)).expect("the same again");
     store.server.next("GET", Mishap::Instead(Answer::throttled(0)));
     assert_eq!(store.text("a.md").expect("asked again"), "two");
@@ -178,6 +203,7 @@ fn key_is_in_no_message() {
     }
     let none = open(&store.server, &store.locks, &[(ANTHROPIC_KEY, "")]).expect_err("no key");
     assert_eq!(none.kind(), ErrorKind::Denied);
-    let plain = open(&store.server, &store.locks, &[(ANTHROPIC_SERVER, "http://example.org")]).expect_err("not encrypted");
+    let plain = open(&store.server, &store.locks, &[(ANTHROPIC_SERVER, "http://example.org")])
+        .expect_err("not encrypted");
     assert_eq!(plain.kind(), ErrorKind::Invalid);
 }

@@ -98,7 +98,8 @@ impl Picture {
     pub fn mermaid(&self) -> String {
         let mut text = String::from("graph LR\n");
         // Mermaid has no escape in quotes but entities.
-        let plain = |label: &str| shown(label).replace('#', "#35;").replace('"', "#quot;").replace(['<', '>'], " ");
+        let plain =
+            |label: &str| shown(label).replace('#', "#35;").replace('"', "#quot;").replace(['<', '>'], " ");
         for (number, one) in self.boxes.iter().enumerate() {
             let (open, close) = if one.is_missing { ("([\"", "\"])") } else { ("[\"", "\"]") };
             let _ = writeln!(text, "  n{number}{open}{}{close}", plain(&one.label));
@@ -202,7 +203,13 @@ impl Placed {
     }
 }
 
-fn draw_arrow(svg: &mut String, labels: &mut String, (from, to): (&Placed, &Placed), is_loop: bool, label: &str) {
+fn draw_arrow(
+    svg: &mut String,
+    labels: &mut String,
+    (from, to): (&Placed, &Placed),
+    is_loop: bool,
+    label: &str,
+) {
     let (label_x, label_y);
     if is_loop {
         let (x, y) = (from.x + from.width / 4.0, from.y - BOX_HEIGHT / 2.0);
@@ -239,7 +246,8 @@ fn draw_arrow(svg: &mut String, labels: &mut String, (from, to): (&Placed, &Plac
 fn lay_out(picture: &Picture) -> Vec<Placed> {
     let count = picture.boxes.len();
     let mut degree = vec![0_usize; count];
-    let edges: Vec<(usize, usize)> = picture.numbered().map(|(from, to, _)| (from, to)).filter(|(from, to)| from != to).collect();
+    let edges: Vec<(usize, usize)> =
+        picture.numbered().map(|(from, to, _)| (from, to)).filter(|(from, to)| from != to).collect();
     for (from, to) in &edges {
         degree[*from] += 1;
         degree[*to] += 1;
@@ -249,7 +257,11 @@ fn lay_out(picture: &Picture) -> Vec<Placed> {
     let mut places: Vec<Placed> = picture
         .boxes
         .iter()
-        .map(|one| Placed { x: 0.0, y: 0.0, width: 22.0 + CHARACTER * cut(&one.label).chars().count() as f64 })
+        .map(|one| Placed {
+            x: 0.0,
+            y: 0.0,
+            width: 22.0 + CHARACTER * cut(&one.label).chars().count() as f64,
+        })
         .collect();
     let widest = places.iter().map(|place| place.width).sum::<f64>() / (count.max(1) as f64);
     let ideal = 95.0 + widest * 0.5;
@@ -371,7 +383,8 @@ mod tests {
         for one in 0..places.len() {
             for other in one + 1..places.len() {
                 let (a, b) = (places[one], places[other]);
-                let is_apart = (a.x - b.x).abs() >= (a.width + b.width) / 2.0 || (a.y - b.y).abs() >= BOX_HEIGHT;
+                let is_apart =
+                    (a.x - b.x).abs() >= (a.width + b.width) / 2.0 || (a.y - b.y).abs() >= BOX_HEIGHT;
                 assert!(is_apart, "{one} and {other} overlap: {a:?} {b:?}");
             }
         }
@@ -381,7 +394,12 @@ mod tests {
     #[test]
     fn hostile_labels_stay_labels() {
         let label = "</text><script>alert(1)</script>\"]\n\u{1b}[31m # & %%{init}";
-        let one = PictureBox { id: "a".to_owned(), label: label.to_owned(), kind: "<b>".to_owned(), is_missing: false };
+        let one = PictureBox {
+            id: "a".to_owned(),
+            label: label.to_owned(),
+            kind: "<b>".to_owned(),
+            is_missing: false,
+        };
         let arrow = Arrow { from: "a".to_owned(), to: "a".to_owned(), label: label.to_owned() };
         let gone = Arrow { from: "a".to_owned(), to: "gone".to_owned(), label: String::new() };
         let picture = Picture { boxes: vec![one], arrows: vec![arrow, gone] };

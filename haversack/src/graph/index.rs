@@ -66,7 +66,8 @@ impl Index {
             if !text.trim_start().starts_with('{') {
                 return Err(damaged("it is no object"));
             }
-            let read: FileOfRecords = serde_json::from_str(&text).map_err(|error| damaged(&error.to_string()))?;
+            let read: FileOfRecords =
+                serde_json::from_str(&text).map_err(|error| damaged(&error.to_string()))?;
             let loaded = Loaded {
                 mark,
                 nodes: read.nodes.keys().cloned().collect(),

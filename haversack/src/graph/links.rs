@@ -119,7 +119,11 @@ mod tests {
         let index = "# Memory\n\n- [Tone](feedback_tone.md) — how to write\n- [Gone](gone.md) — lost\n- [Site](https://example.org/a.md)\n";
         let tone = "---\nname: Tone of voice\ntype: feedback\n---\nSee [[project-ports]] and [[Nowhere]].\n```\n[[not_a_link]]\n```\n";
         let ports = "---\nname: ports\ntype: project\n---\nBecause of [[tone of voice|the tone]], [[project_ports]].\n";
-        let found = find([("a/MEMORY.md", "index", index), ("a/feedback_tone.md", "feedback", tone), ("a/project_ports.md", "project", ports)]);
+        let found = find([
+            ("a/MEMORY.md", "index", index),
+            ("a/feedback_tone.md", "feedback", tone),
+            ("a/project_ports.md", "project", ports),
+        ]);
         let shown: Vec<String> = found
             .links
             .iter()

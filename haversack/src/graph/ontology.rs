@@ -46,7 +46,8 @@ impl Ontology {
         if self.node_types.iter().any(|known| known == node_type) {
             return Ok(());
         }
-        let known = if self.node_types.is_empty() { "none yet".to_owned() } else { self.node_types.join(", ") };
+        let known =
+            if self.node_types.is_empty() { "none yet".to_owned() } else { self.node_types.join(", ") };
         let message = format!("there is no node type {node_type:?}; the ontology has: {known}");
         Err(GraphError::new(Code::InvalidNodeType, message))
     }
@@ -62,7 +63,8 @@ impl Ontology {
         let Some(known) = self.connection_types.iter().find(|known| known.name == connection_type) else {
             let names: Vec<&str> = self.connection_types.iter().map(|known| known.name.as_str()).collect();
             let names = if names.is_empty() { "none yet".to_owned() } else { names.join(", ") };
-            let message = format!("there is no connection type {connection_type:?}; the ontology has: {names}");
+            let message =
+                format!("there is no connection type {connection_type:?}; the ontology has: {names}");
             return Err(GraphError::new(Code::InvalidConnectionType, message));
         };
         let fits = |types: &[String], node_type: &str| types.iter().any(|known| known == node_type);
@@ -100,7 +102,8 @@ impl Ontology {
             return Err(GraphError::new(Code::TypeAlreadyExists, message));
         }
         if added.from_types.is_empty() || added.to_types.is_empty() {
-            let message = format!("{:?} names no node type where it begins, or none where it ends", added.name);
+            let message =
+                format!("{:?} names no node type where it begins, or none where it ends", added.name);
             return Err(GraphError::new(Code::InvalidArgument, message));
         }
         for node_type in added.from_types.iter().chain(&added.to_types) {
@@ -124,7 +127,8 @@ impl Ontology {
             let names: Vec<String> = names.iter().map(|name| scalar(name)).collect();
             format!("[{}]", names.join(", "))
         };
-        let mut yaml = String::from(if self.node_types.is_empty() { "node_types: []\n" } else { "node_types:\n" });
+        let mut yaml =
+            String::from(if self.node_types.is_empty() { "node_types: []\n" } else { "node_types:\n" });
         for name in &self.node_types {
             yaml.push_str(&format!("  - {}\n", scalar(name)));
         }
@@ -159,7 +163,8 @@ impl Ontology {
 /// Refuses a name that would not survive in a file of lines.
 fn check_name(name: &str) -> Result<(), GraphError> {
     if name.trim().is_empty() || name.trim() != name || name.chars().any(char::is_control) {
-        let message = format!("{name:?} cannot be a name: it is empty, or has control characters or outer spaces");
+        let message =
+            format!("{name:?} cannot be a name: it is empty, or has control characters or outer spaces");
         return Err(GraphError::new(Code::InvalidArgument, message));
     }
     Ok(())
@@ -217,7 +222,9 @@ impl Reader {
                 self.ontology.node_types.push(name);
                 Ok(())
             }
-            Within::ConnectionTypes if dashes && (self.list == Within::Nothing || indent <= self.item_indent) => {
+            Within::ConnectionTypes
+                if dashes && (self.list == Within::Nothing || indent <= self.item_indent) =>
+            {
                 self.item_indent = indent;
                 self.list = Within::Nothing;
                 self.ontology.connection_types.push(ConnectionType::default());
@@ -409,7 +416,10 @@ mod tests {
         assert_eq!(read.node_types, ["Person", "It's", "a: b"]);
         let knows = &read.connection_types[0];
         assert_eq!(knows.from_types, ["Person", "a: b"]);
-        assert_eq!((knows.to_types.as_slice(), knows.required_properties.as_slice()), (&["Person".to_owned()][..], &["since".to_owned()][..]));
+        assert_eq!(
+            (knows.to_types.as_slice(), knows.required_properties.as_slice()),
+            (&["Person".to_owned()][..], &["since".to_owned()][..])
+        );
         assert_eq!(read.connection_types[1].from_types, ["a, b", "Person"]);
     }
 
@@ -434,9 +444,18 @@ mod tests {
         let code = |result: Result<(), GraphError>| result.expect_err("refused").code;
         let none = Properties::new();
         assert_eq!(code(ontology.check_node("Ghost")), Code::InvalidNodeType);
-        assert_eq!(code(ontology.check_connection("Ghost", "Person", "Person", &none)), Code::InvalidConnectionType);
-        assert_eq!(code(ontology.check_connection("Knows", "Person", "Project", &none)), Code::InvalidTopology);
-        assert_eq!(code(ontology.check_connection("WorksOn", "Person", "Project", &none)), Code::RequiredPropertyMissing);
+        assert_eq!(
+            code(ontology.check_connection("Ghost", "Person", "Person", &none)),
+            Code::InvalidConnectionType
+        );
+        assert_eq!(
+            code(ontology.check_connection("Knows", "Person", "Project", &none)),
+            Code::InvalidTopology
+        );
+        assert_eq!(
+            code(ontology.check_connection("WorksOn", "Person", "Project", &none)),
+            Code::RequiredPropertyMissing
+        );
         let mut ontology = ontology;
         assert_eq!(code(ontology.add_node_type("Person")), Code::TypeAlreadyExists);
         assert_eq!(code(ontology.add_node_type(" ")), Code::InvalidArgument);

@@ -73,7 +73,7 @@ pub struct Node {
     #[serde(default)]
     pub properties: Properties,
     /// Where its content is.
-    pub content: Place,
+    pub content: ContentFile,
 }
 
 /// A connection without its content.
@@ -97,12 +97,12 @@ pub struct Connection {
     pub properties: Properties,
     /// Where its content is, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content: Option<Place>,
+    pub content: Option<ContentFile>,
 }
 
 /// Where a content is, and what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct ContentFile {
     /// Its path in the storage.
     pub path: String,
     /// What its author calls the format: `markdown`, `pdf` …

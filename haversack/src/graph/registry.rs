@@ -106,9 +106,14 @@ impl Records {
 
     fn get<T: serde::de::DeserializeOwned>(&self, sort: Sort, id: &str) -> Result<Option<T>, GraphError> {
         for path in places(id) {
-            let Some(record) = self.files.get(&path).and_then(|file| record(&file.data, sort, id)) else { continue };
+            let Some(record) = self.files.get(&path).and_then(|file| record(&file.data, sort, id)) else {
+                continue;
+            };
             return serde_json::from_value(record.clone()).map(Some).map_err(|error| {
-                GraphError::new(Code::ContentReadFailed, format!("the record of {id} in {path} is damaged: {error}"))
+                GraphError::new(
+                    Code::ContentReadFailed,
+                    format!("the record of {id} in {path} is damaged: {error}"),
+                )
             });
         }
         Ok(None)
@@ -209,7 +214,8 @@ pub(crate) fn parse(path: &str, text: &str) -> Result<Map<String, Value>, GraphE
 }
 
 fn damaged(path: &str, why: &str) -> GraphError {
-    let message = format!("{path} is damaged ({why}); nothing was changed. Repair it: haversack doctor --fix");
+    let message =
+        format!("{path} is damaged ({why}); nothing was changed. Repair it: haversack doctor --fix");
     GraphError::new(Code::ContentReadFailed, message)
 }
 
@@ -252,10 +258,13 @@ fn operations(records: Records, ids: &[&str], decision: Decision) -> Result<Vec<
             Change::Remove(sort, id) => (sort, id, None),
         };
         let [home, shard] = places(&id);
-        let is_in = |path: &String| after.get(path).is_some_and(|file| self::record(&file.data, sort, &id).is_some());
+        let is_in =
+            |path: &String| after.get(path).is_some_and(|file| self::record(&file.data, sort, &id).is_some());
         let path = if is_in(&home) {
             home
-        } else if is_in(&shard) || after[&home].text.as_ref().is_some_and(|text| text.len() as u64 >= FULL_BYTES) {
+        } else if is_in(&shard)
+            || after[&home].text.as_ref().is_some_and(|text| text.len() as u64 >= FULL_BYTES)
+        {
             shard
         } else {
             home
@@ -319,5 +328,8 @@ fn to_value(record: &impl Serialize) -> Result<Value, GraphError> {
 /// Tells whether a code says that another writer was faster.
 pub(crate) fn is_outrun(code: file_storage::Code) -> bool {
     use file_storage::Code as Storage;
-    matches!(code, Storage::FileExists | Storage::FileNotFound | Storage::StringNotFound | Storage::StringNotUnique)
+    matches!(
+        code,
+        Storage::FileExists | Storage::FileNotFound | Storage::StringNotFound | Storage::StringNotUnique
+    )
 }

@@ -10,7 +10,7 @@ use haversack_store::Bytes;
 use serde_json::{Map, Value};
 
 use super::error::{Code, GraphError};
-use super::record::{Connection, Node, Place};
+use super::record::{Connection, Node, ContentFile};
 use super::registry::{self, Change, Decision, SYSTEM};
 use super::{Graph, Properties, Property};
 use crate::file_storage::{self, Content, FileContent, FileStorage, Operation};
@@ -65,7 +65,9 @@ impl fmt::Display for Trouble {
             }
             Trouble::OrphanContent { path } => write!(f, "{path} belongs to no node or connection"),
             Trouble::LostContent { id, path } => write!(f, "the content of {id} is gone: {path}"),
-            Trouble::Dangling { id, missing } => write!(f, "the connection {id} has an end at {missing}, which is not there"),
+            Trouble::Dangling { id, missing } => {
+                write!(f, "the connection {id} has an end at {missing}, which is not there")
+            }
             Trouble::OntologyDamaged { why } => write!(f, "the ontology cannot be read: {why}"),
         }
     }
@@ -107,7 +109,9 @@ pub async fn examine(storage: &dyn FileStorage) -> Result<Vec<Trouble>, GraphErr
                 troubles.push(Trouble::LostContent { id: connection.id.clone(), path: place.path.clone() });
             }
         }
-        if let Some(missing) = [&connection.from, &connection.to].into_iter().find(|id| !found.nodes.contains_key(*id)) {
+        if let Some(missing) =
+            [&connection.from, &connection.to].into_iter().find(|id| !found.nodes.contains_key(*id))
+        {
             troubles.push(Trouble::Dangling { id: connection.id.clone(), missing: missing.clone() });
         }
     }
@@ -136,7 +140,9 @@ pub async fn repair(graph: &Graph) -> Result<(Vec<Trouble>, Vec<Trouble>), Graph
                 Trouble::Damaged { path, .. } => salvage(&*storage, path).await?,
                 Trouble::OrphanContent { path } => adopt(graph, path).await?,
                 Trouble::LostContent { id, path } => {
-                    let note = format!("The content of {id} was lost. Its history may have it: haversack log {path}\n");
+                    let note = format!(
+                        "The content of {id} was lost. Its history may have it: haversack log {path}\n"
+                    );
                     create(&*storage, path, note.into()).await?;
                 }
                 Trouble::Dangling { id, .. } => graph.delete_connection(id).await?,
@@ -197,7 +203,8 @@ fn whole(path: &str, text: &str) -> Result<Found, String> {
         found.nodes.insert(id, node);
     }
     for (id, record) in records("connections") {
-        let connection: Connection = serde_json::from_value(record).map_err(|error| format!("{id}: {error}"))?;
+        let connection: Connection =
+            serde_json::from_value(record).map_err(|error| format!("{id}: {error}"))?;
         found.connections.insert(id, connection);
     }
     Ok(found)
@@ -240,7 +247,8 @@ async fn salvage(storage: &dyn FileStorage, path: &str) -> Result<(), GraphError
     let to_map = |pairs: Vec<(String, Value)>| Value::Object(pairs.into_iter().collect());
     let value = |record: Result<Value, serde_json::Error>| record.unwrap_or(Value::Null);
     let nodes = found.nodes.into_iter().map(|(id, node)| (id, value(serde_json::to_value(node)))).collect();
-    let connections = found.connections.into_iter().map(|(id, one)| (id, value(serde_json::to_value(one)))).collect();
+    let connections =
+        found.connections.into_iter().map(|(id, one)| (id, value(serde_json::to_value(one)))).collect();
     data.insert("nodes".to_owned(), to_map(nodes));
     data.insert("connections".to_owned(), to_map(connections));
     let hash = ContentHash::of(&bytes).to_string();
@@ -268,7 +276,11 @@ async fn adopt(graph: &Graph, path: &str) -> Result<(), GraphError> {
         created: now.clone(),
         modified: now,
         properties: Properties::from([("recovered".to_owned(), Property::Bool(true))]),
-        content: Place { path: path.to_owned(), format: format.to_owned(), encoding: Some(encoding.to_owned()) },
+        content: ContentFile {
+            path: path.to_owned(),
+            format: format.to_owned(),
+            encoding: Some(encoding.to_owned()),
+        },
     };
     let ids = [id.as_str()];
     let put = graph.registry.transact(&ids, |records| {

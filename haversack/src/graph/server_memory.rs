@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Code, GraphError};
 use super::index::Index;
-use super::record::{Connection, Node, Place};
+use super::record::{Connection, Node, ContentFile};
 use super::registry::{Change, Decision};
 use super::repair::UNSPECIFIED;
 use super::{Graph, Properties, Property};
@@ -233,8 +233,11 @@ impl ServerMemory {
         let mut missing: Vec<(&String, Entity)> = Vec::new();
         for (name, id) in &ends {
             if records.node(id)?.is_none() {
-                let entity =
-                    Entity { name: name.clone(), entity_type: UNSPECIFIED.to_owned(), observations: Vec::new() };
+                let entity = Entity {
+                    name: name.clone(),
+                    entity_type: UNSPECIFIED.to_owned(),
+                    observations: Vec::new(),
+                };
                 self.write_content(id, &entity).await?;
                 missing.push((id, entity));
             }
@@ -280,7 +283,10 @@ impl ServerMemory {
     pub async fn add_observations(&self, added: &[Observations]) -> Result<Vec<Observations>, GraphError> {
         for Observations { entity, .. } in added {
             if self.entity_id(entity).await?.is_none() {
-                return Err(GraphError::new(Code::NodeNotFound, format!("Entity with name {entity} not found")));
+                return Err(GraphError::new(
+                    Code::NodeNotFound,
+                    format!("Entity with name {entity} not found"),
+                ));
             }
         }
         let mut results = Vec::new();
@@ -318,7 +324,8 @@ impl ServerMemory {
     pub async fn delete_observations(&self, deleted: &[Observations]) -> Result<(), GraphError> {
         for Observations { entity, contents } in deleted {
             let change = self.change_observations(entity, |observations| {
-                let (gone, stay) = observations.drain(..).partition(|observation| contents.contains(observation));
+                let (gone, stay) =
+                    observations.drain(..).partition(|observation| contents.contains(observation));
                 *observations = stay;
                 gone
             });
@@ -330,7 +337,9 @@ impl ServerMemory {
     /// Deletes relations; those that are not there are left out.
     pub async fn delete_relations(&self, relations: &[Relation]) -> Result<(), GraphError> {
         for relation in relations {
-            let (Some(from), Some(to)) = (self.resolve(&relation.from).await?, self.resolve(&relation.to).await?) else {
+            let (Some(from), Some(to)) =
+                (self.resolve(&relation.from).await?, self.resolve(&relation.to).await?)
+            else {
                 continue;
             };
             let id = id_of_relation(&from, &relation.relation_type, &to);
@@ -405,7 +414,8 @@ impl ServerMemory {
         let knowledge = self.read_graph().await?;
         let entities = knowledge.entities.into_iter().map(Line::Entity);
         let lines = entities.chain(knowledge.relations.into_iter().map(Line::Relation));
-        let lines: Result<Vec<String>, serde_json::Error> = lines.map(|line| serde_json::to_string(&line)).collect();
+        let lines: Result<Vec<String>, serde_json::Error> =
+            lines.map(|line| serde_json::to_string(&line)).collect();
         Ok(lines.map_err(|error| GraphError::new(Code::InvalidArgument, error.to_string()))?.join("\n"))
     }
 
@@ -435,8 +445,13 @@ impl ServerMemory {
                 node.modified = super::later(&node.modified, &now);
                 let path = node.content.path.clone();
                 let contents = match before.is_empty() {
-                    true => vec![Operation::Delete { path: path.clone() }, Operation::Create { path, content: after.clone().into() }],
-                    false => vec![Operation::StrReplace { path, old_str: before.clone(), new_str: after.clone() }],
+                    true => vec![
+                        Operation::Delete { path: path.clone() },
+                        Operation::Create { path, content: after.clone().into() },
+                    ],
+                    false => {
+                        vec![Operation::StrReplace { path, old_str: before.clone(), new_str: after.clone() }]
+                    }
                 };
                 Ok(Decision { changes: vec![Change::PutNode(node)], contents })
             });
@@ -554,7 +569,9 @@ fn parse(text: &str) -> Result<Knowledge, GraphError> {
 }
 
 /// Does a change again as long as other writers are faster.
-async fn again<T, F: Future<Output = Result<T, GraphError>>>(change: impl Fn() -> F) -> Result<T, GraphError> {
+async fn again<T, F: Future<Output = Result<T, GraphError>>>(
+    change: impl Fn() -> F,
+) -> Result<T, GraphError> {
     let mut tries = 0;
     loop {
         tries += 1;
@@ -616,7 +633,11 @@ fn node_of(entity: &Entity, id: &str, now: &str) -> Node {
         created: now.to_owned(),
         modified: now.to_owned(),
         properties: Properties::from([(NAME.to_owned(), Property::Text(entity.name.clone()))]),
-        content: Place { path: path_of(id), format: "markdown".to_owned(), encoding: Some("utf-8".to_owned()) },
+        content: ContentFile {
+            path: path_of(id),
+            format: "markdown".to_owned(),
+            encoding: Some("utf-8".to_owned()),
+        },
     }
 }
 
@@ -662,7 +683,8 @@ fn in_order(mut found: Vec<&Arc<Shelved>>) -> Vec<Entity> {
 
 fn with_relations(index: &Index, found: Vec<&Arc<Shelved>>) -> Knowledge {
     let mut seen = BTreeSet::new();
-    let relations = found.iter().flat_map(|one| index.connections_of(&one.id)).filter(|one| seen.insert(one.id.clone()));
+    let relations =
+        found.iter().flat_map(|one| index.connections_of(&one.id)).filter(|one| seen.insert(one.id.clone()));
     let relations = relations.collect();
     Knowledge { entities: in_order(found), relations: named(index, relations) }
 }

@@ -62,12 +62,18 @@ pub(super) fn traverse(index: &Index, id: &str, traversal: &Traversal) -> Vec<St
         if steps == traversal.max_steps {
             break;
         }
-        for (connection, other) in neighbours(index, &id, traversal.connection_type.as_deref(), traversal.direction) {
+        for (connection, other) in
+            neighbours(index, &id, traversal.connection_type.as_deref(), traversal.direction)
+        {
             if reached.len() >= traversal.max_nodes {
                 return reached;
             }
             if seen.insert(other.to_owned()) {
-                reached.push(Step { id: other.to_owned(), steps: steps + 1, by: Some(connection.id.clone()) });
+                reached.push(Step {
+                    id: other.to_owned(),
+                    steps: steps + 1,
+                    by: Some(connection.id.clone()),
+                });
             }
         }
     }

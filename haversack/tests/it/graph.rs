@@ -170,21 +170,33 @@ fn nodes_live(subject: &Subject) {
     let there = block_on(graph.get_node(&keeper)).expect("there");
     assert_eq!((there.node_type.as_str(), there.content.format.as_str()), ("Person", "markdown"));
     assert_eq!(there.content.path, format!("_content/nodes/{keeper}.md"));
-    assert_eq!(block_on(graph.get_node_content(&keeper)).expect("read"), Content::Text("# Keeper\n".to_owned()));
+    assert_eq!(
+        block_on(graph.get_node_content(&keeper)).expect("read"),
+        Content::Text("# Keeper\n".to_owned())
+    );
 
-    let update = Update { properties: properties(&[("rank", 2.into()), ("name", "K".into())]), ..Update::default() };
+    let update =
+        Update { properties: properties(&[("rank", 2.into()), ("name", "K".into())]), ..Update::default() };
     block_on(graph.update_node(&keeper, update)).expect("updated");
     let after = block_on(graph.get_node(&keeper)).expect("there");
-    assert_eq!(after.properties, properties(&[("awake", true.into()), ("name", "K".into()), ("rank", 2.into())]));
+    assert_eq!(
+        after.properties,
+        properties(&[("awake", true.into()), ("name", "K".into()), ("rank", 2.into())])
+    );
     assert!(after.modified > there.modified && after.created == there.created);
 
     // Text becomes bytes, and the file's name with it; 10 MB are no trouble.
     let pdf = Bytes::from([b"%PDF\xff".to_vec(), vec![7; 10 * 1024 * 1024]].concat());
     let content = Some(Content::Bytes(pdf.clone()));
-    block_on(graph.update_node(&keeper, Update { content, format: Some("pdf".to_owned()), ..Update::default() }))
-        .expect("updated");
+    block_on(
+        graph.update_node(&keeper, Update { content, format: Some("pdf".to_owned()), ..Update::default() }),
+    )
+    .expect("updated");
     assert_eq!(block_on(graph.get_node_content(&keeper)).expect("read"), Content::Bytes(pdf));
-    assert_eq!(block_on(graph.get_node(&keeper)).expect("there").content.path, format!("_content/nodes/{keeper}.pdf"));
+    assert_eq!(
+        block_on(graph.get_node(&keeper)).expect("there").content.path,
+        format!("_content/nodes/{keeper}.pdf")
+    );
     assert!(!files(subject).contains_key(&format!("_content/nodes/{keeper}.md")));
 
     assert_eq!(block_on(graph.delete_node(&keeper)).expect("deleted"), 0);
@@ -195,15 +207,27 @@ fn nodes_live(subject: &Subject) {
 fn connections_live(subject: &Subject) {
     let graph = graph(subject);
     let (keeper, lighthouse) = (node(&graph, "Person", "", &[]), node(&graph, "Project", "", &[]));
-    let new = NewConnection { content: Some("since the storm\n".to_owned()), ..new_connection("WorksOn", &keeper, &lighthouse) };
+    let new = NewConnection {
+        content: Some("since the storm\n".to_owned()),
+        ..new_connection("WorksOn", &keeper, &lighthouse)
+    };
     let works = block_on(graph.create_connection(new)).expect("connected");
     let there = block_on(graph.get_connection(&works)).expect("there");
     assert_eq!((there.from.as_str(), there.to.as_str()), (keeper.as_str(), lighthouse.as_str()));
-    assert_eq!(block_on(graph.get_connection_content(&works)).expect("read"), Some(Content::Text("since the storm\n".to_owned())));
+    assert_eq!(
+        block_on(graph.get_connection_content(&works)).expect("read"),
+        Some(Content::Text("since the storm\n".to_owned()))
+    );
     let content = Some(Content::Text("until winter\n".to_owned()));
-    block_on(graph.update_connection(&works, Update { content, properties: properties(&[("role", "head".into())]), format: None }))
-        .expect("updated");
-    assert_eq!(block_on(graph.get_connection_content(&works)).expect("read"), Some(Content::Text("until winter\n".to_owned())));
+    block_on(graph.update_connection(
+        &works,
+        Update { content, properties: properties(&[("role", "head".into())]), format: None },
+    ))
+    .expect("updated");
+    assert_eq!(
+        block_on(graph.get_connection_content(&works)).expect("read"),
+        Some(Content::Text("until winter\n".to_owned()))
+    );
     assert_eq!(block_on(graph.get_connection(&works)).expect("there").properties.len(), 2);
     block_on(graph.delete_connection(&works)).expect("deleted");
     assert_eq!(code(block_on(graph.get_connection(&works))), "CONNECTION_NOT_FOUND");
@@ -212,8 +236,11 @@ fn connections_live(subject: &Subject) {
 
 fn queries_and_walks(subject: &Subject) {
     let graph = graph(subject);
-    let people: Vec<String> =
-        (0..6).map(|number| node(&graph, "Person", "", &[("rank", number.into()), ("crew", (number % 2 == 0).into())])).collect();
+    let people: Vec<String> = (0..6)
+        .map(|number| {
+            node(&graph, "Person", "", &[("rank", number.into()), ("crew", (number % 2 == 0).into())])
+        })
+        .collect();
     let project = node(&graph, "Project", "", &[]);
     for pair in people.windows(2) {
         connect(&graph, "Knows", &pair[0], &pair[1]);
@@ -230,7 +257,9 @@ fn queries_and_walks(subject: &Subject) {
     assert_eq!(block_on(graph.query_nodes(None, &crew)).expect("found").len(), 3);
     let two = properties(&[("crew", true.into()), ("rank", 2.into())]);
     assert_eq!(block_on(graph.query_nodes(None, &two)).expect("found"), [people[2].clone()]);
-    assert!(block_on(graph.query_nodes(None, &properties(&[("rank", "2".into())]))).expect("found").is_empty());
+    assert!(
+        block_on(graph.query_nodes(None, &properties(&[("rank", "2".into())]))).expect("found").is_empty()
+    );
 
     let query = ConnectionQuery { to: Some(project.clone()), ..ConnectionQuery::default() };
     assert_eq!(block_on(graph.query_connections(&query)).expect("found"), [works]);
@@ -241,7 +270,8 @@ fn queries_and_walks(subject: &Subject) {
     assert_eq!(near(Direction::Out), [people[4].clone(), project.clone()]);
     assert_eq!(near(Direction::In), [people[2].clone()]);
     assert_eq!(near(Direction::Both).len(), 3);
-    let knows = block_on(graph.get_connected_nodes(&people[0], Some("Knows"), Direction::Both)).expect("found");
+    let knows =
+        block_on(graph.get_connected_nodes(&people[0], Some("Knows"), Direction::Both)).expect("found");
     assert_eq!(knows.len(), 3, "each once, itself included: {knows:?}");
 
     let walk = |max_steps, max_nodes| {
@@ -251,7 +281,9 @@ fn queries_and_walks(subject: &Subject) {
     assert_eq!(walk(2, 100).iter().map(|step| step.steps).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(walk(100, 100).len(), 7, "a circle ends");
     assert_eq!(walk(100, 4).len(), 4);
-    let path = |from: &str, to: &str, direction| block_on(graph.shortest_path(from, to, None, direction)).expect("looked");
+    let path = |from: &str, to: &str, direction| {
+        block_on(graph.shortest_path(from, to, None, direction)).expect("looked")
+    };
     assert_eq!(path(&people[0], &project, Direction::Out).expect("a path").len(), 5);
     assert_eq!(path(&people[0], &people[5], Direction::Both).expect("a path").len(), 2);
     assert_eq!(path(&project, &people[0], Direction::Out), None);
@@ -296,7 +328,8 @@ fn ontology_lives(subject: &Subject) {
     assert!(block_on(graph.violations()).expect("looked").is_empty());
     let edited = "node_types: [Person]\nconnection_types: []\n";
     let path = "_system/ontology.yaml".to_owned();
-    let operations = [Operation::Delete { path: path.clone() }, Operation::Create { path, content: edited.into() }];
+    let operations =
+        [Operation::Delete { path: path.clone() }, Operation::Create { path, content: edited.into() }];
     block_on(graph.storage().batch(&operations)).expect("written");
     assert_eq!(block_on(graph.violations()).expect("looked").len(), 1, "the ship has no type now");
 }
@@ -320,7 +353,8 @@ fn every_code(subject: &Subject) {
     let try_connect = |new: NewConnection| code(block_on(graph.create_connection(new)));
     assert_eq!(try_connect(new_connection("Haunts", &keeper, &lighthouse)), "INVALID_CONNECTION_TYPE");
     assert_eq!(try_connect(new_connection("WorksOn", &lighthouse, &keeper)), "INVALID_TOPOLOGY");
-    let bare = NewConnection { properties: Properties::new(), ..new_connection("WorksOn", &keeper, &lighthouse) };
+    let bare =
+        NewConnection { properties: Properties::new(), ..new_connection("WorksOn", &keeper, &lighthouse) };
     assert_eq!(try_connect(bare), "REQUIRED_PROPERTY_MISSING");
     assert_eq!(try_connect(new_connection("WorksOn", "mem_none", &lighthouse)), "NODE_NOT_FOUND");
     assert_eq!(code(block_on(graph.get_node("../../etc/passwd"))), "NODE_NOT_FOUND");
@@ -349,14 +383,17 @@ fn refused_operations_change_nothing(subject: &Subject) {
         block_on(graph.create_connection(new)).expect_err("refused");
     }
     block_on(graph.delete_node("mem_none")).expect_err("refused");
-    block_on(graph.update_node("mem_none", Update { format: Some("x".to_owned()), ..Update::default() })).expect_err("refused");
+    block_on(graph.update_node("mem_none", Update { format: Some("x".to_owned()), ..Update::default() }))
+        .expect_err("refused");
     assert_eq!(files(subject), before);
 }
 
 fn delete_node_cascades(subject: &Subject) {
     let graph = graph(subject);
-    let (one, two, three) = (node(&graph, "Person", "", &[]), node(&graph, "Person", "", &[]), node(&graph, "Person", "", &[]));
-    let with_content = NewConnection { content: Some("text".to_owned()), ..new_connection("Knows", &one, &two) };
+    let (one, two, three) =
+        (node(&graph, "Person", "", &[]), node(&graph, "Person", "", &[]), node(&graph, "Person", "", &[]));
+    let with_content =
+        NewConnection { content: Some("text".to_owned()), ..new_connection("Knows", &one, &two) };
     block_on(graph.create_connection(with_content)).expect("connected");
     connect(&graph, "Knows", &three, &one);
     connect(&graph, "Knows", &one, &one);
@@ -378,10 +415,14 @@ fn singleton_is_made_once(subject: &Subject) {
     };
     let (id, is_new) = block_on(graph.ensure_singleton_node(new(), OnMultiple::Oldest)).expect("made");
     assert!(is_new);
-    let again = block_on(graph_from(subject, 99).ensure_singleton_node(new(), OnMultiple::Oldest)).expect("there");
+    let again =
+        block_on(graph_from(subject, 99).ensure_singleton_node(new(), OnMultiple::Oldest)).expect("there");
     assert_eq!(again, (id.clone(), false));
     let second = block_on(graph.create_node(new())).expect("created");
-    assert_eq!(block_on(graph.ensure_singleton_node(new(), OnMultiple::Newest)).expect("there"), (second, false));
+    assert_eq!(
+        block_on(graph.ensure_singleton_node(new(), OnMultiple::Newest)).expect("there"),
+        (second, false)
+    );
     assert_eq!(block_on(graph.ensure_singleton_node(new(), OnMultiple::Oldest)).expect("there"), (id, false));
 }
 
@@ -389,11 +430,32 @@ fn foreign_fields_stay(subject: &Subject) {
     let graph = graph(subject);
     let keeper = node(&graph, "Person", "", &[]);
     let path = "_system/registry.json";
-    block_on(graph.storage().str_replace(path, "\"type\": \"Person\"", "\"type\": \"Person\", \"colour\": [1]")).expect("edited");
-    block_on(graph.storage().str_replace(path, "\"connections\": {}", "\"connections\": {}, \"by\": \"a person\"")).expect("edited");
-    block_on(graph.update_node(&keeper, Update { properties: properties(&[("rank", 3.into())]), ..Update::default() })).expect("updated");
+    block_on(graph.storage().str_replace(
+        path,
+        "\"type\": \"Person\"",
+        "\"type\": \"Person\", \"colour\": [1]",
+    ))
+    .expect("edited");
+    block_on(graph.storage().str_replace(
+        path,
+        "\"connections\": {}",
+        "\"connections\": {}, \"by\": \"a person\"",
+    ))
+    .expect("edited");
+    block_on(
+        graph.update_node(
+            &keeper,
+            Update { properties: properties(&[("rank", 3.into())]), ..Update::default() },
+        ),
+    )
+    .expect("updated");
     let text = String::from_utf8(files(subject)[path].to_vec()).expect("text");
-    assert!(text.contains("\"colour\": [") && text.contains("\"by\": \"a person\"") && text.contains("\"rank\": 3"), "{text}");
+    assert!(
+        text.contains("\"colour\": [")
+            && text.contains("\"by\": \"a person\"")
+            && text.contains("\"rank\": 3"),
+        "{text}"
+    );
 }
 
 fn registry_of_another_program_is_read(subject: &Subject) {
@@ -404,7 +466,10 @@ fn registry_of_another_program_is_read(subject: &Subject) {
     block_on(storage.create("_system/registry.json", text.into())).expect("created");
     block_on(storage.create("_content/nodes/mem_k4_p8.txt", "old".into())).expect("created");
     let graph = graph(subject);
-    assert_eq!(block_on(graph.query_nodes(Some("Person"), &Properties::new())).expect("found"), ["mem_k4_p8"]);
+    assert_eq!(
+        block_on(graph.query_nodes(Some("Person"), &Properties::new())).expect("found"),
+        ["mem_k4_p8"]
+    );
     let content = Some(Content::Text("new".to_owned()));
     block_on(graph.update_node("mem_k4_p8", Update { content, ..Update::default() })).expect("updated");
     assert_eq!(block_on(graph.get_node_content("mem_k4_p8")).expect("read"), Content::Text("new".to_owned()));
@@ -413,7 +478,8 @@ fn registry_of_another_program_is_read(subject: &Subject) {
 
 fn many_records_go_to_shards(subject: &Subject) {
     let graph = graph(subject);
-    let ids: Vec<String> = (0..160).map(|number| node(&graph, "Person", "x", &[("rank", number.into())])).collect();
+    let ids: Vec<String> =
+        (0..160).map(|number| node(&graph, "Person", "x", &[("rank", number.into())])).collect();
     for pair in ids.windows(2).step_by(2) {
         connect(&graph, "Knows", &pair[0], &pair[1]);
     }
@@ -425,9 +491,16 @@ fn many_records_go_to_shards(subject: &Subject) {
     assert_eq!(block_on(other.query_nodes(None, &Properties::new())).expect("found"), ids);
     for (number, id) in ids.iter().enumerate() {
         let rank = i64::try_from(number).expect("small") + 1;
-        block_on(other.update_node(id, Update { properties: properties(&[("rank", rank.into())]), ..Update::default() })).expect("updated");
+        block_on(other.update_node(
+            id,
+            Update { properties: properties(&[("rank", rank.into())]), ..Update::default() },
+        ))
+        .expect("updated");
     }
-    assert_eq!(block_on(graph.query_nodes(None, &properties(&[("rank", 160.into())]))).expect("found"), [ids[159].clone()]);
+    assert_eq!(
+        block_on(graph.query_nodes(None, &properties(&[("rank", 160.into())]))).expect("found"),
+        [ids[159].clone()]
+    );
     for id in &ids {
         block_on(graph.delete_node(id)).expect("deleted");
     }
@@ -448,29 +521,48 @@ fn relation(from: &str, to: &str) -> Relation {
 }
 
 fn observed(entity: &str, contents: &[&str]) -> Observations {
-    Observations { entity: entity.to_owned(), contents: contents.iter().map(|text| (*text).to_owned()).collect() }
+    Observations {
+        entity: entity.to_owned(),
+        contents: contents.iter().map(|text| (*text).to_owned()).collect(),
+    }
 }
 
 fn entities_and_relations(subject: &Subject) {
     let server = ServerMemory::new(Arc::new(graph_from(subject, 1)));
-    let made = block_on(server.create_entities(&[entity("lamp", &["is green"]), entity("tower", &[])])).expect("created");
+    let made = block_on(server.create_entities(&[entity("lamp", &["is green"]), entity("tower", &[])]))
+        .expect("created");
     assert_eq!(made.len(), 2);
-    let again = block_on(server.create_entities(&[entity("lamp", &["is red"]), entity("sea", &["is\nwide"])])).expect("created");
+    let again =
+        block_on(server.create_entities(&[entity("lamp", &["is red"]), entity("sea", &["is\nwide"])]))
+            .expect("created");
     assert_eq!(again, [entity("sea", &["is\nwide"])]);
-    assert_eq!(block_on(server.create_relations(&[relation("lamp", "sea"), relation("lamp", "ship")])).expect("related").len(), 2);
+    assert_eq!(
+        block_on(server.create_relations(&[relation("lamp", "sea"), relation("lamp", "ship")]))
+            .expect("related")
+            .len(),
+        2
+    );
     assert!(block_on(server.create_relations(&[relation("lamp", "sea")])).expect("related").is_empty());
-    let added = block_on(server.add_observations(&[observed("lamp", &["is green", "is old"])])).expect("added");
+    let added =
+        block_on(server.add_observations(&[observed("lamp", &["is green", "is old"])])).expect("added");
     assert_eq!(added, [observed("lamp", &["is old"])]);
-    let error = block_on(server.add_observations(&[observed("tower", &["x"]), observed("ship", &["y"])])).expect_err("not there");
+    let error = block_on(server.add_observations(&[observed("tower", &["x"]), observed("ship", &["y"])]))
+        .expect_err("not there");
     assert_eq!(error.message, "Entity with name ship not found");
     let all = block_on(server.read_graph()).expect("read");
-    assert_eq!(all.entities, [entity("lamp", &["is green", "is old"]), entity("tower", &[]), entity("sea", &["is\nwide"])]);
+    assert_eq!(
+        all.entities,
+        [entity("lamp", &["is green", "is old"]), entity("tower", &[]), entity("sea", &["is\nwide"])]
+    );
     assert_eq!(all.relations, [relation("lamp", "sea"), relation("lamp", "ship")]);
     let found = block_on(server.search_nodes("WIDE")).expect("searched");
     assert_eq!((found.entities.len(), found.relations), (1, vec![relation("lamp", "sea")]));
     assert_eq!(block_on(server.open_nodes(&["ship".to_owned()])).expect("opened").entities, []);
     block_on(server.create_entities(&[entity("ship", &[])])).expect("the placeholder becomes an entity");
-    assert_eq!(block_on(server.open_nodes(&["ship".to_owned()])).expect("opened").relations, [relation("lamp", "ship")]);
+    assert_eq!(
+        block_on(server.open_nodes(&["ship".to_owned()])).expect("opened").relations,
+        [relation("lamp", "ship")]
+    );
     block_on(server.delete_observations(&[observed("lamp", &["is green", "never was"])])).expect("deleted");
     block_on(server.delete_relations(&[relation("lamp", "sea"), relation("sea", "lamp")])).expect("deleted");
     block_on(server.delete_entities(&["sea".to_owned(), "none".to_owned()])).expect("deleted");
@@ -479,7 +571,10 @@ fn entities_and_relations(subject: &Subject) {
     assert_eq!(all.relations, [relation("lamp", "ship")]);
     // A node that was made by other means is an entity of its name.
     let other = graph_from(subject, 500);
-    block_on(other.create_ontology(&Ontology { node_types: vec!["Person".to_owned()], ..Ontology::default() })).expect("created");
+    block_on(
+        other.create_ontology(&Ontology { node_types: vec!["Person".to_owned()], ..Ontology::default() }),
+    )
+    .expect("created");
     node(&other, "Person", "- keeps the lamp\n", &[("name", "keeper".into())]);
     let opened = block_on(server.open_nodes(&["keeper".to_owned()])).expect("opened");
     assert_eq!(opened.entities[0].observations, ["keeps the lamp"]);
@@ -562,19 +657,36 @@ fn damaged_registry_is_never_replaced() {
     let mut most = 0;
     for cut in (0..whole.len() - 2).step_by(7) {
         subject.put("_system/registry.json", Bytes::copy_from_slice(&whole.as_bytes()[..cut]));
-        assert_eq!(code(block_on(graph.query_nodes(None, &Properties::new()))), "CONTENT_READ_FAILED", "{cut}");
-        assert_eq!(code(block_on(graph.update_node(&one, Update { format: Some("x".to_owned()), ..Update::default() }))), "CONTENT_READ_FAILED");
+        assert_eq!(
+            code(block_on(graph.query_nodes(None, &Properties::new()))),
+            "CONTENT_READ_FAILED",
+            "{cut}"
+        );
+        assert_eq!(
+            code(block_on(
+                graph.update_node(&one, Update { format: Some("x".to_owned()), ..Update::default() })
+            )),
+            "CONTENT_READ_FAILED"
+        );
         assert_eq!(subject.text("_system/registry.json").expect("there"), whole[..cut]);
         let (repaired, left) = block_on(repair::repair(&graph)).expect("repaired");
-        assert!(matches!(repaired[0], Trouble::Damaged { .. }) && left.is_empty(), "{cut}: {repaired:?} {left:?}");
+        assert!(
+            matches!(repaired[0], Trouble::Damaged { .. }) && left.is_empty(),
+            "{cut}: {repaired:?} {left:?}"
+        );
         let nodes = block_on(graph.query_nodes(None, &Properties::new())).expect("found");
         assert_eq!(nodes.len(), 2, "{cut}: each content has a node again");
-        most = most.max(block_on(graph.query_nodes(Some("Person"), &Properties::new())).expect("found").len());
+        most =
+            most.max(block_on(graph.query_nodes(Some("Person"), &Properties::new())).expect("found").len());
     }
     assert_eq!(most, 2, "records that can be read are kept");
     for nonsense in ["[]", "{\"nodes\": []}", "{\"nodes\": {\"a\": 1}}", "\u{feff}{}", "null", ""] {
         subject.put("_system/registry.json", Bytes::from(nonsense));
-        assert_eq!(code(block_on(graph.query_nodes(None, &Properties::new()))), "CONTENT_READ_FAILED", "{nonsense:?}");
+        assert_eq!(
+            code(block_on(graph.query_nodes(None, &Properties::new()))),
+            "CONTENT_READ_FAILED",
+            "{nonsense:?}"
+        );
         let (_, left) = block_on(repair::repair(&graph)).expect("repaired");
         assert!(left.is_empty(), "{nonsense:?}: {left:?}");
     }
@@ -611,14 +723,20 @@ fn registries_of_two_machines_merge_by_record_and_field() {
         let graph = graph_from(&subject, first_id);
         let added = node(&graph, "Person", "", &[]);
         connect(&graph, "Knows", &added, &shared);
-        block_on(graph.update_node(&shared, Update { properties: properties(&[property]), ..Update::default() })).expect("updated");
+        block_on(
+            graph.update_node(&shared, Update { properties: properties(&[property]), ..Update::default() }),
+        )
+        .expect("updated");
         subject
     };
     let (one, other) = (machine(100, ("rank", 2.into())), machine(200, ("crew", false.into())));
     let (ours, theirs) = (one.text(path).expect("there"), other.text(path).expect("there"));
     let side = |text: &'static str, device| Side { bytes: text.as_bytes(), device };
     let rule = Rule::of(&at(path), [text.as_bytes()]);
-    assert_eq!((rule, Rule::of(&at("_system/registry/ab.json"), [text.as_bytes()])), (Rule::Json, Rule::Json));
+    assert_eq!(
+        (rule, Rule::of(&at("_system/registry/ab.json"), [text.as_bytes()])),
+        (Rule::Json, Rule::Json)
+    );
     let merged = merge(rule, Some(text.as_bytes()), side(ours.leak(), "one"), side(theirs.leak(), "other"));
     assert!(merged.copy.is_none(), "no field was changed by both");
     for subject in [&one, &other] {
@@ -648,7 +766,10 @@ fn same_entity_on_two_machines_is_one_node() {
 
 #[test]
 fn links_need_no_import() {
-    let found = links::find([("notes/MEMORY.md", "index", "- [Tone](feedback_tone.md) — how\n"), ("notes/feedback_tone.md", "feedback", "x [[ports]]\n")]);
+    let found = links::find([
+        ("notes/MEMORY.md", "index", "- [Tone](feedback_tone.md) — how\n"),
+        ("notes/feedback_tone.md", "feedback", "x [[ports]]\n"),
+    ]);
     assert_eq!(found.of("feedback_tone").count(), 2);
 }
 
@@ -667,4 +788,18 @@ fn node_of_bytes_is_refused_by_a_memory_store() {
     assert_eq!(error.code, Code::FileCreationFailed);
     assert!(error.message.contains("holds text only"), "{error}");
     assert_eq!(files(&subject), before);
+}
+
+#[test]
+fn record_of_another_file_takes_nothing_but_itself_away() {
+    let subject = Subject::in_memory();
+    let graph = graph(&subject);
+    let keeper = node(&graph, "Person", "k", &[]);
+    subject.put("notes.md", "the user's own");
+    let text = subject.text("_system/registry.json").expect("there");
+    for path in ["notes.md", "../../etc/passwd"] {
+        subject.put("_system/registry.json", text.replace(&format!("_content/nodes/{keeper}.md"), path));
+        block_on(graph.delete_node(&keeper)).expect("deleted");
+        assert_eq!(subject.text("notes.md").as_deref(), Some("the user's own"));
+    }
 }

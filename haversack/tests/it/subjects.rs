@@ -6,7 +6,8 @@ use futures_lite::future::block_on;
 use haversack::Memory;
 use haversack::file_storage::MemoryStorage;
 use haversack::store::{
-    Backend, Bytes, Cached, Capabilities, Condition, DeviceLocal, Faulty, InMemory, Locator, OpenOptions, Prefixed, Registry,
+    Backend, Bytes, Cached, Capabilities, Condition, DeviceLocal, Faulty, InMemory, Locator, OpenOptions,
+    Prefixed, Registry,
 };
 use haversack_servers::memory_stores::{KEY, MemoryStores, STORE};
 use tempfile::TempDir;
@@ -55,10 +56,12 @@ impl Subject {
     pub(crate) fn memory_store() -> Subject {
         let server: &MemoryStores = Box::leak(Box::new(MemoryStores::start()));
         let base = TempDir::new().expect("a temporary directory");
-        let settings = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", server.url())].into_iter().collect();
+        let settings =
+            [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", server.url())].into_iter().collect();
         let locks = base.path().join("locks").to_string_lossy().into_owned();
         let options = OpenOptions { address: format!("anthropic:{STORE}"), locks, settings };
-        let backend = Registry::standard().select("anthropic", &options, &Capabilities::default()).expect("it opens");
+        let backend =
+            Registry::standard().select("anthropic", &options, &Capabilities::default()).expect("it opens");
         let mut subject = Subject::over(backend.clone(), backend.clone(), Some(base));
         subject.memory = MemoryStorage::over(backend).memory().clone();
         subject

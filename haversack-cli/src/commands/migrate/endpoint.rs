@@ -18,8 +18,8 @@ use std::sync::Arc;
 use haversack::migrate::Why;
 use haversack::store::cloud::{ANTHROPIC, ANTHROPIC_KEY, Refusal};
 use haversack::store::{
-    Backend, Capabilities, DeviceLocal, Error, ErrorKind, InMemory, Locator, OpenOptions, Operation, Prefixed, Registry,
-    block_on, directory_of, recognise,
+    Backend, Capabilities, DeviceLocal, Error, ErrorKind, InMemory, Locator, OpenOptions, Operation,
+    Prefixed, Registry, block_on, directory_of, recognise,
 };
 use haversack::sync::{Author, Context, Fetching, Progress, Replica, SyncError, store_at};
 use haversack_system::{Backoff, RandomIds, SystemClock};
@@ -439,7 +439,9 @@ fn open_memory_store(settings: &Settings, address: &str) -> Result<Arc<dyn Backe
     let options = OpenOptions { address: address.to_owned(), locks, settings: settings.cloud.clone() };
     let opened = Registry::standard().select(ANTHROPIC, &options, &Capabilities::default());
     opened.map_err(|error| {
-        let hint = format!("Name the store as anthropic:memstore_…, and set {ANTHROPIC_KEY} to a key that may use it");
+        let hint = format!(
+            "Name the store as anthropic:memstore_…, and set {ANTHROPIC_KEY} to a key that may use it"
+        );
         CommandError { hint: Some(hint), ..CommandError::from(error) }
     })
 }
