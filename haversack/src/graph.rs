@@ -42,7 +42,7 @@ use haversack_store::Bytes;
 pub use self::error::{Code, GraphError};
 use self::index::Index;
 pub use self::ontology::{ConnectionType, Ontology};
-pub use self::record::{Connection, Node, ContentFile, Properties, Property};
+pub use self::record::{Connection, ContentFile, Node, Properties, Property};
 use self::record::{encoding_of, extension, has_properties};
 use self::registry::{Change, Decision, Registry, Sort};
 use self::search::ContentSearch;
@@ -328,7 +328,8 @@ impl Graph {
             Ok(Decision { changes, contents: Vec::new() })
         });
         if let Err(error) = put.await {
-            let is_gone = self.get_connection(&id).await.is_err_and(|error| error.code == Code::ConnectionNotFound);
+            let is_gone =
+                self.get_connection(&id).await.is_err_and(|error| error.code == Code::ConnectionNotFound);
             if let Some(place) = content.filter(|_| is_gone) {
                 self.take_back(&place.path).await;
             }

@@ -120,7 +120,9 @@ pub(crate) fn refuse_mistyped(text: &str) -> Result<(), CommandError> {
     }
     if start.eq_ignore_ascii_case("anthropic") {
         return refused(
-            format!("\"{told}\" is a memory store of Anthropic's, and no place where machines can meet: it holds texts only"),
+            format!(
+                "\"{told}\" is a memory store of Anthropic's, and no place where machines can meet: it holds texts only"
+            ),
             format!("Copy it into your memory: haversack migrate {told} DIRECTORY. {FORMS}"),
         );
     }

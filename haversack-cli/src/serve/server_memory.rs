@@ -343,14 +343,9 @@ impl Server {
         if let Some(memory) = self.memory.get() {
             return Ok(memory);
         }
-<<<<<<< HEAD
-        let writer = Writer { agent: self.named.agent.clone().or(client), session: self.named.session.clone() };
-        let graph = graph_of(self.handler.memory()?.with_writer(writer));
-=======
         let writer =
             Writer { agent: self.named.agent.clone().or(client), session: self.named.session.clone() };
-        let graph = graph_of(self.desk.memory()?.with_writer(writer));
->>>>>>> ea70811 (graph: take back contents only where no record names them; tell that a memory store is no remote)
+        let graph = graph_of(self.handler.memory()?.with_writer(writer));
         Ok(self.memory.get_or_init(|| ServerMemory::new(Arc::new(graph))))
     }
 

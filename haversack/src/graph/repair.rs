@@ -10,7 +10,7 @@ use haversack_store::Bytes;
 use serde_json::{Map, Value};
 
 use super::error::{Code, GraphError};
-use super::record::{Connection, Node, ContentFile};
+use super::record::{Connection, ContentFile, Node};
 use super::registry::{self, Change, Decision, SYSTEM};
 use super::{Graph, Properties, Property};
 use crate::file_storage::{self, Content, FileContent, FileStorage, Operation};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Code, GraphError};
 use super::index::Index;
-use super::record::{Connection, Node, ContentFile};
+use super::record::{Connection, ContentFile, Node};
 use super::registry::{Change, Decision};
 use super::repair::UNSPECIFIED;
 use super::{Graph, Properties, Property};
