@@ -386,10 +386,11 @@ impl Memory {
     /// Returns the error of a verb whose storage refused, told as precisely as it can be.
     async fn explain(&self, verb: Verb, locator: &Locator, error: StoreError) -> Error {
         match (error.kind(), self.files.info(locator).await) {
-            (ErrorKind::NotFound, _) => Error::new(verb, locator, Reason::NotFound),
-            (ErrorKind::Invalid, Ok(info)) if info.kind == EntryKind::Directory => {
+            // A storage without directories of its own finds nothing at one.
+            (ErrorKind::Invalid | ErrorKind::NotFound, Ok(info)) if info.kind == EntryKind::Directory => {
                 Error::new(verb, locator, Reason::IsDirectory)
             }
+            (ErrorKind::NotFound, _) => Error::new(verb, locator, Reason::NotFound),
             _ => Error::storage(verb, locator, error),
         }
     }
