@@ -173,6 +173,10 @@ pub(crate) fn neighbours(picture: &Picture, from: &str, depth: usize) -> Vec<Nei
             near.entry(&arrow.to).or_default().push((arrow, false, &arrow.from));
         }
     }
+    for arrows in near.values_mut() {
+        // What a box leads to comes before what leads to it.
+        arrows.sort_by_key(|(_, is_forward, _)| !is_forward);
+    }
     let mut seen: BTreeMap<&str, usize> = BTreeMap::from([(from, 0)]);
     let mut shown = BTreeSet::new();
     let mut queue = VecDeque::from([from]);

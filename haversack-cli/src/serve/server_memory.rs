@@ -46,6 +46,7 @@ enum Takes {
     Nothing,
     Entities,
     Relations,
+    DeletedRelations,
     Added,
     Deleted,
     EntityNames,
@@ -100,7 +101,7 @@ const TOOLS: [Described; 9] = [
         name: "delete_relations",
         title: "Delete Relations",
         about: "Delete multiple relations from the knowledge graph",
-        takes: Takes::Relations,
+        takes: Takes::DeletedRelations,
         changes: Changes::Deletes,
     },
     Described {
@@ -512,6 +513,11 @@ fn schema(takes: Takes) -> Map<String, Value> {
         }
     };
     let list = |items: Value| json!({ "type": "array", "items": items });
+    let relation = object(json!({
+        "from": text("The name of the entity where the relation starts"),
+        "to": text("The name of the entity where the relation ends"),
+        "relationType": text("The type of the relation"),
+    }));
     let properties = match takes {
         Takes::Nothing => json!({}),
         Takes::Entities => json!({ "entities": list(object(json!({
@@ -519,11 +525,12 @@ fn schema(takes: Takes) -> Map<String, Value> {
             "entityType": text("The type of the entity"),
             "observations": texts("An array of observation contents associated with the entity"),
         }))) }),
-        Takes::Relations => json!({ "relations": list(object(json!({
-            "from": text("The name of the entity where the relation starts"),
-            "to": text("The name of the entity where the relation ends"),
-            "relationType": text("The type of the relation"),
-        }))) }),
+        Takes::Relations => json!({ "relations": list(relation) }),
+        Takes::DeletedRelations => {
+            let mut relations = list(relation);
+            relations["description"] = json!("An array of relations to delete");
+            json!({ "relations": relations })
+        }
         Takes::Added => json!({ "observations": list(object(json!({
             "entityName": text("The name of the entity to add the observations to"),
             "contents": texts("An array of observation contents to add"),
