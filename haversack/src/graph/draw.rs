@@ -132,7 +132,7 @@ impl Picture {
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\" width=\"{width:.0}\" \
              height=\"{height:.0}\" font-family=\"system-ui, sans-serif\" font-size=\"13\">\n<defs><marker id=\"tip\" viewBox=\"0 0 10 10\" \
-             refX=\"9\" refY=\"5\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto-start-reverse\"><path d=\"M0 0L10 5L0 10z\" \
+             refX=\"9\" refY=\"5\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L10 5L0 10z\" \
              fill=\"#64748b\"/></marker></defs>\n<rect x=\"{left:.0}\" y=\"{top:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n"
         );
         if boxes.is_empty() {
@@ -271,6 +271,8 @@ fn lay_out(picture: &Picture) -> Vec<Placed> {
         places[number].x = radius * angle.cos();
         places[number].y = radius * angle.sin();
     }
+    // The more boxes there are, the more each is pushed outwards.
+    let crowd = 1.0 + count as f64 / 40.0;
     for round in 0..ROUNDS {
         let reach = ideal * 1.5 * (1.0 - round as f64 / ROUNDS as f64) + 0.5;
         let mut forces = vec![(0.0_f64, 0.0_f64); count];
@@ -296,7 +298,7 @@ fn lay_out(picture: &Picture) -> Vec<Placed> {
         }
         for (place, (fx, fy)) in places.iter_mut().zip(forces) {
             // Parts without an edge between them must not drift away.
-            let (fx, fy) = (fx - place.x * 0.18, fy - place.y * 0.3);
+            let (fx, fy) = (fx - place.x * 0.18 * crowd, fy - place.y * 0.3 * crowd);
             let length = (fx * fx + fy * fy).sqrt().max(1e-9);
             let step = length.min(reach);
             place.x += fx / length * step;
