@@ -12,6 +12,7 @@ pub(crate) mod edit;
 pub(crate) mod event;
 pub(crate) mod graph;
 pub(crate) mod history;
+pub(crate) mod memory_stores;
 pub(crate) mod mirror;
 pub(crate) mod recall;
 pub(crate) mod remember;

@@ -7,6 +7,7 @@
 //! tool and what a program written against six file commands expect. [`sync`] brings devices together over a [`log`], by [`merge`];
 //! [`migrate`] copies what one storage holds to another.
 
+pub mod carried;
 pub mod check;
 pub mod clock;
 pub mod conflict;

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use haversack::carried::Access;
 use haversack::store::{BackendExt, Condition, DeviceLocal, Locator, block_on};
 use serde_json::json;
 
+use crate::app::memory_stores::{self, MemoryStore};
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
 use crate::home::{self, Home};
@@ -30,10 +32,13 @@ pub(crate) struct MountArgs {
 enum Action {
     /// Bind a directory: its files are carried, and files of that place appear in it
     Add {
-        /// The directory
+        /// The directory; or a memory store of Anthropic's, as anthropic:memstore_…, which every sync brings together with its place
         directory: PathBuf,
         /// The place of its files in the memory, as claude_memory/lighthouse
         prefix: String,
+        /// Only read the memory store, and never write it
+        #[arg(long)]
+        read_only: bool,
     },
     /// Show the bound directories
     List {
@@ -54,11 +59,56 @@ pub(crate) fn cmd_mount(
     args: &MountArgs,
 ) -> Result<ExitCode, CommandError> {
     match &args.action {
-        Action::Add { directory, prefix } => add(ui, settings, directory, prefix)?,
+        Action::Add { directory, prefix, read_only } => match store_of(directory) {
+            Some(address) => add_store(ui, settings, address, prefix, *read_only)?,
+            None if *read_only => {
+                return Err(CommandError::user(
+                    "only a memory store can be read only",
+                    "Leave --read-only out: haversack mount add DIRECTORY PREFIX",
+                ));
+            }
+            None => add(ui, settings, directory, prefix)?,
+        },
         Action::List { json } => list(ui, settings, *json)?,
-        Action::Remove { directory } => remove(ui, settings, directory)?,
+        Action::Remove { directory } => match store_of(directory) {
+            Some(address) => remove_store(ui, settings, address)?,
+            None => remove(ui, settings, directory)?,
+        },
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the address if it is that of a memory store.
+fn store_of(directory: &Path) -> Option<&str> {
+    directory.to_str().filter(|text| text.starts_with(memory_stores::ADDRESS))
+}
+
+fn add_store(
+    ui: &mut Ui,
+    settings: &Settings,
+    address: &str,
+    prefix: &str,
+    is_read_only: bool,
+) -> Result<(), CommandError> {
+    let prefix = parse_place(settings, prefix)?;
+    let access = if is_read_only { Access::ReadOnly } else { Access::ReadAndWrite };
+    memory_stores::add(
+        settings,
+        MemoryStore { address: address.to_owned(), prefix: prefix.clone(), access },
+    )?;
+    ui.note(format!("{address} is {prefix} in this memory. Bring both together: haversack sync"));
+    Ok(())
+}
+
+fn remove_store(ui: &mut Ui, settings: &Settings, address: &str) -> Result<(), CommandError> {
+    if !memory_stores::remove(settings, address)? {
+        return Err(CommandError::user(
+            format!("{address} is not bound"),
+            "See what is: haversack mount list",
+        ));
+    }
+    ui.note(format!("Let {address} go. Its files stay there and here."));
+    Ok(())
 }
 
 fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Result<(), CommandError> {
@@ -105,17 +155,27 @@ fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Resu
 
 fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandError> {
     let mounts = mounts::of(settings)?;
+    let stores = memory_stores::of(settings)?;
     if as_json {
         let each = mounts.iter().map(|mount| {
             json!({ "directory": shown(&mount.directory), "prefix": mount.prefix.as_str(), "is_there": mount.is_there() })
         });
-        return ui.json(&json!({ "mounts": each.collect::<Vec<_>>() }));
+        let stores = stores.iter().map(|store| {
+            let is_read_only = store.access == Access::ReadOnly;
+            json!({ "address": store.address, "prefix": store.prefix.as_str(), "read_only": is_read_only })
+        });
+        let stores: Vec<_> = stores.collect();
+        return ui.json(&json!({ "mounts": each.collect::<Vec<_>>(), "memory_stores": stores }));
     }
     for mount in &mounts {
         let missing = if mount.is_there() { "" } else { "  (not there)" };
         ui.line(format!("{}  {}{missing}", mount.prefix, shown(&mount.directory)))?;
     }
-    if mounts.is_empty() {
+    for store in &stores {
+        let access = if store.access == Access::ReadOnly { "  (only read)" } else { "" };
+        ui.line(format!("{}  {}{access}", store.prefix, store.address))?;
+    }
+    if mounts.is_empty() && stores.is_empty() {
         ui.note("No directory is bound. Bind one: haversack mount add DIRECTORY PREFIX");
     }
     Ok(())

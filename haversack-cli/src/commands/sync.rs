@@ -13,6 +13,7 @@ use haversack::vault::Mine;
 use haversack_system::SystemClock;
 use serde_json::{Value, json};
 
+use crate::app::memory_stores;
 use crate::app::sync::{sync, text};
 use crate::error::CommandError;
 use crate::home::contact::Contact;
@@ -22,7 +23,7 @@ use crate::projects::names::{locate, locate_file};
 use crate::remote::site::{self, Asked};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::ui::moments::{parse_span, span};
+use crate::ui::moments::{counted, parse_span, span};
 use crate::ui::{Answer, Ui};
 
 /// Receive the changes of other machines, and send this machine's changes
@@ -91,6 +92,10 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
         );
         return Ok(ExitCode::SUCCESS);
     }
+    let stores = carry_stores(ui, settings)?;
+    if stores > 0 && Remote::of(settings)?.is_none() && Remote::unagreed(settings)?.is_none() {
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.when_due
         && let Some(named) = Remote::unagreed(settings)?
     {
@@ -122,6 +127,34 @@ pub(crate) fn cmd_sync(ui: &mut Ui, settings: &Settings, args: &SyncArgs) -> Res
         mine,
     };
     run(ui, settings, &remote, &options, args.json)
+}
+
+/// Brings memory stores together with their directories, before other machines get the result; returns how many there are.
+fn carry_stores(ui: &mut Ui, settings: &Settings) -> Result<usize, CommandError> {
+    let carried = memory_stores::carry_all(settings)?;
+    for (store, outcome) in &carried {
+        let address = &store.address;
+        match outcome {
+            Ok(report) => {
+                let (sent, received) =
+                    (counted(report.sent.len(), "file"), counted(report.received.len(), "file"));
+                let deleted = counted(report.deleted.len(), "file");
+                ui.note(format!("{address}: sent {sent}, received {received}, deleted {deleted}."));
+                for (file, why) in &report.held {
+                    ui.note(format!("{file} stays where it is: {why}"));
+                }
+                for file in &report.overtaken {
+                    ui.note(format!("{file} changed meanwhile. The next sync takes it: haversack sync"));
+                }
+            }
+            // The other machines do not wait for it.
+            Err(error) => {
+                let hint = error.hint.clone().unwrap_or_default();
+                ui.note(format!("{address} was not synced: {}. {hint}", error.in_one_line()));
+            }
+        }
+    }
+    Ok(carried.len())
 }
 
 /// Returns the remote of a home; the user is asked once about one that only the settings name.

@@ -321,3 +321,35 @@ fn memory_store_is_copied_both_ways() {
     let shown = env.shown(without_key.env("ANTHROPIC_BASE_URL", server.url()));
     assert!(shown.starts_with("exit 1") && shown.contains("ANTHROPIC_API_KEY"), "{shown}");
 }
+
+#[test]
+fn memory_store_is_carried() {
+    let env = TestEnv::new();
+    let server = MemoryStores::start();
+    server.put("/theirs.md", "from the store\n");
+    let address = format!("anthropic:{STORE}");
+    let run = |arguments: &[&str]| {
+        let mut command = env.command(&["--home", "home"]);
+        command.args(arguments).env("ANTHROPIC_API_KEY", KEY).env("ANTHROPIC_BASE_URL", server.url());
+        env.shown(&mut command)
+    };
+    let added = run(&["mount", "add", &address, "team"]);
+    assert!(added.starts_with("exit 0"), "{added}");
+    fs::create_dir_all(env.path("home/memory/team")).expect("made");
+    fs::write(env.path("home/memory/team/ours.md"), "from this machine\n").expect("written");
+    let synced = run(&["sync"]);
+    assert!(synced.contains("sent 1 file, received 1 file, deleted 0 files"), "{synced}");
+    assert_eq!(
+        fs::read_to_string(env.path("home/memory/team/theirs.md")).expect("received"),
+        "from the store\n"
+    );
+    let paths: Vec<String> = server.memories().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["/ours.md", "/theirs.md"]);
+    assert!(run(&["mount", "list"]).contains(&format!("team  {address}")));
+    assert!(run(&["mount", "remove", &address]).starts_with("exit 0"));
+    assert!(run(&["mount", "add", &address, "team", "--read-only"]).starts_with("exit 0"));
+    fs::write(env.path("home/memory/team/ours.md"), "changed\n").expect("written");
+    let synced = run(&["sync"]);
+    assert!(synced.contains("team/ours.md stays where it is: the memory store is only read"), "{synced}");
+    assert_eq!(server.memories()[0].1, "from this machine\n");
+}

@@ -1,6 +1,7 @@
 //! The engine over real backends.
 
 mod batch;
+mod carried;
 mod conflicts;
 mod graph;
 mod home;
