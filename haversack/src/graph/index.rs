@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::error::{Code, GraphError};
-use super::record::{Connection, Node};
+use super::record::{self, Connection, Node};
 use super::registry::{self, SYSTEM};
 use crate::file_storage::FileStorage;
 
@@ -75,8 +75,8 @@ impl Index {
             };
             self.files.insert(path, loaded);
             for (id, node) in read.nodes {
-                let name = super::server_memory::name_of(&node);
-                if name != id && super::server_memory::id_of(&name) != id {
+                let name = record::name_of(&node);
+                if name != id && record::id_of(&name) != id {
                     self.others_by_name.entry(name).or_default().insert(id.clone());
                 }
                 self.nodes.insert(id, Arc::new(node));
@@ -105,7 +105,7 @@ impl Index {
         let Some(loaded) = self.files.remove(path) else { return };
         for id in loaded.nodes {
             let Some(node) = self.nodes.remove(&id) else { continue };
-            let name = super::server_memory::name_of(&node);
+            let name = record::name_of(&node);
             if let Some(ids) = self.others_by_name.get_mut(&name) {
                 ids.remove(&id);
             }

@@ -140,3 +140,19 @@ pub(crate) fn extension(format: &str, content: &Content) -> &'static str {
         },
     }
 }
+
+/// The property with the name of a node.
+pub(crate) const NAME: &str = "name";
+
+/// Returns the name of a node: its property, else its id.
+pub(crate) fn name_of(node: &Node) -> String {
+    match node.properties.get(NAME) {
+        Some(Property::Text(name)) => name.clone(),
+        _ => node.id.clone(),
+    }
+}
+
+/// Returns the id that follows from a name.
+pub(crate) fn id_of(name: &str) -> String {
+    format!("mem_{}", &blake3::hash(name.as_bytes()).to_hex()[..24])
+}

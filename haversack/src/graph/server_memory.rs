@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Code, GraphError};
 use super::index::Index;
-use super::record::{Connection, ContentFile, Node};
+use super::record::{Connection, ContentFile, NAME, Node, id_of, name_of};
 use super::registry::{Change, Decision};
 use super::repair::UNSPECIFIED;
 use super::{Graph, Properties, Property};
@@ -25,9 +25,6 @@ const CHUNK: usize = 256;
 
 /// How often a change is made again because another writer changed the same entity.
 const MAX_TRIES: usize = 64;
-
-/// The property with an entity's name.
-const NAME: &str = "name";
 
 /// The property of a node that only stands for the end of relations.
 const PLACEHOLDER: &str = "placeholder";
@@ -598,19 +595,6 @@ fn is_placeholder(node: &Node) -> bool {
 
 fn is_hidden(index: &Index, id: &str) -> bool {
     index.nodes.get(id).is_none_or(|node| is_placeholder(node))
-}
-
-/// Returns the name of a node: its property, else its id.
-pub(super) fn name_of(node: &Node) -> String {
-    match node.properties.get(NAME) {
-        Some(Property::Text(name)) => name.clone(),
-        _ => node.id.clone(),
-    }
-}
-
-/// Returns the id that follows from a name.
-pub(super) fn id_of(name: &str) -> String {
-    format!("mem_{}", &blake3::hash(name.as_bytes()).to_hex()[..24])
 }
 
 fn id_of_relation(from: &str, relation_type: &str, to: &str) -> String {
