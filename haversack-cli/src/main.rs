@@ -23,6 +23,11 @@ use crate::settings::{BrokenProjectFile, environment, flags};
 use crate::ui::colors::Colors;
 use crate::ui::{Presentation, Ui, pager};
 
+/// The allocator of static Linux programs; docs/benchmarks.md compares it with that of musl.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Your agent's memory, on every machine you work on.
 #[derive(Debug, Parser)]
 #[command(name = "haversack", version, disable_help_subcommand = true)]

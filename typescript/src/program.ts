@@ -1,7 +1,8 @@
 /** Which program is started, and with what. */
 
 import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, join, resolve } from 'node:path';
+import { createRequire } from 'node:module';
+import { delimiter, dirname, join, resolve } from 'node:path';
 
 /** Says where the program is, if nobody else does. */
 const PROGRAM_VARIABLE = 'HAVERSACK_PROGRAM';
@@ -15,7 +16,7 @@ export class ProgramNotFoundError extends Error {
 export interface ProgramOptions {
   /** The directory that holds everything; without it, that of the command line. */
   home?: string | undefined;
-  /** Where `haversack` is; without it, what the variable HAVERSACK_PROGRAM says, or the one on the PATH. */
+  /** Where `haversack` is; without it, what the variable HAVERSACK_PROGRAM says, the one that was installed with this package, or the one on the PATH. */
   program?: string | undefined;
   /** Which agent is at work, for the history. */
   agent?: string | undefined;
@@ -33,8 +34,9 @@ export class Program {
   /** Looks for the program at once, so that a mistake shows where it was made. */
   constructor(options: ProgramOptions) {
     const known = options.environment ?? process.env;
-    const name = options.program ?? (known[PROGRAM_VARIABLE] || 'haversack');
-    const path = find(name, known['PATH'] ?? '');
+    const named = options.program ?? (known[PROGRAM_VARIABLE] || undefined);
+    const name = named ?? 'haversack';
+    const path = (named === undefined ? packagedProgram() : undefined) ?? find(name, known['PATH'] ?? '');
     if (path === undefined) {
       const where = isPath(name) ? `there is no program at ${name}` : `there is no \`${name}\` on the PATH`;
       throw new ProgramNotFoundError(
@@ -62,6 +64,22 @@ export class Program {
       ...(agent === undefined ? {} : { HAVERSACK_AGENT: agent }),
       ...(session === undefined ? {} : { HAVERSACK_SESSION: session }),
     };
+  }
+}
+
+/** Returns the name of the package that holds the program for this system. */
+export function platformPackage(): string {
+  return `@haversack/${process.platform}-${process.arch}`;
+}
+
+/** Returns the program that was installed with this package; undefined if npm installed none for this system. */
+export function packagedProgram(): string | undefined {
+  try {
+    const description = createRequire(import.meta.url).resolve(`${platformPackage()}/package.json`);
+    const program = join(dirname(description), 'bin', process.platform === 'win32' ? 'haversack.exe' : 'haversack');
+    return isProgram(program) ? program : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -168,6 +168,7 @@ pub(crate) const CRATES: [Member; 9] = [
             "jiff",
             "jsonc-parser",
             "miniz_oxide",
+            "mimalloc",
             "percent-encoding",
             "ring",
             "rmcp",

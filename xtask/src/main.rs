@@ -1,12 +1,14 @@
-//! The developers' commands: `cargo xtask test`, `check-modules`, `check-crates`, `tools`, `packages`, `bench NAME`, `sim`, `soak`.
+//! The developers' commands: `cargo xtask test`, `check-modules`, `check-crates`, `tools`, `packages`, `dist`, `release`, `bench NAME`, `sim`, `soak`.
 
 mod bench;
 mod crates;
+mod dist;
 mod durations;
 mod modules;
 mod packages;
 mod pictures;
 mod planted;
+mod release;
 mod run;
 mod sim;
 mod soak;
@@ -24,6 +26,8 @@ Usage: cargo xtask COMMAND
   check-crates  Only permitted dependencies, features and parts of std in each crate (a second or two)
   tools         Installs the servers that the tests talk to into .tools; `tools all`: those of benchmarks too
   pictures      Makes the pictures of the README from the demo's real output
+  dist          The packages that users install, into dist/ [--reuse] [--target TRIPLE]... [PART...]; `dist --check [PART...]` installs and uses them in clean roots
+  release       --dry-run [--reuse]: everything that belongs to a release, into dist/; --assemble: installers and checksums for packages that are there
   packages      The packages for Python and TypeScript: types, builds, tests with the real SDKs
   bench store   How fast the local store is, beside bare C loops in the same run [--quick]
   bench hooks   What an agent waits for when a hook fires, beside a program that does nothing [--quick]
@@ -50,6 +54,8 @@ fn main() -> ExitCode {
         ["tools", options @ ..] => tools::run(options),
         ["packages"] => packages::run(),
         ["pictures"] => pictures::run(),
+        ["dist", options @ ..] => dist::run(options),
+        ["release", options @ ..] => release::run(options),
         ["bench", "store", options @ ..] => bench::store(options),
         ["bench", "hooks", options @ ..] => bench::hooks(options),
         ["bench", "clouds", options @ ..] => bench::clouds(options),

@@ -10,9 +10,9 @@ use std::process::Command;
 use crate::run::{cargo, project, step};
 use crate::tools::{Sdks, sdks};
 
-/// The packages for building and testing the TypeScript package.
-const TYPESCRIPT: [&str; 6] =
-    ["package.json", "tsconfig.json", "tsconfig.test.json", "src", "test", "examples"];
+/// The files and directories from which the TypeScript package is built and tested.
+pub(crate) const TYPESCRIPT: [&str; 7] =
+    ["package.json", "tsconfig.json", "tsconfig.test.json", "bin", "src", "test", "examples"];
 
 /// `cargo xtask packages`.
 pub(crate) fn run() -> Result<(), String> {

@@ -137,6 +137,17 @@ pub(crate) fn server_memory() -> Result<PathBuf, String> {
     Ok(bin(SERVER_MEMORY.name))
 }
 
+/// Unpacks a package of Debian that needs nothing but a shell into a directory of the tools that has its name.
+pub(crate) fn debian_program(package: &str) -> Result<(), String> {
+    debian::program(package).map(drop)
+}
+
+/// Returns a Python that can make environments of its own.
+pub(crate) fn python_for_venv() -> Result<PathBuf, String> {
+    Python::ready()?;
+    Ok(python::executable())
+}
+
 /// Returns a Python that has the Anthropic SDK, having installed it if need be.
 pub(crate) fn with_anthropic() -> Result<PathBuf, String> {
     let python = Python::ready()?;

@@ -1,0 +1,6 @@
+dpkg -i /given/*.deb
+test -f /usr/share/man/man1/haversack.1.gz || test -f /usr/share/bash-completion/completions/haversack
+haversack=haversack
+. /given/use.sh
+dpkg -P haversack
+if command -v haversack; then exit 1; fi

@@ -1,0 +1,52 @@
+# Runs the Windows program under wine. What wine lacks, and what Windows does otherwise, is in docs/releasing.md.
+export WINEPREFIX=/tmp/wine WINEDEBUG=-all WINEARCH=win64 USER=me
+wine64=$(command -v wine64 || command -v wine || ls /usr/lib/wine/wine64)
+run() { "$wine64" /given/haversack.exe "$@" 2>/tmp/stderr.txt || { status=$?; cat /tmp/stderr.txt; return $status; }; }
+"$wine64" wineboot --init >/tmp/boot.txt 2>&1 || true
+run version
+run demo >/tmp/demo.txt || { cat /tmp/demo.txt; exit 1; }
+grep -q 'laptop = desktop' /tmp/demo.txt || { cat /tmp/demo.txt; exit 1; }
+echo 'demo: passed'
+run --home 'C:\laptop' create diary.md 'first day'
+run --home 'C:\laptop' str-replace diary.md first 1st
+run --home 'C:\laptop' view diary.md | grep -q '1st day'
+run --home 'C:\laptop' rename diary.md notes/diary.md
+run --home 'C:\laptop' ls -R | grep -q notes/diary.md
+echo 'verbs: passed'
+run --home 'C:\laptop' remote add file:///C:/shared --device laptop
+run --home 'C:\laptop' sync
+run --home 'C:\desktop' join file:///C:/shared --device desktop --yes
+run --home 'C:\desktop' append notes/diary.md ' and more'
+run --home 'C:\desktop' sync
+run --home 'C:\laptop' sync
+run --home 'C:\laptop' view notes/diary.md | grep -q 'and more'
+run --home 'C:\laptop' log | grep -q desktop
+echo 'sync between two homes: passed'
+printf '%s\n' '{"command":"view","path":"/memories"}' '{"command":"create","path":"/memories/tool.md","file_text":"x"}' |
+    run --home 'C:\laptop' memory-tool >/tmp/tool.txt
+grep -q diary.md /tmp/tool.txt || grep -q notes /tmp/tool.txt || { cat /tmp/tool.txt; exit 1; }
+echo 'memory-tool: passed'
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"check","version":"1"}}}' \
+    '{"jsonrpc":"2.0","method":"notifications/initialized"}' \
+    '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' | run --home 'C:\laptop' mcp >/tmp/mcp.txt
+grep -q '"id":2' /tmp/mcp.txt || { cat /tmp/mcp.txt; exit 1; }
+echo 'mcp: passed'
+printf '%s' '{"session_id":"s","transcript_path":"","cwd":"C:\\","hook_event_name":"SessionStart","source":"startup"}' |
+    run --home 'C:\laptop' hook session-start >/tmp/hook.txt
+echo 'hooks: passed'
+# Another program holds the file open, without letting others delete or rename it.
+run --home 'C:\laptop' create held.md 'before'
+run --home 'C:\laptop' sync
+"$wine64" cmd /c 'for /L %i in (1,1,100) do @(ping -n 2 127.0.0.1 >nul)' <"$WINEPREFIX/drive_c/laptop/memory/held.md" >/dev/null 2>&1 &
+holder=$!
+run --home 'C:\desktop' sync
+run --home 'C:\desktop' str-replace held.md before after
+run --home 'C:\desktop' sync
+run --home 'C:\laptop' sync || true
+kill $holder 2>/dev/null || true
+wait $holder 2>/dev/null || true
+run --home 'C:\laptop' sync
+run --home 'C:\laptop' view held.md | grep -q after
+echo 'a file held open: passed'
+run --home 'C:\laptop' doctor >/tmp/doctor.txt || { cat /tmp/doctor.txt; true; }
+"$wine64" wineserver -k 2>/dev/null || true
