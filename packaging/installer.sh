@@ -61,7 +61,9 @@ uninstall() {
     rm -f "$man"/haversack.1 "$man"/haversack-*.1
     # Directories that hold nothing else go too.
     for directory in "$programs" "$(dirname "$bash_completions")" "$(dirname "$zsh_completions")" "$(dirname "$fish_completions")" "$man"; do
-        rmdir -p "$directory" 2>/dev/null || true
+        while [ "$directory" != "$HOME" ] && [ "$directory" != / ] && rmdir "$directory" 2>/dev/null; do
+            directory=$(dirname "$directory")
+        done
     done
     echo "Removed the program haversack from $programs. Your memory files stay where they are." >&2
 }

@@ -3,4 +3,4 @@ test -f /usr/share/man/man1/haversack.1.gz || test -f /usr/share/bash-completion
 haversack=haversack
 . /given/use.sh
 dpkg -P haversack
-if command -v haversack; then exit 1; fi
+test ! -e /usr/bin/haversack

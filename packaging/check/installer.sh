@@ -17,4 +17,4 @@ test "$before" = "$(sha256sum /home/me/.local/bin/haversack)"
 sh /given/haversack-installer.sh --uninstall
 kill $server
 rm -rf /home/me/.local/share/haversack
-rmdir -p /home/me/.local/share 2>/dev/null || true
+(cd /home/me && rmdir -p .local/share 2>/dev/null) || true

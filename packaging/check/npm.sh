@@ -16,11 +16,11 @@ node --input-type=module -e '
 if npx --offline haversack view missing.md 2>/tmp/why.txt; then exit 1; fi
 grep -q missing.md /tmp/why.txt
 npm uninstall --loglevel=error haversack "@haversack/linux-$(node -p process.arch)"
-if ls node_modules | grep haversack; then exit 1; fi
+test -z "$(find node_modules -type f -path '*haversack*')"
 # The main package alone says what is missing.
 cd /tmp/alone
 npm init -y >/tmp/init.txt
 npm install --offline --loglevel=error --omit=optional "$main"
 if npx --offline haversack version 2>/tmp/why.txt; then exit 1; fi
 grep -q 'is not installed, so the program for this system is missing' /tmp/why.txt
-rm -rf /home/me/.npm /home/me/.local /home/me/.config
+rm -rf /home/me/.npm /home/me/.local /home/me/.config /home/me/.cache

@@ -19,7 +19,7 @@ printf 'notes/lamp.md\nnotes/lens.md\n' >/tmp/expected.txt
 bash --norc /tmp/bash.sh >/tmp/bash.txt
 diff /tmp/expected.txt /tmp/bash.txt
 echo 'bash: passed'
-fish --no-config -c "complete --do-complete 'haversack view notes/l'" >/tmp/fish.txt
+fish -c "complete --do-complete 'haversack view notes/l'" >/tmp/fish.txt
 diff /tmp/expected.txt /tmp/fish.txt
 echo 'fish: passed'
 cat >/tmp/zsh.zsh <<'SHELL'

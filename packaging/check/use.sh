@@ -25,4 +25,4 @@ $haversack uninstall
 if grep -q haversack /home/me/.claude/settings.json 2>/dev/null; then echo 'uninstall left hooks'; exit 1; fi
 # What is left now is the memory, which is the user's.
 rm -rf /home/me/.local/share/haversack /home/me/.claude
-rmdir -p /home/me/.local/share 2>/dev/null || true
+(cd /home/me && rmdir -p .local/share 2>/dev/null) || true

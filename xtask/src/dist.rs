@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn options_name_targets_and_parts() {
-        let (targets, parts) =
-            read(&["--target", "aarch64-unknown-linux-musl", "deb", "npm"]).expect("known");
+        let (programs, targets, parts) =
+            read(&["--reuse", "--target", "aarch64-unknown-linux-musl", "deb", "npm"]).expect("known");
         assert_eq!(
             targets.iter().map(|target| target.triple).collect::<Vec<_>>(),
             ["aarch64-unknown-linux-musl"]

@@ -62,6 +62,14 @@ impl Shell {
 /// The name of the program, as users type it.
 const PROGRAM: &str = "haversack";
 
+/// The end of the script for zsh. The first tab key reads the script from the file `_haversack` as a function with that name, which only defines the completer.
+/// So the first call goes on to it.
+const ZSH_FIRST_CALL: &str = r#"
+if [ "$funcstack[1]" = "_haversack" ]; then
+    _clap_dynamic_completer_haversack "$@"
+fi
+"#;
+
 /// The arguments whose values are names that this machine knows: the command, the argument, the sort of name.
 const VALUES: &[(&str, &str, Subject)] = &[
     ("ls", "path", Subject::Memory),
@@ -96,6 +104,9 @@ const VALUES: &[(&str, &str, Subject)] = &[
 pub(crate) fn cmd_completions(ui: &mut Ui, args: &CompletionsArgs) -> Result<ExitCode, CommandError> {
     let mut script = Vec::new();
     args.shell.completer().write_registration(variables::COMPLETE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
+    if args.shell == Shell::Zsh {
+        script.extend_from_slice(ZSH_FIRST_CALL.as_bytes());
+    }
     ui.bytes(&script)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,17 @@
-//! Homes that an earlier program wrote (`tests/fixtures/homes-before-home-round`) open and sync with this one, and lose nothing.
+//! Homes and remotes that an earlier program wrote (`tests/fixtures/homes-*`) open and sync with this one, and lose nothing. What a later program
+//! wrote is refused, and nothing is changed.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haversack::ids::ContentHash;
 
 use crate::machines::Machines;
 
-const ARCHIVE: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/homes-before-home-round/homes.tar.gz");
+/// The earlier programs whose homes are kept.
+const BEFORE_HOME_ROUND: &str = "homes-before-home-round";
+const VERSION_0_2_0: &str = "homes-of-0.2.0";
 
 /// The directory that the homes lay in when they were written.
 const WRITTEN_IN: &str = "/home/me";
@@ -16,10 +19,12 @@ const WRITTEN_IN: &str = "/home/me";
 const PREFIX: &str = "claude_memory/lighthouse";
 
 /// Unpacks the homes below a test's directory, as if they had been written there.
-fn unpacked() -> Machines {
+fn unpacked(written_by: &str) -> Machines {
+    let archive =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(written_by).join("homes.tar.gz");
     let machines = Machines::new();
     let base = machines.env.path("").canonicalize().expect("there");
-    let tar = machines.env.program("tar").args(["-xzf", ARCHIVE]).output().expect("tar runs");
+    let tar = machines.env.program("tar").arg("-xzf").arg(archive).output().expect("tar runs");
     assert!(tar.status.success(), "{}", String::from_utf8_lossy(&tar.stderr));
     for meeting in ["directory", "folder"] {
         for machine in ["laptop", "desktop"] {
@@ -49,8 +54,8 @@ fn mount_state(home: &Path, directory: &str) -> std::path::PathBuf {
     home.join("state").join(format!("mount-{}", &name[..16]))
 }
 
-fn older_home_opens_and_syncs(meeting: &str) {
-    let machines = unpacked();
+fn older_home_opens_and_syncs(written_by: &str, meeting: &str) {
+    let machines = unpacked(written_by);
     let (laptop, desktop) = (&*format!("{meeting}/laptop"), &*format!("{meeting}/desktop"));
     let project = |machine: &str| machines.env.path(&format!("{machine}-project/people.md"));
 
@@ -110,10 +115,93 @@ fn older_home_opens_and_syncs(meeting: &str) {
 
 #[test]
 fn older_home_with_a_directory_opens_and_syncs() {
-    older_home_opens_and_syncs("directory");
+    older_home_opens_and_syncs(BEFORE_HOME_ROUND, "directory");
 }
 
 #[test]
 fn older_home_with_a_folder_opens_and_syncs() {
-    older_home_opens_and_syncs("folder");
+    older_home_opens_and_syncs(BEFORE_HOME_ROUND, "folder");
+}
+
+#[test]
+fn home_of_0_2_0_with_a_directory_opens_and_syncs() {
+    older_home_opens_and_syncs(VERSION_0_2_0, "directory");
+}
+
+#[test]
+fn home_of_0_2_0_with_a_folder_opens_and_syncs() {
+    older_home_opens_and_syncs(VERSION_0_2_0, "folder");
+}
+
+/// Returns every file below a directory with its bytes, without lock files and the record of the last contact.
+fn bytes_below(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).expect("it can be listed").flatten() {
+            let path = entry.path();
+            if path.is_dir() && !path.ends_with("locks") {
+                directories.push(path);
+            } else if path.is_file() && !path.ends_with("contact.toml") {
+                found.insert(path.clone(), fs::read(&path).expect("it can be read"));
+            }
+        }
+    }
+    found
+}
+
+/// Replaces a text in a file whose other bytes need not be text.
+fn replace_bytes(path: &Path, from: &str, to: &str) {
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let at = bytes.windows(from.len()).position(|window| window == from.as_bytes());
+    let at = at.unwrap_or_else(|| panic!("{} holds no {from:?}", path.display()));
+    fs::write(path, [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat()).expect("written");
+}
+
+/// Runs a sync that must refuse a newer format, and checks that it changed neither the home nor the remote.
+fn is_refused_and_untouched(machines: &Machines, file: &str) {
+    let (home, remote) = (machines.env.path("directory/desktop"), machines.env.path("directory/remote"));
+    let before = (bytes_below(&home), bytes_below(&remote));
+    let said = machines.shown("directory/desktop", &["sync"]);
+    assert!(said.starts_with("exit 1\n"), "{file}: {said}");
+    assert!(said.contains("newer"), "{file}: {said}");
+    assert!(said.contains("Update Haversack") || said.contains("update Haversack"), "{file}: {said}");
+    let after = (bytes_below(&home), bytes_below(&remote));
+    let changed = |before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>| {
+        let names: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).cloned().collect();
+        names.into_iter().filter(|name| before.get(name) != after.get(name)).collect::<Vec<_>>()
+    };
+    assert_eq!(changed(&before.0, &after.0), Vec::<PathBuf>::new(), "{file}: the home");
+    assert_eq!(changed(&before.1, &after.1), Vec::<PathBuf>::new(), "{file}: the remote");
+}
+
+#[test]
+fn newer_store_is_refused_and_untouched() {
+    let machines = unpacked(VERSION_0_2_0);
+    replace_bytes(
+        &machines.env.path("directory/remote/.haversack/store.json"),
+        "\"format\": 1",
+        "\"format\": 2",
+    );
+    is_refused_and_untouched(&machines, "store.json");
+}
+
+#[test]
+fn newer_commit_is_refused_and_untouched() {
+    let machines = unpacked(VERSION_0_2_0);
+    // The laptop's last edits are a commit that the desktop has not read.
+    machines.done("directory/laptop", &["sync"]);
+    let log = machines.env.path("directory/remote/.haversack/log");
+    let newest =
+        fs::read_dir(&log).expect("there").flatten().map(|entry| entry.path()).max().expect("a commit");
+    replace_bytes(&newest, "haversack-commit 1", "haversack-commit 9");
+    is_refused_and_untouched(&machines, "commit");
+}
+
+#[test]
+fn newer_snapshot_is_refused_and_untouched() {
+    let machines = unpacked(VERSION_0_2_0);
+    let snapshot = machines.env.path("directory/desktop/state/default/snapshot");
+    replace_bytes(&snapshot, "haversack-snapshot 2", "haversack-snapshot 9");
+    is_refused_and_untouched(&machines, "snapshot");
 }
