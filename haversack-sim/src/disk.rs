@@ -7,9 +7,11 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use unicode_normalization::UnicodeNormalization;
+
 pub use self::calls::{SimDir, SimFile, SimLock};
 use crate::editor::Editor;
-use crate::image::{Image, Seen};
+use crate::image::{Image, InodeId, Seen};
 use crate::random::Random;
 use crate::schedule::{Call, Schedule, Stop, Verb};
 
@@ -36,6 +38,15 @@ pub enum Exchange {
     Unknown,
 }
 
+/// Which names are one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// Those with the same bytes, as on ext4.
+    Exact,
+    /// Those that differ only by case or by how letters are composed; a file keeps the name that it was made with. So does the disk of a Mac (APFS).
+    Folded,
+}
+
 /// A disk in memory that does what it is told to go wrong; clones are handles of one disk.
 #[derive(Clone)]
 pub struct SimDisk {
@@ -52,6 +63,7 @@ pub(crate) struct State {
     locks: BTreeMap<String, u64>,
     last_lock: u64,
     exchange: Exchange,
+    names: Names,
     most_bytes: usize,
 }
 
@@ -67,6 +79,7 @@ impl SimDisk {
             locks: BTreeMap::new(),
             last_lock: 0,
             exchange: Exchange::Works,
+            names: Names::Exact,
             most_bytes: usize::MAX,
         })
     }
@@ -83,6 +96,7 @@ impl SimDisk {
             locks: BTreeMap::new(),
             last_lock: 0,
             exchange: state.exchange,
+            names: state.names,
             most_bytes: state.most_bytes,
         })
     }
@@ -130,6 +144,11 @@ impl SimDisk {
     /// Says whether two names can change places from now on.
     pub fn set_exchange(&self, exchange: Exchange) {
         self.state().exchange = exchange;
+    }
+
+    /// Says which names are one name from now on.
+    pub fn set_names(&self, names: Names) {
+        self.state().names = names;
     }
 
     /// Starts anew after a crash: locks are free, nothing is planned, what was lost is lost.
@@ -189,6 +208,16 @@ impl State {
         self.schedule.verdict()
     }
 
+    /// Returns the name in a directory that is one with `name`, as the directory spells it; `name` itself if there is none.
+    fn spelled(&self, dir: InodeId, name: &str) -> String {
+        let known = match self.names {
+            Names::Exact => Vec::new(),
+            Names::Folded => self.image.names(dir, usize::MAX).unwrap_or_default(),
+        };
+        let mut known = known.into_iter().filter_map(|known| known.text.ok());
+        known.find(|known| folded(known) == folded(name)).unwrap_or_else(|| name.to_owned())
+    }
+
     fn set_note(&mut self, note: Vec<u8>) {
         self.older_notes.push(std::mem::replace(&mut self.note, note));
     }
@@ -203,6 +232,11 @@ impl State {
             _ => {}
         }
     }
+}
+
+/// Returns the same text for all spellings of one name.
+fn folded(name: &str) -> String {
+    name.nfd().flat_map(char::to_lowercase).collect()
 }
 
 impl fmt::Debug for SimDisk {

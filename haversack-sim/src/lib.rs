@@ -33,7 +33,7 @@ mod random;
 mod schedule;
 pub mod sync;
 
-pub use disk::{Crash, Exchange, SimDir, SimDisk, SimFile, SimLock};
+pub use disk::{Crash, Exchange, Names, SimDir, SimDisk, SimFile, SimLock};
 pub use editor::{Descriptor, Editor};
 pub use image::Seen;
 pub use mutant::{Flaw, Mutant};

@@ -193,6 +193,7 @@ pub(crate) const CRATES: [Member; 9] = [
             "haversack",
             "haversack-store",
             "serde_json",
+            "unicode-normalization",
         ],
         std: None,
     },

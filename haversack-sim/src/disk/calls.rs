@@ -47,12 +47,14 @@ impl Fs for SimDisk {
     fn open_dir(&self, parent: &SimDir, name: &str) -> io::Result<Arc<SimDir>> {
         let mut state = self.state();
         state.enter(Verb::OpenDir, name)?;
+        let name = &*state.spelled(parent.0, name);
         state.image.find_dir(parent.0, name).map(|inode| Arc::new(SimDir(inode)))
     }
 
     fn make_dir(&self, parent: &SimDir, name: &str) -> io::Result<()> {
         let mut state = self.state();
         state.enter(Verb::MakeDir, name)?;
+        let name = &*state.spelled(parent.0, name);
         state.image.expect_free(parent.0, name)?;
         let made = state.image.new_directory();
         state.image.change(vec![(parent.0, name.to_owned(), Some(made))]);
@@ -62,18 +64,21 @@ impl Fs for SimDisk {
     fn open(&self, parent: &SimDir, name: &str) -> io::Result<SimFile> {
         let mut state = self.state();
         state.enter(Verb::Open, name)?;
+        let name = &*state.spelled(parent.0, name);
         state.image.find_readable(parent.0, name).map(SimFile)
     }
 
     fn open_append(&self, parent: &SimDir, name: &str) -> io::Result<SimFile> {
         let mut state = self.state();
         state.enter(Verb::OpenAppend, name)?;
+        let name = &*state.spelled(parent.0, name);
         state.image.find_writable(parent.0, name).map(SimFile)
     }
 
     fn create(&self, parent: &SimDir, name: &str, mode: u32) -> io::Result<SimFile> {
         let mut state = self.state();
         state.enter(Verb::Create, name)?;
+        let name = &*state.spelled(parent.0, name);
         state.image.expect_free(parent.0, name)?;
         let file = state.image.new_file(mode);
         state.image.change(vec![(parent.0, name.to_owned(), Some(file))]);
@@ -83,6 +88,7 @@ impl Fs for SimDisk {
     fn stat(&self, parent: &SimDir, name: &str) -> io::Result<Stat> {
         let mut state = self.state();
         state.enter(Verb::Stat, name)?;
+        let name = &*state.spelled(parent.0, name);
         let inode = state.image.find(parent.0, name)?;
         state.image.stat(inode)
     }
@@ -181,18 +187,21 @@ impl Fs for SimDisk {
             state.exchange = Exchange::Unknown;
             return Err(io::ErrorKind::Unsupported.into());
         }
-        state.image.rename((from_dir.0, from), (to_dir.0, to), target)
+        let (from, to) = (state.spelled(from_dir.0, from), state.spelled(to_dir.0, to));
+        state.image.rename((from_dir.0, &from), (to_dir.0, &to), target)
     }
 
     fn unlink(&self, parent: &SimDir, name: &str) -> io::Result<()> {
         let mut state = self.state();
         state.enter(Verb::Unlink, name)?;
+        let name = &*state.spelled(parent.0, name);
         state.image.unlink(parent.0, name)
     }
 
     fn remove_dir(&self, parent: &SimDir, name: &str) -> io::Result<()> {
         let mut state = self.state();
         state.enter(Verb::RemoveDir, name)?;
+        let name = &*state.spelled(parent.0, name);
         state.image.remove_dir(parent.0, name)
     }
 

@@ -1,6 +1,7 @@
 //! Crashes, faults and foreign programs at every call of the device-local backend.
 
 mod appends;
+mod apple;
 mod cases;
 mod copies;
 mod counting;
