@@ -88,17 +88,8 @@ fn debug_build(target: &Target) -> Result<Result<PathBuf, String>, String> {
     }
     let directory = project().join("target");
     let mut zig = toolchain.zig("zigbuild", project())?;
-    zig.args([
-        "--locked",
-        "--quiet",
-        "--package",
-        "haversack-cli",
-        "--profile",
-        "try",
-        "--target",
-        target.triple,
-    ]);
+    zig.args(["--locked", "--quiet", "--package", "haversack-cli", "--target", target.triple]);
     step(&format!("building haversack for {}", target.triple), zig.env("CARGO_TARGET_DIR", &directory))?;
-    let built: &Path = &directory.join(target.triple).join("try").join(target.program());
+    let built: &Path = &directory.join(target.triple).join("debug").join(target.program());
     Ok(Ok(built.to_owned()))
 }
