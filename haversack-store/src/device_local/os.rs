@@ -6,7 +6,7 @@ mod portable;
 mod unix;
 
 use std::fs::{self, TryLockError};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
@@ -242,8 +242,7 @@ impl Fs for Disk {
     }
 
     fn append(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
-        let mut writer = file;
-        writer.write(bytes)
+        system::append(file, bytes)
     }
 
     fn truncate(&self, file: &File, size: u64) -> io::Result<()> {

@@ -1,4 +1,7 @@
 //! Calls that cap-std does not have, for systems without better ones: no exchange of names, no sync of directories.
+//!
+//! Windows grants less to a handle than Unix does. A handle for reading cannot be flushed, and one that only appends cannot cut the file. So files are
+//! opened for writing wherever the user may write them, and an append looks for the end itself; it runs under the write lock.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,16 +12,28 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use crate::device_local::fs::{Name, NodeKind, Stat};
 
 pub(super) fn open(parent: &Dir, name: &str) -> io::Result<File> {
-    parent.open_with(name, OpenOptions::new().read(true).follow(FollowSymlinks::No))
+    let mut options = OpenOptions::new();
+    match parent.open_with(name, options.read(true).write(true).follow(FollowSymlinks::No)) {
+        Ok(file) => Ok(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
+        // A file that may only be read, or that another program keeps for itself: whoever must flush it is told then.
+        Err(_) => parent.open_with(name, options.write(false)),
+    }
 }
 
 pub(super) fn open_append(parent: &Dir, name: &str) -> io::Result<File> {
-    parent.open_with(name, OpenOptions::new().read(true).append(true).follow(FollowSymlinks::No))
+    parent.open_with(name, OpenOptions::new().read(true).write(true).follow(FollowSymlinks::No))
 }
 
 pub(super) fn create(parent: &Dir, name: &str, _mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    parent.open_with(name, options.read(true).append(true).create_new(true).follow(FollowSymlinks::No))
+    parent.open_with(name, options.read(true).write(true).create_new(true).follow(FollowSymlinks::No))
+}
+
+/// Writes at the end of the file.
+pub(super) fn append(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+    file.seek(SeekFrom::End(0))?;
+    file.write(bytes)
 }
 
 pub(super) fn stat(parent: &Dir, name: &str) -> io::Result<Stat> {

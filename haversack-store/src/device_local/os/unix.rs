@@ -1,7 +1,7 @@
 //! Calls that cap-std does not have, on Unix: metadata in one call, exchange of names, sync of directories.
 
 use std::ffi::CStr;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -25,6 +25,11 @@ pub(super) fn open(parent: &Dir, name: &str) -> io::Result<File> {
 pub(super) fn open_append(parent: &Dir, name: &str) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY;
     open_with(parent, name, flags, Mode::empty())
+}
+
+/// Writes at the end of the file.
+pub(super) fn append(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+    file.write(bytes)
 }
 
 /// Creates a file with exactly `mode`, whatever the umask takes away.
