@@ -3,15 +3,19 @@
 //! Commands print a result or turn it into JSON, the server of the Model Context Protocol turns it into the text of a tool. A result whose text
 //! is the same for both has it as a method.
 
+pub(crate) mod carry;
+pub(crate) mod commitments;
 pub(crate) mod complete;
 pub(crate) mod conflicts;
 pub(crate) mod create;
 pub(crate) mod devices;
+pub(crate) mod digest;
 pub(crate) mod doctor;
 pub(crate) mod edit;
 pub(crate) mod event;
 pub(crate) mod graph;
 pub(crate) mod history;
+pub(crate) mod index;
 pub(crate) mod memory_stores;
 pub(crate) mod mirror;
 pub(crate) mod recall;
@@ -19,5 +23,6 @@ pub(crate) mod remember;
 pub(crate) mod restore;
 pub(crate) mod session;
 pub(crate) mod status;
+pub(crate) mod summary;
 pub(crate) mod sync;
 pub(crate) mod undo;

@@ -25,7 +25,7 @@ use haversack_system::SystemClock;
 use self::requests::{RequestQueue, SyncRequest};
 use crate::agents::journal::Journal;
 use crate::agents::program;
-use crate::app::mirror;
+use crate::app::{digest, mirror, summary};
 use crate::error::CommandError;
 use crate::home::contact::{Contact, Failure};
 use crate::home::{self, Home, Summary, SyncOptions, Work, local_history};
@@ -131,6 +131,11 @@ pub(crate) fn ask(
     })
 }
 
+/// Starts the process for a digest that was requested.
+pub(crate) fn start_for_digest(settings: &Settings) -> Result<(), CommandError> {
+    if settings.surroundings.is_quiet { Ok(()) } else { start(settings) }
+}
+
 /// Lets the process add the changes to the history of a home without a remote.
 fn record_soon(settings: &Settings, request: &SyncRequest) -> Result<(), CommandError> {
     if local_history::is_used(settings)? && settings.memory().is_dir() {
@@ -207,10 +212,21 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
     loop {
         let Some(turn) = lock(&settings)? else { return Ok(()) };
         let mut is_mirror_late = false;
+        let mut is_stuck;
         loop {
             let mut wanted = requests.take();
-            if wanted.is_empty() {
+            // Before the syncs, which send what is written here.
+            let digested = digest::write_requested(&settings);
+            for (session, told) in &digested {
+                Journal::of(&settings).note("background", Some(session), told);
+            }
+            // A digest that fails is tried again by the next process.
+            is_stuck = !digested.is_empty() && digest::is_requested(&settings);
+            if wanted.is_empty() && (digested.is_empty() || is_stuck) {
                 break;
+            }
+            if wanted.is_empty() {
+                continue;
             }
             if !wanted.iter().any(|(_, question)| question.is_some()) {
                 std::thread::sleep(GATHER);
@@ -227,7 +243,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
         }
         look_when_due(&settings);
         drop(turn);
-        if requests.is_empty() {
+        if requests.is_empty() && (is_stuck || !digest::is_requested(&settings)) {
             return Ok(());
         }
     }
@@ -388,5 +404,11 @@ fn sync(
     is_asking.store(false, Ordering::SeqCst);
     drop(fs::remove_file(contacting(&settings)));
     drop(fs::remove_file(waited(&settings)));
+    if let Ok(summary) = &summary {
+        for (day, error) in summary::refresh(&settings, &summary.received) {
+            let told = format!("the summary of {day} was not made again: {}", error.in_one_line());
+            Journal::of(&settings).note("background", session, &told);
+        }
+    }
     summary.map(Some)
 }

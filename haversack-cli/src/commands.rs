@@ -4,24 +4,29 @@ mod allow;
 mod append;
 mod backends;
 mod background;
+mod carry;
 mod check;
+mod commitments;
 pub(crate) mod completions;
 mod config;
 mod conflicts;
 mod connection;
 mod content;
+mod context;
 mod create;
 mod debug;
 mod delete;
 mod demo;
 mod devices;
 mod diff;
+mod digest;
 mod doctor;
 mod edit;
 mod event;
 mod graph;
 pub(crate) mod help;
 pub(crate) mod hook;
+mod index;
 mod init;
 mod insert;
 mod join;
@@ -48,6 +53,7 @@ mod serve;
 mod setup;
 mod status;
 mod str_replace;
+mod summary;
 mod sync;
 mod undo;
 mod uninstall;
@@ -94,6 +100,12 @@ pub(crate) enum Command {
     Rename(rename::RenameArgs),
     Recall(recall::RecallArgs),
     Event(event::EventArgs),
+    Summary(summary::SummaryArgs),
+    Digest(digest::DigestArgs),
+    Commitments(commitments::CommitmentsArgs),
+    Carry(carry::CarryArgs),
+    Index(index::IndexArgs),
+    Context(context::ContextArgs),
     Kinds(kinds::KindsArgs),
     Node(node::NodeArgs),
     Connection(connection::ConnectionArgs),
@@ -155,6 +167,8 @@ impl Command {
             Command::Connection(args) => return args.writes(),
             Command::Ontology(args) => return args.writes(),
             Command::Graph(args) => return args.writes(),
+            Command::Commitments(args) => return args.writes(),
+            Command::Carry(args) => return args.writes(),
             _ => {}
         }
         matches!(
@@ -167,6 +181,8 @@ impl Command {
                 | Command::Rename(_)
                 | Command::New(_)
                 | Command::Event(_)
+                | Command::Summary(_)
+                | Command::Digest(_)
         )
     }
 }
@@ -184,6 +200,11 @@ impl Command {
             Command::Rename(_) => "rename",
             Command::New(_) => "new",
             Command::Event(_) => "event",
+            Command::Summary(_) => "summary",
+            Command::Digest(_) => "digest",
+            Command::Commitments(args) if args.writes() => "commitments",
+            Command::Carry(args) if args.writes() => "carry",
+            Command::Index(_) => "index",
             Command::Undo(_) => "undo",
             Command::Restore(_) => "restore",
             Command::Resolve(_) => "resolve",
@@ -350,6 +371,12 @@ fn dispatch(ui: &mut Ui, resolved: &Resolved, command: &Command) -> Result<ExitC
         Command::Serve(args) => serve::cmd_serve(ui, settings, args),
         Command::Recall(args) => recall::cmd_recall(ui, settings, args),
         Command::Event(args) => event::cmd_event(ui, settings, args),
+        Command::Summary(args) => summary::cmd_summary(ui, settings, args),
+        Command::Digest(args) => digest::cmd_digest(ui, settings, args),
+        Command::Commitments(args) => commitments::cmd_commitments(ui, settings, args),
+        Command::Carry(args) => carry::cmd_carry(ui, settings, args),
+        Command::Index(args) => index::cmd_index(ui, settings, args),
+        Command::Context(args) => context::cmd_context(ui, settings, args),
         Command::Help(args) => help::cmd_help(ui, args),
         Command::Version(args) => version::cmd_version(ui, args),
         Command::Completions(args) => completions::cmd_completions(ui, args),

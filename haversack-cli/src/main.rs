@@ -17,9 +17,10 @@ mod ui;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
+use haversack::ids::Timestamp;
 
 use crate::commands::{Command, completions, help};
-use crate::settings::{BrokenProjectFile, environment, flags};
+use crate::settings::{BrokenProjectFile, environment, flags, time};
 use crate::ui::colors::Colors;
 use crate::ui::{Presentation, Ui, pager};
 
@@ -51,6 +52,14 @@ struct Arguments {
     #[arg(long, global = true, hide = true)]
     no_pager: bool,
 
+    /// The moment to take for the present
+    #[arg(long, global = true, hide = true, value_name = "MOMENT", value_parser = time::parse_moment)]
+    now: Option<Timestamp>,
+
+    /// The time zone in which days are counted
+    #[arg(long, global = true, hide = true, value_name = "ZONE")]
+    time_zone: Option<String>,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -81,7 +90,11 @@ fn main() -> ExitCode {
         true => BrokenProjectFile::IsIgnored,
         false => BrokenProjectFile::Fails,
     };
-    let resolved = settings::load(&flags::collect(&matches, arguments.home), broken);
+    let resolved = settings::load(&flags::collect(&matches, arguments.home, arguments.time_zone), broken);
+    let resolved = resolved.map(|mut resolved| {
+        resolved.settings.fixed_now = arguments.now;
+        resolved
+    });
     let done = commands::run(&mut ui, resolved, &arguments.command, home.as_deref());
     match ui.finish().and(done) {
         Ok(code) => code,

@@ -28,6 +28,9 @@ use crate::agents::claude_code::{ChosenBy, ClaudeCode, MemoryDirectory};
 use crate::settings::{Settings, files, tilde};
 use crate::ui::paths::quoted;
 
+/// The place of memory that belongs to no project.
+pub(crate) const NO_PROJECT: &str = "behavioral";
+
 /// The place of all projects in a store.
 const PLACE: &str = "claude_memory";
 

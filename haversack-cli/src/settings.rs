@@ -12,6 +12,7 @@ pub(crate) mod flags;
 pub(crate) mod layers;
 pub(crate) mod reference;
 mod store;
+pub(crate) mod time;
 pub(crate) mod variables;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ use std::time::Duration;
 
 use etcetera::AppStrategy;
 use haversack::Writer;
+use haversack::day::Zone;
+use haversack::ids::Timestamp;
 use haversack::sync::Budget;
 
 use self::declarations::{DECLARATIONS, Declaration, Value};
@@ -59,6 +62,16 @@ pub(crate) struct Settings {
     pub(crate) excluded_projects: String,
     /// The most that one sync receives from other machines.
     pub(crate) budget: Budget,
+    /// The name of the time zone; empty for the system's.
+    pub(crate) time_zone: String,
+    /// The time zone in which days are counted.
+    pub(crate) zone: Zone,
+    /// The moment that this run takes for the present, if it is not the system's.
+    pub(crate) fixed_now: Option<Timestamp>,
+    /// The tokens of memory that a hook gives to a session at most.
+    pub(crate) context_tokens: usize,
+    /// True if the end of a session writes its digest.
+    pub(crate) is_digest_written: bool,
 }
 
 /// A container of an Azure account, by its two settings.
@@ -286,6 +299,7 @@ fn resolve(
         _ => unreachable!("every text has a default, and no layer says anything else"),
     };
     let size = |key| usize::try_from(number(key)).expect("every range ends below 4 GiB");
+    let is_on = |key| values.get(key) == Some(&Value::Switch(true));
     let settings = Settings {
         home,
         lock_wait: Duration::from_secs(number(declarations::LOCK_WAIT_SECONDS)),
@@ -294,7 +308,7 @@ fn resolve(
             line_bytes: size(declarations::LINE_BYTES),
         },
         writer: Writer::default(),
-        keep_local: values.get(declarations::KEEP_MEMORY_LOCAL) == Some(&Value::Switch(true)),
+        keep_local: is_on(declarations::KEEP_MEMORY_LOCAL),
         blob: Blob {
             endpoint: text(declarations::BLOB_ENDPOINT),
             container: text(declarations::BLOB_CONTAINER),
@@ -307,6 +321,11 @@ fn resolve(
             files: number(declarations::RECEIVE_FILES),
             bytes: number(declarations::RECEIVE_MEGABYTES) * 1_000_000,
         },
+        zone: time::zone_of(&text(declarations::TIME_ZONE)).expect("every layer's zone was checked"),
+        time_zone: text(declarations::TIME_ZONE),
+        fixed_now: None,
+        context_tokens: size(declarations::CONTEXT_TOKENS),
+        is_digest_written: is_on(declarations::DIGEST_AUTO),
     };
     Ok(Resolved { settings, user_file, project_file, warnings: Vec::new(), layers })
 }
@@ -378,7 +397,8 @@ mod tests {
         /// Adds `key` to one layer.
         fn say(&mut self, layer: &str, declaration: &Declaration, value: &str) {
             let Declaration { key, variable, kind, .. } = declaration;
-            let in_file = if *kind == Kind::Text { format!("{value:?}") } else { value.to_owned() };
+            let in_file =
+                if matches!(kind, Kind::Text | Kind::Zone) { format!("{value:?}") } else { value.to_owned() };
             let flag = |name| Flag { name, key: (*key).to_owned(), value: value.into() };
             match layer {
                 "default" => {}
@@ -423,6 +443,12 @@ mod tests {
                         ("--config", number(5), "--config"),
                     ]
                 }
+                Kind::Zone => vec![
+                    ("default", String::new(), "default"),
+                    ("user", "AAA1".into(), "user.toml:2"),
+                    ("environment", "BBB2".into(), variable),
+                    ("--config", "CCC3".into(), "--config"),
+                ],
                 Kind::Text => vec![
                     ("default", String::new(), "default"),
                     ("user", "of user".into(), "user.toml:2"),
@@ -468,6 +494,11 @@ mod tests {
             surroundings: Surroundings::default(),
             excluded_projects: String::new(),
             budget: Budget { files: 200_000, bytes: 2_000_000_000 },
+            time_zone: String::new(),
+            zone: time::zone_of("").expect("the system's"),
+            fixed_now: None,
+            context_tokens: 2_000,
+            is_digest_written: false,
         };
         assert_eq!(resolved.settings, expected);
         let names: Vec<&str> = resolved.each().take(4).map(|(_, _, layer)| layer.name()).collect();
@@ -523,6 +554,7 @@ mod tests {
                 Kind::Number(range) => layers.say("project", declaration, &range.start().to_string()),
                 Kind::Switch => layers.say("project", declaration, "false"),
                 Kind::Text => layers.say("project", declaration, "https://elsewhere.example"),
+                Kind::Zone => layers.say("project", declaration, "UTC"),
                 Kind::Home => unreachable!("filtered"),
             }
             let error = layers.resolve().expect_err("refused");

@@ -1,8 +1,14 @@
 //! A message on a channel: one line of the day's interaction log.
+//!
+//! [`line()`] writes an event, [`read`] reads a whole log. A line that is no event is counted and passed over. If a writer was killed in the middle of
+//! a line, the next event stands behind the torn one; [`read`] finds it there.
+
+use std::collections::HashSet;
 
 use haversack_store::Locator;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::day::Day;
 use crate::ids::Timestamp;
 use crate::names;
 use crate::signed::Writer;
@@ -105,9 +111,119 @@ pub fn line(event: &Event, stamp: &Stamp) -> Result<String, String> {
     Ok(text)
 }
 
-/// Returns the log of a day, named as `2026-11-16`.
-pub fn log_of(day: &str) -> Locator {
+/// Returns the log of a day.
+pub fn log_of(day: Day) -> Locator {
     Locator::parse(&format!("interactions/{day}.jsonl")).expect("a day is a plain name")
+}
+
+/// The direction of an event that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Somebody wrote to the agent.
+    Inbound,
+    /// The agent wrote.
+    Outbound,
+}
+
+/// An event of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedEvent {
+    /// Its id; empty if its writer gave it none.
+    pub id: String,
+    /// When it was written down.
+    pub time: Timestamp,
+    /// Where it was said.
+    pub channel: String,
+    /// Who wrote to whom.
+    pub direction: Direction,
+    /// Who said it.
+    pub sender: String,
+    /// What was said, in a sentence.
+    pub summary: String,
+    /// To whom.
+    pub recipient: Option<String>,
+    /// What was done about it.
+    pub action: Option<String>,
+    /// The machine on which it was written down.
+    pub device: Option<String>,
+    /// The session that wrote it down.
+    pub session: Option<String>,
+}
+
+/// A log that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventLog {
+    /// Its events, the earliest first; none twice.
+    pub events: Vec<LoggedEvent>,
+    /// The numbers of the lines that are no events.
+    pub unread: Vec<usize>,
+}
+
+#[derive(Deserialize)]
+struct RawEvent {
+    #[serde(default)]
+    id: String,
+    ts: String,
+    #[serde(default)]
+    channel: Option<String>,
+    direction: Direction,
+    sender: String,
+    summary: String,
+    #[serde(default)]
+    recipient: Option<String>,
+    #[serde(default)]
+    action: Option<String>,
+    #[serde(default)]
+    device: Option<String>,
+    #[serde(default)]
+    session: Option<String>,
+}
+
+/// Reads a log. Lines that are no events are passed over, and numbered in the result.
+pub fn read(log: &[u8]) -> EventLog {
+    let mut events: Vec<LoggedEvent> = Vec::new();
+    let mut unread = Vec::new();
+    let mut seen = HashSet::new();
+    for (at, line) in log.split(|byte| *byte == b'\n').enumerate() {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let whole = event_in(line);
+        if whole.is_none() {
+            unread.push(at + 1);
+        }
+        let Some(event) = whole.or_else(|| behind_a_torn_one(line)) else { continue };
+        if event.id.is_empty() || seen.insert(event.id.clone()) {
+            events.push(event);
+        }
+    }
+    events.sort_by(|one, other| (one.time, &one.id).cmp(&(other.time, &other.id)));
+    EventLog { events, unread }
+}
+
+fn event_in(line: &[u8]) -> Option<LoggedEvent> {
+    let raw: RawEvent = serde_json::from_slice(line).ok()?;
+    let time: jiff::Timestamp = raw.ts.parse().ok()?;
+    Some(LoggedEvent {
+        id: raw.id,
+        time: Timestamp(time.as_millisecond()),
+        channel: raw.channel.unwrap_or_else(|| DEFAULT_CHANNEL.to_owned()),
+        direction: raw.direction,
+        sender: raw.sender,
+        summary: raw.summary,
+        recipient: raw.recipient,
+        action: raw.action,
+        device: raw.device,
+        session: raw.session,
+    })
+}
+
+/// Returns the event at the end of a line whose beginning is a part of another.
+fn behind_a_torn_one(line: &[u8]) -> Option<LoggedEvent> {
+    const START: &[u8] = b"{\"id\":\"";
+    let last = memchr::memmem::rfind(line, START)?;
+    event_in(&line[last..])
 }
 
 /// Returns random bytes as a UUID of version 4.
@@ -146,7 +262,8 @@ mod tests {
              \"direction\":\"inbound\",\"sender\":\"a teammate\",\"summary\":\"Asked when the lamp\\nis mended\",\
              \"device\":\"laptop\",\"agent\":\"claude-code\"}\n"
         );
-        assert_eq!(Kinds::built_in().of(&log_of("2026-11-16"), b"").name, "interaction");
+        let log = log_of("2026-11-16".parse().expect("a day"));
+        assert_eq!(Kinds::built_in().of(&log, b"").name, "interaction");
     }
 
     #[test]
@@ -158,6 +275,29 @@ mod tests {
         );
         assert_eq!(refused(Event { summary: " ".to_owned(), ..event() }), "`summary` is empty");
         assert!(refused(Event { sender: "x".repeat(9000), ..event() }).contains("9000 bytes"));
+    }
+
+    #[test]
+    fn log_is_read_and_torn_lines_are_numbered() {
+        let of = |id: u8, time: i64| {
+            let stamp = Stamp { id: [id; 16], time: Timestamp(time), ..stamp() };
+            line(&event(), &stamp).expect("fits")
+        };
+        let torn = &of(3, 30)[..70];
+        let text = format!(
+            "{}{}\nnot JSON\n{{\"ts\":1}}\n{torn}{}\n{}{{\"id",
+            of(2, 20),
+            of(2, 20),
+            of(1, 10),
+            of(4, 40)
+        );
+        let log = read(text.as_bytes());
+        let times: Vec<i64> = log.events.iter().map(|event| event.time.0).collect();
+        assert_eq!(times, [10, 20, 40]);
+        assert_eq!(log.unread, [4, 5, 6, 9]);
+        assert_eq!(log.events[0].sender, "a teammate");
+        assert_eq!(read(b""), EventLog::default());
+        assert_eq!(read(&[0xff, b'\n', 0]).unread, [1, 2]);
     }
 
     #[test]

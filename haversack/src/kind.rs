@@ -66,6 +66,11 @@ pub struct Kind {
 }
 
 impl Kind {
+    /// Returns true if files of this kind list the other memories of their directory.
+    pub fn is_index(&self) -> bool {
+        self.rule == Rule::Index
+    }
+
     /// Tells whether a file that is named after a day, week, month or year is past the time that its kind is kept.
     pub(crate) fn is_past(&self, locator: &Locator, today: Day) -> bool {
         let Some(days) = self.keep.days.filter(|_| self.keep.section.is_none()) else { return false };
@@ -156,6 +161,15 @@ impl Kinds {
         self.recognised(locator, bytes).0
     }
 
+    /// Returns the kind that a file's name says, with its position in the table; `text` if the name says nothing.
+    pub fn by_name(&self, locator: &Locator) -> (usize, &Kind) {
+        let named = |kind: &Kind| kind.names.iter().any(|pattern| pattern.matches(locator));
+        let text = |kind: &Kind| kind.name == TEXT;
+        let position = self.kinds.iter().position(named).or_else(|| self.kinds.iter().position(text));
+        let position = position.expect("`text` is compiled in, and kinds are never taken away");
+        (position, &self.kinds[position])
+    }
+
     /// Returns the kind of a file, and how that file merges.
     fn recognised(&self, locator: &Locator, bytes: &[u8]) -> (&Kind, Rule) {
         let Some(text) = as_text(bytes) else {
@@ -232,7 +246,7 @@ mod tests {
             ("events.JSONL", "", "json_lines"),
             ("summaries/2026-10-02.md", "", "summary"),
             ("summaries/2026-10-02.json", "", "summary_counts"),
-            ("summaries/2026-10-02.html", "", "text"),
+            ("summaries/2026-10-02.html", "", "summary_page"),
             ("compacted/2026-W40.md", "", "weekly"),
             ("compacted/2026-10.md", "", "monthly"),
             ("compacted/2026.md", "", "yearly"),
@@ -251,7 +265,7 @@ mod tests {
     #[test]
     fn the_table_is_complete() {
         let kinds = Kinds::built_in();
-        assert_eq!(kinds.iter().count(), 29);
+        assert_eq!(kinds.iter().count(), 30);
         for kind in kinds.iter() {
             assert!(!kind.about.is_empty(), "{}", kind.name);
             let template = kind.template.as_deref().unwrap_or_default();

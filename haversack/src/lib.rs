@@ -8,10 +8,15 @@
 //! [`migrate`] copies what one storage holds to another.
 
 pub mod carried;
+pub mod carry_forward;
 pub mod check;
+mod checklist;
 pub mod clock;
+pub mod commitments;
 pub mod conflict;
+pub mod context;
 pub mod day;
+pub mod digest;
 pub mod display;
 pub mod document;
 mod error;
@@ -24,6 +29,7 @@ pub mod graph;
 pub mod history;
 pub mod home;
 pub mod ids;
+pub mod index;
 pub mod kind;
 pub mod log;
 // Tests read the manifest of a remote with it.
@@ -34,13 +40,17 @@ pub mod memory_tool;
 pub mod merge;
 pub mod migrate;
 pub mod names;
+pub mod relationship;
 pub mod remember;
+mod rewrite;
 pub mod schema;
 pub mod secrets;
 mod signed;
+pub mod summary;
 pub mod sync;
 mod table;
 mod text;
+pub mod tokens;
 pub mod vault;
 
 pub use haversack_store as store;
@@ -49,6 +59,7 @@ pub use self::error::{Error, Reason, Result, Verb};
 pub use self::memory::{
     BatchReport, Change, Conflicts, Depth, Edited, MAX_TEXT_BYTES, Memory, Resolved, View,
 };
+pub use self::rewrite::{Rewritten, rewrite};
 pub use self::signed::{Writer, writer_of};
 pub use self::text::{Ending, Occurrences};
 

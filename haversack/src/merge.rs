@@ -54,7 +54,8 @@ mod yaml;
 
 use std::borrow::Cow;
 
-pub(crate) use self::commitments::{reworded, words_of};
+pub(crate) use self::commitments::{Parts as ItemParts, id as item_id, reworded, words_of};
+pub(crate) use self::items::{link_target, words as item_words};
 use haversack_store::{Bytes, InvalidLocator, Locator, MAX_SEGMENT_BYTES};
 
 use self::outline::Newest;

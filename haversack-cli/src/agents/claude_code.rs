@@ -3,6 +3,7 @@
 pub(crate) mod private;
 pub(crate) mod servers;
 pub(crate) mod slug;
+pub(crate) mod transcript;
 pub(crate) mod wiring;
 
 use std::fs;

@@ -1,22 +1,19 @@
 //! The memory that a session of an agent begins with: the next one, and the ones that were given it.
 
-pub(crate) mod context;
 pub(crate) mod context_record;
 pub(crate) mod news;
+pub(crate) mod uses;
 
 use std::path::{Path, PathBuf};
 
-use haversack::clock::Clock;
-use haversack::document::Document;
-use haversack::ids::Timestamp;
-use haversack_system::SystemClock;
+use haversack::context::{Assembled, Budget, GatheredFrom, Index, Reach, gather};
+use haversack::store::{DeviceLocal, Locator, block_on};
 
-use self::context::{Assembled, Part};
 use self::context_record::ContextRecord;
 use self::news::News;
 use crate::agents::claude_code::{ClaudeCode, slug};
 use crate::error::CommandError;
-use crate::home::Home;
+use crate::home::{Home, kinds};
 use crate::projects::Project;
 use crate::projects::registry::ProjectRegistry;
 use crate::records::private;
@@ -26,14 +23,8 @@ use crate::ui::moments::{ago, local};
 /// The index of a project's memory.
 pub(crate) const INDEX: &str = "MEMORY.md";
 
-/// The files that every session begins with besides the latest digest, in this order.
-const ALWAYS: [&str; 2] = ["carry_forward.md", "self_observations.md"];
-
-/// The beginning of the name of a digest; the day follows.
-const DIGEST: &str = "session_digest_";
-
-/// The longest file that is looked at for the start of a session.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
+/// The longest text that Claude Code takes from a hook in one piece is 10,000 characters. A line of ours may follow it.
+const MAX_HOOK_CHARACTERS: usize = 9_400;
 
 /// The number of a project's compaction summaries that are kept.
 const MAX_SUMMARIES: usize = 50;
@@ -53,54 +44,66 @@ pub(crate) fn project_here(settings: &Settings) -> Result<Project, CommandError>
     Ok(Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &here))
 }
 
-/// Returns the context that the next session in a project would be given; `None` if there is nothing to say.
-pub(crate) fn next(settings: &Settings, project: &Project) -> Option<Assembled> {
+/// What a context is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) budget: Budget,
+    pub(crate) reach: Reach,
+    pub(crate) index: Index,
+}
+
+impl Wanted {
+    /// Returns what a hook gives to a session.
+    pub(crate) fn by_hook(settings: &Settings, index: Index) -> Wanted {
+        let budget = Budget { tokens: settings.context_tokens, characters: MAX_HOOK_CHARACTERS };
+        Wanted { budget, reach: Reach::Start, index }
+    }
+}
+
+/// Returns the context that the next session in a project would be given.
+pub(crate) fn next(
+    settings: &Settings,
+    project: &Project,
+    wanted: Wanted,
+) -> Result<Assembled, CommandError> {
     let home = Home::open(settings).ok();
     let news = project.prefix().zip(home);
     let news = news.and_then(|(prefix, home)| News::of(settings, &home, &prefix).ok()).unwrap_or_default();
-    let parts = parts(project, &news, SystemClock.now(), false);
-    context::assemble(&project.label(settings), &parts)
+    assembled(settings, project, &news, wanted)
 }
 
 /// Returns the memory that a session begins with. A checkout that only claims to be a project gets none.
-pub(crate) fn parts(project: &Project, news: &News, now: Timestamp, is_index_wanted: bool) -> Vec<Part> {
-    if project.barrier.is_some() {
-        return Vec::new();
+pub(crate) fn assembled(
+    settings: &Settings,
+    project: &Project,
+    news: &News,
+    wanted: Wanted,
+) -> Result<Assembled, CommandError> {
+    if project.barrier.is_some() || !project.memory.path.is_dir() {
+        return Ok(Assembled::default());
     }
-    let memory = &project.memory.path;
-    let mut names: Vec<String> = latest_digest(memory, now).into_iter().collect();
-    names.extend(ALWAYS.map(str::to_owned));
-    if is_index_wanted {
-        names.push(INDEX.to_owned());
-    }
-    let parts = names.into_iter().filter_map(|name| {
-        let path = memory.join(&name);
-        let metadata = path.symlink_metadata().ok()?;
-        let text = if metadata.is_file() && metadata.len() <= MAX_FILE_BYTES {
-            std::fs::read(&path).ok()?
-        } else {
-            return None;
-        };
-        let text = String::from_utf8_lossy(&text);
-        let author = news.authors.iter().find(|(locator, _)| locator.as_str().ends_with(&format!("/{name}")));
-        let from =
-            author.map(|(_, (device, time))| format!("{device}, {}", ago(now, *time))).unwrap_or_default();
-        Some(Part { text: Document::read(&text).body.to_owned(), name, from })
-    });
-    parts.collect()
-}
-
-/// Returns the name of today's digest, or else of the latest.
-fn latest_digest(memory: &Path, now: Timestamp) -> Option<String> {
-    let entries = std::fs::read_dir(memory).ok()?.flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let digests: Vec<String> =
-        names.filter(|name| name.starts_with(DIGEST) && name.ends_with(".md")).collect();
-    let today = format!("{DIGEST}{}.md", &local(now)[..10]);
-    match digests.contains(&today) {
-        true => Some(today),
-        false => digests.into_iter().max(),
-    }
+    let files = DeviceLocal::open_real(&project.memory.path, settings.shared_locks())?;
+    let (now, label) = (settings.now(), project.label(settings));
+    let authors = &news.authors;
+    let from = |name: &str| {
+        let end = format!("/{name}");
+        let author = authors.iter().find(|(locator, _)| locator.as_str().ends_with(&end));
+        author.map(|(_, (device, time))| format!("{device}, {}", ago(now, *time))).unwrap_or_default()
+    };
+    let uses = uses::of(settings, project);
+    let Wanted { budget, reach, index } = wanted;
+    let gathered = GatheredFrom {
+        files: &files,
+        place: Locator::root(),
+        kinds: &kinds::load(settings)?,
+        project: &label,
+        today: settings.today(),
+        reach,
+        index,
+        uses: &uses,
+        from: &from,
+    };
+    Ok(block_on(gather(&gathered, budget))?)
 }
 
 /// Keeps the summary of a compacted conversation. It stays on this machine.
@@ -112,8 +115,9 @@ pub(crate) fn keep_summary(
 ) -> Result<(), CommandError> {
     let directory = summaries_of(settings, project);
     let session: String = slug::slug(session.unwrap_or("session")).chars().take(40).collect();
-    let now = SystemClock.now();
-    let stamp = local(now).replace([' ', ':'], "-");
+    let now = settings.now();
+    // Two compactions may be in one minute.
+    let stamp = format!("{}-{:05}", local(now).replace([' ', ':'], "-"), now.0.rem_euclid(60_000));
     let mut end = summary.len().min(MAX_SUMMARY_BYTES);
     while !summary.is_char_boundary(end) {
         end -= 1;
@@ -138,15 +142,32 @@ pub(crate) fn summaries(settings: &Settings, project: &Project) -> Result<Vec<Ve
     files.into_iter().map(|file| std::fs::read(file).map_err(CommandError::from)).collect()
 }
 
+/// Returns the summaries of the compacted conversations of one session, the oldest first.
+pub(crate) fn summaries_of_session(directory: &Path, session: &str) -> Vec<String> {
+    let end = format!("-{}.md", slug::slug(session).chars().take(40).collect::<String>());
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|file| file.to_string_lossy().ends_with(&end)).collect();
+    files.sort();
+    let texts = files.into_iter().filter_map(|file| std::fs::read_to_string(file).ok());
+    // The first line is our heading.
+    texts
+        .map(|text| text.split_once("\n\n").map_or(text.clone(), |(_, summary)| summary.to_owned()))
+        .collect()
+}
+
 /// Returns the directory of the summaries of a project's compacted conversations.
-fn summaries_of(settings: &Settings, project: &Project) -> PathBuf {
+pub(crate) fn summaries_of(settings: &Settings, project: &Project) -> PathBuf {
+    settings.home.join("sessions").join(private_name(project))
+}
+
+/// Returns the name of what is kept of a project on this machine alone.
+fn private_name(project: &Project) -> String {
     let by_path = |path: &Path| slug::slug(&path.to_string_lossy());
-    let name = match &project.id {
+    match &project.id {
         _ if project.is_private => format!("{}.private", by_path(&project.checkout)),
         // A checkout that only claims to be a project does not get at the project's summaries.
         _ if project.barrier.is_some() => format!("{}.unproven", by_path(&project.checkout)),
         Some(id) => id.clone(),
         None => by_path(&project.root),
-    };
-    settings.home.join("sessions").join(name)
+    }
 }

@@ -6,7 +6,7 @@ use haversack::home::Meeting;
 use haversack::store::Locator;
 use haversack::sync::Progress;
 
-use super::mirror;
+use super::{mirror, summary};
 use crate::error::CommandError;
 use crate::home::gate::{HeldFiles, STAYS, grouped};
 use crate::home::rebuild::{self, HomeRebuilt};
@@ -24,6 +24,8 @@ pub(crate) fn sync(
     progress: &dyn Progress,
 ) -> Result<Summary, CommandError> {
     let summary = home::sync(settings, remote, options, progress)?;
+    // A page that cannot be made now is made by the next summary of its day.
+    drop(summary::refresh(settings, &summary.received));
     write_late_mirror(settings, &summary);
     Ok(summary)
 }

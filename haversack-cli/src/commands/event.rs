@@ -8,6 +8,7 @@ use haversack::event::Event;
 use crate::app::event::note_event;
 use crate::error::CommandError;
 use crate::home::store::open;
+use crate::projects::border;
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -51,8 +52,17 @@ pub(crate) fn cmd_event(
         recipient: args.recipient.clone(),
         action: args.action.clone(),
     };
-    match note_event(settings, &open(settings)?, &event, settings.writer.clone())? {
-        Ok(event) => ui.note(format!("Noted in {}", event.log)),
+    let place = border::place_of_facts(settings);
+    match note_event(settings, &open(settings)?, &event, settings.writer.clone(), &place)? {
+        Ok(noted) => {
+            ui.note(format!("Noted in {}", noted.log));
+            if let Some(file) = noted.met {
+                ui.note(format!("{} wrote for the first time. Began a memory: {file}", event.sender.trim()));
+            }
+            if let Some(error) = noted.not_met {
+                ui.note(format!("No memory was begun for the sender: {}", error.in_one_line()));
+            }
+        }
         Err(why) => return Err(CommandError::user(why, "haversack event --help")),
     }
     Ok(ExitCode::SUCCESS)

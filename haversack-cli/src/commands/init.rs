@@ -156,6 +156,10 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
         setup::set_up(ui, &settings, *agent, changes)
             .map_err(|error| not_set_up(error, url.as_deref(), *agent))?;
     }
+    let is_new = changes.iter().any(|(_, changes)| !changes.is_empty());
+    if asks == Asks::Yes && is_new && !settings.is_digest_written && ui.ask(DIGEST_QUESTION)? == Answer::Yes {
+        files::write_setting(&settings.home, declarations::DIGEST_AUTO, &Value::Switch(true))?;
+    }
     let is_sound = check(ui, &settings, &agents, url.is_some())?;
     if settings.keep_local {
         let unused = match &args.url {
@@ -298,6 +302,9 @@ fn try_address(settings: &Settings, url: &str, args: &InitArgs) -> Result<Option
         _ => there_is_a_store(settings, url, args).map(Some),
     }
 }
+
+/// The question whether sessions are digested. A digest quotes what the user typed, so nobody gets it unasked.
+const DIGEST_QUESTION: &str = "When a session ends, write down what it did and left open, for the next one? It quotes your first prompts, and it is carried like other memory.";
 
 /// Makes the home's directory. A home that cannot be written stops here, before anything else is done.
 fn prepare_home(settings: &Settings) -> Result<(), CommandError> {

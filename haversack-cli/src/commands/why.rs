@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use haversack::context::{Index, LeftOut, Portion};
 use serde_json::json;
 
-use crate::app::session;
-use crate::app::session::context::{self, Portion};
+use crate::app::session::{self, Wanted};
 use crate::error::CommandError;
 use crate::projects::Project;
 use crate::settings::Settings;
@@ -32,6 +32,9 @@ pub(crate) struct WhyArgs {
     #[arg(long)]
     json: bool,
 }
+
+/// How many of the files that were left out are named.
+const SHOWN_LEFT_OUT: usize = 5;
 
 pub(crate) fn cmd_why(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<ExitCode, CommandError> {
     if args.next || args.compacted {
@@ -64,6 +67,7 @@ fn last(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<(), CommandE
             counted(given.tokens, "token")
         ))?;
         tell_portions(ui, &given.portions)?;
+        tell_left_out(ui, &given.left_out, given.more_left_out)?;
         if let Some(message) = &given.message {
             ui.line(format!("    you saw: {message}"))?;
         }
@@ -83,22 +87,49 @@ fn tell_portions(ui: &mut Ui, portions: &[Portion]) -> Result<(), CommandError> 
     Ok(())
 }
 
-fn next(ui: &mut Ui, settings: &Settings, args: &WhyArgs, project: &Project) -> Result<(), CommandError> {
-    let assembled = session::next(settings, project);
-    if args.json {
-        let portions = assembled.as_ref().map(|assembled| &assembled.portions);
-        let text = assembled.as_ref().map(|assembled| &assembled.text);
-        return ui.json(&json!({ "project": project.id, "portions": portions, "text": text }));
+/// Says which files were left out because the budget was spent.
+pub(super) fn tell_left_out(ui: &mut Ui, left_out: &[LeftOut], more: usize) -> Result<(), CommandError> {
+    for LeftOut { file, tokens } in left_out.iter().take(SHOWN_LEFT_OUT) {
+        ui.line(format!("    left out: {file} (about {})", counted(*tokens, "token")))?;
     }
-    match assembled {
-        Some(assembled) => {
-            ui.bytes(assembled.text.as_bytes())?;
-            ui.note(format!(
-                "About {}; Claude Code reads MEMORY.md by itself.",
-                counted(context::tokens(&assembled.text), "token")
-            ));
-        }
-        None => ui.note("Only MEMORY.md, which Claude Code reads by itself."),
+    let more = more + left_out.len().saturating_sub(SHOWN_LEFT_OUT);
+    if more > 0 {
+        ui.line(format!("    left out: {}", counted(more, "more file")))?;
+    }
+    Ok(())
+}
+
+fn next(ui: &mut Ui, settings: &Settings, args: &WhyArgs, project: &Project) -> Result<(), CommandError> {
+    let assembled = session::next(settings, project, Wanted::by_hook(settings, Index::ReadByAgent))?;
+    if args.json {
+        return ui.json(&json!({
+            "project": project.id,
+            "tokens": assembled.tokens(),
+            "portions": assembled.portions,
+            "left_out": assembled.left_out,
+            "more_left_out": assembled.more_left_out,
+            "text": assembled.text,
+        }));
+    }
+    if assembled.text.is_empty() {
+        ui.note("Only MEMORY.md, which Claude Code reads by itself.");
+        return Ok(());
+    }
+    ui.bytes(assembled.text.as_bytes())?;
+    ui.note(format!(
+        "About {} of {}; Claude Code reads MEMORY.md by itself.",
+        counted(assembled.tokens(), "token"),
+        settings.context_tokens
+    ));
+    let left_out = assembled.left_out.len() + assembled.more_left_out;
+    if left_out > 0 {
+        let names: Vec<&str> =
+            assembled.left_out.iter().take(SHOWN_LEFT_OUT).map(|left| &*left.file).collect();
+        ui.note(format!(
+            "Left out, since the budget is spent: {} ({})",
+            counted(left_out, "file"),
+            names.join(", ")
+        ));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use haversack::store::Locator;
 use haversack_recall::Projects;
 
 use super::registry::ProjectRegistry;
-use super::{KnownBy, Project, git, identity, is_meant, proof};
+use super::{KnownBy, NO_PROJECT, Project, git, identity, is_meant, proof};
 use crate::agents::claude_code::{ClaudeCode, slug};
 use crate::error::CommandError;
 use crate::home::mounts;
@@ -92,6 +92,12 @@ pub(crate) fn place_here(settings: &Settings) -> Option<Locator> {
     let prefix = here(settings)?.prefix()?;
     let mounts = mounts::of(settings).ok()?;
     mounts.iter().any(|mount| mount.prefix == prefix && mount.is_there()).then_some(prefix)
+}
+
+/// Returns the place of the current directory's project if its memory is carried, and otherwise the place of memory that belongs to no project.
+pub(crate) fn place_of_facts(settings: &Settings) -> Locator {
+    let nobodys = || Locator::parse(NO_PROJECT).expect("a plain name");
+    place_here(settings).unwrap_or_else(nobodys)
 }
 
 fn refusal(settings: &Settings, project: &Project, face: Face) -> Option<Refusal> {

@@ -15,7 +15,7 @@ use self::input::Input;
 use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::wiring::{self, CommandLine};
 use crate::agents::program::{self, Usability};
-use crate::app::session;
+use crate::app::{digest, session};
 use crate::background::requests::SyncRequest;
 use crate::background::{self, Answer};
 use crate::error::CommandError;
@@ -91,8 +91,10 @@ pub(crate) fn run(settings: &Settings, event: Event, input: &Input) -> Result<Ou
             Ok(Outcome::quiet(format!("{kept}; {}", synced.note)))
         }
         Event::SessionEnd => {
+            let digest = request_digest(settings, input).unwrap_or_else(|error| Some(error.message));
             let request = SyncRequest { prefix: None, session: input.session_id.clone(), files: Vec::new() };
-            Ok(Outcome::quiet(told(background::hand_over(settings, &request)?)))
+            let synced = told(background::hand_over(settings, &request)?);
+            Ok(Outcome::quiet(digest.map_or(synced.clone(), |digest| format!("{digest}; {synced}"))))
         }
     }
 }
@@ -139,6 +141,20 @@ fn project_of(settings: &Settings, input: &Input) -> Result<Option<Project>, Com
     let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
     let Some((claude, directory)) = claude.zip(directory_of(settings, input)) else { return Ok(None) };
     Ok(Some(Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &directory)))
+}
+
+/// Asks the background process for the digest of a session that ends.
+fn request_digest(settings: &Settings, input: &Input) -> Result<Option<String>, CommandError> {
+    let Some(session) = input.session_id.as_deref().filter(|_| digest::is_wanted(settings)) else {
+        return Ok(None);
+    };
+    let Some(project) = project_of(settings, input)?.filter(|project| project.barrier.is_none()) else {
+        return Ok(Some("no digest: the project is not known".to_owned()));
+    };
+    let request = digest::Request::of(settings, &project, session, input.transcript_path.as_deref());
+    digest::request(settings, &request)?;
+    background::start_for_digest(settings)?;
+    Ok(Some("digest requested".to_owned()))
 }
 
 /// Keeps the client's summary of a conversation, for the session's digest. It stays on this machine.

@@ -53,6 +53,9 @@ you learn who they are and what they know (user); when a decision, date or const
 when an outside place turns out to be the one to look at (reference). One fact, one memory. If a fact changed, edit it in its file \
 (str_replace) instead of writing it twice. Write no passwords, keys or tokens, and nothing that the work at hand shows anyway.
 
+Persona: when a known person writes, read relationship_NAME.md first; before banter, voice_calibration.md; before you promise or say that something is \
+shipped, commitments. Note with carry what the next session should bring up.
+
 Other agents write at the same time. Nothing is overwritten, and everything can be undone. Use undo and delete only when the user asks.
 
 A line > [also, from MACHINE:] is the note of a merge: two machines changed one passage. The text above it is one version, the text below it the \

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Number(RangeInclusive<u64>),
     /// A text; empty where there is none.
     Text,
+    /// The name of a time zone; empty for the system's.
+    Zone,
     /// On or off.
     Switch,
 }
@@ -95,6 +97,15 @@ pub(crate) const RECEIVE_FILES: &str = "receive.files";
 
 /// The key of [`Settings::budget`]'s bytes.
 pub(crate) const RECEIVE_MEGABYTES: &str = "receive.megabytes";
+
+/// The key of [`Settings::zone`].
+pub(crate) const TIME_ZONE: &str = "time.zone";
+
+/// The key of [`Settings::context_tokens`].
+pub(crate) const CONTEXT_TOKENS: &str = "context.tokens";
+
+/// The key of [`Settings::is_digest_written`].
+pub(crate) const DIGEST_AUTO: &str = "digest.auto";
 
 /// The settings that a project's file may narrow. Other people write that file, so it can only make less happen: a number counts if
 /// it is lower than the user's, and `keep-memory-local = true` keeps the memory of that project on this machine.
@@ -179,6 +190,27 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         kind: Kind::Number(1..=4_000_000),
         help: "How many megabytes of them",
         read: |settings| Value::Number(settings.budget.bytes / 1_000_000),
+    },
+    Declaration {
+        key: TIME_ZONE,
+        variable: variables::TIME_ZONE,
+        kind: Kind::Zone,
+        help: "The time zone in which a day begins and ends, as `Europe/Lisbon`; by default the system's. Stored moments are UTC",
+        read: |settings| Value::Text(settings.time_zone.clone()),
+    },
+    Declaration {
+        key: CONTEXT_TOKENS,
+        variable: variables::CONTEXT_TOKENS,
+        kind: Kind::Number(100..=1_000_000),
+        help: "How many tokens of memory a session starts with at most, besides those that the agent reads by itself",
+        read: |settings| Value::Number(settings.context_tokens as u64),
+    },
+    Declaration {
+        key: DIGEST_AUTO,
+        variable: variables::DIGEST_AUTO,
+        kind: Kind::Switch,
+        help: "Writes a digest of each session when it ends, into the memory of its project. It quotes the session's first prompts, and it is carried to the other machines",
+        read: |settings| Value::Switch(settings.is_digest_written),
     },
 ];
 

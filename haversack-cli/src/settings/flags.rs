@@ -38,14 +38,19 @@ pub(crate) fn accept(command: Command) -> Command {
     command.arg(argument).mut_subcommands(accept)
 }
 
-/// Returns every flag in the order given, `--home` last: it has a name of its own and wins.
-pub(crate) fn collect(matches: &ArgMatches, home: Option<PathBuf>) -> Vec<Flag> {
+/// Returns every flag in the order given, `--time-zone` and `--home` last: they have names of their own and win.
+pub(crate) fn collect(matches: &ArgMatches, home: Option<PathBuf>, time_zone: Option<String>) -> Vec<Flag> {
     let mut flags = Vec::new();
     let mut level = Some(matches);
     while let Some(matches) = level {
         flags.extend(matches.get_many::<Flag>(CONFIG).into_iter().flatten().cloned());
         level = matches.subcommand().map(|(_, below)| below);
     }
+    flags.extend(time_zone.map(|zone| Flag {
+        name: "--time-zone",
+        key: declarations::TIME_ZONE.to_owned(),
+        value: zone.into(),
+    }));
     flags.extend(home.map(|home| Flag {
         name: "--home",
         key: declarations::HOME.to_owned(),

@@ -12,6 +12,7 @@ use super::declarations::{
     nearest_variable,
 };
 use super::flags::Flag;
+use super::time;
 use crate::error::{CommandError, Warning};
 use crate::settings::variables;
 use crate::ui::paths::shown;
@@ -119,6 +120,7 @@ pub(crate) fn said_in_text(
                 }
                 Kind::Switch => switch(declaration, value.as_bool(), &written(value), &layer)?,
                 Kind::Text => text_value(declaration, value.as_str(), &written(value), &layer)?,
+                Kind::Zone => zone(declaration, value.as_str(), &written(value), &layer)?,
             };
             Ok(LayerValue { key: declaration.key, value, layer })
         })
@@ -253,6 +255,7 @@ fn from_text(declaration: &Declaration, text: &OsStr, layer: &Layer) -> Result<V
             switch(declaration, is_on, &excerpt(&format!("{text:?}")), layer)
         }
         Kind::Text => text_value(declaration, text.to_str(), &excerpt(&format!("{text:?}")), layer),
+        Kind::Zone => zone(declaration, text.to_str(), &excerpt(&format!("{text:?}")), layer),
     }
 }
 
@@ -279,6 +282,21 @@ fn text_value(
     text.map(|text| Value::Text(text.trim().to_owned())).ok_or_else(|| {
         let message = format!("{layer} sets {} to {written}, but it is a text", declaration.key);
         CommandError::user(message, "Write it in quotes, or leave it out")
+    })
+}
+
+/// Checks the name of a time zone; `written` is how the layer writes it.
+fn zone(
+    declaration: &Declaration,
+    name: Option<&str>,
+    written: &str,
+    layer: &Layer,
+) -> Result<Value, CommandError> {
+    let name = name.map(str::trim).filter(|name| time::zone_of(name).is_some());
+    name.map(|name| Value::Text(name.to_owned())).ok_or_else(|| {
+        let message =
+            format!("{layer} sets {} to {written}, but there is no such time zone", declaration.key);
+        CommandError::user(message, "Write a name as Europe/Lisbon or UTC, or leave it out for the system's")
     })
 }
 

@@ -90,6 +90,7 @@ fn row(declaration: &Declaration, defaults: &[LayerValue]) -> String {
             (default, format!("{} to {}", range.start(), range.end()))
         }
         Kind::Text => (String::new(), "a text".to_owned()),
+        Kind::Zone => ("the system's".to_owned(), "a time zone".to_owned()),
         Kind::Switch => ("off".to_owned(), "`true` or `false`".to_owned()),
     };
     format!("| `{key}` | `{variable}` | {default} | {range} | {help} |\n")

@@ -38,6 +38,15 @@ pub(crate) const RECEIVE_FILES: &str = "HAVERSACK_RECEIVE_FILES";
 /// The most megabytes of them.
 pub(crate) const RECEIVE_MEGABYTES: &str = "HAVERSACK_RECEIVE_MEGABYTES";
 
+/// The time zone in which days are counted.
+pub(crate) const TIME_ZONE: &str = "HAVERSACK_TIME_ZONE";
+
+/// The most tokens of memory that a hook gives to a session.
+pub(crate) const CONTEXT_TOKENS: &str = "HAVERSACK_CONTEXT_TOKENS";
+
+/// `true`: the end of a session writes its digest.
+pub(crate) const DIGEST_AUTO: &str = "HAVERSACK_DIGEST_AUTO";
+
 /// The beginnings of the variables of the clouds' own tools, and the variable with further trusted certificates.
 pub(crate) const CLOUD_PREFIXES: [&str; 7] = [
     "AZURE_",

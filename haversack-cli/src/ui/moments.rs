@@ -44,11 +44,6 @@ pub(crate) fn was_it(count: usize) -> (&'static str, &'static str) {
     if count == 1 { ("was", "it") } else { ("were", "them") }
 }
 
-/// Returns the day of a moment where this machine is, as `2026-11-16`.
-pub(crate) fn day(then: Timestamp) -> String {
-    local(then).chars().take(10).collect()
-}
-
 /// Returns a moment on this machine's clock.
 pub(crate) fn local(then: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(then.0) {

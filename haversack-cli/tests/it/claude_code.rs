@@ -208,6 +208,61 @@ fn a_compaction_is_survived() {
 }
 
 #[test]
+fn digest_of_a_session_with_two_compactions_is_on_the_other_machine() {
+    let Some(client) = Client::on_laptop_and_desktop() else { return };
+    let agents = &client.agents;
+    let here = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let there = agents.repository("desktop", "tower", LIGHTHOUSE);
+    for machine in ["laptop", "desktop"] {
+        agents.done(machine, &["config", "set", "digest.auto", "true"]);
+    }
+    let memory = agents.memory("laptop", &here);
+    let commitments = "---\nname: x\ndescription: x\ntype: commitments\n---\n\n## Open\n- tell the teammate the new port\n\n## Delivered\n";
+    let api = Api::start(vec![
+        vec![write(&here.join("ports.txt"), "staging 5433\n")],
+        vec![write(&memory.join("running_commitments.md"), commitments)],
+        vec![Say::Text("Moved.")],
+        vec![Say::Text("<summary>We moved the ports.</summary>")],
+        vec![Say::Text("Checked.")],
+        vec![Say::Text("<summary>We moved the ports and checked them.</summary>")],
+    ]);
+    client.run("laptop", &here, &api, &["-p", "Let us move the ports to one file."]);
+    for prompt in ["/compact", "Check the ports.", "/compact"] {
+        client.run("laptop", &here, &api, &["--continue", "-p", prompt]);
+        agents.rest();
+    }
+    agents.rest();
+    let names = crate::machines::files_below(&memory);
+    let (_, digest) = names.iter().find(|(name, _)| name.starts_with("session_digest_")).expect("written");
+    for part in [
+        "- Asked: Let us move the ports to one file. ^recorded",
+        "- Asked: Check the ports. ^recorded",
+        "ports.txt",
+        "- Promised: tell the teammate the new port ^recorded",
+        "(the last of 2)",
+        "We moved the ports and checked them.",
+        "## Open threads to next session\n- tell the teammate the new port ^recorded",
+    ] {
+        assert!(digest.contains(part), "{part}: {digest}");
+    }
+    assert_eq!(digest.matches("# Session ").count(), 1, "{digest}");
+    let api = Api::start(vec![vec![Say::Text("The ports.")]]);
+    client.run("desktop", &there, &api, &["-p", "Where were we?"]);
+    let told = api.wait_for(1);
+    for part in ["Let us move the ports to one file.", "tell the teammate the new port"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let why = agents.done("desktop", &["why", "--json"]);
+    let json = why.split("--- stdout\n").nth(1).and_then(|rest| rest.split("--- stderr").next());
+    let why: serde_json::Value = serde_json::from_str(json.expect("stdout")).expect("JSON");
+    let last = &why["sessions"][0];
+    let portions = last["portions"].as_array().expect("a list").iter();
+    let sum: u64 = portions.filter_map(|portion| portion["tokens"].as_u64()).sum();
+    assert_eq!(last["tokens"].as_u64(), Some(sum), "{last}");
+    agents.rest();
+}
+
+#[test]
 fn a_worktree_shares_and_a_moved_repository_keeps_its_memory() {
     let Some(client) = Client::on_laptop_and_desktop() else { return };
     let agents = &client.agents;

@@ -13,6 +13,8 @@ mod clouds;
 mod completions;
 mod config;
 mod conflicts;
+#[cfg(unix)]
+mod continuity;
 mod damaged_state;
 mod debug;
 mod demo;

@@ -535,7 +535,7 @@ fn init_refuses_a_home_that_cannot_be_written() {
 }
 
 #[test]
-fn init_on_a_terminal_offers_places_and_asks_once() {
+fn init_on_a_terminal_offers_places_and_asks_for_digests() {
     let env = crate::environment::TestEnv::new();
     for directory in ["Dropbox", ".claude/projects"] {
         fs::create_dir_all(env.path(directory)).expect("made");
@@ -550,9 +550,11 @@ fn init_on_a_terminal_offers_places_and_asks_once() {
     assert!(told.contains(sends), "{told}");
     assert!(told.contains("Nothing was changed."), "{told}");
     assert_eq!(files_below(&env.path("")), before);
-    let told = env.on_terminal(&["init"], "1\ny\n");
+    let told = env.on_terminal(&["init"], "1\ny\ny\n");
     assert!(told.contains("Done. On your other machine:  haversack init ~/Dropbox/haversack\n"), "{told}");
-    assert_eq!(told.matches("[y/N]").count(), 1, "{told}");
+    assert_eq!(told.matches("[y/N]").count(), 2, "{told}");
+    let config = fs::read_to_string(env.path(".local/share/haversack/config.toml")).expect("written");
+    assert!(config.contains("[digest]\nauto = true\n"), "{config}");
     assert!(env.path("Dropbox/haversack/relationship_ada.md").exists(), "{told}");
 }
 

@@ -4,8 +4,12 @@
 //! identified by its words, as in the base; the merge writes no id into the file. It has parts, each merged on its own: a
 //! checkbox, a date, its text, a mark at the end. A commitment delivered on one device is delivered. If both devices reworded it, both
 //! texts stay.
+//!
+//! A commitment without an id that one side reworded and the other side changed is still one: before the merge, [`linked`] gives both and the base the
+//! same id, which is taken out of the result. Two texts are the same commitment if most of their words are the same.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::note::{self, About, Mark};
 use super::outline::{self, Newest, Shape};
@@ -14,8 +18,24 @@ use super::sections::heading;
 use super::texts::last_pair;
 use super::{Outcome, Part, by_lines, items};
 
+/// The beginning of the ids that [`linked`] gives; the merged text has none of them.
+const LINK: &str = " ^haversack-0m";
+
+/// The share of words, in percent, that two texts of one commitment have in common.
+const ALIKE: usize = 70;
+
 /// Merges two lists of commitments; `None` if one of them cannot be cut.
 pub(super) fn merge(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome> {
+    let Some([base_text, first, second]) = base.and_then(|base| linked(base, sides.map(|side| side.text)))
+    else {
+        return merge_items(base, sides);
+    };
+    let linked = [Part { text: &first, ..sides[0] }, Part { text: &second, ..sides[1] }];
+    let merged = merge_items(Some(&base_text), linked)?;
+    Some(Outcome { text: without_links(&merged.text), ..merged })
+}
+
+fn merge_items(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome> {
     let join = |base: Option<&str>, first: &str, second: &str| {
         joined(base, Part { text: first, ..sides[0] }, Part { text: second, ..sides[1] })
     };
@@ -28,6 +48,101 @@ pub(super) fn merge(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome>
         join: &join,
     };
     outline::merge(base, sides.map(|side| side.text), &shape)
+}
+
+/// Returns the base and both sides with ids at the commitments that one side reworded and the other changed; `None` if there are none.
+fn linked(base: &str, sides: [&str; 2]) -> Option<[String; 3]> {
+    if [base, sides[0], sides[1]].iter().any(|text| text.contains(LINK)) {
+        return None;
+    }
+    let before = plain_items(base);
+    let [first, second] = sides.map(plain_items);
+    let mut links: [BTreeMap<usize, usize>; 3] = Default::default();
+    for (words, at) in &before {
+        let (Some(at), number) = (*at, links[0].len()) else { continue };
+        let line = |text: &str, at: usize| text.lines().nth(at).unwrap_or_default().to_owned();
+        let [kept_first, kept_second] = [&first, &second].map(|items| items.get(words).copied().flatten());
+        let (kept, reworded, is_first_kept) = match (kept_first, kept_second) {
+            (Some(kept), None) => (kept, most_alike(words, &second, &before, &links[2]), true),
+            (None, Some(kept)) => (kept, most_alike(words, &first, &before, &links[1]), false),
+            _ => continue,
+        };
+        let Some(reworded) = reworded else { continue };
+        let kept_text = if is_first_kept { sides[0] } else { sides[1] };
+        // If the other side left it as it was, the new words are all that happened.
+        if line(kept_text, kept) == line(base, at) {
+            continue;
+        }
+        let (in_first, in_second) = if is_first_kept { (kept, reworded) } else { (reworded, kept) };
+        for (link, at) in links.iter_mut().zip([at, in_first, in_second]) {
+            link.insert(at, number);
+        }
+    }
+    if links[0].is_empty() {
+        return None;
+    }
+    let with = |text: &str, links: &BTreeMap<usize, usize>| {
+        let lines = text.split_inclusive('\n').enumerate().map(|(at, line)| match links.get(&at) {
+            Some(number) => {
+                let (words, end) = line.split_at(line.trim_end_matches(['\r', '\n']).len());
+                format!("{words}{LINK}{number}{end}")
+            }
+            None => line.to_owned(),
+        });
+        lines.collect::<String>()
+    };
+    Some([with(base, &links[0]), with(sides[0], &links[1]), with(sides[1], &links[2])])
+}
+
+/// Returns the lines of the items without an id, by their words; `None` for words that several of them have.
+fn plain_items(text: &str) -> BTreeMap<String, Option<usize>> {
+    let mut items = BTreeMap::new();
+    for (at, line) in text.lines().enumerate() {
+        let is_item = line.starts_with(['-', '*', '+']) && id(line).is_none();
+        if let Some(words) = items::words(line).filter(|_| is_item) {
+            items.entry(words.into_owned()).and_modify(|known| *known = None).or_insert(Some(at));
+        }
+    }
+    items
+}
+
+/// Returns the line of the new item whose words are most like those of an item; `None` if none is like it.
+fn most_alike(
+    words: &str,
+    items: &BTreeMap<String, Option<usize>>,
+    before: &BTreeMap<String, Option<usize>>,
+    taken: &BTreeMap<usize, usize>,
+) -> Option<usize> {
+    let new = items.iter().filter(|(other, _)| !before.contains_key(*other));
+    let free = new.filter_map(|(other, at)| Some((other, (*at)?))).filter(|(_, at)| !taken.contains_key(at));
+    let scored = free.map(|(other, at)| (likeness(words, other), std::cmp::Reverse(at)));
+    scored.max().filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, at)| at.0)
+}
+
+/// Returns the share of the words of two texts that both have, in percent.
+fn likeness(one: &str, other: &str) -> usize {
+    let [mut one, other] = [one, other].map(|text| text.split_whitespace().collect::<Vec<_>>());
+    let all = one.len() + other.len();
+    let mut common = 0;
+    for word in other {
+        if let Some(at) = one.iter().position(|same| *same == word) {
+            one.swap_remove(at);
+            common += 2;
+        }
+    }
+    100 * common / all.max(1)
+}
+
+/// Returns a text without the ids of [`linked`].
+fn without_links(text: &str) -> String {
+    let lines = text.split_inclusive('\n').map(|line| match line.find(LINK) {
+        Some(at) => {
+            let digits = line[at + LINK.len()..].bytes().take_while(u8::is_ascii_digit).count();
+            [&line[..at], &line[at + LINK.len() + digits..]].concat()
+        }
+        None => line.to_owned(),
+    });
+    lines.collect()
 }
 
 /// Returns an item with other words: what it is known by and what became of it stay.
@@ -43,19 +158,19 @@ pub(crate) fn words_of(item: &str) -> &str {
 
 /// A commitment in its parts; put together they are the item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Parts<'a> {
-    bullet: &'a str,
-    checkbox: &'a str,
-    date: &'a str,
-    text: &'a str,
-    mark: &'a str,
-    id: &'a str,
+pub(crate) struct Parts<'a> {
+    pub(crate) bullet: &'a str,
+    pub(crate) checkbox: &'a str,
+    pub(crate) date: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) mark: &'a str,
+    pub(crate) id: &'a str,
     /// The lines below the first.
-    below: &'a str,
+    pub(crate) below: &'a str,
 }
 
 impl<'a> Parts<'a> {
-    fn of(item: &'a str) -> Parts<'a> {
+    pub(crate) fn of(item: &'a str) -> Parts<'a> {
         let (line, below) = item.split_at(item.find('\n').unwrap_or(item.len()));
         let rest = items::without_bullet(line);
         let bullet = &line[..line.len() - rest.len()];
@@ -154,7 +269,7 @@ fn without_note(below: &str, words: &str) -> String {
 }
 
 /// Returns the id of a commitment.
-fn id(item: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn id(item: &str) -> Option<Cow<'_, str>> {
     let line = item.lines().next()?;
     let line = line.trim_end();
     if let Some(at) = last_pair(line, *b" ^") {

@@ -57,7 +57,7 @@ pub(super) fn settled(heading: &str) -> u8 {
 }
 
 /// Returns what an entry links to.
-fn link_target(item: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn link_target(item: &str) -> Option<Cow<'_, str>> {
     let line = item.lines().next()?;
     let target = match (line.find("]("), line.find("[[")) {
         (Some(at), wiki) if wiki.is_none_or(|wiki| at < wiki) => line[at + 2..].split(')').next()?,
@@ -82,7 +82,7 @@ fn title_or_words(item: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the words of an item, without what changes when it is settled: marks, dates, remarks in brackets at the end.
-pub(super) fn words(item: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn words(item: &str) -> Option<Cow<'_, str>> {
     let line = without_checkbox(without_bullet(item.lines().next()?)).1;
     let mut text = without_date(line).1.trim();
     loop {

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use haversack::context::{LeftOut, Portion};
 use haversack::ids::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::context::Portion;
 use crate::agents::journal;
 use crate::settings::Settings;
 
@@ -23,6 +23,12 @@ pub(crate) struct ContextRecord {
     /// The project's name for people.
     pub(crate) project: String,
     pub(crate) portions: Vec<Portion>,
+    /// Files that were left out because the budget was spent.
+    #[serde(default)]
+    pub(crate) left_out: Vec<LeftOut>,
+    /// The number of further files that were left out.
+    #[serde(default)]
+    pub(crate) more_left_out: usize,
     /// The cost of all parts.
     pub(crate) tokens: usize,
     /// The line that the user saw.

@@ -3,20 +3,19 @@
 use std::path::Path;
 use std::time::Instant;
 
-use haversack::clock::Clock;
+use haversack::context::{self, Assembled, Index, Part};
 use haversack::display::{lines, one_line};
 use haversack::ids::{ContentHash, Timestamp};
 use haversack::store::Locator;
-use haversack_system::SystemClock;
 use serde_json::{Value, json};
 
 use super::input::Input;
 use super::{Outcome, PULL_WAIT, directory_of, told};
 use crate::agents::claude_code::ClaudeCode;
-use crate::app::session::context::{self, Assembled, Part};
+use crate::app::digest;
 use crate::app::session::context_record::ContextRecord;
 use crate::app::session::news::{self, CarryingNotice, News};
-use crate::app::session::{INDEX, parts};
+use crate::app::session::{INDEX, Wanted, assembled};
 use crate::background::requests::SyncRequest;
 use crate::background::{self, Answer};
 use crate::error::CommandError;
@@ -90,32 +89,54 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
         Some((prefix, home)) => News::of(settings, home, prefix).unwrap_or_default(),
         None => News::default(),
     };
-    let now = SystemClock.now();
+    let now = settings.now();
     let source = input.source.as_deref().unwrap_or("startup");
     // The client may have read the old index already: always without a user, else if the first prompt came early.
     let is_index_wanted = index() != before;
+    let wanted = Wanted::by_hook(settings, if is_index_wanted { Index::Given } else { Index::ReadByAgent });
     let mut assembled = match source {
-        "resume" | "fork" => context::assemble(&label, &changed(&news)),
-        _ => context::assemble(&label, &parts(&project, &news, now, is_index_wanted)),
+        "resume" | "fork" => context::assemble(&label, changed(&news), wanted.budget),
+        _ => assembled(settings, &project, &news, wanted).unwrap_or_else(|error| {
+            notes.push(format!("no context: {}", error.message));
+            Assembled::default()
+        }),
     };
+    if let Err(error) = digest::begin(settings, &project, input.session_id.as_deref()) {
+        notes.push(error.message);
+    }
     let message = message(settings, home.as_ref(), &project, &bound, &news, now);
     if let Some(Message::Needed(line)) = message.as_ref().filter(|_| settings.surroundings.is_headless) {
         // Such a client prints its answer and nothing else.
-        assembled = Some(context::with_line(assembled, line));
+        let line = format!(
+            "If a person reads your answer, end it with this note; where only a fixed format is wanted, leave it out: {line}"
+        );
+        assembled.add_line("a note for you", &line);
     }
     let message = message.map(Message::line);
     if let Some(prefix) = &prefix {
         drop(news.remember(settings, prefix));
     }
-    if assembled.is_some() || message.is_some() {
-        let portions = assembled.iter().flat_map(|assembled| assembled.portions.clone()).collect();
-        let tokens = assembled.as_ref().map_or(0, |assembled| context::tokens(&assembled.text));
+    let tokens = assembled.tokens();
+    if !assembled.text.is_empty() || message.is_some() {
+        let (portions, left_out) = (assembled.portions.clone(), assembled.left_out.clone());
+        let more_left_out = assembled.more_left_out;
         let session = input.session_id.clone();
         let (source, project) = (source.to_owned(), label);
-        ContextRecord { time: now, session, source, project, portions, tokens, message: message.clone() }
-            .note(settings);
+        let message = message.clone();
+        ContextRecord {
+            time: now,
+            session,
+            source,
+            project,
+            portions,
+            left_out,
+            more_left_out,
+            tokens,
+            message,
+        }
+        .note(settings);
     }
-    notes.push(format!("{} tokens", assembled.as_ref().map_or(0, |given| context::tokens(&given.text))));
+    notes.push(format!("{tokens} tokens"));
     let watched = prefix.as_ref().map(|_| memory.as_path());
     Ok(Outcome { output: output(assembled, watched, message), note: notes.join("; ") })
 }
@@ -129,12 +150,12 @@ fn is_unknown(settings: &Settings, project: &Project) -> Result<bool, CommandErr
     Ok(is_new && !is_bound && Remote::for_looking(settings)?.is_some())
 }
 
-fn output(assembled: Option<Assembled>, watched: Option<&Path>, message: Option<String>) -> Option<Value> {
-    if assembled.is_none() && watched.is_none() && message.is_none() {
+fn output(assembled: Assembled, watched: Option<&Path>, message: Option<String>) -> Option<Value> {
+    if assembled.text.is_empty() && watched.is_none() && message.is_none() {
         return None;
     }
     let mut specific = json!({ "hookEventName": "SessionStart" });
-    if let Some(assembled) = assembled {
+    if !assembled.text.is_empty() {
         specific["additionalContext"] = assembled.text.into();
     }
     if let Some(watched) = watched {

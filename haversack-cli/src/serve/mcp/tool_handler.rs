@@ -6,8 +6,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use haversack::clock::Clock;
+use haversack::commitments::Commitment;
 use haversack::event::Event;
-use haversack::memory_tool::{Answer, Command, MemoryTool};
+use haversack::memory_tool::{Answer, Command, Content, MemoryTool};
 use haversack::remember::NewFact;
 use haversack::store::{Locator, block_on};
 use haversack::{Memory, Writer, display};
@@ -16,9 +17,12 @@ use haversack_system::SystemClock;
 
 use super::sync_scheduler::SyncScheduler;
 use super::tools::Call;
+use crate::app::carry;
+use crate::app::commitments::{self, Listed};
 use crate::app::conflicts::{self, TracedConflict};
 use crate::app::event::{NotedEvent, note_event};
 use crate::app::history::{INCOMPLETE, history};
+use crate::app::index::overflow;
 use crate::app::recall::{NotRecalled, recall};
 use crate::app::remember::{Remembered, remember};
 use crate::app::status::{Extent, status};
@@ -26,12 +30,10 @@ use crate::app::undo::{self, Wanted};
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
 use crate::home::store::open;
+use crate::projects::NO_PROJECT;
 use crate::projects::border::{self, Breadth, Face, Guard};
 use crate::projects::names::{Names, Viewpoint, locate_from};
 use crate::settings::Settings;
-
-/// The directory of facts without a project.
-const NO_PROJECT: &str = "behavioral";
 
 /// The number of changes in the history.
 const HISTORY: usize = 10;
@@ -149,6 +151,10 @@ impl ToolHandler {
                 self.remember(&NewFact { kind: &kind, name, description, content: &content }, writer)
             }
             Call::Event(event) => self.event(&event, writer),
+            Call::Commitments { add, deliver } => {
+                self.commitments(add.as_deref(), deliver.as_deref(), writer)
+            }
+            Call::Carry { add, consume } => self.carry(add.as_deref(), consume.as_deref(), writer),
             Call::History { path, limit } => {
                 let count = limit.unwrap_or(HISTORY).min(MAX_LIMIT);
                 self.history(&path, count)
@@ -181,8 +187,17 @@ impl ToolHandler {
                 Ok(_) | Err(_) => {}
             }
         }
-        let tool = MemoryTool::new(self.memory()?.with_writer(writer));
-        Ok(block_on(tool.with_view_characters(self.settings.memory_tool.view_characters).answer(command)))
+        let memory = self.memory()?.with_writer(writer);
+        let index = written_index(&command);
+        let tool = MemoryTool::new(memory.clone());
+        let mut answer =
+            block_on(tool.with_view_characters(self.settings.memory_tool.view_characters).answer(command));
+        if let Some(told) = index.filter(|_| !answer.is_error).and_then(|index| overflow(&memory, &index))
+            && let Content::Text(text) = &mut answer.content
+        {
+            text.push_str(&format!("\n{told}"));
+        }
+        Ok(answer)
     }
 
     fn recall(
@@ -286,8 +301,9 @@ impl ToolHandler {
                         finding.line, finding.rule.name
                     )
                 });
+                let overflow = overflow(&memory, &file).map(|told| format!("\n{told}")).unwrap_or_default();
                 text(format!(
-                    "Remembered in {}, and in the index.{}",
+                    "Remembered in {}, and in the index.{}{overflow}",
                     path_of(&names, &file),
                     held.unwrap_or_default()
                 ))
@@ -309,15 +325,99 @@ impl ToolHandler {
         Ok(shortened(&Names::of(&self.settings)?.abbreviations().apply(&text)))
     }
 
+    /// Shows the commitments, adds one, or delivers one.
+    fn commitments(
+        &self,
+        promise: Option<&str>,
+        delivered: Option<&str>,
+        writer: Writer,
+    ) -> Result<Answer, CommandError> {
+        let (memory, place) = (self.memory()?.with_writer(writer), self.place());
+        let mut told = String::new();
+        if let Some(promise) = promise {
+            match commitments::add(&self.settings, &memory, &place, promise)? {
+                Listed::Done { what: id, .. } => told.push_str(&format!("Promised as {id}.\n")),
+                Listed::Refused(why) => return Ok(Answer::error(format!("Error: {why}"))),
+            }
+        }
+        if let Some(delivered) = delivered {
+            match commitments::deliver(&self.settings, &memory, &place, delivered)? {
+                Listed::Done { what, .. } => told.push_str(&format!("Delivered: {}\n", what.text)),
+                Listed::Refused(why) => return Ok(Answer::error(format!("Error: {why}"))),
+            }
+        }
+        if told.is_empty() {
+            for Commitment { id, text, day, is_delivered } in commitments::list(&memory, &place)? {
+                let (id, state) = (id.unwrap_or_default(), if is_delivered { "delivered" } else { "open" });
+                let day = day.map(|day| day.to_string()).unwrap_or_default();
+                told.push_str(&format!("{id} {state} {day} {text}\n"));
+            }
+        }
+        if told.is_empty() {
+            told.push_str("Nothing is promised.\n");
+        }
+        Ok(shortened(&told))
+    }
+
+    /// Shows what is carried forward, adds an item, or consumes one.
+    fn carry(
+        &self,
+        thought: Option<&str>,
+        consumed: Option<&str>,
+        writer: Writer,
+    ) -> Result<Answer, CommandError> {
+        let (memory, place) = (self.memory()?.with_writer(writer), self.place());
+        let mut told = String::new();
+        if let Some(thought) = thought {
+            match carry::add(&self.settings, &memory, &place, thought)? {
+                Listed::Done { .. } => told.push_str("Carried forward.\n"),
+                Listed::Refused(why) => return Ok(Answer::error(format!("Error: {why}"))),
+            }
+        }
+        if let Some(consumed) = consumed {
+            match carry::consume(&self.settings, &memory, &place, consumed)? {
+                Listed::Done { what, .. } => told.push_str(&format!("Consumed: {what}\n")),
+                Listed::Refused(why) => return Ok(Answer::error(format!("Error: {why}"))),
+            }
+        }
+        if told.is_empty() {
+            for (number, item) in carry::list(&memory, &place)?.iter().enumerate() {
+                told.push_str(&format!("{}. {}\n", number + 1, item.text));
+            }
+        }
+        if told.is_empty() {
+            told.push_str("Nothing is pending.\n");
+        }
+        Ok(shortened(&told))
+    }
+
     fn event(&self, event: &Event, writer: Writer) -> Result<Answer, CommandError> {
-        Ok(match note_event(&self.settings, &self.memory()?, event, writer)? {
-            Ok(NotedEvent { log, size_bytes }) => {
+        Ok(match note_event(&self.settings, &self.memory()?, event, writer, &self.place())? {
+            Ok(NotedEvent { log, size_bytes, met, not_met }) => {
                 self.scheduler.logged(size_bytes);
-                text(format!("Noted in /memories/{log}"))
+                let met = met.map(|file| {
+                    format!("\nThis sender is new: fill in /memories/{file} as you learn who it is.")
+                });
+                let not_met = not_met
+                    .map(|error| format!("\nNo memory of the sender could be begun: {}", in_words(&error)));
+                let more = met.or(not_met).unwrap_or_default();
+                text(format!("Noted in /memories/{log}{more}"))
             }
             Err(why) => Answer::error(format!("Error: {why}")),
         })
     }
+}
+
+/// Returns the index that a command writes.
+fn written_index(command: &Command) -> Option<Locator> {
+    let path = match command {
+        Command::Create { path, .. } | Command::StrReplace { path, .. } | Command::Insert { path, .. } => {
+            path
+        }
+        Command::View { .. } | Command::Delete { .. } | Command::Rename { .. } => return None,
+    };
+    let below = path.strip_prefix("/memories/")?;
+    Locator::parse(below).ok().filter(|locator| locator.name() == haversack::index::FILE)
 }
 
 fn paths_of(command: &mut Command) -> Vec<&mut String> {
@@ -356,7 +456,7 @@ fn path_of(names: &Names, file: &Locator) -> String {
 }
 
 fn text(text: String) -> Answer {
-    Answer { content: haversack::memory_tool::Content::Text(text), is_error: false }
+    Answer { content: Content::Text(text), is_error: false }
 }
 
 /// Takes a lock; what a thread that panicked left is as good as any: nothing here is kept half done.

@@ -95,6 +95,24 @@ pub(crate) const TOOLS: &[Tool] = &[
         ],
     },
     Tool {
+        name: "commitments",
+        about: "What you promised the user, and whether you delivered it. Without parameters: the list. Look before you promise, and before you say that something is done.",
+        nature: Nature::Adds,
+        parameters: &[
+            ("add", Text, May, "A new promise"),
+            ("deliver", Text, May, "The id or words of one that you kept"),
+        ],
+    },
+    Tool {
+        name: "carry",
+        about: "What to bring up in a later session. Without parameters: the list.",
+        nature: Nature::Adds,
+        parameters: &[
+            ("add", Text, May, "Something to bring up"),
+            ("consume", Text, May, "The number or words of one that was brought up"),
+        ],
+    },
+    Tool {
         name: "view",
         about: "Show a directory two levels deep, or a file with line numbers. Start with /memories.",
         nature: Effect::Looks,
@@ -180,6 +198,8 @@ pub(crate) enum Call {
     Recall { query: String, path: String, limit: Option<usize>, breadth: Breadth },
     Remember { kind: String, name: String, description: String, content: String },
     Event(Event),
+    Commitments { add: Option<String>, deliver: Option<String> },
+    Carry { add: Option<String>, consume: Option<String> },
     Command(Command),
     History { path: String, limit: Option<usize> },
     Undo { path: Option<String> },
@@ -224,6 +244,14 @@ impl Call {
                 recipient: input.optional_text("recipient")?,
                 action: input.optional_text("action")?,
             })),
+            "commitments" => Ok(Call::Commitments {
+                add: given.optional_text("add")?.filter(|text| !text.is_empty()),
+                deliver: given.optional_text("deliver")?.filter(|text| !text.is_empty()),
+            }),
+            "carry" => Ok(Call::Carry {
+                add: given.optional_text("add")?.filter(|text| !text.is_empty()),
+                consume: given.optional_text("consume")?.filter(|text| !text.is_empty()),
+            }),
             "history" => Ok(Call::History {
                 path: input.optional_text("path")?.unwrap_or_default(),
                 limit: limit(input)?,
@@ -245,9 +273,13 @@ impl Call {
             Call::Recall { .. }
             | Call::History { .. }
             | Call::Status
+            | Call::Commitments { add: None, deliver: None }
+            | Call::Carry { add: None, consume: None }
             | Call::Resolve { keep: None, .. }
             | Call::Command(Command::View { .. }) => false,
             Call::Remember { .. }
+            | Call::Commitments { .. }
+            | Call::Carry { .. }
             | Call::Event(_)
             | Call::Undo { .. }
             | Call::Resolve { .. }

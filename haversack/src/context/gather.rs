@@ -1,0 +1,361 @@
+//! Chooses and reads the files that a session starts with.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use haversack_store::{Backend, BackendExt, EntryKind, ErrorKind, Locator, Result};
+
+use super::{Assembled, Assembler, Budget, Part};
+use crate::day::{Day, Period};
+use crate::document::Document;
+use crate::kind::{Kind, Kinds, Load, Then};
+use crate::tokens;
+
+/// The longest file that is read for a session.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// How many files of a kind that is named after days are tried: one may be something else, whatever its name says.
+const MAX_TRIES: usize = 8;
+
+/// Which memory a session is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Only the kinds that every session starts with.
+    Start,
+    /// After those, all other memory.
+    Everything,
+}
+
+/// Whether the index is part of the context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Index {
+    /// It is.
+    Given,
+    /// The agent reads it by itself.
+    ReadByAgent,
+}
+
+/// The memory that a context is gathered from, and what is asked of it.
+pub struct GatheredFrom<'a> {
+    /// The files.
+    pub files: &'a dyn Backend,
+    /// The directory with the memory.
+    pub place: Locator,
+    /// The kinds, whose `load` rules decide.
+    pub kinds: &'a Kinds,
+    /// The name of the project.
+    pub project: &'a str,
+    /// The day in the user's time zone.
+    pub today: Day,
+    /// Which memory is given.
+    pub reach: Reach,
+    /// Whether the index is given.
+    pub index: Index,
+    /// How often each file was used, by its name below the place.
+    pub uses: &'a BTreeMap<String, u64>,
+    /// Tells who changed a file last, and when.
+    pub from: &'a (dyn Fn(&str) -> String + Sync),
+}
+
+/// A file by its name.
+struct Candidate<'k> {
+    locator: Locator,
+    /// Its name below the place.
+    name: String,
+    /// The position of its kind in the table.
+    rank: usize,
+    kind: &'k Kind,
+    size_bytes: Option<u64>,
+    /// Days between its last change and the epoch.
+    modified_day: u64,
+    uses: u64,
+}
+
+/// Gathers the context of a session.
+pub async fn gather(from: &GatheredFrom<'_>, budget: Budget) -> Result<Assembled> {
+    let mut assembler = Assembler::new(from.project, budget);
+    let mut candidates = candidates(from).await?;
+    candidates.sort_by_key(|candidate| candidate.rank);
+    let (start, mut others): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|candidate| candidate.kind.load == Load::Start);
+    let mut start = start.into_iter().peekable();
+    while let Some(first) = start.next() {
+        let mut of_kind = vec![first];
+        while let Some(next) = start.next_if(|next| next.rank == of_kind[0].rank) {
+            of_kind.push(next);
+        }
+        others.extend(offer_kind(from, &mut assembler, of_kind).await?);
+    }
+    if from.reach == Reach::Everything {
+        others.sort_by(|one, other| key(one).cmp(&key(other)));
+        for candidate in others {
+            if is_skipped(&mut assembler, &candidate) {
+                continue;
+            }
+            if let Some((part, kind)) = read(from, &candidate).await?
+                && kind.load != Load::Never
+            {
+                assembler.offer(part);
+            }
+        }
+    }
+    Ok(assembler.finish())
+}
+
+/// Returns the order of the files that a session does not have to start with: by kind, recency and use.
+fn key<'c>(
+    candidate: &'c Candidate<'_>,
+) -> (usize, Reverse<Option<Day>>, Reverse<u64>, Reverse<u64>, &'c str) {
+    let day = day_of(candidate);
+    (candidate.rank, Reverse(day), Reverse(candidate.modified_day), Reverse(candidate.uses), &candidate.name)
+}
+
+/// Offers the files of a kind that sessions start with; returns those that are not for the start after all.
+async fn offer_kind<'k>(
+    from: &GatheredFrom<'k>,
+    assembler: &mut Assembler,
+    of_kind: Vec<Candidate<'k>>,
+) -> Result<Vec<Candidate<'k>>> {
+    let kind = of_kind[0].kind;
+    let is_by_day = |candidate: &Candidate<'_>| day_of(candidate).is_some();
+    let mut others = Vec::new();
+    let (mut dated, plain): (Vec<_>, Vec<_>) = of_kind.into_iter().partition(is_by_day);
+    for candidate in plain {
+        // A file of a kind by day that names no day is something else.
+        if kind.keep.then == Then::Weekly {
+            others.push(candidate);
+        } else if let Some((part, _)) = read(from, &candidate).await? {
+            assembler.offer(part);
+        }
+    }
+    // The clock of another device may be ahead; a day that nobody has reached yet shadows no other.
+    dated.sort_by_key(|candidate| Reverse(day_of(candidate)));
+    let mut is_given = false;
+    let mut tries = 0;
+    for candidate in dated {
+        let is_reached = day_of(&candidate).is_some_and(|day| day <= from.today.plus(1));
+        if is_given || !is_reached || tries >= MAX_TRIES {
+            others.push(candidate);
+            continue;
+        }
+        tries += 1;
+        match read(from, &candidate).await? {
+            Some((part, real)) if real.name == kind.name => {
+                is_given = true;
+                assembler.offer(part);
+            }
+            Some(_) | None => others.push(candidate),
+        }
+    }
+    Ok(others)
+}
+
+/// Leaves out a file that cannot fit, without reading it.
+fn is_skipped(assembler: &mut Assembler, candidate: &Candidate<'_>) -> bool {
+    let Some(size) = candidate.size_bytes else { return false };
+    let least = tokens::least(size);
+    let is_skipped = least > assembler.room().tokens || size > MAX_FILE_BYTES;
+    if is_skipped {
+        assembler.leave_out(candidate.name.clone(), least);
+    }
+    is_skipped
+}
+
+fn day_of(candidate: &Candidate<'_>) -> Option<Day> {
+    match Period::of_name(candidate.locator.name()) {
+        Some(Period::Day(day)) => Some(day),
+        Some(Period::Week { .. } | Period::Month { .. } | Period::Year(_)) | None => None,
+    }
+}
+
+/// Returns the files that may be given, by their names.
+async fn candidates<'k>(from: &GatheredFrom<'k>) -> Result<Vec<Candidate<'k>>> {
+    let found: Vec<(Locator, Option<u64>, Option<SystemTime>)> = match from.reach {
+        // A large directory costs a session no more than its names.
+        Reach::Start => {
+            let listing = match from.files.list(&from.place).await {
+                Ok(listing) => listing,
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+                Err(error) => return Err(error),
+            };
+            let files = listing.entries.into_iter().filter(|entry| entry.kind == EntryKind::File);
+            files.map(|entry| (entry.locator, None, None)).collect()
+        }
+        Reach::Everything => {
+            let page = match from.files.scan_all(&from.place).await {
+                Ok(page) => page,
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+                Err(error) => return Err(error),
+            };
+            let files = page.infos.into_iter().filter(|info| info.kind == EntryKind::File);
+            files.map(|info| (info.locator, Some(info.size_bytes), info.modified)).collect()
+        }
+    };
+    let prefix = match from.place.is_root() {
+        true => String::new(),
+        false => format!("{}/", from.place),
+    };
+    let mut candidates = Vec::with_capacity(found.len());
+    for (locator, size_bytes, modified) in found {
+        let (rank, kind) = from.kinds.by_name(&locator);
+        let name = locator.as_str().strip_prefix(&prefix).unwrap_or(locator.as_str()).to_owned();
+        let is_hidden = name.split('/').any(|segment| segment.starts_with('.'));
+        let is_index = kind.is_index();
+        if is_hidden || kind.load == Load::Never || (is_index && from.index == Index::ReadByAgent) {
+            continue;
+        }
+        if from.reach == Reach::Start && kind.load != Load::Start {
+            continue;
+        }
+        let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or(Duration::ZERO);
+        let uses = from.uses.get(&name).copied().unwrap_or_default();
+        let modified_day = since.as_secs() / 86_400;
+        candidates.push(Candidate { locator, name, rank, kind, size_bytes, modified_day, uses });
+    }
+    Ok(candidates)
+}
+
+/// Reads a file and tells its kind; `None` if it is gone, too long, no text or not for reading.
+async fn read<'k>(from: &GatheredFrom<'k>, candidate: &Candidate<'k>) -> Result<Option<(Part, &'k Kind)>> {
+    if candidate.size_bytes.is_none() {
+        match from.files.info(&candidate.locator).await {
+            Ok(info) if info.size_bytes > MAX_FILE_BYTES => return Ok(None),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    let object = match from.files.read(&candidate.locator).await {
+        Ok(object) => object,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let kind = from.kinds.of(&candidate.locator, &object.bytes);
+    let Ok(text) = std::str::from_utf8(&object.bytes) else { return Ok(None) };
+    let part = Part {
+        name: candidate.name.clone(),
+        text: Document::read(text).body.to_owned(),
+        from: (from.from)(&candidate.name),
+    };
+    Ok(Some((part, kind)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures_lite::future::block_on;
+    use haversack_store::InMemory;
+
+    use super::*;
+
+    fn files(files: &[(&str, &str)]) -> Arc<InMemory> {
+        let backend = Arc::new(InMemory::new());
+        for (name, text) in files {
+            let locator = Locator::parse(&format!("claude_memory/lighthouse/{name}")).expect("valid");
+            let _ = block_on(backend.write_text(&locator, text)).expect("written");
+        }
+        backend
+    }
+
+    fn gathered(backend: &dyn Backend, reach: Reach, index: Index, tokens: usize) -> Assembled {
+        let uses = BTreeMap::from([("user_role.md".to_owned(), 7)]);
+        let from = GatheredFrom {
+            files: backend,
+            place: Locator::parse("claude_memory/lighthouse").expect("valid"),
+            kinds: Kinds::built_in(),
+            project: "lighthouse",
+            today: "2026-11-18".parse().expect("a day"),
+            reach,
+            index,
+            uses: &uses,
+            from: &|_| String::new(),
+        };
+        block_on(gather(&from, Budget::of_tokens(tokens))).expect("gathered")
+    }
+
+    fn names(assembled: &Assembled) -> Vec<&str> {
+        assembled.portions.iter().skip(1).map(|portion| portion.file.as_str()).collect()
+    }
+
+    const DIGEST: &str = "---\nname: x\ntype: session_digest\n---\n\n## Arcs\n- lit the lamp\n";
+
+    #[test]
+    fn session_starts_by_the_load_rules_in_the_order_of_the_table() {
+        let backend = files(&[
+            ("MEMORY.md", "- [Lamp](lamp.md) — white\n"),
+            ("carry_forward.md", "## Pending\n- ask about the tide\n"),
+            ("self_observations.md", "- too long\n"),
+            ("session_digest_2026-11-17.md", DIGEST),
+            ("session_digest_2026-11-12.md", DIGEST),
+            ("session_digest_2026-02-30.md", DIGEST),
+            ("session_digest_2031-01-01.md", DIGEST),
+            ("user_role.md", "an engineer\n"),
+            ("user_taste.md", "short answers\n"),
+            ("lamp.md", "white\n"),
+            (".hidden.md", "no\n"),
+            ("events.jsonl", "{}\n"),
+        ]);
+        let start = ["session_digest_2026-11-17.md", "carry_forward.md", "self_observations.md"];
+        assert_eq!(names(&gathered(&*backend, Reach::Start, Index::ReadByAgent, 2000)), start);
+        let with_index = gathered(&*backend, Reach::Start, Index::Given, 2000);
+        assert_eq!(names(&with_index)[0], "MEMORY.md");
+        let all = gathered(&*backend, Reach::Everything, Index::Given, 9000);
+        let expected = [
+            "MEMORY.md",
+            "session_digest_2026-11-17.md",
+            "carry_forward.md",
+            "self_observations.md",
+            "user_role.md",
+            "user_taste.md",
+            "session_digest_2031-01-01.md",
+            "session_digest_2026-11-12.md",
+            "session_digest_2026-02-30.md",
+            "lamp.md",
+        ];
+        let mut sorted = names(&all);
+        sorted[4..].sort_unstable();
+        let mut wanted = expected.to_vec();
+        wanted[4..].sort_unstable();
+        assert_eq!(sorted, wanted);
+        let at = |name: &str| names(&all).iter().position(|other| *other == name).expect("given");
+        assert!(at("user_role.md") < at("user_taste.md"), "the one that is used comes first");
+        assert!(at("user_taste.md") < at("lamp.md"));
+    }
+
+    #[test]
+    fn todays_digest_comes_before_all_and_a_false_one_is_passed_over() {
+        let backend = files(&[
+            ("session_digest_2026-11-18.md", "---\nname: x\ntype: user\n---\nnot a digest\n"),
+            ("session_digest_2026-11-16.md", DIGEST),
+        ]);
+        let given = gathered(&*backend, Reach::Start, Index::ReadByAgent, 2000);
+        assert_eq!(names(&given), ["session_digest_2026-11-16.md"]);
+        let backend =
+            files(&[("session_digest_2026-11-18.md", DIGEST), ("session_digest_2026-11-17.md", DIGEST)]);
+        let given = gathered(&*backend, Reach::Start, Index::ReadByAgent, 2000);
+        assert_eq!(names(&given), ["session_digest_2026-11-18.md"]);
+    }
+
+    #[test]
+    fn no_memory_is_no_text_and_a_store_that_fails_is_an_error() {
+        assert_eq!(gathered(&InMemory::new(), Reach::Start, Index::Given, 2000), Assembled::default());
+        assert_eq!(gathered(&InMemory::new(), Reach::Everything, Index::Given, 2000), Assembled::default());
+    }
+
+    #[test]
+    fn gathering_twice_gives_the_same() {
+        let many: Vec<(String, String)> =
+            (0..200).map(|number| (format!("user_{number}.md"), "- lamp\n".repeat(number))).collect();
+        let many: Vec<(&str, &str)> = many.iter().map(|(name, text)| (&**name, &**text)).collect();
+        let backend = files(&many);
+        for tokens in [100, 500, 5000] {
+            let one = gathered(&*backend, Reach::Everything, Index::Given, tokens);
+            assert!(one.tokens() <= tokens);
+            assert_eq!(one, gathered(&*backend, Reach::Everything, Index::Given, tokens));
+            let counted = one.portions.len().saturating_sub(1) + one.left_out.len() + one.more_left_out;
+            assert_eq!(counted, 199, "one is empty");
+        }
+    }
+}
