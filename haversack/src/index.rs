@@ -120,7 +120,8 @@ pub fn tidied(index: &str, uses: &BTreeMap<String, u64>, entries: &[String]) -> 
     }
     finish(&mut run, &mut lines);
     lines.extend(entries.iter().cloned());
-    lines.into_iter().map(|line| format!("{line}\n")).collect()
+    let line_end = if index.contains("\r\n") { "\r\n" } else { "\n" };
+    lines.into_iter().map(|line| format!("{line}{line_end}")).collect()
 }
 
 /// Returns the memory file that a line of the index lists: a list item that links to a file of the same directory.
@@ -174,5 +175,8 @@ mod tests {
         let expected = "# Memory\n\n- [Tide](./tide.md) — twice a day\n- [[ghost]] — gone\n- [The lamp](lamp.md) — white, and turns every 10 s\n- [Docs](https://example.org/x.md)\n\n## People\n- [Ann](relationship_ann.md)\n- [New](new.md) — new\n";
         assert_eq!(tidied_text, expected);
         assert_eq!(tidied(&tidied_text, &uses, &[]), tidied_text);
+        let windows = INDEX.replace('\n', "\r\n");
+        let tidied_windows = tidied(&windows, &uses, &["- [New](new.md) — new".to_owned()]);
+        assert_eq!(tidied_windows, expected.replace('\n', "\r\n"));
     }
 }

@@ -54,6 +54,8 @@ pub(crate) fn is_wanted(settings: &Settings) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Remembered {
+    /// True if the start of the session was seen: only then can its end tell what was promised meanwhile.
+    is_begun: bool,
     /// The open commitments at its start, by id or words.
     open: BTreeSet<String>,
     /// The delivered commitments at its start.
@@ -138,8 +140,13 @@ pub(crate) fn begin(
     let (open, delivered) = commitments_in(&project.memory.path);
     let pending = pending_in(&project.memory.path).into_iter().collect();
     let keys = |map: &BTreeMap<String, String>| map.keys().cloned().collect();
-    let remembered =
-        Remembered { open: keys(&open), delivered: keys(&delivered), pending, ..Remembered::default() };
+    let remembered = Remembered {
+        is_begun: true,
+        open: keys(&open),
+        delivered: keys(&delivered),
+        pending,
+        ..Remembered::default()
+    };
     save(&file, &remembered)?;
     forget_old(file.parent().unwrap_or(&file));
     Ok(())
@@ -298,7 +305,13 @@ fn record(
     transcript: Transcript,
     day: Day,
 ) -> SessionRecord {
-    let (open, delivered) = commitments_in(&request.memory);
+    let (open, delivered, pending) = match before.is_begun {
+        true => {
+            let (open, delivered) = commitments_in(&request.memory);
+            (open, delivered, pending_in(&request.memory))
+        }
+        false => Default::default(),
+    };
     let new = |now: &BTreeMap<String, String>, before: &BTreeSet<String>| -> Vec<String> {
         now.iter().filter(|(key, _)| !before.contains(*key)).map(|(_, text)| text.clone()).collect()
     };
@@ -308,7 +321,7 @@ fn record(
         .map(|(_, text)| text.clone())
         .collect();
     let mut left_open = made.clone();
-    left_open.extend(pending_in(&request.memory).into_iter().filter(|item| !before.pending.contains(item)));
+    left_open.extend(pending.into_iter().filter(|item| !before.pending.contains(item)));
     left_open.extend(transcript.unfinished.iter().cloned());
     let kept = session::summaries_of_session(&request.summaries, &request.session);
     let digest = file_of(day);

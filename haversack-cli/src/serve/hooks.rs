@@ -93,7 +93,12 @@ pub(crate) fn run(settings: &Settings, event: Event, input: &Input) -> Result<Ou
         Event::SessionEnd => {
             let digest = request_digest(settings, input).unwrap_or_else(|error| Some(error.message));
             let request = SyncRequest { prefix: None, session: input.session_id.clone(), files: Vec::new() };
-            let synced = told(background::hand_over(settings, &request)?);
+            let answer = background::hand_over(settings, &request)?;
+            if digest.is_none() && answer != Answer::NotAsked {
+                // The process that syncs counts which memories the session read, too.
+                request_record(settings, input)?;
+            }
+            let synced = told(answer);
             Ok(Outcome::quiet(digest.map_or(synced.clone(), |digest| format!("{digest}; {synced}"))))
         }
     }
@@ -145,16 +150,25 @@ fn project_of(settings: &Settings, input: &Input) -> Result<Option<Project>, Com
 
 /// Asks the background process for the digest of a session that ends.
 fn request_digest(settings: &Settings, input: &Input) -> Result<Option<String>, CommandError> {
-    let Some(session) = input.session_id.as_deref().filter(|_| digest::is_wanted(settings)) else {
+    if !digest::is_wanted(settings) {
         return Ok(None);
-    };
+    }
+    if !request_record(settings, input)? {
+        return Ok(Some("no digest: the session or its project is not known".to_owned()));
+    }
+    background::start_for_digest(settings)?;
+    Ok(Some("digest requested".to_owned()))
+}
+
+/// Writes down which session ended; returns false if it is not known, or its project is not.
+fn request_record(settings: &Settings, input: &Input) -> Result<bool, CommandError> {
+    let Some(session) = input.session_id.as_deref() else { return Ok(false) };
     let Some(project) = project_of(settings, input)?.filter(|project| project.barrier.is_none()) else {
-        return Ok(Some("no digest: the project is not known".to_owned()));
+        return Ok(false);
     };
     let request = digest::Request::of(settings, &project, session, input.transcript_path.as_deref());
     digest::request(settings, &request)?;
-    background::start_for_digest(settings)?;
-    Ok(Some("digest requested".to_owned()))
+    Ok(true)
 }
 
 /// Keeps the client's summary of a conversation, for the session's digest. It stays on this machine.

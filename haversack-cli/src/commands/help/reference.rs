@@ -13,14 +13,28 @@ const REGENERATE: &str = "cargo run --quiet --package haversack-cli -- help --re
 /// The groups of the page, in order. A command that no group names is listed under [`OTHERS`].
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "init", "status"]),
-    ("Look", &["ls", "view", "recall", "log", "diff", "why"]),
+    ("Look", &["ls", "view", "recall", "log", "diff", "why", "context", "index"]),
     ("Fix", &["undo", "restore", "conflicts", "resolve", "allow"]),
     (
         "Write",
         &["new", "edit", "create", "str-replace", "insert", "append", "rename", "delete", "check", "kinds"],
     ),
     ("Connect machines", &["sync", "join", "remote", "devices", "mount", "migrate", "provision"]),
-    ("Connect agents", &["setup", "project", "mcp", "serve", "memory-tool", "event"]),
+    (
+        "Connect agents",
+        &[
+            "setup",
+            "project",
+            "mcp",
+            "serve",
+            "memory-tool",
+            "event",
+            "summary",
+            "digest",
+            "commitments",
+            "carry",
+        ],
+    ),
     ("Maintain", &["doctor", "config", "backends", "uninstall", "completions", "help", "version"]),
 ];
 
