@@ -97,7 +97,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "commitments",
         about: "What you promised the user, and whether you delivered it. Without parameters: the list. Look before you promise, and before you say that something is done.",
-        nature: Nature::Adds,
+        nature: Effect::Adds,
         parameters: &[
             ("add", Text, May, "A new promise"),
             ("deliver", Text, May, "The id or words of one that you kept"),
@@ -106,7 +106,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "carry",
         about: "What to bring up in a later session. Without parameters: the list.",
-        nature: Nature::Adds,
+        nature: Effect::Adds,
         parameters: &[
             ("add", Text, May, "Something to bring up"),
             ("consume", Text, May, "The number or words of one that was brought up"),
@@ -245,12 +245,12 @@ impl Call {
                 action: input.optional_text("action")?,
             })),
             "commitments" => Ok(Call::Commitments {
-                add: given.optional_text("add")?.filter(|text| !text.is_empty()),
-                deliver: given.optional_text("deliver")?.filter(|text| !text.is_empty()),
+                add: input.optional_text("add")?.filter(|text| !text.is_empty()),
+                deliver: input.optional_text("deliver")?.filter(|text| !text.is_empty()),
             }),
             "carry" => Ok(Call::Carry {
-                add: given.optional_text("add")?.filter(|text| !text.is_empty()),
-                consume: given.optional_text("consume")?.filter(|text| !text.is_empty()),
+                add: input.optional_text("add")?.filter(|text| !text.is_empty()),
+                consume: input.optional_text("consume")?.filter(|text| !text.is_empty()),
             }),
             "history" => Ok(Call::History {
                 path: input.optional_text("path")?.unwrap_or_default(),
