@@ -9,7 +9,7 @@ use std::fmt;
 use async_trait::async_trait;
 use futures_lite::StreamExt;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, EntryKind};
 use crate::error::{ErrorKind, Result};
 use crate::locator::Locator;
 use crate::version::{Fingerprint, Version};
@@ -124,7 +124,7 @@ pub trait DerivedMaintenance: Send + Sync {
 
     /// Returns the changes in the source since `known` was taken.
     ///
-    /// Modification times are a hint, content decides: see [`look_again`]. The index of recall, which is still to come, is its first user.
+    /// Modification times are a hint, content decides: see [`look_again`].
     async fn changed_since(&self, known: &Sightings) -> Result<Changes>;
 }
 
@@ -157,6 +157,26 @@ impl Sightings {
     pub fn is_empty(&self) -> bool {
         self.seen.is_empty()
     }
+
+    /// Returns every object with its version, and with its fingerprint if that can tell later whether the object changed.
+    ///
+    /// An index writes them down, and [`Sightings::from_iter`] reads them back.
+    pub fn iter(&self) -> impl Iterator<Item = (&Locator, &Version, Option<Fingerprint>)> {
+        self.seen.iter().map(|(locator, Sighting { version, settled })| (locator, version, *settled))
+    }
+
+    /// Returns the fingerprint of an object, if it can tell later whether the object changed.
+    pub fn settled(&self, locator: &Locator) -> Option<Fingerprint> {
+        self.seen.get(locator)?.settled
+    }
+}
+
+impl FromIterator<(Locator, Version, Option<Fingerprint>)> for Sightings {
+    fn from_iter<I: IntoIterator<Item = (Locator, Version, Option<Fingerprint>)>>(seen: I) -> Sightings {
+        let seen =
+            seen.into_iter().map(|(locator, version, settled)| (locator, Sighting { version, settled }));
+        Sightings { seen: seen.collect() }
+    }
 }
 
 /// The differences between two looks at a tree.
@@ -168,15 +188,15 @@ pub struct Changes {
     pub changed: Vec<Locator>,
     /// Objects that are gone.
     pub removed: Vec<Locator>,
-    /// The present look, for the next comparison.
+    /// Objects that are there and could not be read. Their content is unknown.
+    pub unread: Vec<Locator>,
+    /// The present look, for the next comparison, without the unread objects.
     pub now: Sightings,
     /// The number of objects that had to be read.
     pub read: usize,
 }
 
 /// Scans everything below `prefix` and returns the changes since `known`.
-///
-/// The index of recall, which is still to come, is its first user.
 ///
 /// An object is read unless its fingerprint is the one of last time and had settled then: a file
 /// restored with an old time is seen, and one that was only touched is not reported.
@@ -185,7 +205,7 @@ pub async fn look_again(backend: &dyn Backend, prefix: &Locator, known: &Sightin
     let mut changes = Changes::default();
     let mut pages = backend.scan(prefix, None);
     while let Some(page) = pages.next().await {
-        for info in page?.infos {
+        for info in page?.infos.into_iter().filter(|info| info.kind == EntryKind::File) {
             let before = known.seen.get(&info.locator);
             let settled = info.fingerprint.is_settled(&mark).then_some(info.fingerprint);
             let version = match (before, info.version) {
@@ -196,7 +216,10 @@ pub async fn look_again(backend: &dyn Backend, prefix: &Locator, known: &Sightin
                     match backend.read(&info.locator).await {
                         Ok(object) => object.version,
                         Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                        Err(error) => return Err(error),
+                        Err(_) => {
+                            changes.unread.push(info.locator);
+                            continue;
+                        }
                     }
                 }
             };
@@ -208,7 +231,9 @@ pub async fn look_again(backend: &dyn Backend, prefix: &Locator, known: &Sightin
             changes.now.seen.insert(info.locator, Sighting { version, settled });
         }
     }
-    let gone = known.seen.keys().filter(|locator| !changes.now.seen.contains_key(*locator));
+    let is_gone =
+        |locator: &&Locator| !changes.now.seen.contains_key(*locator) && !changes.unread.contains(*locator);
+    let gone = known.seen.keys().filter(is_gone);
     changes.removed = gone.cloned().collect();
     Ok(changes)
 }

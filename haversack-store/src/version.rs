@@ -84,6 +84,13 @@ impl Fingerprint {
         bytes
     }
 
+    /// Returns the fingerprint with these bytes.
+    pub fn from_bytes(bytes: [u8; Fingerprint::BYTES]) -> Fingerprint {
+        let word =
+            |at: usize| (0..8).rev().fold(0u64, |word, byte| (word << 8) | u64::from(bytes[at + byte]));
+        Fingerprint { token: [word(0), word(8)], changed: word(16).cast_signed() }
+    }
+
     /// Tells whether the object cannot have changed since without changing this fingerprint.
     ///
     /// False for what was touched so shortly before `mark` that the clock behind the fingerprint might
@@ -147,6 +154,7 @@ mod tests {
     fn a_fingerprint_survives_storing() {
         let fingerprint = Fingerprint::new(&[1, 2, 3], -7);
         assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
+        assert_eq!(Fingerprint::from_bytes(fingerprint.to_bytes()), fingerprint);
         assert_eq!("nonsense".parse::<Fingerprint>(), Err(InvalidFingerprint));
         assert_ne!(fingerprint, Fingerprint::new(&[1, 3, 2], -7));
     }
