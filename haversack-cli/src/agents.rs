@@ -149,8 +149,21 @@ impl Agent {
         Ok(self.directory(settings)?.join(name))
     }
 
-    /// Returns the hooks that run the home's copy of this program for this home.
+    /// Returns the hooks that run the home's copy of this program for this home. Those that give passages are among them if the user has set
+    /// them up.
     pub(crate) fn hooks(self, settings: &Settings) -> Result<Vec<Hook>, CommandError> {
+        let with_recall = if self.has_recall(settings) { WithRecall::Yes } else { WithRecall::No };
+        self.hooks_with(settings, with_recall)
+    }
+
+    /// Returns true if the agent's settings have our hook at the prompt.
+    fn has_recall(self, settings: &Settings) -> bool {
+        let text = self.settings_file(settings).ok().and_then(|file| fs::read_to_string(file).ok());
+        let ours = text.and_then(|text| wiring::ours_in(&text).ok()).unwrap_or_default();
+        ours.iter().any(|(event, _)| event == PROMPT)
+    }
+
+    fn hooks_with(self, settings: &Settings, with_recall: WithRecall) -> Result<Vec<Hook>, CommandError> {
         let program = program::copy_of(settings)?;
         let home = std::path::absolute(&settings.home).map_err(CommandError::from)?;
         let hook = |event: &'static str, matcher: &'static str, timeout_seconds: u32| {
@@ -172,6 +185,13 @@ impl Agent {
         hooks.extend(["PreCompact", "PostCompact"].map(|event| hook(event, "", 5)));
         // Codex gives it three seconds at most, and complains if more are asked for.
         hooks.push(hook("SessionEnd", "", if self == Agent::Codex { 3 } else { 5 }));
+        if self == Agent::ClaudeCode && with_recall == WithRecall::Yes {
+            hooks.extend([
+                hook(PROMPT, "", 5),
+                hook("PreToolUse", "Edit|Bash", 5),
+                hook("PostToolUseFailure", "", 5),
+            ]);
+        }
         Ok(hooks)
     }
 
@@ -190,10 +210,15 @@ pub(crate) fn plan_setup(
     settings: &Settings,
     agent: Agent,
     with_persona: WithPersona,
+    with_recall: WithRecall,
 ) -> Result<Vec<Change>, CommandError> {
     let file = agent.settings_file(settings)?;
     let before = read(&file)?;
-    let hooks = agent.hooks(settings)?;
+    let hooks = match with_recall {
+        WithRecall::Yes => agent.hooks_with(settings, with_recall)?,
+        // Setting up again keeps what the user chose before.
+        WithRecall::No => agent.hooks(settings)?,
+    };
     let after = wiring::with_hooks(before.as_deref().unwrap_or_default(), &hooks)
         .map_err(|why| unfit(&file, agent, &why.to_string()))?;
     let mut changes = vec![Change { file, before, after: Some(after) }];
@@ -242,6 +267,16 @@ pub(crate) fn has_persona(settings: &Settings) -> bool {
 /// Tells if the user's instructions describe how to read and write the persona's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WithPersona {
+    Yes,
+    No,
+}
+
+/// The event of a prompt. Our hook for it is there only if the user wants passages.
+const PROMPT: &str = "UserPromptSubmit";
+
+/// Whether an agent is given passages of memory when they matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WithRecall {
     Yes,
     No,
 }

@@ -3,6 +3,7 @@
 //! Commands print a result or turn it into JSON, the server of the Model Context Protocol turns it into the text of a tool. A result whose text
 //! is the same for both has it as a method.
 
+pub(crate) mod at_hand;
 pub(crate) mod carry;
 pub(crate) mod commitments;
 pub(crate) mod complete;

@@ -25,7 +25,7 @@ use haversack_system::SystemClock;
 use self::requests::{RequestQueue, SyncRequest};
 use crate::agents::journal::Journal;
 use crate::agents::program;
-use crate::app::{digest, mirror, summary};
+use crate::app::{digest, mirror, recall, summary};
 use crate::error::CommandError;
 use crate::home::contact::{Contact, Failure};
 use crate::home::{self, Home, Summary, SyncOptions, Work, local_history};
@@ -240,6 +240,14 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
         }
         if let Err(error) = proof::record_roots(&settings) {
             Journal::of(&settings).note("background", None, &format!("failed: {}", error.message));
+        }
+        // Hooks search the index as it stands.
+        if let Err(error) = recall::refresh_if_used(&settings) {
+            Journal::of(&settings).note(
+                "background",
+                None,
+                &format!("the index was not refreshed: {}", error.in_one_line()),
+            );
         }
         look_when_due(&settings);
         drop(turn);

@@ -54,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) blob: Blob,
     /// The time that a cloud may be silent.
     pub(crate) cloud_wait: Duration,
+    /// The time in which a hook may look for passages for an agent.
+    pub(crate) hook_wait: Duration,
     /// The environment variables of the clouds' own tools, credentials too.
     pub(crate) cloud: haversack::store::Settings,
     /// The environment variables of the agent that started us.
@@ -314,6 +316,7 @@ fn resolve(
             container: text(declarations::BLOB_CONTAINER),
         },
         cloud_wait: Duration::from_secs(number(declarations::CLOUD_WAIT_SECONDS)),
+        hook_wait: Duration::from_millis(number(declarations::RECALL_HOOK_MILLISECONDS)),
         cloud: haversack::store::Settings::default(),
         surroundings: Surroundings::default(),
         excluded_projects: text(declarations::PROJECTS_EXCLUDE),
@@ -490,6 +493,7 @@ mod tests {
             keep_local: false,
             blob: Blob::default(),
             cloud_wait: Duration::from_secs(30),
+            hook_wait: Duration::from_millis(20),
             cloud: haversack::store::Settings::default(),
             surroundings: Surroundings::default(),
             excluded_projects: String::new(),

@@ -135,6 +135,20 @@ impl Ui {
         }
     }
 
+    /// Prints recalled memories as [`Ui::quote`] does. In colours, their places and the words of the query stand out. `matches` returns where
+    /// those words are in a line.
+    pub(crate) fn recalled(
+        &mut self,
+        text: &str,
+        matches: impl Fn(&str) -> Vec<std::ops::Range<usize>>,
+    ) -> Result<(), CommandError> {
+        let escaped = display::lines(text);
+        match self.is_colored() {
+            true => self.write(colors::painted_recall(&escaped, matches).as_bytes()),
+            false => self.write(escaped.as_bytes()),
+        }
+    }
+
     /// Prints data as [`Ui::bytes`] does, each line in its style if colours are on.
     pub(crate) fn painted_bytes(
         &mut self,

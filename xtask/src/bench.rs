@@ -1,5 +1,7 @@
 //! Benchmarks, each beside its peer in the same run.
 
+use std::process::Command;
+
 use crate::run::{cargo, say, step};
 use crate::tools;
 
@@ -69,6 +71,20 @@ pub(crate) fn secrets(options: &[&str]) -> Result<(), String> {
 pub(crate) fn sync(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "sync", "--"];
     step("bench sync", cargo(&arguments).args(options))
+}
+
+/// Runs the benchmark of recall; its tables go to stdout.
+pub(crate) fn recall(options: &[&str]) -> Result<(), String> {
+    step("bench recall", recall_bench().args(options))
+}
+
+/// Scores a ranking of somebody's own.
+pub(crate) fn score_recall(options: &[&str]) -> Result<(), String> {
+    step("recall score", recall_bench().arg("score").args(options))
+}
+
+fn recall_bench() -> Command {
+    cargo(&["bench", "--quiet", "--package", "haversack-recall", "--bench", "recall", "--"])
 }
 
 /// Runs the benchmark of replicated folders; its tables go to stdout.

@@ -62,7 +62,7 @@ const COMPUTING: Std = Std {
     names: &["time::SystemTime", "time::UNIX_EPOCH"],
 };
 
-/// The parts for the index: it computes on several threads.
+/// The parts for the index: it computes on several threads, and opens its own files.
 const SEARCHING: Std = Std {
     with_contents: &[
         "borrow",
@@ -70,11 +70,19 @@ const SEARCHING: Std = Std {
         "collections",
         "error",
         "fmt",
+        "fs",
+        "io",
         "iter",
         "mem",
         "ops",
+        "os::unix::fs::OpenOptionsExt",
+        "path",
+        "result",
         "str",
         "sync::Arc",
+        "sync::Mutex",
+        "sync::MutexGuard",
+        "sync::PoisonError",
         "thread::available_parallelism",
         "thread::scope",
         "time::Duration",
@@ -141,7 +149,16 @@ pub(crate) const CRATES: [Member; 9] = [
     },
     Member {
         name: "haversack-recall",
-        dependencies: &["aho-corasick", "futures-lite", "haversack"],
+        dependencies: &[
+            "async-trait",
+            "futures-lite",
+            "haversack",
+            "jiff",
+            "rusqlite",
+            "rust-stemmers",
+            "serde_json",
+            "unicode-normalization",
+        ],
         std: Some(SEARCHING),
     },
     Member {

@@ -36,10 +36,12 @@ Usage: cargo xtask COMMAND
   bench mcp     What an agent waits for at the MCP server, beside server-memory on the same memories [--quick]
   bench graph   What an agent waits for at the graph, beside server-memory on the same entities [--quick]
   bench merge   How long a merge of a file of 1 MB takes, by rule [--quick]
+  bench recall  How good and how fast recall is, beside plain FTS5 and server-memory [--data DIR] [--quick]
   bench secrets  How fast contents are looked at for secrets [--quick]
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
   bench vault   What a folder that a sync client replicates costs, beside one directory as a remote [--quick]
   bench verbs   How fast the verbs are, beside the Anthropic SDK's memory tool and bare C loops [--quick]
+  recall score  Scores a ranking: QRELS.jsonl ({"qid", "relevant"} a line) and RUN.jsonl ({"qid", "ids"} a line, best first)
   sim           Schedules of devices, crashes and bad links [--vault | --weave] [--from SEED] [--seeds N | --minutes M], --explain SEED, --shrink SEED, --mutants
   soak          The long versions of the tests that race, crash and attack
 ";
@@ -64,6 +66,8 @@ fn main() -> ExitCode {
         ["bench", "graph", options @ ..] => bench::graph(options),
         ["bench", "merge", options @ ..] => bench::merge(options),
         ["bench", "secrets", options @ ..] => bench::secrets(options),
+        ["bench", "recall", options @ ..] => bench::recall(options),
+        ["recall", "score", options @ ..] => bench::score_recall(options),
         ["bench", "sync", options @ ..] => bench::sync(options),
         ["bench", "vault", options @ ..] => bench::vault(options),
         ["bench", "verbs", options @ ..] => bench::verbs(options),

@@ -9,12 +9,14 @@ use std::path::Path;
 use haversack::check::{Finding, Verdict, check_memory, check_store};
 use haversack::store::{Backend, Capabilities, OpenOptions, Registry, block_on};
 use haversack::sync::Scope;
+use haversack_recall::Thoroughness;
 
+use super::recall;
 use crate::agents::AGENTS;
 use crate::agents::canary::{Canary, try_hooks};
 use crate::agents::mend::{self, Flaw};
 use crate::app::graph;
-use crate::error::{CommandError, Warning};
+use crate::error::{CommandError, Warning, quoted};
 use crate::home::{Home, mounts};
 use crate::records::private;
 use crate::remote::{self, Remote};
@@ -136,7 +138,18 @@ fn examine_home(resolved: &Resolved) -> Vec<Finding> {
         }
     }
     findings.extend(folder::examine(settings));
+    findings.extend(examine_index(settings));
     findings
+}
+
+/// Checks the search index. It can always be made again, so nothing about it is a failure.
+fn examine_index(settings: &Settings) -> Option<Finding> {
+    let health = recall::index_health(settings, Thoroughness::Everything)?;
+    let cure = format!("rm -r {}", quoted(&shown(&settings.store().index())));
+    Some(match health.is_well {
+        true => Finding::ok("index", health.sentence),
+        false => Finding::warn("index", health.sentence, cure),
+    })
 }
 
 /// Checks the memory, and counts the files of the bound directories with it, as `haversack status` does.

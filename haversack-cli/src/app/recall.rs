@@ -1,12 +1,23 @@
 //! Finds memories by their words.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use haversack::Memory;
 use haversack::ids::Timestamp;
-use haversack::store::{Locator, block_on};
-use haversack_recall::{DEFAULT_LIMIT, Hit, Query, Recalled, TextCache};
+use haversack::store::{DirectoryKind, Locator, block_on, recognise};
+use haversack_recall::{
+    DEFAULT_LIMIT, Duplicate, ErrorKind, FoundBy, Health, Hit, MemorySearch, Place, Projects, Query,
+    Recalled, Span, Thoroughness, Unit, health,
+};
+use jiff::civil::Date;
 
-use crate::error::CommandError;
+use crate::error::{CommandError, Fault};
+use crate::home::kinds;
+use crate::home::store::open_to_look;
 use crate::projects::border;
+use crate::records::private;
+use crate::settings::Settings;
 use crate::ui::moments::{ago, counted, timestamp};
 
 /// The longest answer of a recall, in bytes, unless more memories are asked for.
@@ -14,6 +25,22 @@ const RECALL_BYTES: usize = 4000;
 
 /// The length of a query in an answer.
 const QUERY_CHARACTERS: usize = 80;
+
+/// What a caller looks for, as it was given.
+#[derive(Clone, Debug)]
+pub(crate) struct RecallRequest {
+    pub(crate) text: String,
+    /// Where; everywhere if it is the root.
+    pub(crate) within: Locator,
+    pub(crate) projects: Projects,
+    /// The names of kinds; all kinds if there is none.
+    pub(crate) kinds: Vec<String>,
+    /// The first and the last time that a memory may be about.
+    pub(crate) since: Option<String>,
+    pub(crate) until: Option<String>,
+    pub(crate) unit: Unit,
+    pub(crate) limit: usize,
+}
 
 /// A query and the memories that were found.
 pub(crate) struct Recall {
@@ -25,18 +52,145 @@ pub(crate) struct Recall {
 pub(crate) enum NotRecalled {
     /// The query names the memory of a project that a recall from here does not reach.
     OtherProject(String),
+    /// The query names a kind or a time that we do not know.
+    Unknown(CommandError),
     /// The files could not be read, which says nothing about the memory.
     CouldNotLook(CommandError),
 }
 
-/// Looks for memories. The shelf keeps texts between two recalls.
-pub(crate) fn recall(memory: &Memory, cache: &mut TextCache, query: Query) -> Result<Recall, NotRecalled> {
-    if let Some(why) = border::outside(&query.projects, &query.within) {
+/// Returns a search for the memories of a home. Its index is in `index/`, unless a sync client or another machine could change it there.
+pub(crate) fn search(settings: &Settings) -> MemorySearch {
+    let file = index_file(settings);
+    let is_home = settings.memory().is_dir();
+    let is_ready = || file.parent().is_some_and(|directory| private::create_directories(directory).is_ok());
+    // Looking makes no home: a mistyped `--home` would leave a new one behind.
+    match is_home && is_local(settings) && is_ready() {
+        true => MemorySearch::new(Place::File(file)),
+        false => MemorySearch::new(Place::Memory),
+    }
+}
+
+/// Returns the file of the index.
+pub(crate) fn index_file(settings: &Settings) -> PathBuf {
+    settings.store().index().join("recall.sqlite")
+}
+
+/// Returns true if only this machine writes to the home's disk.
+fn is_local(settings: &Settings) -> bool {
+    match recognise(&settings.home, settings.surroundings.user.as_deref()) {
+        DirectoryKind::Synced { .. } | DirectoryKind::Network { .. } => false,
+        DirectoryKind::Obsidian { .. } | DirectoryKind::Perhaps { .. } | DirectoryKind::Local => true,
+    }
+}
+
+/// The state of the index, for people.
+pub(crate) struct IndexHealth {
+    pub(crate) is_well: bool,
+    pub(crate) sentence: String,
+}
+
+/// Looks at the index and changes nothing; `None` if there is nothing to say, because the home has none yet.
+pub(crate) fn index_health(settings: &Settings, thoroughness: Thoroughness) -> Option<IndexHealth> {
+    let well = |sentence: String| Some(IndexHealth { is_well: true, sentence });
+    let unwell = |sentence: &str| Some(IndexHealth { is_well: false, sentence: sentence.to_owned() });
+    if !settings.memory().is_dir() {
+        return None;
+    }
+    if !is_local(settings) {
+        return well(
+            "none: the home is in a synced folder or on a network disk, so recall reads the files each time"
+                .to_owned(),
+        );
+    }
+    match health(&index_file(settings), thoroughness) {
+        Health::Missing => None,
+        Health::Healthy { size, bytes } => well(format!(
+            "{} and {}, {} KB",
+            counted(size.files, "file"),
+            counted(size.passages, "passage"),
+            bytes.div_ceil(1024)
+        )),
+        Health::Damaged => unwell("damaged: the next recall makes it again"),
+        Health::Newer => unwell(
+            "a newer version of haversack wrote it: recall reads the files each time until this one is upgraded",
+        ),
+        Health::Unusable => unwell("it cannot be opened: recall reads the files each time"),
+    }
+}
+
+/// Looks for memories. The search keeps its index between two recalls.
+pub(crate) fn recall(
+    settings: &Settings,
+    memory: &Memory,
+    search: &MemorySearch,
+    wanted: RecallRequest,
+) -> Result<Recall, NotRecalled> {
+    if let Some(why) = border::outside(&wanted.projects, &wanted.within) {
         return Err(NotRecalled::OtherProject(why));
     }
-    match block_on(cache.recall(memory.files(), &query)) {
+    let kinds = kinds::load(settings).map_err(NotRecalled::CouldNotLook)?;
+    let mut named = BTreeSet::new();
+    for kind in &wanted.kinds {
+        named.insert(kinds::named(&kinds, kind).map_err(NotRecalled::Unknown)?.name.clone());
+    }
+    let today = today();
+    let span = |text: &Option<String>| text.as_deref().map(|text| understood(text, today)).transpose();
+    let query = Query {
+        within: wanted.within,
+        projects: wanted.projects,
+        kinds: named,
+        since: span(&wanted.since).map_err(NotRecalled::Unknown)?.map(|span| span.first),
+        until: span(&wanted.until).map_err(NotRecalled::Unknown)?.map(|span| span.last),
+        unit: wanted.unit,
+        limit: wanted.limit,
+        ..Query::new(wanted.text, today)
+    };
+    match block_on(search.recall(memory.files(), &kinds, &query)) {
         Ok(recalled) => Ok(Recall { query, recalled }),
-        Err(error) => Err(NotRecalled::CouldNotLook(error.into())),
+        Err(error) => Err(NotRecalled::CouldNotLook(failed(error))),
+    }
+}
+
+/// Takes the changes of the memory into the index.
+pub(crate) fn refresh(settings: &Settings) -> Result<(), CommandError> {
+    let kinds = kinds::load(settings)?;
+    let memory = open_to_look(settings)?;
+    block_on(search(settings).refresh(memory.files(), &kinds)).map(drop).map_err(failed)
+}
+
+/// Takes the changes of the memory into the index if there is one: a home in which nobody recalls needs none.
+pub(crate) fn refresh_if_used(settings: &Settings) -> Result<(), CommandError> {
+    if index_file(settings).is_file() { refresh(settings) } else { Ok(()) }
+}
+
+/// Returns the passages that say nearly the same, below a place, in the memory that a recall from here could find.
+pub(crate) fn duplicates(settings: &Settings, below: &Locator) -> Result<Vec<Duplicate>, CommandError> {
+    let memory = open_to_look(settings)?;
+    let projects = border::reach(settings, border::Breadth::ThisProject);
+    if let Some(why) = border::outside(&projects, below) {
+        return Err(CommandError::user(why, "Run the command in a checkout of that project"));
+    }
+    Ok(block_on(haversack_recall::duplicates(memory.files(), below, &projects))?)
+}
+
+/// Returns the day that it is for the user.
+pub(crate) fn today() -> Date {
+    jiff::Zoned::now().date()
+}
+
+fn understood(text: &str, today: Date) -> Result<Span, CommandError> {
+    Span::parse(text, today).map_err(|error| {
+        CommandError::user(
+            error.to_string(),
+            "For example: --since 2026-11-01, --since \"last week\" or --until March",
+        )
+    })
+}
+
+fn failed(error: haversack_recall::Error) -> CommandError {
+    match error.into_files() {
+        Ok(error) => error.into(),
+        Err(error) => CommandError::caused(Fault::Ours, &error, None),
     }
 }
 
@@ -46,12 +200,15 @@ impl Recall {
         let Recall { query, recalled } = self;
         let asked: String = query.text.chars().take(QUERY_CHARACTERS).collect();
         let through = counted(recalled.looked_through, "file");
-        let mut lines = match recalled.hits.len() {
-            0 => format!("Nothing relevant to \"{asked}\" in {through}.\n"),
-            hits => format!(
+        let mut lines = match (recalled.hits.len(), query.unit) {
+            (0, _) => format!("Nothing relevant to \"{asked}\" in {through}.\n"),
+            (hits, Unit::Memory) => format!(
                 "{} for \"{asked}\", best first, of {through}:\n",
                 counted(hits, "memory").replace("memorys", "memories")
             ),
+            (hits, Unit::Passage) => {
+                format!("{} for \"{asked}\", best first, of {through}:\n", counted(hits, "passage"))
+            }
         };
         let most = if query.limit > DEFAULT_LIMIT { usize::MAX } else { RECALL_BYTES };
         for (number, hit) in recalled.hits.iter().enumerate() {
@@ -74,12 +231,71 @@ impl Recall {
         }
         lines
     }
+
+    /// Returns how each score came about, and what was nearly found.
+    pub(crate) fn explanation(&self, show: impl Fn(&Locator) -> String) -> String {
+        let Recall { recalled, .. } = self;
+        let mut lines = format!("Looked for: {}\n", recalled.words.join(", "));
+        if let Some(kind) = recalled.without_index {
+            lines.push_str(&format!("Without the index in the home: {}\n", without_index(kind)));
+        }
+        let explained = |hit: &Hit| {
+            let parts = &hit.parts;
+            let in_time = if parts.is_in_time { ", of the time that the query names" } else { "" };
+            format!(
+                "{}:{}  score {:.3}: passage {:.2}, neighbours {:.2}, file {:.2}{in_time}; {:.0} % of the query, {}\n",
+                show(&hit.locator),
+                hit.lines.0,
+                hit.score,
+                parts.passage,
+                parts.neighbours,
+                parts.file,
+                100.0 * parts.coverage,
+                found_by(&hit.found_by)
+            )
+        };
+        recalled.hits.iter().for_each(|hit| lines.push_str(&explained(hit)));
+        if !recalled.nearly.is_empty() {
+            lines.push_str("Too far from the query to be relevant:\n");
+            recalled.nearly.iter().for_each(|hit| lines.push_str(&explained(hit)));
+        }
+        lines
+    }
+
+    /// Returns where the words of the query are in a text, as ranges of bytes.
+    pub(crate) fn matches(&self, text: &str) -> Vec<std::ops::Range<usize>> {
+        self.query.matches(text)
+    }
+}
+
+fn without_index(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Newer => "a newer version of haversack wrote it",
+        ErrorKind::Busy => "other processes kept it locked",
+        ErrorKind::Unwritable => "it cannot be written",
+        ErrorKind::Damaged => "it is damaged and cannot be made again",
+        _ => "it cannot be used",
+    }
+}
+
+/// Returns how a hit was found, in words.
+pub(crate) fn found_by(found_by: &FoundBy) -> String {
+    match found_by {
+        FoundBy::AllWords => "all words".to_owned(),
+        FoundBy::OtherForms => "all words, some in other forms".to_owned(),
+        FoundBy::FewerWords(missing) => format!("without {}", missing.join(", ")),
+    }
 }
 
 fn in_line(name: &str, hit: &Hit, now: Timestamp) -> String {
     let (first, last) = hit.lines;
     let lines = if first == last { first.to_string() } else { format!("{first}-{last}") };
     let age = hit.modified.map(|modified| format!(", {}", ago(now, timestamp(modified)))).unwrap_or_default();
+    let outdated = hit.outdated.as_ref().map(|outdated| format!(", {outdated}")).unwrap_or_default();
+    let missing = match &hit.found_by {
+        FoundBy::FewerWords(_) => format!(", {}", found_by(&hit.found_by)),
+        FoundBy::AllWords | FoundBy::OtherForms => String::new(),
+    };
     let passage = hit.passage.replace('\n', "\n  ");
-    format!("\n{name}:{lines} ({}{age})\n  {passage}\n", hit.kind)
+    format!("\n{name}:{lines} ({}{age}{outdated}{missing})\n  {passage}\n", hit.kind)
 }

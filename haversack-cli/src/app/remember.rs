@@ -4,7 +4,7 @@ use haversack::Memory;
 use haversack::remember::{self, NewFact, RememberOutcome};
 use haversack::secrets::{self, Finding};
 use haversack::store::{Locator, block_on};
-use haversack_recall::TextCache;
+use haversack_recall::KnownFacts;
 
 use crate::error::CommandError;
 use crate::home::kinds;
@@ -22,11 +22,11 @@ pub(crate) enum Remembered {
     Unfit(String),
 }
 
-/// Keeps a fact below a place. The shelf knows the facts that are there.
+/// Keeps a fact below a place. `facts` knows the facts that are there.
 pub(crate) fn remember(
     settings: &Settings,
     memory: &Memory,
-    cache: &mut TextCache,
+    facts: &mut KnownFacts,
     place: &Locator,
     wish: &NewFact<'_>,
 ) -> Result<Remembered, CommandError> {
@@ -34,7 +34,7 @@ pub(crate) fn remember(
         Ok(draft) => draft,
         Err(why) => return Ok(Remembered::Unfit(why)),
     };
-    if let Some(same) = block_on(cache.same(memory.files(), place, &draft.text))? {
+    if let Some(same) = block_on(facts.same(memory.files(), place, &draft.text))? {
         return Ok(Remembered::Already(same));
     }
     Ok(match block_on(remember::keep(memory, &draft))? {

@@ -5,9 +5,11 @@ use haversack::clock::Clock;
 use haversack::ids::Timestamp;
 use haversack::store::Locator;
 use haversack::sync::Outlook;
+use haversack_recall::Thoroughness;
 use haversack_system::SystemClock;
 
 use super::devices::{Device, known_devices};
+use super::recall;
 use super::sync::{
     REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, kept_elsewhere, not_mirrored, parts_of_logs, take_in,
 };
@@ -74,6 +76,8 @@ pub(crate) struct Status {
     /// The most names of one sort that the text has.
     extent: Extent,
     pub(crate) is_underway: bool,
+    /// The reason why recall works without its index; `None` if the index is well or there is none yet.
+    pub(crate) index: Option<String>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) devices: Vec<Device>,
 }
@@ -99,6 +103,9 @@ pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, Comm
         unfetched: 0,
         left_alone: 0,
         is_underway: false,
+        index: recall::index_health(settings, Thoroughness::Outside)
+            .filter(|health| !health.is_well)
+            .map(|health| health.sentence),
         problems: Vec::new(),
         devices: Vec::new(),
     };
@@ -377,6 +384,9 @@ impl Status {
             facts.push(
                 "the last sync was interrupted and not finished: the next sync continues it".to_owned(),
             );
+        }
+        if let Some(index) = &self.index {
+            facts.push(format!("index      {index}"));
         }
         if let Some(next) = self.next_try.filter(|next| *next > now && !self.is_kept_local) {
             facts

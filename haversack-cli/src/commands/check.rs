@@ -5,12 +5,14 @@ use std::process::ExitCode;
 use clap::Args;
 use haversack::kind::{Flaw, flaws, repaired};
 use haversack::store::{BackendExt, Condition, Locator, block_on};
+use haversack_recall::PassageOf;
 use serde_json::json;
 
+use crate::app::recall;
 use crate::error::CommandError;
 use crate::home::kinds::load;
 use crate::home::store::{open, open_to_look};
-use crate::projects::names::locate;
+use crate::projects::names::{Names, locate};
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -24,6 +26,10 @@ pub(crate) struct CheckArgs {
     /// Fill in fields that follow from the files themselves
     #[arg(long)]
     fix: bool,
+
+    /// Show passages of different memories that say nearly the same
+    #[arg(long, conflicts_with = "fix")]
+    duplicates: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -42,8 +48,11 @@ pub(crate) fn cmd_check(
     settings: &Settings,
     args: &CheckArgs,
 ) -> Result<ExitCode, CommandError> {
-    let kinds = load(settings)?;
     let below = locate(settings, &args.path)?;
+    if args.duplicates {
+        return tell_duplicates(ui, settings, &below, args);
+    }
+    let kinds = load(settings)?;
     let memory = if args.fix { open(settings)? } else { open_to_look(settings)? };
     let looked: Result<(usize, Vec<Found>), CommandError> = block_on(async {
         let infos = match memory.files().scan_all(&below).await?.infos {
@@ -72,6 +81,38 @@ pub(crate) fn cmd_check(
     tell(ui, files, &found, args)?;
     let is_left = found.iter().any(|found| !found.is_fixed);
     Ok(if is_left { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// Prints the near-duplicates that a recall from here could find.
+fn tell_duplicates(
+    ui: &mut Ui,
+    settings: &Settings,
+    below: &Locator,
+    args: &CheckArgs,
+) -> Result<ExitCode, CommandError> {
+    let found = recall::duplicates(settings, below)?;
+    if args.json {
+        let place = |passage: &PassageOf| json!({ "path": passage.locator.as_str(), "lines": [passage.lines.0, passage.lines.1] });
+        let pairs = found
+            .iter()
+            .map(|pair| json!({ "one": place(&pair.one), "other": place(&pair.other), "alike": pair.alike }));
+        ui.json(&json!({ "duplicates": pairs.collect::<Vec<_>>() }))?;
+    } else {
+        let names = Names::of(settings)?;
+        let place = |passage: &PassageOf| {
+            format!("{}:{}-{}", names.show(&passage.locator), passage.lines.0, passage.lines.1)
+        };
+        for pair in &found {
+            ui.line(format!(
+                "{}  {}  {:.0} % of the words are the same",
+                place(&pair.one),
+                place(&pair.other),
+                100.0 * pair.alike
+            ))?;
+        }
+        ui.note(count(found.len(), "pair of passages says", "pairs of passages say") + " nearly the same");
+    }
+    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn tell(ui: &mut Ui, files: usize, found: &[Found], args: &CheckArgs) -> Result<(), CommandError> {

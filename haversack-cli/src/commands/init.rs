@@ -18,7 +18,7 @@ use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::wiring;
 use crate::agents::program;
 use crate::agents::skills;
-use crate::agents::{self, AGENTS, Agent, Change, WithPersona};
+use crate::agents::{self, AGENTS, Agent, Change, WithPersona, WithRecall};
 use crate::app;
 use crate::error::CommandError;
 use crate::home::mounts;
@@ -343,10 +343,11 @@ fn plan(
 ) -> Result<Vec<(Agent, Vec<Change>)>, CommandError> {
     let mut plans = Vec::new();
     for agent in agents {
-        let changes = agents::plan_setup(settings, *agent, WithPersona::No).inspect_err(|_| {
-            let hooks = agent.hooks(settings).map(|hooks| wiring::to_paste(&hooks));
-            drop(ui.bytes(hooks.unwrap_or_default().as_bytes()));
-        })?;
+        let changes =
+            agents::plan_setup(settings, *agent, WithPersona::No, WithRecall::No).inspect_err(|_| {
+                let hooks = agent.hooks(settings).map(|hooks| wiring::to_paste(&hooks));
+                drop(ui.bytes(hooks.unwrap_or_default().as_bytes()));
+            })?;
         plans.push((*agent, changes));
     }
     if agents.is_empty() {

@@ -4,23 +4,26 @@ use std::process::ExitCode;
 
 use clap::Args;
 use haversack::clock::Clock;
-use haversack_recall::{DEFAULT_LIMIT, Query, TextCache};
+use haversack_recall::{DEFAULT_LIMIT, Unit};
 use haversack_system::SystemClock;
 use serde_json::json;
 
-use crate::app::recall::{NotRecalled, recall};
+use crate::app::recall::{NotRecalled, RecallRequest, found_by, recall, search};
 use crate::error::CommandError;
 use crate::home::store::open_to_look;
 use crate::projects::border::{self, Breadth};
 use crate::projects::names::{Names, locate};
 use crate::settings::Settings;
-use crate::ui::{Ui, colors};
+use crate::ui::Ui;
+
+/// The exit code of a recall that could not look.
+const COULD_NOT_LOOK: u8 = 4;
 
 /// Search the text of all memories
 ///
 /// In a checkout it looks in the memory of that project and in memory that belongs to no project.
 ///
-/// Exits with 1 if nothing is relevant, and fails if it could not look.
+/// Exits with 1 if nothing is relevant, and with 4 if it could not look.
 #[derive(Debug, Args)]
 pub(crate) struct RecallArgs {
     /// Words that the memory would contain
@@ -35,9 +38,33 @@ pub(crate) struct RecallArgs {
     #[arg(long)]
     everywhere: bool,
 
+    /// Only memories of this kind; can be given several times
+    #[arg(long)]
+    kind: Vec<String>,
+
+    /// Only memories about this time or later, such as 2026-11-01, yesterday, "last week" or March
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+
+    /// Only memories about this time or earlier
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+
     /// The most memories in the answer
-    #[arg(long, short = 'n', default_value_t = DEFAULT_LIMIT)]
-    count: usize,
+    #[arg(long, short = 'n', alias = "count", value_name = "COUNT", default_value_t = DEFAULT_LIMIT)]
+    limit: usize,
+
+    /// Show each passage as a hit of its own, not the best one of each memory
+    #[arg(long)]
+    passages: bool,
+
+    /// Print only the names of the files
+    #[arg(long, conflicts_with = "json")]
+    files: bool,
+
+    /// Show how each score came about
+    #[arg(long, conflicts_with_all = ["files", "json"])]
+    explain: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -50,31 +77,64 @@ pub(crate) fn cmd_recall(
     args: &RecallArgs,
 ) -> Result<ExitCode, CommandError> {
     let breadth = if args.everywhere { Breadth::Everywhere } else { Breadth::ThisProject };
-    let query = Query {
+    let wanted = RecallRequest {
         text: args.query.join(" "),
         within: locate(settings, &args.within)?,
         projects: border::reach(settings, breadth),
-        limit: args.count,
+        kinds: args.kind.clone(),
+        since: args.since.clone(),
+        until: args.until.clone(),
+        unit: if args.passages { Unit::Passage } else { Unit::Memory },
+        limit: args.limit,
     };
-    let found = recall(&open_to_look(settings)?, &mut TextCache::new(), query).map_err(|error| match error {
-        NotRecalled::OtherProject(why) => CommandError::user(
-            why,
-            "To look there: haversack recall --everywhere; excluded projects only from their own checkout",
-        ),
-        NotRecalled::CouldNotLook(error) => error,
-    })?;
+    let memory = open_to_look(settings)?;
+    let found = match recall(settings, &memory, &search(settings), wanted) {
+        Ok(found) => found,
+        Err(NotRecalled::OtherProject(why)) => {
+            let hint = "To look there: haversack recall --everywhere; excluded projects only from their own checkout";
+            return Err(CommandError::user(why, hint));
+        }
+        Err(NotRecalled::Unknown(error)) => return Err(error),
+        Err(NotRecalled::CouldNotLook(error)) => {
+            ui.error(&error);
+            return Ok(ExitCode::from(COULD_NOT_LOOK));
+        }
+    };
     let recalled = &found.recalled;
     if args.json {
         let hits = recalled.hits.iter().map(|hit| {
             let (first, last) = hit.lines;
-            json!({ "path": hit.locator.as_str(), "lines": [first, last], "kind": hit.kind, "passage": hit.passage, "score": hit.score })
+            json!({
+                "path": hit.locator.as_str(), "lines": [first, last], "kind": hit.kind, "passage": hit.passage, "score": hit.score,
+                "found_by": found_by(&hit.found_by), "outdated": hit.outdated,
+                "matches": hit.matches.iter().map(|span| [span.start, span.end]).collect::<Vec<_>>(),
+                "parts": {
+                    "passage": hit.parts.passage, "neighbours": hit.parts.neighbours, "file": hit.parts.file, "in_time": hit.parts.is_in_time,
+                    "coverage": hit.parts.coverage,
+                },
+            })
         });
         let unread: Vec<&str> = recalled.unread.iter().map(|locator| locator.as_str()).collect();
-        ui.json(&json!({ "hits": hits.collect::<Vec<_>>(), "looked_through": recalled.looked_through, "unread": unread }))?;
+        ui.json(&json!({
+            "hits": hits.collect::<Vec<_>>(), "looked_through": recalled.looked_through, "unread": unread, "words": recalled.words,
+        }))?;
     } else {
         let names = Names::of(settings)?;
         ui.page();
-        ui.painted_quote(&found.text(|file| names.show(file), SystemClock.now()), colors::recall)?;
+        if args.files {
+            let mut shown: Vec<String> = Vec::new();
+            for name in recalled.hits.iter().map(|hit| names.show(&hit.locator)) {
+                if !shown.contains(&name) {
+                    ui.line(&name)?;
+                    shown.push(name);
+                }
+            }
+        } else {
+            ui.recalled(&found.text(|file| names.show(file), SystemClock.now()), |line| found.matches(line))?;
+        }
+        if args.explain {
+            ui.quote(&format!("\n{}", found.explanation(|file| names.show(file))))?;
+        }
     }
     Ok(if recalled.hits.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

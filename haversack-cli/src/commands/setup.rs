@@ -9,7 +9,8 @@ use similar::TextDiff;
 use crate::agents::claude_code::wiring;
 use crate::agents::program;
 use crate::agents::skills;
-use crate::agents::{self, AGENTS, Agent, CODEX_ASKS, Change, WithPersona};
+use crate::agents::{self, AGENTS, Agent, CODEX_ASKS, Change, WithPersona, WithRecall};
+use crate::app::recall;
 use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::settings::tilde;
@@ -50,6 +51,10 @@ pub(crate) struct SetupArgs {
     #[arg(long)]
     persona: bool,
 
+    /// Also give the agent passages of the project's memory when they matter: at a prompt, before an edit or a command, after a failure
+    #[arg(long)]
+    recall: bool,
+
     /// Show the changes that it would make or has made, and do nothing
     #[arg(long, conflicts_with_all = ["remove", "print"])]
     diff: bool,
@@ -88,7 +93,14 @@ pub(crate) fn cmd_setup(
         return Ok(ExitCode::SUCCESS);
     }
     let with_persona = if args.persona { WithPersona::Yes } else { WithPersona::No };
-    let changes = match agents::plan_setup(settings, agent, with_persona) {
+    let with_recall = if args.recall { WithRecall::Yes } else { WithRecall::No };
+    if args.recall && agent != Agent::ClaudeCode {
+        return Err(CommandError::user(
+            format!("{} is not given passages: --recall is for claude-code", agent.title()),
+            format!("haversack setup {}", agent.name()),
+        ));
+    }
+    let changes = match agents::plan_setup(settings, agent, with_persona, with_recall) {
         Ok(changes) => changes,
         Err(error) => {
             // A user who repairs the file by hand needs to know our entries.
@@ -102,6 +114,10 @@ pub(crate) fn cmd_setup(
         return Ok(ExitCode::SUCCESS);
     }
     set_up(ui, settings, agent, &changes)?;
+    if args.recall {
+        // Hooks search the index as it stands, so it must be there.
+        recall::refresh(settings)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -73,6 +73,7 @@ fn to_json(status: &Status) -> Value {
         "arriving": status.arriving,
         "waits": waits.collect::<Vec<_>>(),
         "unfinished": status.is_underway,
+        "index": status.index,
         "devices": devices.collect::<Vec<_>>(),
     })
 }

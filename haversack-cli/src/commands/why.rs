@@ -6,6 +6,7 @@ use clap::Args;
 use haversack::context::{Index, LeftOut, Portion};
 use serde_json::json;
 
+use crate::app::at_hand::{HandedOut, handed_out};
 use crate::app::session::{self, Wanted};
 use crate::error::CommandError;
 use crate::projects::Project;
@@ -51,10 +52,11 @@ pub(crate) fn cmd_why(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Resul
 
 fn last(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<(), CommandError> {
     let given = session::last(settings, args.limit);
+    let moments: Vec<HandedOut> = handed_out(settings).into_iter().take(args.limit).collect();
     if args.json {
-        return ui.json(&json!({ "sessions": given }));
+        return ui.json(&json!({ "sessions": given, "moments": moments }));
     }
-    if given.is_empty() {
+    if given.is_empty() && moments.is_empty() {
         ui.note("No session got anything yet. See what the next one gets: haversack why --next");
     }
     for given in given {
@@ -71,6 +73,25 @@ fn last(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<(), CommandE
         if let Some(message) = &given.message {
             ui.line(format!("    you saw: {message}"))?;
         }
+    }
+    moments.iter().try_for_each(|moment| tell_moment(ui, moment))
+}
+
+/// Prints the passages that an agent was given in a moment, and those that it was nearly given.
+fn tell_moment(ui: &mut Ui, moment: &HandedOut) -> Result<(), CommandError> {
+    let session = moment.session.as_deref().unwrap_or("-");
+    ui.line(format!(
+        "{}  session {session}, {}, about {}: {}",
+        local(moment.time),
+        moment.moment,
+        counted(moment.tokens, "token"),
+        moment.asked
+    ))?;
+    for passage in &moment.given {
+        ui.line(format!("    {}:{}-{}", passage.file, passage.first_line, passage.last_line))?;
+    }
+    for refused in &moment.nearly {
+        ui.line(format!("    not given: {}, because {}", refused.file, refused.why))?;
     }
     Ok(())
 }

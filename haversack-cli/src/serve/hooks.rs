@@ -4,6 +4,7 @@
 //! the journal and, if the user has to act, one line that the user sees.
 
 pub(crate) mod input;
+mod moments;
 mod start;
 
 use std::path::PathBuf;
@@ -35,8 +36,14 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 pub(crate) enum Event {
     /// A session begins, goes on, or begins anew.
     SessionStart,
+    /// The user sent a prompt.
+    UserPromptSubmit,
+    /// The agent is about to use a tool.
+    PreToolUse,
     /// A tool wrote something.
     PostToolUse,
+    /// A tool failed.
+    PostToolUseFailure,
     /// A file that is watched changed.
     FileChanged,
     /// The conversation is about to be compacted.
@@ -48,9 +55,12 @@ pub(crate) enum Event {
 }
 
 /// All events, with their names.
-pub(crate) const EVENTS: [(&str, Event); 6] = [
+pub(crate) const EVENTS: [(&str, Event); 9] = [
     ("SessionStart", Event::SessionStart),
+    ("UserPromptSubmit", Event::UserPromptSubmit),
+    ("PreToolUse", Event::PreToolUse),
     ("PostToolUse", Event::PostToolUse),
+    ("PostToolUseFailure", Event::PostToolUseFailure),
     ("FileChanged", Event::FileChanged),
     ("PreCompact", Event::PreCompact),
     ("PostCompact", Event::PostCompact),
@@ -61,6 +71,11 @@ impl Event {
     /// Returns the event of a name.
     pub(crate) fn of(name: &str) -> Option<Event> {
         EVENTS.iter().find(|(other, _)| *other == name).map(|(_, event)| *event)
+    }
+
+    /// Returns the name of the event.
+    fn name(self) -> &'static str {
+        EVENTS.iter().find(|(_, event)| *event == self).map_or("", |(name, _)| name)
     }
 }
 
@@ -84,6 +99,9 @@ pub(crate) fn run(settings: &Settings, event: Event, input: &Input) -> Result<Ou
     match event {
         Event::SessionStart => start::run(settings, input),
         Event::PostToolUse | Event::FileChanged => Ok(wrote(settings, input)?),
+        Event::UserPromptSubmit | Event::PreToolUse | Event::PostToolUseFailure => {
+            moments::run(settings, event, input)
+        }
         Event::PreCompact => sync_project(settings, input),
         Event::PostCompact => {
             let kept = keep_summary(settings, input)?;

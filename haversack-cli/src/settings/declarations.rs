@@ -107,6 +107,9 @@ pub(crate) const CONTEXT_TOKENS: &str = "context.tokens";
 /// The key of [`Settings::is_digest_written`].
 pub(crate) const DIGEST_AUTO: &str = "digest.auto";
 
+/// The key of [`Settings::hook_wait`].
+pub(crate) const RECALL_HOOK_MILLISECONDS: &str = "recall.hook-milliseconds";
+
 /// The settings that a project's file may narrow. Other people write that file, so it can only make less happen: a number counts if
 /// it is lower than the user's, and `keep-memory-local = true` keeps the memory of that project on this machine.
 pub(crate) const FOR_PROJECTS: [&str; 4] =
@@ -211,6 +214,13 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         kind: Kind::Switch,
         help: "Writes a digest of each session when it ends, into the memory of its project. It quotes the session's first prompts, and it is carried to the other machines",
         read: |settings| Value::Switch(settings.is_digest_written),
+    },
+    Declaration {
+        key: RECALL_HOOK_MILLISECONDS,
+        variable: variables::RECALL_HOOK_MILLISECONDS,
+        kind: Kind::Number(1..=60_000),
+        help: "How long a hook may look for passages that an agent is given (`setup claude-code --recall`); a later answer is dropped",
+        read: |settings| Value::Number(u64::try_from(settings.hook_wait.as_millis()).unwrap_or(u64::MAX)),
     },
 ];
 

@@ -54,6 +54,11 @@ impl StorePaths {
         self.root.join("state").join("before-join")
     }
 
+    /// Returns the directory of the search index.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.root.join("index")
+    }
+
     /// Returns the record of the remote.
     pub(crate) fn remote(&self) -> PathBuf {
         self.root.join("remote.toml")

@@ -29,6 +29,9 @@ pub(crate) const KEEP_MEMORY_LOCAL: &str = "HAVERSACK_KEEP_MEMORY_LOCAL";
 /// The seconds that a cloud may be silent.
 pub(crate) const CLOUD_WAIT_SECONDS: &str = "HAVERSACK_CLOUD_WAIT_SECONDS";
 
+/// How long a hook may look for passages, in milliseconds.
+pub(crate) const RECALL_HOOK_MILLISECONDS: &str = "HAVERSACK_RECALL_HOOK_MILLISECONDS";
+
 /// Projects whose memory stays on this machine, with commas between them.
 pub(crate) const PROJECTS_EXCLUDE: &str = "HAVERSACK_PROJECTS_EXCLUDE";
 

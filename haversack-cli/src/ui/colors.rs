@@ -2,6 +2,8 @@
 //!
 //! The text is escaped before it is coloured, and means the same without colours.
 
+use std::ops::Range;
+
 use clap::builder::styling::{AnsiColor, Style};
 
 /// The user's wish for colours.
@@ -56,8 +58,27 @@ pub(crate) fn status(line: &str, verdict: &str, is_well: bool) -> Style {
 
 /// Returns the style of a line of recalled memories: their places stand out. Passages are indented, and only a place ends with its kind and
 /// age in parentheses.
-pub(crate) fn recall(line: &str) -> Style {
+fn recall(line: &str) -> Style {
     if line.ends_with(')') && !line.starts_with(' ') { CYAN } else { Style::new() }
+}
+
+/// Returns recalled memories with their places and the words of the query in colours. `matches` returns where those words are in a line.
+pub(super) fn painted_recall(text: &str, matches: impl Fn(&str) -> Vec<Range<usize>>) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if !line.starts_with("  ") {
+            shown.push_str(&painted(line, recall));
+            continue;
+        }
+        let mut end = 0;
+        for span in matches(line) {
+            shown.push_str(&line[end..span.start]);
+            shown.push_str(&format!("{BOLD}{}{BOLD:#}", &line[span.clone()]));
+            end = span.end;
+        }
+        shown.push_str(&line[end..]);
+    }
+    shown
 }
 
 /// Returns the style of the first line of a conflict, and of the bar between passages.
@@ -105,6 +126,14 @@ mod tests {
             .iter()
             .fold(painted, |text, code| text.replace(code, ""));
         assert_eq!(plain, text);
+    }
+
+    #[test]
+    fn recall_paints_words_of_the_query_in_passages() {
+        let painted = painted_recall("a.md:1 (note)\n  the lamp turns\n", |line| {
+            line.find("lamp").map(|at| at..at + 4).into_iter().collect()
+        });
+        assert_eq!(painted, "\u{1b}[36ma.md:1 (note)\u{1b}[0m\n  the \u{1b}[1mlamp\u{1b}[0m turns\n");
     }
 
     #[test]

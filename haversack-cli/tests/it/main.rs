@@ -55,6 +55,7 @@ mod projects;
 #[cfg(unix)]
 mod provision;
 mod random_machines;
+mod recall;
 #[cfg(unix)]
 mod remote_rebuild;
 #[cfg(unix)]

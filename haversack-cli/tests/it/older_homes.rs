@@ -49,7 +49,7 @@ fn replace_base(record: &Path, base: &Path) {
     }
 }
 
-fn mount_state(home: &Path, directory: &str) -> std::path::PathBuf {
+fn mount_state(home: &Path, directory: &str) -> PathBuf {
     let name = ContentHash::of(format!("{directory}\n{PREFIX}").as_bytes()).to_string();
     home.join("state").join(format!("mount-{}", &name[..16]))
 }

@@ -60,7 +60,7 @@ fn name_that_differs_by_case_replaces_nothing() -> Result<(), String> {
         let store = open(&sound, &disk)?;
         let _ = store.write(&key("notes.md"), OLD, Condition::Absent).map_err(shown)?;
         let refused = store.write(&key("Notes.md"), NEW, condition.clone()).map_err(|error| error.kind());
-        let is_refused = matches!(refused, Err(ErrorKind::Invalid | ErrorKind::AlreadyExists));
+        let is_refused = matches!(refused, Err(ErrorKind::Invalid | ErrorKind::Conflict));
         ensure(is_refused, || format!("{condition:?}: {refused:?}"))?;
         ensure(disk.read("notes.md").as_deref() == Some(OLD), || format!("replaced: {:?}", disk.tree()))?;
         // After a restart the names are not remembered any more.

@@ -19,6 +19,10 @@ pub(crate) struct Input {
     pub(crate) source: Option<String>,
     /// The summary of a compaction.
     pub(crate) compact_summary: Option<String>,
+    /// What the user wrote.
+    pub(crate) prompt: Option<String>,
+    /// How a tool failed.
+    pub(crate) error: Option<String>,
     /// The file that changed.
     pub(crate) file_path: Option<PathBuf>,
     /// The input of a tool.
@@ -31,6 +35,7 @@ pub(crate) struct Input {
 pub(crate) struct ToolInput {
     file_path: Option<PathBuf>,
     notebook_path: Option<PathBuf>,
+    command: Option<String>,
 }
 
 /// An input, and what was wrong with it.
@@ -71,6 +76,20 @@ impl Input {
     pub(crate) fn directory(&self) -> Option<PathBuf> {
         let here = || std::env::current_dir().ok();
         self.cwd.clone().filter(|directory| directory.is_absolute()).or_else(here)
+    }
+
+    /// Returns the command that is to be run.
+    pub(crate) fn command(&self) -> Option<&str> {
+        self.tool_input.as_ref()?.command.as_deref()
+    }
+
+    /// Returns the error of a tool, after the command if it was one.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let error = self.error.as_deref()?;
+        Some(match self.command() {
+            Some(command) => format!("{command}\n{error}"),
+            None => error.to_owned(),
+        })
     }
 
     /// Returns the file that was written.

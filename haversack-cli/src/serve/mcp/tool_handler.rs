@@ -12,18 +12,18 @@ use haversack::memory_tool::{Answer, Command, Content, MemoryTool};
 use haversack::remember::NewFact;
 use haversack::store::{Locator, block_on};
 use haversack::{Memory, Writer, display};
-use haversack_recall::{DEFAULT_LIMIT, Projects, Query, TextCache};
+use haversack_recall::{DEFAULT_LIMIT, KnownFacts, MemorySearch, Projects, Unit};
 use haversack_system::SystemClock;
 
 use super::sync_scheduler::SyncScheduler;
-use super::tools::Call;
+use super::tools::{Call, RecallInput};
 use crate::app::carry;
 use crate::app::commitments::{self, Listed};
 use crate::app::conflicts::{self, TracedConflict};
 use crate::app::event::{NotedEvent, note_event};
 use crate::app::history::{INCOMPLETE, history};
 use crate::app::index::overflow;
-use crate::app::recall::{NotRecalled, recall};
+use crate::app::recall::{NotRecalled, RecallRequest, recall, search};
 use crate::app::remember::{Remembered, remember};
 use crate::app::status::{Extent, status};
 use crate::app::undo::{self, Wanted};
@@ -52,7 +52,9 @@ pub(crate) struct ToolHandler {
     place: OnceLock<Locator>,
     /// The memory, with the bound directories that were there when it was opened.
     memory: Mutex<Option<(Vec<Mount>, Memory)>>,
-    cache: Mutex<TextCache>,
+    /// Finds memories, once a home is there.
+    search: OnceLock<MemorySearch>,
+    facts: Mutex<KnownFacts>,
     /// Refuses writes from a project whose memory stays on this machine.
     guard: Mutex<Guard>,
     scheduler: SyncScheduler,
@@ -75,7 +77,8 @@ impl ToolHandler {
             facts_scope,
             place: OnceLock::new(),
             memory: Mutex::new(None),
-            cache: Mutex::new(TextCache::new()),
+            search: OnceLock::new(),
+            facts: Mutex::new(KnownFacts::new()),
             guard: Mutex::new(Guard::new(settings, Face::Agent)),
             scheduler: SyncScheduler::new(settings),
         })
@@ -145,7 +148,7 @@ impl ToolHandler {
         }
         let answer = match call {
             Call::Command(command) => self.command(command, writer),
-            Call::Recall { query, path, limit, breadth } => self.recall(&query, &path, limit, breadth),
+            Call::Recall(input) => self.recall(input),
             Call::Remember { kind, name, description, content } => {
                 let (name, description) = (&name, &description);
                 self.remember(&NewFact { kind: &kind, name, description, content: &content }, writer)
@@ -200,25 +203,26 @@ impl ToolHandler {
         Ok(answer)
     }
 
-    fn recall(
-        &self,
-        query: &str,
-        path: &str,
-        limit: Option<usize>,
-        breadth: Breadth,
-    ) -> Result<Answer, CommandError> {
-        let query = Query {
-            text: query.to_owned(),
-            within: self.locate(path)?,
-            projects: self.reach(breadth),
-            limit: limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT),
+    fn recall(&self, input: RecallInput) -> Result<Answer, CommandError> {
+        let request = RecallRequest {
+            text: input.query,
+            within: self.locate(&input.path)?,
+            projects: self.reach(input.breadth),
+            kinds: input.kind.into_iter().collect(),
+            since: input.since,
+            until: input.until,
+            unit: if input.passages { Unit::Passage } else { Unit::Memory },
+            limit: input.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT),
         };
         let names = Names::of(&self.settings)?;
-        Ok(match recall(&self.memory()?, &mut lock(&self.cache), query) {
+        let memory = self.memory()?;
+        let search = self.search.get_or_init(|| search(&self.settings));
+        Ok(match recall(&self.settings, &memory, search, request) {
             Ok(recall) => text(recall.text(|file| path_of(&names, file), SystemClock.now())),
             Err(NotRecalled::OtherProject(why)) => {
                 Answer::error(format!("Error: {why}. To look there: everywhere = true"))
             }
+            Err(NotRecalled::Unknown(error)) => Answer::error(in_words(&error)),
             Err(NotRecalled::CouldNotLook(error)) => Answer::error(format!(
                 "Could not search. This does not mean that there are no such memories.\n{}",
                 in_words(&error)
@@ -291,7 +295,7 @@ impl ToolHandler {
 
     fn remember(&self, wish: &NewFact<'_>, writer: Writer) -> Result<Answer, CommandError> {
         let (memory, place) = (self.memory()?.with_writer(writer), self.place());
-        let remembered = remember(&self.settings, &memory, &mut lock(&self.cache), &place, wish)?;
+        let remembered = remember(&self.settings, &memory, &mut lock(&self.facts), &place, wish)?;
         let names = Names::of(&self.settings)?;
         Ok(match remembered {
             Remembered::New { file, secret } => {

@@ -58,6 +58,10 @@ pub(crate) const TOOLS: &[Tool] = &[
             ("path", Text, May, "Only below this directory, as /memories/notes"),
             ("limit", Number, May, "How many at most (8)"),
             ("everywhere", Switch, May, "Look in the user's other projects too (false)"),
+            ("kind", Text, May, "Only memories of this kind, as feedback"),
+            ("since", Text, May, "Only about this time or later, as 2026-11-01 or last week"),
+            ("until", Text, May, "Only about this time or earlier"),
+            ("passages", Switch, May, "Each passage is a hit, not each memory (false)"),
         ],
     },
     Tool {
@@ -195,7 +199,7 @@ pub(crate) const TOOLS: &[Tool] = &[
 /// A parsed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    Recall { query: String, path: String, limit: Option<usize>, breadth: Breadth },
+    Recall(RecallInput),
     Remember { kind: String, name: String, description: String, content: String },
     Event(Event),
     Commitments { add: Option<String>, deliver: Option<String> },
@@ -205,6 +209,19 @@ pub(crate) enum Call {
     Undo { path: Option<String> },
     Resolve { path: String, keep: Option<String>, conflict: Option<String> },
     Status,
+}
+
+/// What a call of `recall` asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecallInput {
+    pub(crate) query: String,
+    pub(crate) path: String,
+    pub(crate) limit: Option<usize>,
+    pub(crate) breadth: Breadth,
+    pub(crate) kind: Option<String>,
+    pub(crate) since: Option<String>,
+    pub(crate) until: Option<String>,
+    pub(crate) passages: bool,
 }
 
 impl Call {
@@ -221,7 +238,7 @@ impl Call {
                 .map(|limit| usize::try_from(limit.max(1)).unwrap_or(usize::MAX)))
         };
         match input.command {
-            "recall" => Ok(Call::Recall {
+            "recall" => Ok(Call::Recall(RecallInput {
                 query: input.text("query")?,
                 path: input.optional_text("path")?.unwrap_or_default(),
                 limit: limit(input)?,
@@ -229,7 +246,11 @@ impl Call {
                     Some(true) => Breadth::Everywhere,
                     Some(false) | None => Breadth::ThisProject,
                 },
-            }),
+                kind: input.optional_text("kind")?.filter(|kind| !kind.is_empty()),
+                since: input.optional_text("since")?.filter(|since| !since.is_empty()),
+                until: input.optional_text("until")?.filter(|until| !until.is_empty()),
+                passages: input.optional_switch("passages")?.unwrap_or(false),
+            })),
             "remember" => Ok(Call::Remember {
                 kind: input.text("kind")?,
                 name: input.text("name")?,
@@ -270,7 +291,7 @@ impl Call {
     /// Tells whether it may change the memory.
     pub(crate) fn writes(&self) -> bool {
         match self {
-            Call::Recall { .. }
+            Call::Recall(_)
             | Call::History { .. }
             | Call::Status
             | Call::Commitments { add: None, deliver: None }
@@ -360,9 +381,16 @@ mod tests {
         );
         let most = parse("recall", json!({ "query": "x", "limit": -3 })).expect("a tool").expect("right");
         let breadth = Breadth::ThisProject;
-        assert_eq!(
-            most,
-            Call::Recall { query: "x".to_owned(), path: String::new(), limit: Some(1), breadth }
-        );
+        let wish = RecallInput {
+            query: "x".to_owned(),
+            path: String::new(),
+            limit: Some(1),
+            breadth,
+            kind: None,
+            since: None,
+            until: None,
+            passages: false,
+        };
+        assert_eq!(most, Call::Recall(wish));
     }
 }

@@ -186,6 +186,20 @@ fn recall_stays_in_its_project() {
     let (agents, roots) = with_three_projects();
     let root = |name: &str| &roots.iter().find(|(other, _)| *other == name).expect("made").1;
     let outside = agents.machines.env.path("");
+    let index = agents.machines.env.path("laptop/index/recall.sqlite");
+    // Without an index, with one, with a damaged one, and with one that was made again.
+    for state in ["absent", "there", "damaged", "made again"] {
+        if state == "damaged" {
+            for file in ["recall.sqlite-wal", "recall.sqlite-shm"] {
+                drop(fs::remove_file(index.with_file_name(file)));
+            }
+            fs::write(&index, [b'x'; 5000]).expect("damaged");
+        }
+        assert_eq!(index.is_file(), state != "absent");
+        assert_eq!(recalled(&agents, root("lighthouse"), false), ["lighthouse", "shared"], "{state}");
+        assert_eq!(recalled(&agents, root("gateway"), false), ["gateway", "shared"], "{state}");
+        assert_eq!(recalled(&agents, &outside, true), ["lighthouse", "tower", "shared"], "{state}");
+    }
     assert_eq!(recalled(&agents, root("lighthouse"), false), ["lighthouse", "shared"]);
     assert_eq!(recalled(&agents, root("lighthouse"), true), ["lighthouse", "tower", "shared"]);
     assert_eq!(recalled(&agents, root("tower"), false), ["tower", "shared"]);

@@ -1,16 +1,10 @@
-//! Ranks texts for a query, and finds the passages. Pure: the caller has read the texts.
-//!
-//! The words of a query are looked for where words begin, without their endings, large or small; words that are everywhere say nothing. Texts are
-//! ordered as BM25 does it: a rare word counts more than a common one, the tenth occurrence less than the first, and a long text has to say more.
+//! The scan that came before the index, kept as a baseline: it counts the words of a query in every file.
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use haversack::document;
 
 /// The most words of a query that are looked at.
 const MAX_WORDS: usize = 32;
-
-/// The most characters of a passage that are shown.
-const MAX_PASSAGE_CHARACTERS: usize = 280;
 
 /// The weight of a word in a file's name or description.
 const TITLE_WEIGHT: f64 = 3.0;
@@ -23,7 +17,7 @@ const K1: f64 = 1.2;
 const B: f64 = 0.5;
 
 /// Words that say nothing about what is looked for.
-const EMPTY_WORDS: &[&str] = &[
+pub(crate) const EMPTY_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
     "been", "before", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have",
     "he", "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "me", "my", "no", "not",
@@ -45,13 +39,6 @@ pub(crate) struct Words {
 pub(crate) struct Counts {
     words: Vec<f64>,
     length: f64,
-}
-
-/// A passage of a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Passage {
-    pub(crate) lines: (usize, usize),
-    pub(crate) text: String,
 }
 
 impl Words {
@@ -120,49 +107,6 @@ impl Words {
         let length = u32::try_from(text.len()).map_or(f64::MAX, f64::from);
         words.iter().any(|count| *count > 0.0).then_some(Counts { words, length })
     }
-
-    /// Returns the passage of a text that has the most of the words.
-    pub(crate) fn passage(&self, text: &str) -> Passage {
-        let mut lines: Vec<(usize, Vec<usize>)> = Vec::new();
-        let (mut line, mut line_start) = (1, 0);
-        let start_of_body = body_start(text);
-        self.each(text, |at, word| {
-            line += text[line_start..at].matches('\n').count();
-            line_start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-            if at < start_of_body {
-                return;
-            }
-            match lines.last_mut() {
-                Some((last, words)) if *last == line => {
-                    if !words.contains(&word) {
-                        words.push(word);
-                    }
-                }
-                _ => lines.push((line, vec![word])),
-            }
-        });
-        // Only the frontmatter, or only the name: then the body's first words.
-        let first_of_body = 1 + text[..start_of_body].matches('\n').count();
-        let best = lines.iter().max_by_key(|(line, words)| (words.len(), usize::MAX - line));
-        let from = best.map_or(first_of_body, |(line, _)| *line);
-        let mut shown = String::new();
-        let mut last = from;
-        for (number, line) in (from..).zip(text.lines().skip(from - 1)) {
-            if !shown.is_empty() && shown.chars().count() + line.chars().count() > MAX_PASSAGE_CHARACTERS {
-                break;
-            }
-            last = number;
-            if !line.trim().is_empty() {
-                shown.push_str(if shown.is_empty() { "" } else { "\n" });
-                shown.push_str(line.trim_end());
-            }
-        }
-        let text = match shown.char_indices().nth(MAX_PASSAGE_CHARACTERS) {
-            Some((end, _)) => format!("{}…", &shown[..end]),
-            None => shown,
-        };
-        Passage { lines: (from, last), text }
-    }
 }
 
 /// Returns the texts that are worth it with what they are worth, the best first; texts that are equally good are in their own order.
@@ -218,70 +162,4 @@ fn title_end(text: &str) -> usize {
 /// Returns the offset of the text below the frontmatter.
 fn body_start(text: &str) -> usize {
     text.len() - document::body_of(text).len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn best(query: &str, texts: &[(&'static str, &str)]) -> Vec<&'static str> {
-        let words = Words::of(query);
-        let counted = texts.iter().filter_map(|(name, text)| Some((*name, words.count(name, text)?)));
-        rank(&words, counted.collect(), texts.len()).into_iter().map(|(name, _)| name).collect()
-    }
-
-    const TEXTS: &[(&str, &str)] = &[
-        (
-            "user_role.md",
-            "---\nname: role\ndescription: what the user does\n---\n\nKeeps the lighthouse running.\n",
-        ),
-        ("project_deploy.md", "Deploys happen on Monday.\nThe deploy key is rotated then.\n"),
-        ("reference_keys.md", "# Keys\n\nAll keys are in the vault of the operations team.\n"),
-        (
-            "long.md",
-            "The user said something.\n\nAnd so on, about nothing in particular, for many words and lines.\n",
-        ),
-        ("umlaut.md", "Der Leuchtturmwärter heißt Äpfel gut.\n"),
-        ("kanji.md", "今日は灯台の話をした。\n"),
-    ];
-
-    #[test]
-    fn rare_words_count_more_and_endings_do_not() {
-        assert_eq!(best("when do we deploy?", TEXTS), ["project_deploy.md"]);
-        assert_eq!(best("key rotation", TEXTS)[0], "project_deploy.md");
-        assert_eq!(best("KEYS", TEXTS)[0], "reference_keys.md");
-        assert_eq!(best("user role", TEXTS)[0], "user_role.md");
-        assert_eq!(best("äpfel", TEXTS), ["umlaut.md"]);
-        assert_eq!(best("灯台", TEXTS), ["kanji.md"]);
-        assert!(
-            best("submarine", TEXTS).is_empty() && best("", TEXTS).is_empty() && best("?!", TEXTS).is_empty()
-        );
-        assert!(best("ploy", TEXTS).is_empty(), "words are found where they begin");
-        assert!(best("what is this about", TEXTS).contains(&"long.md"), "nothing but empty words means them");
-    }
-
-    #[test]
-    fn the_passage_is_where_most_words_are() {
-        let words = Words::of("deploy key rotated");
-        let passage = words.passage(TEXTS[1].1);
-        assert_eq!((passage.lines, passage.text.as_str()), ((2, 2), "The deploy key is rotated then."));
-        let passage = Words::of("role").passage(TEXTS[0].1);
-        assert_eq!((passage.lines, passage.text.as_str()), ((5, 6), "Keeps the lighthouse running."));
-        let long = format!("{}\n", "lamp ".repeat(200));
-        assert_eq!(Words::of("lamp").passage(&long).text.chars().count(), MAX_PASSAGE_CHARACTERS + 1);
-        let empty = Words::of("role").passage("");
-        assert_eq!((empty.lines, empty.text.as_str()), ((1, 1), ""));
-    }
-
-    #[test]
-    fn any_text_is_searched_without_harm() {
-        for text in ["", "---\n", "---\n---\n", "---\na", "\n\n\n", "ß\u{0}é", "---\nlamp\n---\nlamp"] {
-            let words = Words::of("lamp ß é \u{130}");
-            let passage = words.passage(text);
-            assert!(passage.lines.0 >= 1 && passage.lines.1 >= passage.lines.0, "{text:?}");
-            let _ = words.count("lamp.md", text);
-        }
-        let many = (0..100).map(|number| format!("w{number} ")).collect::<String>();
-        assert_eq!(Words::of(&many).stems.len(), MAX_WORDS);
-    }
 }

@@ -1,0 +1,43 @@
+//! How good and how fast recall is: `cargo xtask bench recall [--data DIR] [--quick]`.
+//!
+//! Quality is measured beside plain FTS5 and the scan that came before the index, speed beside plain FTS5, all in one run.
+//! `score QRELS.jsonl RUN.jsonl` scores a ranking that somebody made.
+
+mod baselines;
+mod data;
+mod quality;
+mod questions;
+mod scan;
+mod score;
+mod speed;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["score", rest @ ..] = words.as_slice() {
+        let [qrels, run] = rest else {
+            println!("Usage: cargo xtask recall score QRELS.jsonl RUN.jsonl");
+            return ExitCode::from(2);
+        };
+        return match score::run(Path::new(qrels), Path::new(run)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => {
+                println!("{why}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    quality::on_questions();
+    let data = words.iter().position(|word| *word == "--data").and_then(|at| words.get(at + 1));
+    if let Some(data) = data.map(PathBuf::from) {
+        quality::on_data(&data);
+    }
+    speed::run(10_000);
+    if !words.contains(&"--quick") {
+        speed::run(100_000);
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,135 @@
+//! Where an index is, and what to do when it is damaged.
+//!
+//! A damaged index is deleted and made again. Many processes can find the damage at once, so they take turns: each looks again, and deletes only
+//! what is still damaged. A process that has the deleted file open goes on with it, and its answers stay true, because it looks at the memory itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{Index, Size};
+use crate::error::{ErrorKind, Result};
+
+/// How long a process waits for others that write.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// The state of an index, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// There is none yet. The next recall makes it.
+    Missing,
+    /// It can be used.
+    Healthy {
+        /// What it holds.
+        size: Size,
+        /// Its size on the disk.
+        bytes: u64,
+    },
+    /// The next recall makes it again.
+    Damaged,
+    /// A newer version of the program wrote it, and recall works without it.
+    Newer,
+    /// It cannot be read or is locked, and recall works without it.
+    Unusable,
+}
+
+/// Opens an index and makes it if need be. Its directory must be there.
+pub(crate) fn open(path: &Path) -> Result<Index> {
+    match connect(path).and_then(Index::of) {
+        Err(error) if error.kind() == ErrorKind::Damaged => {}
+        opened => return opened,
+    }
+    replace(path)
+}
+
+/// Opens an index to search it as it stands, and makes none.
+pub(crate) fn open_as_it_stands(path: &Path) -> Result<Index> {
+    connect_to_look(path).and_then(Index::of)
+}
+
+/// Makes a damaged index again, unless another process has done so.
+pub(crate) fn replace(path: &Path) -> Result<Index> {
+    let turn = private(&beside(path, "lock"))?;
+    turn.lock()?;
+    let look = connect(path).and_then(Index::of).and_then(|mut index| index.verify().map(|()| index));
+    match look {
+        Err(error) if error.kind() == ErrorKind::Damaged => {}
+        opened => return opened,
+    }
+    // The log first: a new file must never meet the log of the old one.
+    for file in [beside(path, "wal"), beside(path, "shm"), path.to_owned()] {
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    connect(path).and_then(Index::of)
+}
+
+/// Looks at an index without changing it.
+pub fn health(path: &Path, thoroughness: Thoroughness) -> Health {
+    let Ok(metadata) = fs::metadata(path) else { return Health::Missing };
+    let looked = connect_to_look(path).and_then(Index::of).and_then(|mut index| {
+        if thoroughness == Thoroughness::Everything {
+            index.verify()?;
+        }
+        index.size()
+    });
+    match looked {
+        Ok(size) => Health::Healthy { size, bytes: metadata.len() },
+        Err(error) => match error.kind() {
+            ErrorKind::Damaged => Health::Damaged,
+            ErrorKind::Newer => Health::Newer,
+            ErrorKind::Busy | ErrorKind::Unwritable | ErrorKind::Files => Health::Unusable,
+        },
+    }
+}
+
+/// How much of an index is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thoroughness {
+    /// Whether it opens.
+    Outside,
+    /// All of it.
+    Everything,
+}
+
+fn connect(path: &Path) -> Result<Connection> {
+    drop(private(path)?);
+    let db = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    db.busy_timeout(MAX_WAIT)?;
+    // Lost after a power cut means made again, so nobody waits for the disk.
+    db.pragma_update(None, "journal_mode", "wal")?;
+    db.pragma_update(None, "synchronous", "normal")?;
+    Ok(db)
+}
+
+fn connect_to_look(path: &Path) -> Result<Connection> {
+    let db = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    db.busy_timeout(Duration::from_secs(1))?;
+    Ok(db)
+}
+
+/// Opens a file, and makes it if it is not there, readable by its user only. SQLite gives the files beside it the same mode.
+fn private(path: &Path) -> Result<fs::File> {
+    let mut options = fs::File::options();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    Ok(options.open(path)?)
+}
+
+/// Returns the name of a file beside the index: SQLite's log and its shared memory, and our lock.
+fn beside(path: &Path, what: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!("-{what}"));
+    PathBuf::from(name)
+}

@@ -1,0 +1,460 @@
+//! Orders the passages and files that have words of a query.
+//!
+//! 1. Only passages in the query's scope are looked at: its projects, place, kinds and days. Passages outside do not even count for the rarity of a word.
+//! 2. A passage is worth what BM25 says of it, with the words of titles counting more than those of the text.
+//! 3. A part of that goes to its neighbours in the file, because a passage that answers often stands beside one that has the words.
+//! 4. A file is worth what BM25 says of all its text, and what its best passages are worth, each as a part of the best in the answer.
+//! 5. A passage is worth what step 3 says, and a part of what its file is worth.
+//! 6. Memories of the time that the query names count more. Memories that say they are out of date come last.
+//! 7. The answer is relevant if the best hits have enough of the query's words, rare words counting more ([`FLOOR`]).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use haversack::store::Locator;
+
+use crate::error::Result;
+use crate::index::segment::{Record, is_dead};
+use crate::index::{IndexedFile, Reader};
+use crate::query::{Query, Unit, Word, Words};
+use crate::text::chunks::Occurrences;
+use crate::text::dates::days_of;
+
+/// Saturation and length normalisation of BM25, for passages and for files.
+const K1: f64 = 0.9;
+const PASSAGE_B: f64 = 0.75;
+const FILE_B: f64 = 0.5;
+
+/// How much a word in a title counts.
+const TITLE_WEIGHT: f64 = 2.0;
+
+/// The part of a passage's worth that each neighbour gets.
+const NEIGHBOUR: f64 = 0.5;
+
+/// How much the second-best passage of a file counts compared with the best, and the third compared with the second.
+const NEXT_PASSAGE: f64 = 0.5;
+
+/// How much a passage's file counts for the passage.
+const FILE_IN_PASSAGE: f64 = 0.6;
+
+/// How much more a memory of the time that the query names counts.
+const IN_TIME: f64 = 1.3;
+
+/// A hit must be worth at least this part of the best one.
+const WORTH: f64 = 0.1;
+
+/// An answer is relevant if a file has words of the query that make up this part of the rarity of all.
+const FLOOR: f64 = 0.4;
+
+/// For the floor, words are as rare as if the memory had so many passages more. In a small memory nearly every word is in few passages, so that
+/// its words say little about rarity.
+const COMMON_PASSAGES: usize = 1000;
+
+/// More hits with the same worth as the last are not told apart by their names.
+const MAX_TIES: usize = 1000;
+
+/// A file or passage that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ranked {
+    pub(crate) file: IndexedFile,
+    /// Its passage, or the best passage of the file.
+    pub(crate) record: Record,
+    pub(crate) kind: String,
+    pub(crate) score: f64,
+    pub(crate) parts: Parts,
+    /// Which words of the query it has, by their places in the query.
+    pub(crate) words: Vec<usize>,
+}
+
+/// How a score came about.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Parts {
+    /// What the words in the passage are worth.
+    pub passage: f64,
+    /// What the neighbours of the passage added.
+    pub neighbours: f64,
+    /// What the whole file is worth, as a part of the best file.
+    pub file: f64,
+    /// True if it is of the time that the query names.
+    pub is_in_time: bool,
+    /// The part of the query's words that it has, rare words counting more.
+    pub coverage: f64,
+}
+
+/// The result of ranking.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Ranking {
+    /// The best first.
+    pub(crate) hits: Vec<Ranked>,
+    /// Hits that would have been in the answer if it were relevant.
+    pub(crate) nearly: Vec<Ranked>,
+    /// How many files were in scope.
+    pub(crate) files: usize,
+}
+
+/// The passages of a segment, while they are ranked.
+struct Scores {
+    in_scope: Vec<bool>,
+    own: Vec<f64>,
+    spread: Vec<f64>,
+    words: Vec<u32>,
+    touched: Vec<usize>,
+    /// What BM25 says of whole files, at their first passages.
+    files: Vec<f64>,
+}
+
+/// The passages that have a term: their segment, place and counts.
+struct Postings {
+    word: usize,
+    weight: f64,
+    passages: Vec<(usize, u32, Occurrences)>,
+    rarity: f64,
+    file_rarity: f64,
+}
+
+/// Returns the best files or passages for a query.
+pub(crate) fn rank(reader: &Reader<'_>, query: &Query, words: &Words) -> Result<Ranking> {
+    let names = reader.names()?;
+    let mut scores = scope(reader, query, &names)?;
+    let (mut passages, mut length, mut files) = (0usize, 0.0, 0usize);
+    for (scores, (segment, _)) in scores.iter().zip(&reader.segments) {
+        for (record, _) in segment.records.iter().zip(&scores.in_scope).filter(|(_, in_scope)| **in_scope) {
+            passages += 1;
+            length += f64::from(record.length);
+            files += usize::from(record.place == 0);
+        }
+    }
+    let passage_length = (length / float(passages)).max(1.0);
+    let file_length = (length / float(files)).max(1.0);
+    let mut postings = read(reader, &words.words, &scores)?;
+    let mut floor_rarities: Vec<f64> = Vec::new();
+    for at in 0..words.words.len() {
+        // A word is as rare as it and its equivalents together. Passages with several of them are counted several times, which is cheap and nearly the same.
+        let (mut with, mut with_files) = (0, 0);
+        for Postings { passages, .. } in postings.iter().filter(|postings| postings.word == at) {
+            with += passages.len();
+            let file = |(segment, passage, _): &(usize, u32, Occurrences)| {
+                reader.segments[*segment].0.records[index(*passage)].file
+            };
+            with_files += usize::from(!passages.is_empty())
+                + passages.windows(2).filter(|two| file(&two[0]) != file(&two[1])).count();
+        }
+        let (rarity, file_rarity) =
+            (rarity(passages, with.min(passages)), rarity(files, with_files.min(files)));
+        for postings in postings.iter_mut().filter(|postings| postings.word == at) {
+            postings.rarity = rarity;
+            postings.file_rarity = file_rarity;
+        }
+        floor_rarities.push(self::rarity(passages + COMMON_PASSAGES, with.min(passages)));
+    }
+    for Postings { word, weight, passages, rarity, file_rarity } in &postings {
+        let mut file: Option<(usize, usize, f64)> = None;
+        let close = |file: Option<(usize, usize, f64)>, scores: &mut Vec<Scores>| {
+            if let Some((segment, first, count)) = file {
+                let length = f64::from(reader.segments[segment].0.file_lengths[first]);
+                scores[segment].files[first] +=
+                    weight * file_rarity * saturated(count, length / file_length, FILE_B);
+            }
+        };
+        for (segment, passage, occurrences) in passages {
+            let at = index(*passage);
+            let record = &reader.segments[*segment].0.records[at];
+            let count = f64::from(occurrences.text) + TITLE_WEIGHT * f64::from(occurrences.title);
+            let of_segment = &mut scores[*segment];
+            if of_segment.words[at] == 0 {
+                of_segment.touched.push(at);
+            }
+            of_segment.words[at] |= 1 << word;
+            of_segment.own[at] +=
+                weight * rarity * saturated(count, f64::from(record.length) / passage_length, PASSAGE_B);
+            let first = at - usize::from(record.place);
+            match &mut file {
+                Some((of, from, sum)) if (*of, *from) == (*segment, first) => *sum += count,
+                _ => {
+                    close(file.take(), &mut scores);
+                    file = Some((*segment, first, count));
+                }
+            }
+        }
+        close(file, &mut scores);
+    }
+    spread(reader, &mut scores);
+    let candidates = candidates(reader, query, words, &scores, &floor_rarities);
+    let mut ranking = Ranking { files, ..Ranking::default() };
+    let is_relevant = candidates.iter().any(|candidate| candidate.parts.coverage >= FLOOR);
+    let best = best_of(candidates, query.limit);
+    let mut hits = Vec::new();
+    for Candidate { segment, passage, score, parts, words, .. } in best {
+        let record = reader.segments[segment].0.records[passage];
+        let kind = names
+            .get(&record.kind)
+            .and_then(|name| name.strip_prefix("kind "))
+            .unwrap_or_default()
+            .to_owned();
+        let words = (0..32).filter(|word| words & (1 << word) != 0).collect();
+        hits.push(Ranked { file: reader.file(record.file)?, record, kind, score, parts, words });
+    }
+    hits.sort_by(|one, other| {
+        let order = |hit: &Ranked| (hit.record.is_outdated, std::cmp::Reverse(Total(hit.score)));
+        let place = |hit: &Ranked| (hit.file.locator.clone(), hit.record.first_line);
+        order(one).cmp(&order(other)).then_with(|| place(one).cmp(&place(other)))
+    });
+    hits.truncate(query.limit);
+    if is_relevant {
+        ranking.hits = hits;
+    } else {
+        ranking.nearly = hits;
+    }
+    Ok(ranking)
+}
+
+/// Finds the passages that the query may see.
+fn scope(reader: &Reader<'_>, query: &Query, names: &BTreeMap<u16, String>) -> Result<Vec<Scores>> {
+    let projects: HashSet<u16> = names
+        .iter()
+        .filter(|(_, name)| {
+            name.strip_prefix("project ").is_some_and(|project| query.projects.hold_project(project))
+        })
+        .map(|(id, _)| *id)
+        .chain([0])
+        .collect();
+    let kinds: Option<HashSet<u16>> = (!query.kinds.is_empty()).then(|| {
+        let is_asked = |name: &str| name.strip_prefix("kind ").is_some_and(|kind| query.kinds.contains(kind));
+        names.iter().filter(|(_, name)| is_asked(name)).map(|(id, _)| *id).collect()
+    });
+    let within = if query.within.is_root() { None } else { Some(reader.within(&query.within)?) };
+    let (since, until) = (query.since.map(days_of), query.until.map(days_of));
+    let holds = |record: &Record| {
+        projects.contains(&record.project)
+            && kinds.as_ref().is_none_or(|kinds| kinds.contains(&record.kind))
+            && within.as_ref().is_none_or(|within| within.contains(&record.file))
+            // A memory that does not say when it is from is not of that time.
+            && since.is_none_or(|since| record.day >= since && record.day > 0)
+            && until.is_none_or(|until| record.day <= until && record.day > 0)
+    };
+    let mut all = Vec::new();
+    for (segment, dead) in &reader.segments {
+        let count = segment.records.len();
+        let in_scope = segment
+            .records
+            .iter()
+            .zip(0..)
+            .map(|(record, passage)| !is_dead(dead, passage) && holds(record))
+            .collect();
+        let zeros = vec![0.0; count];
+        all.push(Scores {
+            in_scope,
+            own: zeros.clone(),
+            spread: zeros.clone(),
+            words: vec![0; count],
+            touched: Vec::new(),
+            files: zeros,
+        });
+    }
+    Ok(all)
+}
+
+fn read(reader: &Reader<'_>, words: &[Word], scores: &[Scores]) -> Result<Vec<Postings>> {
+    let mut all = Vec::new();
+    for (word, Word { terms, .. }) in words.iter().enumerate() {
+        for (term, weight) in terms {
+            let mut passages = Vec::new();
+            for (segment, scores) in scores.iter().enumerate() {
+                reader.postings(segment, term, |passage, occurrences| {
+                    if scores.in_scope[index(passage)] {
+                        passages.push((segment, passage, occurrences));
+                    }
+                })?;
+            }
+            all.push(Postings { word, weight: *weight, passages, rarity: 0.0, file_rarity: 0.0 });
+        }
+    }
+    Ok(all)
+}
+
+/// Gives a part of each passage's worth to its neighbours.
+fn spread(reader: &Reader<'_>, scores: &mut [Scores]) {
+    for (scores, (segment, _)) in scores.iter_mut().zip(&reader.segments) {
+        let records = &segment.records;
+        for at in scores.touched.clone() {
+            let gift = scores.own[at] * NEIGHBOUR;
+            let is_neighbour =
+                |other: usize| records.get(other).is_some_and(|record| record.file == records[at].file);
+            for other in
+                [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter(|other| is_neighbour(*other))
+            {
+                if !scores.in_scope[other] {
+                    continue;
+                }
+                if scores.words[other] == 0 && scores.spread[other] == 0.0 {
+                    scores.touched.push(other);
+                }
+                scores.spread[other] += gift;
+            }
+        }
+    }
+}
+
+/// A file or passage with its worth.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    segment: usize,
+    passage: usize,
+    score: f64,
+    parts: Parts,
+    words: u32,
+    is_outdated: bool,
+}
+
+fn candidates(
+    reader: &Reader<'_>,
+    query: &Query,
+    words: &Words,
+    scores: &[Scores],
+    rarities: &[f64],
+) -> Vec<Candidate> {
+    let asked: f64 = rarities.iter().sum();
+    let coverage = |words: u32| {
+        let has = rarities
+            .iter()
+            .enumerate()
+            .filter(|(word, _)| words & (1 << word) != 0)
+            .map(|(_, rarity)| rarity)
+            .sum::<f64>();
+        if asked > 0.0 { has / asked } else { 0.0 }
+    };
+    let worth = |segment: usize, at: usize| scores[segment].own[at] + scores[segment].spread[at];
+    let best_passage = scores
+        .iter()
+        .enumerate()
+        .flat_map(|(segment, of)| of.touched.iter().map(move |at| worth(segment, *at)))
+        .fold(0.0, f64::max)
+        .max(f64::MIN_POSITIVE);
+    let best_file =
+        scores.iter().flat_map(|of| &of.files).copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    // Files by the place of their first passage, with their touched passages.
+    let mut files: HashMap<(usize, usize), Vec<usize>> = HashMap::new();
+    for (segment, of) in scores.iter().enumerate() {
+        for at in &of.touched {
+            let first = at - usize::from(reader.segments[segment].0.records[*at].place);
+            files.entry((segment, first)).or_default().push(*at);
+        }
+    }
+    let in_time = |segment: usize, at: usize| {
+        let day = reader.segments[segment].0.records[at].day;
+        words.span.is_some_and(|span| day > 0 && span.holds(day))
+    };
+    let mut candidates = Vec::new();
+    for ((segment, first), mut passages) in files {
+        let of = &scores[segment];
+        passages.sort_by(|one, other| {
+            worth(segment, *other).total_cmp(&worth(segment, *one)).then(one.cmp(other))
+        });
+        let file = of.files[first] / best_file;
+        let is_outdated = reader.segments[segment].0.records[first].is_outdated;
+        let words_of_file = passages.iter().fold(0, |words, at| words | of.words[*at]);
+        match query.unit {
+            Unit::Memory => {
+                let Some(best) = passages.first().copied() else { continue };
+                let mut decay = 1.0;
+                let mut sum = 0.0;
+                for at in passages.iter().take(3) {
+                    sum += decay * worth(segment, *at);
+                    decay *= NEXT_PASSAGE;
+                }
+                let is_in_time = passages.iter().any(|at| of.words[*at] != 0 && in_time(segment, *at));
+                let score = (file + sum / best_passage) * if is_in_time { IN_TIME } else { 1.0 };
+                let parts = Parts {
+                    passage: of.own[best],
+                    neighbours: of.spread[best],
+                    file,
+                    is_in_time,
+                    coverage: coverage(words_of_file),
+                };
+                candidates.push(Candidate {
+                    segment,
+                    passage: best,
+                    score,
+                    parts,
+                    words: words_of_file,
+                    is_outdated,
+                });
+            }
+            Unit::Passage => candidates.extend(passages.iter().map(|at| {
+                let is_in_time = in_time(segment, *at);
+                let score = (worth(segment, *at) / best_passage + FILE_IN_PASSAGE * file)
+                    * if is_in_time { IN_TIME } else { 1.0 };
+                let parts = Parts {
+                    passage: of.own[*at],
+                    neighbours: of.spread[*at],
+                    file,
+                    is_in_time,
+                    coverage: coverage(words_of_file),
+                };
+                Candidate { segment, passage: *at, score, parts, words: of.words[*at], is_outdated }
+            })),
+        }
+    }
+    candidates
+}
+
+/// Returns the best candidates, with those that are as good as the last of them.
+fn best_of(mut candidates: Vec<Candidate>, limit: usize) -> Vec<Candidate> {
+    let best = candidates.iter().map(|candidate| candidate.score).fold(0.0, f64::max);
+    candidates.retain(|candidate| candidate.score >= best * WORTH && candidate.score > 0.0);
+    candidates.sort_by(|one, other| {
+        one.is_outdated.cmp(&other.is_outdated).then(other.score.total_cmp(&one.score))
+    });
+    let last = candidates.get(limit.saturating_sub(1)).map_or(0.0, |candidate| candidate.score);
+    let ties = candidates
+        .iter()
+        .skip(limit)
+        .take_while(|candidate| candidate.score.total_cmp(&last).is_eq())
+        .count();
+    candidates.truncate(limit.saturating_add(ties.min(MAX_TIES)));
+    candidates
+}
+
+/// Returns how rare a word is: the weight that BM25 gives to it.
+fn rarity(all: usize, with: usize) -> f64 {
+    (1.0 + (float(all) - float(with) + 0.5) / (float(with) + 0.5)).ln()
+}
+
+/// Returns what so many occurrences are worth in a text of a length, compared with the average one.
+fn saturated(count: f64, length: f64, b: f64) -> f64 {
+    count * (K1 + 1.0) / (count + K1 * (1.0 - b + b * length))
+}
+
+/// A number with an order.
+#[derive(Clone, Copy, PartialEq)]
+struct Total(f64);
+
+impl Eq for Total {}
+
+impl PartialOrd for Total {
+    fn partial_cmp(&self, other: &Total) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Total {
+    fn cmp(&self, other: &Total) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+fn index(passage: u32) -> usize {
+    usize::try_from(passage).unwrap_or(usize::MAX)
+}
+
+fn float(number: usize) -> f64 {
+    u32::try_from(number).map_or(f64::MAX, f64::from)
+}
+
+/// Returns the files in the scope of a query that are too large to be found.
+pub(crate) fn too_large(reader: &Reader<'_>, query: &Query) -> Result<Vec<Locator>> {
+    let files = reader.too_large()?;
+    Ok(files
+        .into_iter()
+        .filter(|locator| locator.is_within(&query.within) && query.projects.hold(locator))
+        .collect())
+}

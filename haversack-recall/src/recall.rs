@@ -1,0 +1,340 @@
+//! Answers queries from the index, and goes on without one.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use haversack::kind::Kinds;
+use haversack::store::{
+    self, Backend, Changes, DerivedMaintenance, ErrorKind as StoreErrorKind, Locator, Operation, Sightings,
+    Tier, look_again,
+};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::{Index, place};
+use crate::passage::{show, spans, written};
+use crate::query::{Query, Unit, Word, Words};
+use crate::rank::{Parts, Ranked, rank, too_large};
+
+/// How often a recall begins anew: with the index as it is, with a new one, and with one in memory.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// Where the index of a store is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file. Its directory must be there.
+    File(PathBuf),
+    /// In memory, for as long as the [`MemorySearch`] lives: where a file would be replicated or cannot be written.
+    Memory,
+}
+
+/// Finds memories by their words.
+///
+/// The index is made and refreshed by each recall. If its file is damaged, it is made again. If the file cannot be used (locked, read-only, on a
+/// full disk, from a newer version), an index in memory takes its place, which costs time and changes no answer.
+#[derive(Debug)]
+pub struct MemorySearch {
+    place: Place,
+    index: Mutex<Option<Opened>>,
+}
+
+#[derive(Debug)]
+struct Opened {
+    index: Index,
+    /// Why the index is not in its file.
+    fallback: Option<ErrorKind>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recalled {
+    /// The best first.
+    pub hits: Vec<Hit>,
+    /// Hits with too few of the query's words, if there are no relevant ones.
+    pub nearly: Vec<Hit>,
+    /// How many files were looked through.
+    pub looked_through: usize,
+    /// Files that could not be read, or are too large to be looked through.
+    pub unread: Vec<Locator>,
+    /// The words of the query that were looked for.
+    pub words: Vec<String>,
+    /// Why the index could not be used, if the answer was found without it.
+    pub without_index: Option<ErrorKind>,
+}
+
+/// A memory or passage that has to do with the query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// Which memory.
+    pub locator: Locator,
+    /// The first and the last line of the passage, from 1.
+    pub lines: (usize, usize),
+    /// The passage, shortened.
+    pub passage: String,
+    /// Where the words of the query are in the passage, as ranges of bytes.
+    pub matches: Vec<std::ops::Range<usize>>,
+    /// How it was found.
+    pub found_by: FoundBy,
+    /// The name of its kind.
+    pub kind: String,
+    /// When it was last changed, for display.
+    pub modified: Option<SystemTime>,
+    /// Why it is out of date, if it says so.
+    pub outdated: Option<String>,
+    /// How well it fits; only the order means something.
+    pub score: f64,
+    /// How the score came about.
+    pub parts: Parts,
+}
+
+/// How a hit was found, from the surest to the least sure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoundBy {
+    /// It has all words of the query.
+    AllWords,
+    /// It has all words of the query, some with another ending or as an equivalent.
+    OtherForms,
+    /// It lacks these words.
+    FewerWords(Vec<String>),
+}
+
+impl MemorySearch {
+    /// Returns a search with its index at a place; opens nothing.
+    pub fn new(place: Place) -> MemorySearch {
+        MemorySearch { place, index: Mutex::new(None) }
+    }
+
+    /// Finds the memories that have to do with a query.
+    pub async fn recall(&self, files: &dyn Backend, kinds: &Kinds, query: &Query) -> Result<Recalled> {
+        for attempt in 0..MAX_ATTEMPTS {
+            match self.recall_once(files, kinds, query).await {
+                // The next index is empty, so the memory is looked at again.
+                Err(error) => self.give_up(error, attempt)?,
+                recalled => return recalled,
+            }
+        }
+        Err(Error::new(ErrorKind::Damaged))
+    }
+
+    async fn recall_once(&self, files: &dyn Backend, kinds: &Kinds, query: &Query) -> Result<Recalled> {
+        let unread = self.refresh_once(files, kinds).await?;
+        let (mut answered, fallback) = match self.opened()?.as_mut() {
+            Some(opened) => (answer(&mut opened.index, query)?, opened.fallback),
+            None => return Err(Error::new(ErrorKind::Damaged)),
+        };
+        let in_scope = |locator: &Locator| locator.is_within(&query.within) && query.projects.hold(locator);
+        answered.found.unread.extend(unread.into_iter().filter(in_scope));
+        answered.found.without_index = fallback;
+        describe(files, answered, query).await
+    }
+
+    /// Finds memories in the index as it stands, without looking at the memory. It fails if there is no index.
+    pub async fn recall_as_indexed(place: &Path, files: &dyn Backend, query: &Query) -> Result<Recalled> {
+        let mut index = place::open_as_it_stands(place)?;
+        let found = answer(&mut index, query)?;
+        describe(files, found, query).await
+    }
+
+    /// Takes in the changes of the memory, and returns the files that could not be read.
+    pub async fn refresh(&self, files: &dyn Backend, kinds: &Kinds) -> Result<Vec<Locator>> {
+        for attempt in 0..MAX_ATTEMPTS {
+            match self.refresh_once(files, kinds).await {
+                Err(error) => self.give_up(error, attempt)?,
+                refreshed => return refreshed,
+            }
+        }
+        Err(Error::new(ErrorKind::Damaged))
+    }
+
+    async fn refresh_once(&self, files: &dyn Backend, kinds: &Kinds) -> Result<Vec<Locator>> {
+        let tier = IndexedMemory { search: self, files, kinds };
+        let known = match self.opened()?.as_mut() {
+            Some(Opened { index, .. }) => {
+                if !index.knows(kinds)? {
+                    index.clear(kinds)?;
+                }
+                index.seen()?
+            }
+            None => return Err(Error::new(ErrorKind::Damaged)),
+        };
+        let changes = tier.changed_since(&known).await?;
+        match self.opened()?.as_mut() {
+            Some(opened) => opened.index.apply(files, kinds, &known, changes),
+            None => Err(Error::new(ErrorKind::Damaged)),
+        }
+    }
+
+    fn opened(&self) -> Result<MutexGuard<'_, Option<Opened>>> {
+        let mut guard = lock(&self.index);
+        if guard.is_none() {
+            let index = match &self.place {
+                Place::File(path) => place::open(path)?,
+                Place::Memory => Index::in_memory()?,
+            };
+            *guard = Some(Opened { index, fallback: None });
+        }
+        Ok(guard)
+    }
+
+    /// Empties the index.
+    fn forget(&self) -> Result<()> {
+        match self.opened()?.as_mut() {
+            Some(opened) => opened.index.forget(),
+            None => Err(Error::new(ErrorKind::Damaged)),
+        }
+    }
+
+    /// Replaces an index that failed: a damaged one by a new one, any other by one in memory. An index in memory is not replaced, so that a
+    /// recall ends after three attempts at most.
+    fn give_up(&self, error: Error, attempt: u32) -> Result<()> {
+        let mut guard = lock(&self.index);
+        let was_in_memory =
+            guard.as_ref().is_some_and(|opened| opened.fallback.is_some()) || self.place == Place::Memory;
+        // The file must be closed before it is deleted.
+        *guard = None;
+        let kind = error.kind();
+        if was_in_memory || kind == ErrorKind::Files {
+            return Err(error);
+        }
+        let replaced = match (&self.place, kind) {
+            (Place::File(path), ErrorKind::Damaged) if attempt == 0 => place::replace(path),
+            _ => Err(error),
+        };
+        *guard = Some(match replaced {
+            Ok(index) => Opened { index, fallback: None },
+            Err(error) => Opened { index: Index::in_memory()?, fallback: Some(error.kind()) },
+        });
+        Ok(())
+    }
+}
+
+/// The memory with its index: the local-index tier.
+pub struct IndexedMemory<'a> {
+    /// The search that keeps the index.
+    pub search: &'a MemorySearch,
+    /// The memory.
+    pub files: &'a dyn Backend,
+    /// The kinds of the home.
+    pub kinds: &'a Kinds,
+}
+
+#[async_trait]
+impl DerivedMaintenance for IndexedMemory<'_> {
+    async fn reindex(&self, tier: Tier) -> store::Result<()> {
+        if tier != Tier::LocalIndex {
+            return Err(store::Error::at(
+                StoreErrorKind::Unsupported,
+                Operation::Write,
+                "index",
+                format!("the search index is of the tier {}, not {tier}", Tier::LocalIndex),
+            ));
+        }
+        let kinds = self.kinds;
+        let failed = |error: Error| match error.into_files() {
+            Ok(error) => error,
+            Err(error) => {
+                store::Error::at(StoreErrorKind::Unavailable, Operation::Write, "index", error.to_string())
+            }
+        };
+        self.search.forget().map_err(failed)?;
+        self.search.refresh(self.files, kinds).await.map(drop).map_err(failed)
+    }
+
+    async fn changed_since(&self, known: &Sightings) -> store::Result<Changes> {
+        look_again(self.files, &Locator::root(), known).await
+    }
+}
+
+/// An answer of the index, without the passages.
+struct Answered {
+    found: Recalled,
+    hits: Vec<Ranked>,
+    nearly: Vec<Ranked>,
+    words: Vec<Word>,
+}
+
+fn answer(index: &mut Index, query: &Query) -> Result<Answered> {
+    let words = Words::of(&query.text, query.today);
+    let reader = index.read()?;
+    let ranking = rank(&reader, query, &words)?;
+    let found = Recalled {
+        looked_through: ranking.files,
+        unread: too_large(&reader, query)?,
+        words: words.words.iter().map(|word| word.word.clone()).collect(),
+        ..Recalled::default()
+    };
+    Ok(Answered { found, hits: ranking.hits, nearly: ranking.nearly, words: words.words })
+}
+
+/// Adds the passages, from the files themselves.
+async fn describe(files: &dyn Backend, answered: Answered, query: &Query) -> Result<Recalled> {
+    let Answered { mut found, hits, nearly, words } = answered;
+    for ranked in hits {
+        found.hits.extend(hit(files, ranked, query, &words).await?);
+    }
+    for ranked in nearly {
+        found.nearly.extend(hit(files, ranked, query, &words).await?);
+    }
+    let mut seen = BTreeSet::new();
+    found.unread.retain(|locator| seen.insert(locator.clone()));
+    Ok(found)
+}
+
+/// Returns a hit with its passage; `None` if the file is gone.
+async fn hit(files: &dyn Backend, ranked: Ranked, query: &Query, words: &[Word]) -> Result<Option<Hit>> {
+    let Ranked { file, record, kind, score, parts, words: has } = ranked;
+    let object = match files.read(&file.locator).await {
+        Ok(object) => object,
+        Err(error) if error.kind() == StoreErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let modified = files.info(&file.locator).await.ok().and_then(|info| info.modified);
+    let text = String::from_utf8_lossy(&object.bytes);
+    let line = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    let whole =
+        (line(record.first_line), line(record.first_line.saturating_add(u32::from(record.more_lines))));
+    let shown = show(&text, whole, words);
+    let lines = match query.unit {
+        Unit::Memory => shown.lines,
+        Unit::Passage => whole,
+    };
+    let missing: Vec<String> = words
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !has.contains(at))
+        .map(|(_, word)| word.word.clone())
+        .collect();
+    let found_by = if !missing.is_empty() {
+        FoundBy::FewerWords(missing)
+    } else if written(&format!("{} {text}", file.locator), words).len() == words.len() {
+        FoundBy::AllWords
+    } else {
+        FoundBy::OtherForms
+    };
+    let matches = spans(&shown.text, words);
+    Ok(Some(Hit {
+        locator: file.locator,
+        lines,
+        passage: shown.text,
+        matches,
+        found_by,
+        kind,
+        modified,
+        outdated: file.outdated,
+        score,
+        parts,
+    }))
+}
+
+impl Query {
+    /// Returns where the words of the query are in a text, as ranges of bytes.
+    pub fn matches(&self, text: &str) -> Vec<std::ops::Range<usize>> {
+        spans(text, &Words::of(&self.text, self.today).words)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

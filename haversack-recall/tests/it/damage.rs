@@ -1,0 +1,188 @@
+//! Indexes and files that are not as they should be.
+
+use std::fs;
+
+use haversack::kind::Kinds;
+use haversack::store::{BackendExt, DeviceLocal, ErrorKind as StoreErrorKind, InMemory, block_on};
+use haversack_recall::{ErrorKind, Health, MemorySearch, Place, Query, Thoroughness, health};
+use rusqlite::Connection;
+
+use crate::{OnDisk, ask, at, copy, names, once, query, write};
+
+/// A memory of some files, with its index.
+fn indexed() -> OnDisk {
+    let memory = OnDisk::new();
+    for number in 0..40 {
+        write(
+            &memory.files,
+            &format!("{number}.md"),
+            format!("Lamp {number} turns.\n\nThe keeper of lamp {number} sleeps.\n").as_bytes(),
+        );
+    }
+    assert_eq!(memory.found("lamp 7 keeper")[0], "7.md");
+    memory
+}
+
+/// Merges SQLite's log into the file.
+fn settle(memory: &OnDisk) {
+    let db = Connection::open(memory.index()).expect("opened");
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("merged");
+}
+
+#[test]
+fn index_that_is_cut_or_overwritten_is_made_again() {
+    let memory = indexed();
+    settle(&memory);
+    let whole = fs::read(memory.index()).expect("read");
+    let expected = once(&memory.files, &query("lamp 7 keeper"));
+    let lengths =
+        [0, 1, 15, 16, 99, 100, 101, 4095, 4096, 4097, whole.len() / 2, whole.len() - 4096, whole.len() - 1];
+    let cut = lengths.map(|length| whole[..length].to_vec());
+    let garbage = vec![b'x'; 5000];
+    let mut scribbled = whole.clone();
+    scribbled[4096..].fill(0x5a);
+    for bytes in cut.into_iter().chain([garbage, scribbled]) {
+        for rest in ["-wal", "-shm"] {
+            drop(fs::remove_file(format!("{}{rest}", memory.index().display())));
+        }
+        fs::write(memory.index(), &bytes).expect("written");
+        let recalled = ask(&memory.search(), &memory.files, &query("lamp 7 keeper"));
+        assert_eq!(recalled, expected, "cut to {} bytes", bytes.len());
+        assert!(
+            matches!(health(&memory.index(), Thoroughness::Everything), Health::Healthy { .. }),
+            "{}",
+            bytes.len()
+        );
+    }
+}
+
+#[test]
+fn postings_that_lie_are_noticed() {
+    let memory = indexed();
+    let expected = once(&memory.files, &query("lamp 7 keeper"));
+    for damage in [
+        "UPDATE posting SET passages = x'ffffff'",
+        "UPDATE segment SET passages = x'00'",
+        "UPDATE segment SET passages = x''",
+        "DELETE FROM file WHERE locator = '7.md'",
+        "UPDATE file SET locator = '../' || locator",
+        "UPDATE file SET version = 'x'",
+    ] {
+        Connection::open(memory.index()).expect("opened").execute_batch(damage).expect("damaged");
+        let recalled = ask(&memory.search(), &memory.files, &query("lamp 7 keeper"));
+        assert_eq!(names(&recalled), names(&expected), "{damage}");
+    }
+}
+
+#[test]
+fn index_of_a_newer_version_is_left_alone() {
+    let memory = indexed();
+    settle(&memory);
+    Connection::open(memory.index()).expect("opened").pragma_update(None, "user_version", 99).expect("set");
+    let before = fs::read(memory.index()).expect("read");
+    let recalled = ask(&memory.search(), &memory.files, &query("lamp 7 keeper"));
+    assert_eq!((names(&recalled)[0], recalled.without_index), ("7.md", Some(ErrorKind::Newer)));
+    assert_eq!(health(&memory.index(), Thoroughness::Outside), Health::Newer);
+    assert!(fs::read(memory.index()).expect("read") == before);
+}
+
+#[test]
+fn locked_index_is_done_without() {
+    let memory = indexed();
+    let db = Connection::open(memory.index()).expect("opened");
+    db.execute_batch("BEGIN EXCLUSIVE").expect("locked");
+    write(&memory.files, "new.md", b"A submarine.\n");
+    let recalled = ask(&memory.search(), &memory.files, &query("submarine"));
+    assert_eq!((names(&recalled), recalled.without_index), (vec!["new.md"], Some(ErrorKind::Busy)));
+    db.execute_batch("ROLLBACK").expect("unlocked");
+    let recalled = ask(&memory.search(), &memory.files, &query("submarine"));
+    assert_eq!((names(&recalled), recalled.without_index), (vec!["new.md"], None));
+}
+
+#[test]
+fn index_that_cannot_be_written_is_done_without() {
+    let memory = indexed();
+    let blocked = MemorySearch::new(Place::File(memory.path("nowhere/default.sqlite")));
+    let recalled = ask(&blocked, &memory.files, &query("lamp 7 keeper"));
+    assert_eq!((names(&recalled)[0], recalled.without_index), ("7.md", Some(ErrorKind::Unwritable)));
+    // A directory in the place of the file.
+    let blocked = MemorySearch::new(Place::File(memory.path("memory")));
+    assert_eq!(names(&ask(&blocked, &memory.files, &query("lamp 7 keeper")))[0], "7.md");
+}
+
+#[test]
+fn searches_at_once_find_the_same() {
+    let memory = OnDisk::new();
+    for number in 0..300 {
+        write(&memory.files, &format!("{number}.md"), format!("Lamp {number} turns.\n").as_bytes());
+    }
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let memory = &memory;
+            let _ = scope.spawn(move || {
+                for number in 0..5 {
+                    let file = thread * 10 + number;
+                    write(&memory.files, &format!("{file}.md"), format!("Lens {file} turns.\n").as_bytes());
+                    assert_eq!(memory.found(&format!("lens {file}"))[0], format!("{file}.md"));
+                }
+            });
+        }
+    });
+    let size = match health(&memory.index(), Thoroughness::Everything) {
+        Health::Healthy { size, .. } => size,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((size.files, size.passages), (300, 300));
+}
+
+#[test]
+fn files_that_cannot_be_indexed_are_told() {
+    let files = InMemory::new();
+    write(&files, "huge.md", "lamp ".repeat(300_000).as_bytes());
+    write(&files, "line.md", "lamp ".repeat(200_000).as_bytes());
+    write(&files, "binary.md", b"lamp \xff\xfe");
+    write(&files, "small.md", b"lamp");
+    let recalled = once(&files, &query("lamp"));
+    let mut found = names(&recalled);
+    found.sort_unstable();
+    assert_eq!((found, recalled.unread.as_slice()), (vec!["line.md", "small.md"], &[at("huge.md")][..]));
+    assert!(recalled.hits.iter().all(|hit| hit.passage.len() < 400));
+}
+
+#[test]
+fn memory_that_is_gone_is_an_error() {
+    let gone = tempfile::tempdir().expect("made");
+    let locks = tempfile::tempdir().expect("made");
+    let files = DeviceLocal::open(gone.path().join("memory"), locks.path()).expect("opened");
+    assert!(block_on(files.read_text(&at("x.md"))).expect("looked").is_none());
+    fs::remove_dir_all(gone.path()).expect("removed");
+    let search = MemorySearch::new(Place::Memory);
+    let error =
+        block_on(search.recall(&files, Kinds::built_in(), &query("lamp"))).expect_err("it is not there");
+    assert_eq!(error.kind(), ErrorKind::Files);
+    assert!(error.into_files().is_ok_and(|error| error.kind() != StoreErrorKind::Conflict));
+}
+
+#[cfg(unix)]
+#[test]
+fn unreadable_file_is_told_and_the_rest_is_found() {
+    use std::os::unix::fs::PermissionsExt;
+    let memory = indexed();
+    let path = memory.path("memory/7.md");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).expect("set");
+    // The superuser reads everything.
+    if fs::read(&path).is_ok() {
+        return;
+    }
+    let recalled = ask(&memory.search(), &memory.files, &Query { limit: 50, ..query("lamp") });
+    assert_eq!((recalled.hits.len(), recalled.unread), (39, vec![at("7.md")]));
+}
+
+#[test]
+fn copied_index_answers() {
+    let memory = indexed();
+    settle(&memory);
+    copy(&memory.index(), &memory.path("index/other.sqlite"));
+    let search = MemorySearch::new(Place::File(memory.path("index/other.sqlite")));
+    assert_eq!(names(&ask(&search, &memory.files, &query("lamp 7 keeper")))[0], "7.md");
+}
