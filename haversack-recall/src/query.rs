@@ -6,7 +6,7 @@ use haversack::store::Locator;
 use jiff::civil::Date;
 
 use crate::text::dates::Span;
-use crate::text::tokens::{Side, Token, is_stop_word, tokens};
+use crate::text::tokens::{Side, Token, is_stop_word, term, tokens};
 
 /// How many memories an answer has, unless told otherwise.
 pub const DEFAULT_LIMIT: usize = 8;
@@ -131,15 +131,22 @@ impl Words {
         let all = tokens(text, Side::Query);
         let (span, time) =
             Span::in_query(text, today).map_or((None, Vec::new()), |(span, time)| (Some(span), time));
-        let tells = |token: &&Token| !is_stop_word(&token.word) && !time.contains(&token.word);
-        let telling: Vec<&Token> = all.iter().filter(tells).collect();
+        let tells = |token: &Token| !is_stop_word(&token.word) && !time.contains(&token.word);
         // A query of nothing but stop words means them.
-        let telling = if telling.is_empty() { all.iter().collect() } else { telling };
+        let is_telling = all.iter().any(tells);
+        let telling = all.iter().enumerate().filter(|(_, token)| !is_telling || tells(token));
         let mut words: Vec<Word> = Vec::new();
-        for token in telling {
+        for (at, token) in telling {
+            // "log in" and "roll back" are written as one word too.
+            let pair = |one: Option<&Token>, other: Option<&Token>| {
+                Some(term(&format!("{}{}", one?.word, other?.word)))
+            };
+            let before = at.checked_sub(1).and_then(|before| all.get(before));
+            let pairs = [pair(before, Some(token)), pair(Some(token), all.get(at + 1))].into_iter().flatten();
             let is_new = words.iter().all(|word| word.terms[0].0 != token.term);
             if is_new && words.len() < MAX_WORDS {
                 let mut terms = vec![(token.term.clone(), 1.0)];
+                terms.extend(pairs.map(|term| (term, 1.0)));
                 terms.extend(equivalents(&token.term).map(|term| (term.to_owned(), EQUIVALENT_WEIGHT)));
                 words.push(Word { word: token.word.clone(), terms });
             }
@@ -158,9 +165,9 @@ const EQUIVALENTS: &[&[&str]] = &[
     &["environ", "env"],
     &["databas", "db", "postgr", "postgresql"],
     &["deploy", "releas", "ship", "rollout"],
-    &["config", "configur", "set"],
+    &["config", "configur"],
     &["repo", "repositori"],
-    &["auth", "authent", "login"],
+    &["auth", "authent", "login", "signin"],
     &["doc", "document"],
     &["test", "spec"],
     &["bug", "defect", "issu"],
@@ -188,7 +195,6 @@ fn equivalents(term: &str) -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::tokens::term;
     use jiff::civil::date;
 
     fn words(text: &str) -> Vec<String> {
@@ -201,6 +207,13 @@ mod tests {
         assert_eq!(words("who are you"), ["who", "are", "you"]);
         assert_eq!(words("deploys deploy deployed"), ["deploys"]);
         assert!(words("?! …").is_empty());
+    }
+
+    #[test]
+    fn words_that_are_written_apart_are_found_together() {
+        let read = Words::of("how do users log in?", date(2026, 11, 18));
+        let terms: Vec<&str> = read.words[0].terms.iter().map(|(term, _)| term.as_str()).collect();
+        assert_eq!(terms, ["log", "userslog", "login"]);
     }
 
     #[test]

@@ -42,8 +42,10 @@ const IN_TIME: f64 = 1.3;
 /// A hit must be worth at least this part of the best one.
 const WORTH: f64 = 0.1;
 
-/// An answer is relevant if a file has words of the query that make up this part of the rarity of all.
-const FLOOR: f64 = 0.4;
+/// An answer is relevant if a file has words of the query that make up this part of the rarity of all, or the smaller part if it has at least two.
+/// One word of two is not enough: a memory about the printer's paper does not say how the printer is set up.
+const FLOOR: f64 = 0.5;
+const FLOOR_OF_TWO: f64 = 0.25;
 
 /// For the floor, words are as rare as if the memory had so many passages more. In a small memory nearly every word is in few passages, so that
 /// its words say little about rarity.
@@ -180,7 +182,9 @@ pub(crate) fn rank(reader: &Reader<'_>, query: &Query, words: &Words) -> Result<
     spread(reader, &mut scores);
     let candidates = candidates(reader, query, words, &scores, &floor_rarities);
     let mut ranking = Ranking { files, ..Ranking::default() };
-    let is_relevant = candidates.iter().any(|candidate| candidate.parts.coverage >= FLOOR);
+    let is_relevant = candidates.iter().any(|Candidate { parts, words_of_file, .. }| {
+        parts.coverage >= FLOOR || (words_of_file.count_ones() >= 2 && parts.coverage >= FLOOR_OF_TWO)
+    });
     let best = best_of(candidates, query.limit);
     let mut hits = Vec::new();
     for Candidate { segment, passage, score, parts, words, .. } in best {
@@ -302,6 +306,7 @@ struct Candidate {
     score: f64,
     parts: Parts,
     words: u32,
+    words_of_file: u32,
     is_outdated: bool,
 }
 
@@ -376,6 +381,7 @@ fn candidates(
                     score,
                     parts,
                     words: words_of_file,
+                    words_of_file,
                     is_outdated,
                 });
             }
@@ -390,7 +396,15 @@ fn candidates(
                     is_in_time,
                     coverage: coverage(words_of_file),
                 };
-                Candidate { segment, passage: *at, score, parts, words: of.words[*at], is_outdated }
+                Candidate {
+                    segment,
+                    passage: *at,
+                    score,
+                    parts,
+                    words: of.words[*at],
+                    words_of_file,
+                    is_outdated,
+                }
             })),
         }
     }
