@@ -41,7 +41,7 @@ Usage: cargo xtask COMMAND
   bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
   bench vault   What a folder that a sync client replicates costs, beside one directory as a remote [--quick]
   bench verbs   How fast the verbs are, beside the Anthropic SDK's memory tool and bare C loops [--quick]
-  recall score  Scores a ranking: QRELS.jsonl ({"qid", "relevant"} a line) and RUN.jsonl ({"qid", "ids"} a line, best first)
+  recall score  Scores a ranking: QRELS.jsonl (a question and its answers a line) and RUN.jsonl (a question and its hits a line, best first)
   sim           Schedules of devices, crashes and bad links [--vault | --weave] [--from SEED] [--seeds N | --minutes M], --explain SEED, --shrink SEED, --mutants
   soak          The long versions of the tests that race, crash and attack
 ";
