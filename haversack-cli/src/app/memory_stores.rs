@@ -112,10 +112,11 @@ pub(crate) fn remove(settings: &Settings, address: &str) -> Result<bool, Command
     Ok(true)
 }
 
+/// A memory store, and the result of bringing it together with its directory.
+pub(crate) type CarriedStore = (MemoryStore, Result<CarryReport, CommandError>);
+
 /// Brings every memory store together with its directory.
-pub(crate) fn carry_all(
-    settings: &Settings,
-) -> Result<Vec<(MemoryStore, Result<CarryReport, CommandError>)>, CommandError> {
+pub(crate) fn carry_all(settings: &Settings) -> Result<Vec<CarriedStore>, CommandError> {
     if settings.keep_local {
         return Ok(Vec::new());
     }

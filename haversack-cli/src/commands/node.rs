@@ -195,7 +195,7 @@ pub(crate) fn cmd_node(ui: &mut Ui, settings: &Settings, args: &NodeArgs) -> Res
 fn tell_id(ui: &mut Ui, id: &str, is_new: bool, as_json: bool) -> Result<(), CommandError> {
     match as_json {
         true => ui.json(&json!({ "node_id": id, "created": is_new })),
-        false => ui.line(id.to_owned()),
+        false => ui.line(id),
     }
 }
 

@@ -268,7 +268,10 @@ fn remote_of_the_settings_needs_one_yes() {
     "#);
     for command in [&["push"][..], &["pull"], &["mirror", "--now"], &["remote", "test"]] {
         let shown = run(command);
-        assert!(shown.starts_with("exit 1\n") && shown.contains("you have not agreed yet"), "{command:?}: {shown}");
+        assert!(
+            shown.starts_with("exit 1\n") && shown.contains("you have not agreed yet"),
+            "{command:?}: {shown}"
+        );
     }
     let shown = run(&["sync", "--when-due"]);
     assert!(shown.starts_with("exit 0\n") && shown.contains("you have not agreed yet"), "{shown}");

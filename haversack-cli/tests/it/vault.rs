@@ -293,7 +293,9 @@ fn what_the_folder_has_lost_is_told_and_put_back() {
     assert!(joined.contains("2 parts of other machines' logs have not arrived whole"), "{joined}");
     let status = machines.done("tablet", &["status"]);
     assert!(
-        status.contains("In sync with the files that have arrived. 2 parts of other machines' logs have not yet."),
+        status.contains(
+            "In sync with the files that have arrived. 2 parts of other machines' logs have not yet."
+        ),
         "{status}"
     );
     assert!(machines.done("tablet", &["status", "--line"]).contains("haversack: 2 arriving"));

@@ -650,7 +650,7 @@ fn observations_in(text: &str) -> Vec<String> {
                 last.push('\n');
                 last.push_str(more);
             }
-        } else if !line.is_empty() && !(number == 0 && line.starts_with("# ")) {
+        } else if !(line.is_empty() || number == 0 && line.starts_with("# ")) {
             observations.push(line.to_owned());
             is_item = false;
         } else {

@@ -166,11 +166,7 @@ impl Transcript {
                     self.written.push(path);
                 }
             }
-            "Read" => {
-                if self.read.len() < MAX_FILES {
-                    self.read.extend(path);
-                }
-            }
+            "Read" if self.read.len() < MAX_FILES => self.read.extend(path),
             "TodoWrite" => {
                 let tasks = input["todos"].as_array().map(Vec::as_slice).unwrap_or_default();
                 let unfinished = tasks.iter().filter(|task| task["status"] != "completed");

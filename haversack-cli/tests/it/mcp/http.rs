@@ -234,7 +234,10 @@ fn only_its_user_is_let_in() {
     }
     let file = env.path("token");
     let beyond = ["--listen", "0.0.0.0:0", "--beyond-loopback", "--token-file", "token"];
-    assert!(refused(&beyond).contains("could not read or create the token"), "no token is made for other machines");
+    assert!(
+        refused(&beyond).contains("could not read or create the token"),
+        "no token is made for other machines"
+    );
     std::fs::write(&file, "0123456789abcdef0123456789abcdef\n").expect("written");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("set");
     assert!(refused(&beyond).contains("can be read by others"));

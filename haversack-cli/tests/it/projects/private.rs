@@ -296,7 +296,9 @@ fn a_worktree_that_is_gone_leaves_its_memory() {
     "#);
     let told = agents.done("laptop", &["doctor"]);
     assert!(
-        told.contains("WARN  private   ~/laptop-code/wt is gone, and its private memory is still there: 1 file in"),
+        told.contains(
+            "WARN  private   ~/laptop-code/wt is gone, and its private memory is still there: 1 file in"
+        ),
         "{told}"
     );
     agents.done("laptop", &["uninstall"]);
