@@ -3,6 +3,8 @@
 //! Quality is measured beside plain FTS5 and the scan that came before the index, speed beside plain FTS5, all in one run.
 //! `score QRELS.jsonl RUN.jsonl` scores a ranking that somebody made.
 
+#![expect(clippy::disallowed_macros, clippy::print_stdout, reason = "a benchmark prints")]
+
 mod baselines;
 mod data;
 mod quality;
