@@ -44,7 +44,7 @@ pub fn filesystem(path: &Path) -> Option<String> {
     })
 }
 
-/// Tells whether an ext4 has a journal, since that changes what a sync and a new file cost.
+/// Returns true if an ext4 has a journal, since that changes what a sync and a new file cost.
 fn has_journal(device: &str) -> bool {
     let name = device.rsplit('/').next().unwrap_or(device);
     let options = fs::read_to_string(format!("/proc/fs/ext4/{name}/options"));

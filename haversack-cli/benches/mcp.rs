@@ -405,7 +405,7 @@ impl Running {
     }
 }
 
-/// Tells whether an answer is an error, without reading all of it.
+/// Returns true if an answer is an error, without reading all of it.
 fn is_error(answer: &[u8]) -> bool {
     let start = &answer[..answer.len().min(200)];
     start.windows(8).any(|window| window == b"\"error\":")

@@ -199,7 +199,7 @@ impl Agent {
         Ledger::of(settings, self.name())
     }
 
-    /// Tells whether it was ever on this machine.
+    /// Returns true if it was ever on this machine.
     pub(crate) fn is_here(self, settings: &Settings) -> bool {
         self.directory(settings).is_ok_and(|directory| directory.is_dir())
     }
@@ -248,7 +248,7 @@ pub(crate) fn plan_setup(
     Ok(changes)
 }
 
-/// Tells whether Claude Code starts a server of ours because its settings say so.
+/// Returns true if Claude Code starts a server of ours because its settings say so.
 pub(crate) fn has_server(settings: &Settings) -> bool {
     let file = Agent::ClaudeCode.servers_file(settings);
     let text = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();

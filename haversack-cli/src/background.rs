@@ -145,7 +145,7 @@ fn record_soon(settings: &Settings, request: &SyncRequest) -> Result<(), Command
     Ok(())
 }
 
-/// Tells whether there is a remote and it may be asked now.
+/// Returns true if there is a remote and it may be asked now.
 fn is_due(settings: &Settings) -> Result<bool, CommandError> {
     if settings.surroundings.is_quiet {
         return Ok(false);
@@ -371,7 +371,7 @@ fn look_when_due(settings: &Settings) {
     Journal::of(settings).note("background", None, &told);
 }
 
-/// Tells whether something waits to be sent there: a file that we put there ourselves is no news to the remote.
+/// Returns true if something waits to be sent there: a file that we put there ourselves is no news to the remote.
 fn has_changed(settings: &Settings, request: &SyncRequest) -> bool {
     let Some(prefix) = &request.prefix else { return true };
     let home = match local_history::is_used(settings) {

@@ -153,14 +153,14 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Tells whether an agent runs this command and would be left without memory if it stopped.
+    /// Returns true if an agent runs this command and would be left without memory if it stopped.
     pub(crate) fn must_not_stop(&self) -> bool {
         matches!(self, Command::Hook(_) | Command::Background(_) | Command::Mcp(_) | Command::MemoryTool(_))
     }
 }
 
 impl Command {
-    /// Tells whether this command writes text of the user's or an agent's into memory that is carried.
+    /// Returns true if this command writes text of the user's or an agent's into memory that is carried.
     fn writes_memory(&self) -> bool {
         match self {
             Command::Node(args) => return args.writes(),

@@ -238,7 +238,7 @@ impl Ui {
         Ok(())
     }
 
-    /// Tells whether a person reads the data, rather than a program or a file.
+    /// Returns true if a person reads the data, rather than a program or a file.
     pub(crate) fn is_watched(&self) -> bool {
         self.reader == Reader::Terminal
     }

@@ -122,7 +122,7 @@ impl Syncthing {
         self.api.ask("POST", &format!("db/scan?folder={FOLDER}")).map(drop)
     }
 
-    /// Tells whether it has everything that it knows of, and knows the same of the other daemon; the error says what is open.
+    /// Returns true if it has everything that it knows of, and knows the same of the other daemon; the error says what is open.
     fn is_done(&self) -> Result<(), String> {
         let status = self.api.ask("GET", &format!("db/status?folder={FOLDER}"))?;
         let other = self.api.ask("GET", &format!("db/completion?folder={FOLDER}&device={}", self.peer))?;

@@ -175,7 +175,7 @@ impl SimDisk {
         self.state().schedule.calls().to_vec()
     }
 
-    /// Tells whether the planned crash has happened.
+    /// Returns true if the planned crash has happened.
     pub fn has_crashed(&self) -> bool {
         self.state().schedule.has_crashed()
     }

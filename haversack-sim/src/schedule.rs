@@ -132,7 +132,7 @@ impl Schedule {
         due.into_iter().map(|(_, action)| action).collect()
     }
 
-    /// Tells whether the call that began goes on.
+    /// Returns true if the call that began goes on.
     pub(crate) fn verdict(&mut self) -> Result<(), Stop> {
         let now = self.calls.len();
         if self.crashed {

@@ -54,7 +54,7 @@ pub(crate) async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send +
     if may_block() { work() } else { ::blocking::unblock(work).await }
 }
 
-/// Tells whether this thread waits anyway.
+/// Returns true if this thread waits anyway.
 pub(crate) fn may_block() -> bool {
     MAY_BLOCK.get()
 }

@@ -228,7 +228,7 @@ impl From<NotHere> for io::Error {
     }
 }
 
-/// Tells whether the system met a symbolic link where none may be.
+/// Returns true if the system met a symbolic link where none may be.
 ///
 /// `std` has the kind (`FilesystemLoop`) but not yet on the stable channel.
 fn is_loop(error: &io::Error) -> bool {
@@ -282,7 +282,7 @@ impl StdError for Error {
 }
 
 impl Error {
-    /// Tells whether a sync client has brought only the name of the file so far: its content may still come.
+    /// Returns true if a sync client has brought only the name of the file so far: its content may still come.
     pub fn is_content_awaited(&self) -> bool {
         let cause = self.source().and_then(|source| source.downcast_ref::<io::Error>());
         cause.and_then(io::Error::get_ref).is_some_and(|inner| inner.is::<NotHere>())

@@ -41,7 +41,7 @@ pub trait BackendExt: Backend {
         self.append(locator, Bytes::copy_from_slice(text.as_bytes()), Durability::Now).await
     }
 
-    /// Tells whether an object or a directory is there.
+    /// Returns true if an object or a directory is there.
     async fn exists(&self, locator: &Locator) -> Result<bool> {
         match self.info(locator).await {
             Ok(_) => Ok(true),

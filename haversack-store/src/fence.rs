@@ -32,7 +32,7 @@ const FILES: [&str; 16] = [
     "settings.local.json",
 ];
 
-/// Tells whether a name, seen from a bound directory, is one that is never written there.
+/// Returns true if a name, seen from a bound directory, is one that is never written there.
 ///
 /// Compared without case, because a case-insensitive disk would confuse them.
 pub fn is_fenced(relative: &str) -> bool {

@@ -75,7 +75,7 @@ impl Locator {
         Ok(locator)
     }
 
-    /// Tells whether a key is the key of a user's file, at a glance: nearly all are, and one that is not said to be may be one too.
+    /// Returns true if a key is the key of a user's file, at a glance: nearly all are, and one that is not said to be may be one too.
     pub fn is_plain_key(key: &str) -> bool {
         key.len() <= MAX_KEY_BYTES && key.split('/').all(is_plain)
     }
@@ -127,7 +127,7 @@ impl Locator {
         &self.key
     }
 
-    /// Tells whether this is the backend's root.
+    /// Returns true if this is the backend's root.
     pub fn is_root(&self) -> bool {
         self.key.is_empty()
     }
@@ -181,18 +181,18 @@ impl Locator {
         }
     }
 
-    /// Tells whether this place is `prefix` or below it.
+    /// Returns true if this place is `prefix` or below it.
     pub fn is_within(&self, prefix: &Locator) -> bool {
         prefix.holds(&self.key)
     }
 
-    /// Tells whether a key is this place's or that of one below it.
+    /// Returns true if a key is this place's or that of one below it.
     pub fn holds(&self, key: &str) -> bool {
         let rest = key.strip_prefix(self.as_str());
         self.is_root() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Tells whether this is one of the names that Haversack keeps for itself.
+    /// Returns true if this is one of the names that Haversack keeps for itself.
     ///
     /// Compared without case, because a case-insensitive disk would confuse them.
     pub fn is_reserved(&self) -> bool {
@@ -300,7 +300,7 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Tells whether one segment is a working name of ours.
+/// Returns true if one segment is a working name of ours.
 pub(crate) fn is_own_name(segment: &str) -> bool {
     let starts_with =
         |prefix: &str| segment.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
@@ -415,7 +415,7 @@ impl fmt::Display for InvalidLocator {
 
 impl std::error::Error for InvalidLocator {}
 
-/// Tells whether a key is certainly its own normal form: visible ASCII in whole segments, none too long.
+/// Returns true if a key is certainly its own normal form: visible ASCII in whole segments, none too long.
 fn is_normal(raw: &str) -> bool {
     let is_plain_segment = |segment: &[u8]| {
         let is_dots = segment.iter().all(|byte| *byte == b'.');

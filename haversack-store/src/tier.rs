@@ -26,7 +26,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// Tells whether something outside may replicate this tier.
+    /// Returns true if something outside may replicate this tier.
     pub fn syncs(self) -> bool {
         match self {
             Tier::Source | Tier::SharedAbstracts => true,
@@ -153,7 +153,7 @@ impl Sightings {
         self.seen.len()
     }
 
-    /// Tells whether nothing was seen.
+    /// Returns true if nothing was seen.
     pub fn is_empty(&self) -> bool {
         self.seen.is_empty()
     }

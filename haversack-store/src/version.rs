@@ -91,7 +91,7 @@ impl Fingerprint {
         Fingerprint { token: [word(0), word(8)], changed: word(16).cast_signed() }
     }
 
-    /// Tells whether the object cannot have changed since without changing this fingerprint.
+    /// Returns true if the object cannot have changed since without changing this fingerprint.
     ///
     /// False for what was touched so shortly before `mark` that the clock behind the fingerprint might
     /// not have ticked since.

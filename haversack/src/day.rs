@@ -184,7 +184,7 @@ impl Period {
         Day(day.unwrap_or(Date::MAX))
     }
 
-    /// Tells whether a day is in the period.
+    /// Returns true if a day is in the period.
     pub fn contains(self, day: Day) -> bool {
         (self.first_day()..=self.last_day()).contains(&day)
     }

@@ -47,7 +47,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     escaped(text, |_, c, after| is_harmful_in_lines(c, after), as_json)
 }
 
-/// Tells whether a character in a name is one that a terminal obeys, or that changes how the text around it is read.
+/// Returns true if a character in a name is one that a terminal obeys, or that changes how the text around it is read.
 pub fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -70,7 +70,7 @@ fn is_harmful_in_lines(c: char, after: Option<char>) -> bool {
     }
 }
 
-/// Tells whether a character in a name cannot be seen, so that two names look the same.
+/// Returns true if a character in a name cannot be seen, so that two names look the same.
 ///
 /// Joiners stay between letters that need them: some scripts and emoji are written with them, Latin is not.
 fn is_unseen(before: Option<char>, c: char, after: Option<char>) -> bool {

@@ -207,7 +207,7 @@ impl BadFrame {
         BadFrame::Damaged { what: what.into() }
     }
 
-    /// Tells whether an update would help.
+    /// Returns true if an update would help.
     pub fn is_newer(&self) -> bool {
         matches!(self, BadFrame::Newer { .. } | BadFrame::NewerPart { .. })
     }

@@ -305,7 +305,7 @@ impl Meeting {
         &self.remote
     }
 
-    /// Tells whether a sync client replicates it.
+    /// Returns true if a sync client replicates it.
     pub fn is_folder(&self) -> bool {
         self.folder.is_some()
     }
@@ -342,7 +342,7 @@ pub enum Work<'a> {
 pub struct Round<'a> {
     /// The work to do.
     pub work: Work<'a>,
-    /// Tells whether the store is mirrored as plain objects.
+    /// Returns true if the store is mirrored as plain objects.
     pub mirror: Mirror,
     /// The most files of a store whose mirror the round writes itself. A larger store's mirror is left to the caller
     /// ([`HomeReport::is_mirror_late`]).
@@ -419,7 +419,7 @@ pub async fn sync(
 }
 
 impl Work<'_> {
-    /// Tells whether a directory takes part.
+    /// Returns true if a directory takes part.
     fn concerns(self, home: &Home, directory: &Directory) -> bool {
         match self {
             Work::PushOne(locator) => directory.scope.contains(locator),

@@ -71,7 +71,7 @@ impl Kind {
         self.rule == Rule::Index
     }
 
-    /// Tells whether a file that is named after a day, week, month or year is past the time that its kind is kept.
+    /// Returns true if a file that is named after a day, week, month or year is past the time that its kind is kept.
     pub(crate) fn is_past(&self, locator: &Locator, today: Day) -> bool {
         let Some(days) = self.keep.days.filter(|_| self.keep.section.is_none()) else { return false };
         let period = Period::of_name(locator.name());

@@ -13,10 +13,10 @@
 //!    (`nothing_is_lost_and_nothing_comes_back`, `no_event_is_lost_and_none_comes_back`).
 //! 5. Taking in the same change a second time changes nothing (`a_change_taken_in_twice_is_taken_in_once`,
 //!    `a_paragraph_taken_in_twice_is_taken_in_once`, `an_event_taken_in_twice_is_taken_in_once`). For text this is so as far
-//!    as its lines can be told apart: if a side adds a line that the base has elsewhere, or the base has it twice, the result cannot
+//! as its lines can be told apart: if a side adds a line that the base has elsewhere, or the base has it twice, the result cannot
 //!    show which of them was meant. Blank lines, rules and fences are told apart by the line before them. Lines that were
-//!    elsewhere are told apart (`lines_put_elsewhere_are_taken_in_once`).
-//! 6. Three devices come to the same lines in whatever order they meet, and to the same bytes if what they added are list items
+//! moved are told apart (`lines_put_elsewhere_are_taken_in_once`).
+//! 6. Three devices get the same lines in every order of merging, and the same bytes if their additions are list items
 //!    or events (`three_devices_come_to_the_same_lines`, `three_devices_come_to_the_same_list`,
 //!    `three_devices_come_to_the_same_events`).
 //!
@@ -74,9 +74,9 @@ pub struct Side<'a> {
 /// How a file merges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// By the fields at its top and the lines below them: facts, notes, whatever is text.
+    /// By the fields at its top and the lines below them: facts, notes, other text.
     Prose,
-    /// By what its entries link to.
+    /// By the links of its entries.
     Index,
     /// By day and heading, the newest day where the file has it: above, if it does not tell.
     Log,
@@ -145,7 +145,7 @@ impl Rule {
         known.map(|(_, rule)| *rule).filter(|rule| rule.is_of_texts())
     }
 
-    /// Tells whether it is for texts that can have a frontmatter.
+    /// Returns true if it is for texts that can have a frontmatter.
     pub fn is_of_texts(self) -> bool {
         match self {
             Rule::Prose
@@ -214,7 +214,7 @@ struct Outcome {
     both_kept: bool,
 }
 
-/// Merges texts by what they say, and writes the result as the file is written; `None` if they cannot be understood.
+/// Merges parsed texts, and writes the result in the file's style; `None` if they cannot be parsed.
 fn typed(rule: Rule, base: Option<&[u8]>, first: Side<'_>, second: Side<'_>) -> Option<Merged> {
     let base = match base {
         Some(bytes) => Some(Plain::read(bytes)?),
@@ -353,7 +353,7 @@ pub fn conflict_name(locator: &Locator, content: &[u8]) -> Result<Locator, Inval
     let mark = format!(".conflict-{}", &hash[..8]);
     let name = locator.name();
     let (stem, extension) = match name.rfind('.') {
-        // A name that only begins with a dot has no extension; one that fills the name is none either.
+        // A name that only begins with a dot has no extension, and neither has one that fills the name.
         Some(dot) if dot > 0 && name.len() - dot + mark.len() < MAX_SEGMENT_BYTES => name.split_at(dot),
         _ => (name, ""),
     };
@@ -372,7 +372,7 @@ fn whole(first: &[u8], second: &[u8]) -> Merged {
 /// Interleaves two sequences, each in the order it has, the smaller head first.
 ///
 /// Smaller elements after a head go with it. So each element stands where the greatest before it in its own sequence
-/// belongs; that is the same for three sequences in whatever order they are interleaved, as long as no two heads are equal.
+/// belongs; that is the same for three sequences in every order of interleaving, as long as no two heads are equal.
 fn interleave<'a, T: Ord>(mut first: &'a [T], mut second: &'a [T]) -> Vec<&'a T> {
     let mut all = Vec::with_capacity(first.len() + second.len());
     while let ([first_head, first_rest @ ..], [second_head, ..]) = (first, second) {

@@ -124,7 +124,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Tells whether everything is in the target.
+    /// Returns true if everything is in the target.
     pub fn is_complete(&self) -> bool {
         self.left.is_empty()
     }
@@ -344,12 +344,12 @@ fn lost(what: &str) -> SyncError {
     SyncError::Known(Why::Failed(what.to_owned()))
 }
 
-/// Tells whether what became of a write can only be seen by looking.
+/// Returns true if what became of a write can only be seen by looking.
 fn says_nothing(error: &StoreError) -> bool {
     matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Busy | ErrorKind::Unavailable)
 }
 
-/// Tells whether the next object will probably fail as well.
+/// Returns true if the next object will probably fail as well.
 fn is_about_the_storage(error: &StoreError) -> bool {
     matches!(error.kind(), ErrorKind::Busy | ErrorKind::Unavailable | ErrorKind::Denied | ErrorKind::Full)
 }

@@ -252,7 +252,7 @@ fn pattern(index: usize) -> &'static Regex {
     })
 }
 
-/// Tells whether a short text has none of the words, without what it takes to look through long ones.
+/// Returns true if a short text has none of the words, without what it takes to look through long ones.
 fn is_short_without_words(content: &[u8]) -> bool {
     let has =
         |word: &str| content.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes()));
@@ -343,7 +343,7 @@ fn try_rule(content: &[u8], index: usize, word: usize) -> Tried {
     nothing
 }
 
-/// Tells whether something that introduces a value follows a word: a colon, an equals sign, a bar, an arrow or a verb.
+/// Returns true if something that introduces a value follows a word: a colon, an equals sign, a bar, an arrow or a verb.
 fn introduces_value(content: &[u8], word: usize, bytes: usize) -> bool {
     let rest = &content[word..content.len().min(word + bytes)];
     for (at, byte) in rest.iter().enumerate() {
@@ -370,7 +370,7 @@ fn introduces_value(content: &[u8], word: usize, bytes: usize) -> bool {
 /// The number of bytes of a value that are checked again if it continues after the window.
 const UNSEEN_BYTES: usize = 64;
 
-/// Tells whether a byte would belong to a secret that ends before it.
+/// Returns true if a byte would belong to a secret that ends before it.
 fn goes_on(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_'
 }
@@ -380,7 +380,7 @@ fn unbroken(content: &[u8]) -> usize {
     content.iter().take_while(|byte| goes_on(byte) || **byte == b'-').count()
 }
 
-/// Tells whether what begins here is not the middle of a longer word.
+/// Returns true if what begins here is not the middle of a longer word.
 fn stands_apart(content: &[u8], start: usize) -> bool {
     let before = |back: usize| start.checked_sub(back).map(|at| content[at]);
     match before(1) {

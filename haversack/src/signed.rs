@@ -36,7 +36,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Tells whether it has no name.
+    /// Returns true if it has no name.
     pub fn is_nobody(&self) -> bool {
         self.agent.is_none() && self.session.is_none()
     }
@@ -188,7 +188,7 @@ impl Signatures {
         self.lines.iter().rposition(fits)
     }
 
-    /// Tells whether one of our verbs deleted a file that is gone, after all that is known to have been written there.
+    /// Returns true if one of our verbs deleted a file that is gone, after all that is known to have been written there.
     pub(crate) fn is_deleted_by_verb(&self, locator: &Locator) -> bool {
         let about = self.lines.iter().rev().find(|(path, fingerprint, _)| match fingerprint {
             WriteFingerprint::Content(_) | WriteFingerprint::Size(_) | WriteFingerprint::Sent => {

@@ -1,4 +1,4 @@
-//! One log, many replicas: takes in what others committed, merges, and commits what still differs.
+//! Syncs one replica with the log: applies the commits of others, merges, and publishes the remaining differences.
 //!
 //! # Invariants
 //! The five rules of the [`log`](crate::log), and where they are kept:
@@ -6,7 +6,7 @@
 //! 1. *Fixed before tried*: [`State::begin_publishing`] before [`Remote::attempt`] (`publish`).
 //! 2. *Tried until known*: `Replica::settle` is the only place that ends a publishing; unless the position was created in front of its
 //!    eyes, it reads it.
-//! 3. *Built on everything*: a commit is made for the position after the last one that was taken in, and names what it was built on.
+//! 3. *Built on everything*: a commit is made for the position after the last applied one, and names the commit that it was built on.
 //!    That nothing else is there is what creating it proves.
 //! 4. *A file and its base move together*: [`apply`] and [`State::advance`], under one record.
 //! 5. *Pending is derived*: [`plan::pending`] compares the working files with the bases; nothing is queued.
@@ -18,7 +18,7 @@
 //!   (`sync::damage`).
 //! - Derived data in the state is rebuilt. Other damaged state is refused with its cure, and the cure costs no more than
 //!   a merge without base (`sync::damaged_state`).
-//! - One bad name, size or object does not stop the rest, and is told in the report (`sync::hostile`).
+//! - One bad name, size or object does not stop the rest, and is reported (`sync::hostile`).
 //! - Local edits are merged with the files at the end of the log, never with a version in between
 //!   (`sync::damaged_state::a_long_log_is_read_to_its_end_before_anything_is_merged`).
 
@@ -133,7 +133,7 @@ pub trait Gate: Send + Sync {
     /// Returns why a content may not be sent; `None` if it may.
     fn holds(&self, locator: &Locator, content: &[u8]) -> Option<Hold>;
 
-    /// Returns the same, of a file that the remote has with another content: what that shows is no secret any more.
+    /// Returns the same for a file that the remote has with another content: secrets in that content are known to the remote already.
     fn still_holds(&self, locator: &Locator, content: &[u8], sent: &[u8]) -> Option<Hold> {
         let _ = sent;
         self.holds(locator, content)
@@ -200,7 +200,7 @@ pub struct Context<'a> {
     pub progress: &'a dyn Progress,
     /// The treatment of very many deletions at once.
     pub deletions: Deletions,
-    /// The replicas of this home: what they delete was deleted by this user.
+    /// The replicas of this home: their deletions count as this user's.
     pub own_replicas: &'a BTreeSet<ReplicaId>,
     /// The most that one sync receives.
     pub budget: Budget,
@@ -220,11 +220,11 @@ pub struct Context<'a> {
     pub archive: Option<&'a dyn Backend>,
     /// The number of plain objects to update before the manifest is written.
     pub mirrored_at_once: usize,
-    /// How the remote is asked whether the log has grown.
+    /// The way to ask the remote for new commits.
     pub asking: Asking,
 }
 
-/// How the remote is asked whether the log has grown: one request either way.
+/// The way to ask the remote for new commits: one request in both cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
     /// Read the next position. The cheapest request; a remote that was wiped looks like one that has nothing new.
@@ -305,7 +305,7 @@ pub enum Deletions {
 pub enum Fetching {
     /// With the sync that brings them.
     Now,
-    /// When a caller asks for them ([`Replica::fetch`]). Contents inside a commit are still put in place at once.
+    /// When a caller asks for them ([`Replica::fetch`]). Contents inside a commit are still written at once.
     WhenAsked,
 }
 
@@ -331,7 +331,7 @@ pub struct Report {
     pub merged: Vec<Locator>,
     /// Of those, the ones in which both sides' text was kept.
     pub both_kept: Vec<Locator>,
-    /// Files whose change stood against a deletion.
+    /// Files whose edit won over a deletion.
     pub edits_won: Vec<Locator>,
     /// Files that stay on this device, and why.
     pub held: Vec<(Locator, Hold)>,
@@ -383,7 +383,7 @@ pub struct Replica {
     _lock: Guard,
 }
 
-/// A commit that was taken in or published.
+/// A commit that was applied or published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recent {
     /// Its position in the log.
@@ -402,7 +402,7 @@ impl Recent {
         Recent { position: commit.position, replica: commit.replica, files, bytes: Some(bytes) }
     }
 
-    /// Returns where it is with what it was read from, if that is still here.
+    /// Returns its position with its bytes, if they are still here.
     pub fn read(self) -> Option<(Position, Bytes)> {
         Some((self.position, self.bytes?))
     }
@@ -420,7 +420,7 @@ enum Sending<'a> {
 }
 
 impl Replica {
-    /// Opens a replica for one sync or several; no other process can sync it meanwhile.
+    /// Opens a replica for one sync or several; no other process can sync it at the same time.
     pub async fn open(
         files: Arc<dyn Backend>,
         state: Arc<dyn Backend>,
@@ -476,7 +476,7 @@ impl Replica {
         self.state.identity.replica
     }
 
-    /// Returns the last position that was taken in.
+    /// Returns the last applied position.
     pub fn position(&self) -> Option<Position> {
         self.state.known.head.as_ref().map(|head| head.position)
     }
@@ -486,12 +486,12 @@ impl Replica {
         self.state.known.store
     }
 
-    /// Returns the log's files at the position that was taken in.
+    /// Returns the log's files at the last applied position.
     pub fn log_files(&self) -> &Files {
         self.state.known.log.files()
     }
 
-    /// Returns the commits that were taken in or published since the last call.
+    /// Returns the commits that were applied or published since the last call.
     pub fn take_recent(&mut self) -> Vec<Recent> {
         std::mem::take(&mut self.recent)
     }
@@ -512,17 +512,17 @@ impl Replica {
         self.absent(AbsenceReason::Unfetched)
     }
 
-    /// Takes in what is new, and publishes what still differs.
+    /// Applies new commits, and publishes the remaining differences.
     pub async fn sync(&mut self, context: Context<'_>) -> Result<Report, SyncError> {
         self.run(context, Sending::All).await
     }
 
-    /// Takes in what is new, and publishes nothing.
+    /// Applies new commits, and publishes nothing.
     pub async fn pull(&mut self, context: Context<'_>) -> Result<Report, SyncError> {
         self.run(context, Sending::Nothing).await
     }
 
-    /// Publishes one file, having taken in what is new if there is anything.
+    /// Publishes one file, after applying new commits.
     pub async fn push_one(&mut self, context: Context<'_>, locator: &Locator) -> Result<Report, SyncError> {
         self.run(context, Sending::One(locator)).await
     }
@@ -563,7 +563,7 @@ impl Replica {
         }
     }
 
-    /// Fetches files that were not fetched when the log was taken in.
+    /// Fetches files that were not fetched when the log was applied.
     pub async fn fetch(&mut self, context: Context<'_>, locators: &[Locator]) -> Result<Report, SyncError> {
         let mut report = Report::default();
         self.finish_applying(context, &mut report).await?;
@@ -592,7 +592,7 @@ impl Replica {
     fn name_what_stays(&self, report: &mut Report) {
         report.held.sort_by(|(one, _), (other, _)| one.cmp(other));
         report.held_deletions = self.state.known.held.iter().cloned().collect();
-        // A file of the log whose name is refused everywhere is told as odd.
+        // A file of the log with a name that is refused everywhere is reported as odd.
         let refused = self.absent(AbsenceReason::Refused).into_iter();
         let refused = refused.filter(|locator| !self.state.known.log.odd().contains_key(locator.as_str()));
         report.refused.extend(refused);
@@ -651,7 +651,7 @@ impl Replica {
             }
             rounds += 1;
             let context = match published {
-                // The next position is taken, whatever a listing says.
+                // The next position is taken, even if a listing does not show it.
                 Published::Behind => Context { asking: Asking::ForNext, ..context },
                 Published::Ours { .. } | Published::Nothing | Published::Gone => context,
             };
@@ -751,7 +751,7 @@ impl Replica {
         self.state.advance(&advance).await.map_err(SyncError::Local)
     }
 
-    /// Counts what is about to be received; stops before it is more than the budget.
+    /// Counts the next received files and bytes; stops before they exceed the budget.
     fn receive(&mut self, context: Context<'_>, files: u64, bytes: u64) -> Result<(), SyncError> {
         self.received.files = self.received.files.saturating_add(files);
         self.received.bytes = self.received.bytes.saturating_add(bytes);

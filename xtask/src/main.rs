@@ -29,18 +29,19 @@ Usage: cargo xtask COMMAND
   dist          The packages that users install, into dist/ [--reuse] [--target TRIPLE]... [PART...]; `dist --check [PART...]` installs and uses them in clean roots
   release       --dry-run [--reuse]: everything that belongs to a release, into dist/; --assemble: installers and checksums for packages that are there
   packages      The packages for Python and TypeScript: types, builds, tests with the real SDKs
-  bench store   How fast the local store is, beside bare C loops in the same run [--quick]
-  bench hooks   What an agent waits for when a hook fires, beside a program that does nothing [--quick]
-  bench clouds  What a user of two machines waits for who meets at a bucket, beside rclone on the same server [--quick]
-  bench machines  What a user of two machines waits for, beside git on the same files [--quick]
-  bench mcp     What an agent waits for at the MCP server, beside server-memory on the same memories [--quick]
-  bench graph   What an agent waits for at the graph, beside server-memory on the same entities [--quick]
-  bench merge   How long a merge of a file of 1 MB takes, by rule [--quick]
-  bench recall  How good and how fast recall is, beside plain FTS5 and server-memory [--data DIR] [--quick]
-  bench secrets  How fast contents are looked at for secrets [--quick]
-  bench sync    What a sync costs in time and requests, over memory and over directories [--quick]
-  bench vault   What a folder that a sync client replicates costs, beside one directory as a remote [--quick]
-  bench verbs   How fast the verbs are, beside the Anthropic SDK's memory tool and bare C loops [--quick]
+  bench --plot  Draws the charts of docs/benchmarks.md from its tables
+  bench store   Speed of the local store, compared with bare C loops in the same run [--quick]
+  bench hooks   Time that an agent waits for a hook, compared with a program that does nothing [--quick]
+  bench clouds  Waiting time of a user with two machines and a bucket, compared with rclone on the same server [--quick]
+  bench machines  Waiting time of a user with two machines, compared with git on the same files [--quick]
+  bench mcp     Time that an agent waits for the MCP server, compared with server-memory on the same memories [--quick]
+  bench graph   Time that an agent waits for the graph, compared with server-memory on the same entities [--quick]
+  bench merge   Duration of a merge of a file of 1 MB, by rule [--quick]
+  bench recall  Quality and speed of recall, compared with plain FTS5 and server-memory [--data DIR] [--quick]
+  bench secrets  Speed of the search for secrets [--quick]
+  bench sync    Cost of a sync in time and requests, over memory and over directories [--quick]
+  bench vault   Cost of a synced folder, compared with one directory as a remote [--quick]
+  bench verbs   Speed of the verbs, compared with the Anthropic SDK's memory tool and bare C loops [--quick]
   recall score  Scores a ranking: QRELS.jsonl (a question and its answers a line) and RUN.jsonl (a question and its hits a line, best first)
   sim           Schedules of devices, crashes and bad links [--vault | --weave] [--from SEED] [--seeds N | --minutes M], --explain SEED, --shrink SEED, --mutants
   soak          The long versions of the tests that race, crash and attack
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         ["pictures"] => pictures::run(),
         ["dist", options @ ..] => dist::run(options),
         ["release", options @ ..] => release::run(options),
+        ["bench", "--plot"] => pictures::charts::run(),
         ["bench", "store", options @ ..] => bench::store(options),
         ["bench", "hooks", options @ ..] => bench::hooks(options),
         ["bench", "clouds", options @ ..] => bench::clouds(options),

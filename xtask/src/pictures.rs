@@ -2,7 +2,10 @@
 //!
 //! 1. `demo.svg`: a terminal with the real output of `haversack demo`.
 //! 2. `two-machines.svg`: a diagram of two machines and the storage between them.
+//!
+//! The charts of the benchmarks have a command of their own ([`charts`]).
 
+pub(crate) mod charts;
 pub(crate) mod svg;
 mod terminal;
 mod two_machines;

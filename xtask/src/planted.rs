@@ -55,7 +55,7 @@ fn tree_with_features(package: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Tells whether `haversack` has the feature in a tree.
+/// Returns true if `haversack` has the feature in a tree.
 fn has_planted(tree: &str) -> bool {
     let features = |line: &str| {
         let (package, features) = line.split_once('|')?;

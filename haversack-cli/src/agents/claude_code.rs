@@ -73,7 +73,7 @@ impl ClaudeCode {
         Some(ClaudeCode { directory, notes, project_name: claude_project.clone(), user: user.clone() })
     }
 
-    /// Tells whether it was ever here.
+    /// Returns true if it was ever here.
     pub(crate) fn is_here(&self) -> bool {
         self.directory.is_dir() || self.notes.is_file()
     }

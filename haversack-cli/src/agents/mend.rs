@@ -214,7 +214,7 @@ fn read(file: Option<PathBuf>) -> Option<(PathBuf, String)> {
     Some((file, text))
 }
 
-/// Tells whether two paths name one place, under two spellings perhaps.
+/// Returns true if two paths name one place, under two spellings perhaps.
 fn is_same_place(one: &Path, other: &Path) -> bool {
     one == other
         || fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))

@@ -88,7 +88,7 @@ pub(crate) fn to_start(settings: &Settings) -> io::Result<PathBuf> {
     Ok(if running.is_file() { running } else { place(&settings.home) })
 }
 
-/// Tells whether a path names a program that can be started.
+/// Returns true if a path names a program that can be started.
 pub(crate) fn usability(program: &Path) -> Usability {
     match fs::metadata(program) {
         Ok(found) if found.is_file() && is_executable(&found) => Usability::Usable,
@@ -289,7 +289,7 @@ fn has_same_content(one: &mut File, other: &mut File) -> io::Result<bool> {
     }
 }
 
-/// Tells whether a version is higher than a recorded one. A record that is no version is lower than any.
+/// Returns true if a version is higher than a recorded one. A record that is no version is lower than any.
 fn is_higher(version: &str, recorded: &str) -> bool {
     match (Version::parse(version), Version::parse(recorded)) {
         (Some(version), Some(recorded)) => version > recorded,

@@ -40,7 +40,7 @@ pub(super) fn plan(agent: &Path, ledger: &Ledger) -> Result<Vec<Change>, Command
     Ok(changes)
 }
 
-/// Tells whether a file is the place of one of our skills.
+/// Returns true if a file is the place of one of our skills.
 pub(crate) fn is_skill(agent: &Path, file: &Path) -> bool {
     files(agent).iter().any(|(place, _)| place == file)
 }

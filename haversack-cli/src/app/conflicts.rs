@@ -120,7 +120,7 @@ fn origins(history: &mut HistoryReader<'_>, conflict: &Conflict) -> Vec<Option<O
     origins
 }
 
-/// Tells whether a text has all lines of a passage. Indentation does not count, because a merge changes it.
+/// Returns true if a text has all lines of a passage. Indentation does not count, because a merge changes it.
 fn has_passage(text: &str, passage: &Passage) -> bool {
     let said = |line: &&str| !line.is_empty();
     passage

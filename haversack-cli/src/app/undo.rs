@@ -235,7 +235,7 @@ fn the_last_undo(last: Option<last::Last>) -> (String, Vec<Taken>) {
     ("The last undo is taken back:".to_owned(), taken)
 }
 
-/// Tells whether nothing was done here since the last undo, except sending it.
+/// Returns true if nothing was done here since the last undo, except sending it.
 fn is_newest(
     history: &mut HistoryReader<'_>,
     home: &Home,

@@ -126,7 +126,7 @@ impl RequestQueue {
         Ok(file)
     }
 
-    /// Tells whether there are none.
+    /// Returns true if there are none.
     pub(crate) fn is_empty(&self) -> bool {
         fs::read_dir(&self.directory)
             .map_or(true, |entries| entries.flatten().all(|entry| has_extension(&entry.path(), FAILED)))

@@ -183,7 +183,7 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells whether the user has to agree.
+/// Returns true if the user has to agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asks {
     Yes,

@@ -110,7 +110,7 @@ fn type_name(info: &Info) -> &'static str {
     }
 }
 
-/// Tells whether a place belongs to the records of projects, which are shown only if they are asked for.
+/// Returns true if a place belongs to the records of projects, which are shown only if they are asked for.
 fn is_ours(place: &Locator) -> bool {
     place.as_str() == "state" || place.as_str() == PROJECT_RECORDS || is_project_record(place)
 }

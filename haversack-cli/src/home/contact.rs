@@ -134,7 +134,7 @@ impl Contact {
         Contact { looked: Some(now), ..self }
     }
 
-    /// Tells whether everything in a remote is to be looked at again.
+    /// Returns true if everything in a remote is to be looked at again.
     pub(crate) fn is_look_due(&self, now: Timestamp, url: &str) -> bool {
         let pause = if is_vault(url) { LOOK_AGAIN_IN_A_FOLDER } else { LOOK_AGAIN };
         let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);

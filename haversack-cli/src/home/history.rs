@@ -103,7 +103,7 @@ pub(crate) struct NumberedChange {
 }
 
 impl NumberedChange {
-    /// Tells whether the machine of this name made the change. A change that stayed on this machine is its own, under any name.
+    /// Returns true if the machine of this name made the change. A change that stayed on this machine is its own, under any name.
     pub(crate) fn is_of(&self, device: Option<&String>) -> bool {
         self.number.log == Log::Local || Some(&self.commit.device) == device
     }

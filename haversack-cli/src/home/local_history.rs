@@ -21,7 +21,7 @@ use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
 
-/// Tells whether this home keeps its own history: it has no remote.
+/// Returns true if this home keeps its own history: it has no remote.
 pub(crate) fn is_used(settings: &Settings) -> Result<bool, CommandError> {
     Ok(Remote::for_looking(settings)?.is_none())
 }

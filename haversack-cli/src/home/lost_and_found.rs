@@ -121,7 +121,7 @@ impl home::LostAndFound for LostAndFound<'_> {
     }
 }
 
-/// Tells whether a content is an edit of a file that is in the folder, and may be there.
+/// Returns true if a content is an edit of a file that is in the folder, and may be there.
 fn is_edit(
     folder: &dyn Backend,
     gate: &NothingPrivate,

@@ -119,7 +119,7 @@ fn remove_empty(directory: &Path) {
     drop(std::fs::remove_dir(directory));
 }
 
-/// Tells whether a path names a directory without leading through a link.
+/// Returns true if a path names a directory without leading through a link.
 pub(crate) fn is_real(directory: &Path) -> bool {
     directory.is_dir() && directory.canonicalize().is_ok_and(|real| real == directory)
 }
@@ -153,7 +153,7 @@ impl Mount {
         format!("mount-{name}")
     }
 
-    /// Tells whether the directory is there, may be read, and is not reached through a link.
+    /// Returns true if the directory is there, may be read, and is not reached through a link.
     pub(crate) fn is_there(&self) -> bool {
         self.directory.read_dir().is_ok() && is_real(&self.directory)
     }
@@ -162,7 +162,7 @@ impl Mount {
 /// The names of directories in which agents keep their settings, tools and transcripts.
 const AGENT_DIRECTORIES: [&str; 4] = [".claude", ".codex", ".cursor", ".gemini"];
 
-/// Tells whether a path below an agent's directory is one that holds memory and nothing else.
+/// Returns true if a path below an agent's directory is one that holds memory and nothing else.
 fn is_agent_memory(below: &[&str]) -> bool {
     matches!(below, ["projects", _, "memory", ..] | ["agent-memory" | "agent-memory-local" | "memories", ..])
 }

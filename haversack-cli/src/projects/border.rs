@@ -115,7 +115,7 @@ fn refusal(settings: &Settings, project: &Project, face: Face) -> Option<Refusal
     Some(Refusal { why: why.to_owned(), memory: project.memory.path.clone() })
 }
 
-/// Tells whether an agent works in a project of Claude Code's that has no name and no repository address. A directory that Claude
+/// Returns true if an agent works in a project of Claude Code's that has no name and no repository address. A directory that Claude
 /// Code never saw is no project, and without a remote nothing is carried.
 fn is_unnamed(settings: &Settings, project: &Project, face: Face) -> bool {
     let is_agent = face == Face::Agent || settings.writer.agent.is_some();

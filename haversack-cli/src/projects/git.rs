@@ -107,7 +107,7 @@ impl Repository {
         Some(self.chosen_remote()?.0)
     }
 
-    /// Tells whether the repository has only the newest part of its history.
+    /// Returns true if the repository has only the newest part of its history.
     pub(crate) fn is_shallow(&self) -> bool {
         self.common.join("shallow").is_file()
     }

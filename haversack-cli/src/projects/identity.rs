@@ -82,7 +82,7 @@ fn is_hexadecimal(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Tells whether an id has the old form: a word and a hash of 32 bits.
+/// Returns true if an id has the old form: a word and a hash of 32 bits.
 pub(crate) fn is_old_id(id: &str) -> bool {
     let hash = id.rsplit_once('-').map_or("", |(_, hash)| hash);
     hash.len() == OLD_HASH_CHARACTERS && is_hexadecimal(hash)

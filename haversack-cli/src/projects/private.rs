@@ -155,7 +155,7 @@ pub(crate) fn all(settings: &Settings) -> Result<Vec<(Private, PrivateUse, usize
     Ok(each.filter(|(_, usage, files)| *usage == PrivateUse::InUse || *files > 0).collect())
 }
 
-/// Tells whether a worktree has memory of its own that a session in a directory below it does not see.
+/// Returns true if a worktree has memory of its own that a session in a directory below it does not see.
 pub(crate) fn is_missed_by(project: &Project) -> bool {
     let text = fs::read_to_string(project.checkout.join(LOCAL_SETTINGS)).unwrap_or_default();
     !project.is_private && named_in(&text).is_some()

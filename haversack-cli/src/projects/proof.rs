@@ -102,7 +102,7 @@ pub(crate) fn of(
     Proof::Missing(if repository.is_shallow() { Missing::Shallow } else { Missing::NoCommit })
 }
 
-/// Tells whether the store has memory of a project, as far as this machine knows.
+/// Returns true if the store has memory of a project, as far as this machine knows.
 fn is_known(settings: &Settings, id: &str) -> bool {
     let Some(prefix) = prefix_of(id) else { return false };
     let is_bound = mounts::of(settings).is_ok_and(|all| all.iter().any(|mount| mount.prefix == prefix));

@@ -157,12 +157,12 @@ impl ProjectRegistry {
         here.or_else(|| self.names.get(address?)).cloned()
     }
 
-    /// Tells whether an id is a name that the user gave.
+    /// Returns true if an id is a name that the user gave.
     pub(crate) fn is_name(&self, id: &str) -> bool {
         self.named.iter().map(|named| &named.name).chain(self.names.values()).any(|name| name == id)
     }
 
-    /// Tells whether the user named a directory of this machine.
+    /// Returns true if the user named a directory of this machine.
     pub(crate) fn is_named_here(&self, root: &Path) -> bool {
         self.named.iter().any(|named| named.root == root)
     }
@@ -173,7 +173,7 @@ impl ProjectRegistry {
         self.named.push(Named { root: root.to_owned(), name: name.to_owned() });
     }
 
-    /// Tells whether the user agreed to something of a project.
+    /// Returns true if the user agreed to something of a project.
     pub(crate) fn agrees(&self, project: &str, to: &Consent) -> bool {
         self.agreed.iter().any(|agreed| agreed.project == project && agreed.to == *to)
     }

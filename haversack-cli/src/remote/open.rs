@@ -73,7 +73,7 @@ impl Vault {
     }
 }
 
-/// Tells whether an address names a folder that a sync client replicates.
+/// Returns true if an address names a folder that a sync client replicates.
 pub(crate) fn is_vault(url: &str) -> bool {
     url.starts_with("vault://")
 }

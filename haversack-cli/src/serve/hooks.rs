@@ -122,7 +122,7 @@ pub(crate) fn run(settings: &Settings, event: Event, input: &Input) -> Result<Ou
     }
 }
 
-/// Tells whether the hooks in the settings fire already: then a plugin's have nothing to do. Hooks whose program is gone do not fire.
+/// Returns true if the hooks in the settings fire already: then a plugin's have nothing to do. Hooks whose program is gone do not fire.
 pub(crate) fn are_wired(settings: &Settings, input: &Input) -> bool {
     let claude = ClaudeCode::of(settings, input.transcript_path.as_deref());
     let text =

@@ -147,7 +147,7 @@ pub(crate) fn read_project(directory: &Path) -> Result<SettingsFile, CommandErro
     Ok(SettingsFile { path: directory.join(PROJECT_FILE), text: None })
 }
 
-/// Tells whether the file of a project keeps the project's memory on this machine. A broken file says nothing.
+/// Returns true if the file of a project keeps the project's memory on this machine. A broken file says nothing.
 pub(crate) fn keeps_memory_local(directory: &Path) -> bool {
     let file = read(directory.join(PROJECT_FILE)).ok().and_then(|file| Some((file.path, file.text?)));
     let said = file.and_then(|(path, text)| said_in_text(&path, &text, Layer::Project).ok());

@@ -51,7 +51,7 @@ fn all_below(root: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Tells whether a directory lies in a file's place, or a file in the place of a directory on the way to it.
+/// Returns true if a directory lies in a file's place, or a file in the place of a directory on the way to it.
 fn is_blocked(root: &Path, path: &str) -> bool {
     let on_the_way = Path::new(path).ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
     root.join(path).is_dir() || on_the_way.into_iter().any(|part| root.join(part).is_file())

@@ -66,7 +66,7 @@ impl Client {
         &self.server
     }
 
-    /// Tells whether only the beginning of a file has arrived in a device's folder.
+    /// Returns true if only the beginning of a file has arrived in a device's folder.
     pub(crate) fn has_half(&self, device: usize, locator: &Locator) -> bool {
         self.halves.get(&device).is_some_and(|halves| halves.contains_key(locator))
     }
@@ -114,7 +114,7 @@ impl Client {
         }
     }
 
-    /// Tells whether there is something to carry.
+    /// Returns true if there is something to carry.
     fn is_open(&self, device: usize, here: &BTreeMap<Locator, Bytes>, locator: &Locator) -> bool {
         let (mine, theirs) = (self.local(device, here, locator), self.server.get(locator));
         let agreed = of(&self.agreed, device, locator);

@@ -84,7 +84,7 @@ impl Crashing {
         self.disk.crash_at_sync(syncs);
     }
 
-    /// Tells whether the planned crash has happened.
+    /// Returns true if the planned crash has happened.
     pub(crate) fn has_crashed(&self) -> bool {
         self.disk.has_crashed()
     }

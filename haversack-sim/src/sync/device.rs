@@ -95,7 +95,7 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Tells whether a file is below its prefix.
+    /// Returns true if a file is below its prefix.
     pub(crate) fn is_around(&self, path: &str) -> bool {
         self.prefix.holds(path)
     }
@@ -209,7 +209,7 @@ impl Device {
         Device::with(number, actor, processes, files, state, vault, meeting, is_full)
     }
 
-    /// Tells whether it had to merge without a base.
+    /// Returns true if it had to merge without a base.
     pub(crate) fn has_lost_base(&self) -> bool {
         self.lost_base.load(Ordering::Relaxed)
     }
@@ -375,7 +375,7 @@ impl Device {
         .collect()
     }
 
-    /// Tells whether a file belongs to a directory that is bound deeper than `prefix`.
+    /// Returns true if a file belongs to a directory that is bound deeper than `prefix`.
     fn is_deeper(&self, prefix: &Locator, path: &Locator) -> bool {
         let is_deeper = |bound: &Bound| bound.prefix != *prefix && bound.prefix.is_within(prefix);
         self.bound.iter().any(|bound| is_deeper(bound) && path.is_within(&bound.prefix))
@@ -539,7 +539,7 @@ impl Device {
         matches!(storage, Storage::Crashing(_))
     }
 
-    /// Tells whether a planned crash has happened.
+    /// Returns true if a planned crash has happened.
     pub(crate) fn has_crashed(&self) -> bool {
         self.disks().any(Crashing::has_crashed)
     }

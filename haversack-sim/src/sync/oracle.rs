@@ -210,7 +210,7 @@ impl Oracle {
         Remembered { at: self.now, unsent: self.unsent[actor].clone(), is_syncing }
     }
 
-    /// Tells whether an actor has told the log everything.
+    /// Returns true if an actor has told the log everything.
     pub(crate) fn is_told(&self, actor: usize) -> bool {
         self.unsent[actor].is_empty()
     }
@@ -325,7 +325,7 @@ impl Oracle {
         further.any(|(_, unit)| !unit.removed_by.is_empty())
     }
 
-    /// Tells whether a unit of the file went from an original, by itself or with the file, and came back from a copy, at another
+    /// Returns true if a unit of the file went from an original, by itself or with the file, and came back from a copy, at another
     /// place: to a merge its neighbours have moved, and what was removed on the other side has been put there anew.
     fn was_moved(&self, file: &'static str) -> bool {
         let in_file = self.units.iter().filter(|(_, unit)| unit.file == file);

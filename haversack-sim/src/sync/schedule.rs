@@ -105,7 +105,7 @@ pub struct Schedule {
     pub(crate) haste: TimeLimits,
     /// Tells if users rename files by case.
     pub(crate) renames: Renames,
-    /// Tells whether devices have bound directories, agents sign, and a gate holds files back.
+    /// Returns true if devices have bound directories, agents sign, and a gate holds files back.
     pub(crate) homes: Homes,
     /// The number of actions in a tick of the filesystems' clock.
     pub(crate) actions_per_tick: usize,
@@ -276,7 +276,7 @@ pub(crate) enum What {
 }
 
 impl What {
-    /// Tells whether a device has a part in it.
+    /// Returns true if a device has a part in it.
     pub(crate) fn concerns(self, number: usize) -> bool {
         match self {
             What::Arrive | What::Meddle | What::Forge | What::Allow | What::Lose(_) => false,
@@ -442,7 +442,7 @@ impl Schedule {
         }
     }
 
-    /// Tells whether the user of an edit renames the file, if it is there.
+    /// Returns true if the user of an edit renames the file, if it is there.
     pub(crate) fn is_rename(&self, action: Action) -> bool {
         self.renames == Renames::Sometimes && stream(action.seed, Stream::Renames).between(1, RENAMES) == 1
     }
@@ -454,7 +454,7 @@ impl Schedule {
         is_signed.then(|| AGENTS[random.between(0, AGENTS.len() - 1)])
     }
 
-    /// Tells whether an edit writes a secret.
+    /// Returns true if an edit writes a secret.
     pub(crate) fn is_secret(&self, action: Action) -> bool {
         let mut random = stream(action.seed.rotate_left(1), Stream::Homes);
         self.homes == Homes::Bound && random.between(1, SECRETS) == 1
@@ -465,12 +465,12 @@ impl Schedule {
         self.actions.len()
     }
 
-    /// Tells whether nothing happens.
+    /// Returns true if nothing happens.
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty()
     }
 
-    /// Tells whether a mistake can make a difference in it, as far as that can be told beforehand.
+    /// Returns true if a mistake can make a difference in it, as far as that can be told beforehand.
     pub fn may_show(&self, planted: Planted) -> bool {
         match planted {
             Planted::StaleStatTrusted => {

@@ -100,7 +100,7 @@ impl Case {
         }
     }
 
-    /// Tells whether the operation adds to a file that is there instead of replacing it.
+    /// Returns true if the operation adds to a file that is there instead of replacing it.
     pub(crate) fn extends(self) -> bool {
         matches!(self, Case::AppendExisting | Case::AppendAtBarrier)
     }

@@ -153,7 +153,7 @@ fn judge(
     }
 }
 
-/// Tells whether what the other program saved is at the target or was handed over.
+/// Returns true if what the other program saved is at the target or was handed over.
 fn is_saved(
     disk: &SimDisk,
     store: &Blocking,

@@ -271,7 +271,7 @@ fn endpoint(AgentSettings { tenant, authority, .. }: &AgentSettings) -> Result<S
     Ok(format!("{}/{tenant}/oauth2/v2.0/token", authority.trim_end_matches('/')))
 }
 
-/// Tells whether a text has the form of an id: `8-4-4-4-12` hexadecimal digits.
+/// Returns true if a text has the form of an id: `8-4-4-4-12` hexadecimal digits.
 fn is_guid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
     groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])

@@ -235,7 +235,7 @@ impl Cloud {
         })
     }
 
-    /// Tells whether there is an object below a place.
+    /// Returns true if there is an object below a place.
     async fn has_children(&self, operation: Operation, locator: &Locator) -> Result<bool> {
         let prefix = format!("{}/", self.service.address.key(locator));
         let page = self
@@ -600,7 +600,7 @@ impl Cloud {
     }
 }
 
-/// Tells whether a key is what consoles make to show an empty folder.
+/// Returns true if a key is what consoles make to show an empty folder.
 fn is_folder_mark(key: &str) -> bool {
     key.ends_with('/')
 }

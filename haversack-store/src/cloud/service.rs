@@ -125,7 +125,7 @@ impl Service {
         told.filter(|told| !told.is_empty()).map(Version::new)
     }
 
-    /// Tells whether an answer says that there is no such object, in a storage that is there.
+    /// Returns true if an answer says that there is no such object, in a storage that is there.
     ///
     /// A page of some proxy that was not found either must not pass for it.
     pub(crate) fn is_nothing_there(&self, answer: &Answer) -> bool {
@@ -137,7 +137,7 @@ impl Service {
             }
     }
 
-    /// Tells whether an answer says that a condition did not hold.
+    /// Returns true if an answer says that a condition did not hold.
     pub(crate) fn is_condition_failed(&self, answer: &Answer) -> bool {
         answer.status == StatusCode::PRECONDITION_FAILED
             || answer.status == StatusCode::NOT_MODIFIED
@@ -145,7 +145,7 @@ impl Service {
                 && answer.code().as_deref() == Some("BlobAlreadyExists"))
     }
 
-    /// Tells whether an answer says that another request was in the way, and that nothing was done.
+    /// Returns true if an answer says that another request was in the way, and that nothing was done.
     pub(crate) fn is_collision(&self, answer: &Answer) -> bool {
         answer.status == StatusCode::CONFLICT
             && matches!(answer.code().as_deref(), Some("ConditionalRequestConflict" | "OperationAborted"))

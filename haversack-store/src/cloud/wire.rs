@@ -135,7 +135,7 @@ impl fmt::Display for NoAnswer {
 }
 
 impl NoAnswer {
-    /// Tells whether the request certainly did not arrive.
+    /// Returns true if the request certainly did not arrive.
     pub(crate) fn is_before_sending(&self) -> bool {
         match self {
             NoAnswer::Setup(_) | NoAnswer::Credential(_) => true,
@@ -318,7 +318,7 @@ impl ClientSettings {
     }
 }
 
-/// Tells whether a refusal is about a token that may be too old, rather than about what its owner may do.
+/// Returns true if a refusal is about a token that may be too old, rather than about what its owner may do.
 fn is_about_the_token(answer: &Answer) -> bool {
     match answer.status {
         StatusCode::UNAUTHORIZED => true,
@@ -335,7 +335,7 @@ fn is_about_the_token(answer: &Answer) -> bool {
     }
 }
 
-/// Tells whether a connection failed because the other side could not prove who it is.
+/// Returns true if a connection failed because the other side could not prove who it is.
 pub(crate) fn is_about_trust(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {

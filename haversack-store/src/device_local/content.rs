@@ -44,7 +44,7 @@ impl<F: Fs> Core<F> {
         Ok(is_it.then(|| SeenContent::Hashed(Digest::from_hash(&hash))))
     }
 
-    /// Tells whether a file holds what it, or another one, was seen to hold.
+    /// Returns true if a file holds what it, or another one, was seen to hold.
     pub(super) fn still_holds(&self, file: &F::File, expected: u64, held: &SeenContent) -> io::Result<bool> {
         match held {
             SeenContent::Known(known) => self.holds_bytes(file, expected, &known.bytes),

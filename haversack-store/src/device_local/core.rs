@@ -191,7 +191,7 @@ impl<F: Fs> Core<F> {
         Ok(listing)
     }
 
-    /// Tells whether a place above `locator` is a file, so that nothing can be there.
+    /// Returns true if a place above `locator` is a file, so that nothing can be there.
     pub(super) fn goes_through_file(&self, locator: &Locator) -> bool {
         let above = std::iter::successors(locator.parent(), Locator::parent);
         let mut known = above.filter_map(|place| self.info(&place).ok());
@@ -416,7 +416,7 @@ impl<F: Fs> Core<F> {
     }
 }
 
-/// Tells whether something failed because this user may not write there.
+/// Returns true if something failed because this user may not write there.
 fn is_read_only(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }

@@ -540,7 +540,7 @@ impl<F: Fs> Core<F> {
         self.discard_or_keep(job, swap, content)
     }
 
-    /// Tells whether the exchange displaced the very file that was read, with the content that was read.
+    /// Returns true if the exchange displaced the very file that was read, with the content that was read.
     ///
     /// Through the handle it was read by: the common case opens nothing and holds nothing in memory.
     fn is_what_was_read(

@@ -113,7 +113,7 @@ pub trait Fs: fmt::Debug + Send + Sync + 'static {
     /// Replaces the note; an empty one takes no space.
     fn set_note(&self, note: &[u8]) -> io::Result<()>;
 
-    /// Tells whether [`Target::Exchanged`] works here.
+    /// Returns true if [`Target::Exchanged`] works here.
     fn can_exchange(&self) -> bool;
 
     /// Returns true if a file may grow in place. Otherwise an append writes the file again.

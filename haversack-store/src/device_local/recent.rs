@@ -61,7 +61,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells whether the two are one file or directory; what is open cannot be deleted and its number given to another.
+/// Returns true if the two are one file or directory; what is open cannot be deleted and its number given to another.
 fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.kind, one.device, one.inode) == (other.kind, other.device, other.inode)
 }

@@ -258,7 +258,7 @@ fn shelf(digest: Digest, number: usize, target: &Locator) -> Locator {
         .expect("a shelf and one segment are short enough")
 }
 
-/// Tells whether an error means that the tree has changed and nothing of ours can be at that place.
+/// Returns true if an error means that the tree has changed and nothing of ours can be at that place.
 fn no_longer_there(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid)
 }

@@ -141,7 +141,7 @@ impl<F: Fs> Walk<F> {
         Level { dir, left }
     }
 
-    /// Tells whether everything at and below `child` comes before where the scan resumes.
+    /// Returns true if everything at and below `child` comes before where the scan resumes.
     fn is_before_start(&self, child: &Child) -> bool {
         let Some(after) = &self.after else { return false };
         match child.kind {

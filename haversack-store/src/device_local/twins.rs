@@ -120,7 +120,7 @@ impl Twins {
         }
     }
 
-    /// Tells whether all names beside `locator` are remembered, `now` being how their directory is.
+    /// Returns true if all names beside `locator` are remembered, `now` being how their directory is.
     pub(super) fn knows(&self, locator: &Locator, now: &Stat) -> bool {
         let directories = self.directories();
         let remembered = directories.get(locator.parent_key());

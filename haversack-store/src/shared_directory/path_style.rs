@@ -57,7 +57,7 @@ impl PathStyle {
     }
 }
 
-/// Tells whether a path begins with a drive and a slash, or is a drive.
+/// Returns true if a path begins with a drive and a slash, or is a drive.
 fn begins_with_drive(path: &str) -> bool {
     let mut letters = path.bytes();
     let has_drive =

@@ -27,7 +27,7 @@ pub(super) fn stands_for(stub: &str) -> Option<&str> {
     (!name.is_empty() && name != "." && name != "..").then_some(name)
 }
 
-/// Tells whether the content of what is called `name` is somewhere else.
+/// Returns true if the content of what is called `name` is somewhere else.
 #[cfg(target_vendor = "apple")]
 pub(super) fn is_away(parent: &Dir, name: &str) -> io::Result<bool> {
     /// The system's flag on a file whose content it has to fetch.
@@ -36,7 +36,7 @@ pub(super) fn is_away(parent: &Dir, name: &str) -> io::Result<bool> {
     Ok(rustix::fs::statat(parent, name, flags)?.st_flags & SF_DATALESS != 0)
 }
 
-/// Tells whether the content of what is called `name` is somewhere else.
+/// Returns true if the content of what is called `name` is somewhere else.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn is_away(parent: &Dir, name: &str) -> io::Result<bool> {
     use rustix::fs::{AtFlags, FileType, Mode, OFlags};
@@ -48,7 +48,7 @@ pub(super) fn is_away(parent: &Dir, name: &str) -> io::Result<bool> {
     Ok(has_no_data(&rustix::fs::openat(parent, name, flags, Mode::empty())?))
 }
 
-/// Tells whether the content of an opened file is somewhere else, as far as an opened file can tell.
+/// Returns true if the content of an opened file is somewhere else, as far as an opened file can tell.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn is_hollow(file: &File) -> io::Result<bool> {
     Ok(is_suspicious(&rustix::fs::fstat(file)?) && has_no_data(file))
@@ -59,20 +59,20 @@ fn is_suspicious(stat: &rustix::fs::Stat) -> bool {
     stat.st_size > 0 && stat.st_blocks == 0
 }
 
-/// Tells whether nothing in a file was ever written.
+/// Returns true if nothing in a file was ever written.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn has_no_data(file: impl std::os::fd::AsFd) -> bool {
     // The only answer that says so; one that cannot say anything says something else.
     matches!(rustix::fs::seek(file, rustix::fs::SeekFrom::Data(0)), Err(rustix::io::Errno::NXIO))
 }
 
-/// Tells whether the content of what is called `name` is somewhere else: not known on this system.
+/// Returns true if the content of what is called `name` is somewhere else: not known on this system.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 pub(super) fn is_away(_: &Dir, _: &str) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Tells whether the content of an opened file is somewhere else: known by its name, or not at all.
+/// Returns true if the content of an opened file is somewhere else: known by its name, or not at all.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn is_hollow(_: &File) -> io::Result<bool> {
     Ok(false)

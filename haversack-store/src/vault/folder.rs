@@ -327,7 +327,7 @@ impl Fs for Folder {
     }
 }
 
-/// Tells whether a name is that of a sync client's own temporary file or directory: a file that is still being transferred.
+/// Returns true if a name is that of a sync client's own temporary file or directory: a file that is still being transferred.
 ///
 /// The client may leave it behind when it is killed, in full length and without content. It never becomes a memory.
 fn is_temporary(name: &str) -> bool {
@@ -358,7 +358,7 @@ mod unnamed {
     /// The directory where a process finds its open files by name, to give one a name.
     const OPEN_FILES: &str = "/proc/self/fd";
 
-    /// Tells whether it is worth trying.
+    /// Returns true if it is worth trying.
     pub(super) fn may_work() -> bool {
         Path::new(OPEN_FILES).is_dir()
     }

@@ -197,7 +197,7 @@ fn indentation(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Tells whether a list item that is not indented belongs to the field above.
+/// Returns true if a list item that is not indented belongs to the field above.
 fn is_list_below(field: &str, content: &str) -> bool {
     let head = field.lines().next().unwrap_or_default();
     let is_item = content == "-" || content.starts_with("- ");

@@ -102,7 +102,7 @@ fn scalar(text: &str) -> Option<String> {
     }
 }
 
-/// Tells whether nothing but a comment follows.
+/// Returns true if nothing but a comment follows.
 fn is_nothing(after: &str) -> bool {
     after.trim().is_empty() || (after.starts_with([' ', '\t']) && after.trim_start().starts_with('#'))
 }

@@ -43,7 +43,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Tells whether a position is in it.
+    /// Returns true if a position is in it.
     pub fn contains(&self, position: Position) -> bool {
         self.first <= position && position <= self.last
     }

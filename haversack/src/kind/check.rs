@@ -63,7 +63,7 @@ pub enum Flaw {
 }
 
 impl Flaw {
-    /// Tells whether [`repaired`] puts it right.
+    /// Returns true if [`repaired`] puts it right.
     pub fn is_repaired(&self) -> bool {
         match self {
             Flaw::MissingField { .. } | Flaw::NoNewline => true,

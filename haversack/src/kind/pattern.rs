@@ -16,7 +16,7 @@ impl Pattern {
         Pattern(text.into())
     }
 
-    /// Tells whether a place is called like this.
+    /// Returns true if a place is called like this.
     pub fn matches(&self, locator: &Locator) -> bool {
         let mut segments = locator.as_str().rsplit('/');
         self.0.rsplit('/').all(|pattern| {
@@ -37,7 +37,7 @@ impl Pattern {
         &self.0
     }
 
-    /// Tells whether it is a name without gaps.
+    /// Returns true if it is a name without gaps.
     pub fn is_name(&self) -> bool {
         !self.0.contains(['*', '#'])
     }

@@ -42,7 +42,7 @@ impl Files {
         self.count
     }
 
-    /// Tells whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -56,7 +56,7 @@ impl Files {
         }
     }
 
-    /// Tells whether a file is there.
+    /// Returns true if a file is there.
     pub fn contains_key(&self, name: &(impl Borrow<str> + ?Sized)) -> bool {
         self.get(name).is_some()
     }

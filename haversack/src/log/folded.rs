@@ -27,7 +27,7 @@ pub struct Folded {
 }
 
 impl Folded {
-    /// Tells whether bytes at a position claim to be this and not a commit.
+    /// Returns true if bytes at a position claim to be this and not a commit.
     pub fn is_at(bytes: &[u8]) -> bool {
         bytes.starts_with(b"haversack-folded ")
     }

@@ -56,7 +56,7 @@ pub(super) fn file(key: &str) -> Result<Locator, Oddity> {
     }
 }
 
-/// Tells whether a log may call a file so.
+/// Returns true if a log may call a file so.
 pub(super) fn is_file(key: &str) -> bool {
     // Nearly all of them can be told at a glance.
     Locator::is_plain_key(key) || file(key).is_ok()

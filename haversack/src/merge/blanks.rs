@@ -37,7 +37,7 @@ pub(super) fn put_back(merged: &str, base: &str, sides: [&str; 2]) -> String {
             (Some(one), Some(other)) => one.max(other),
             (Some(gap), None) | (None, Some(gap)) => gap,
             (None, None) if line.is_empty() || above.0.is_empty() => 0,
-            // A note belongs to what is above and below.
+            // A note belongs to the text above and below it.
             (None, None) if [above.0, content].iter().any(|line| note::read(line).is_some()) => 0,
             (None, None) => {
                 let parts = |side: &Gaps| side.is_end(above.1) || side.is_start(number);

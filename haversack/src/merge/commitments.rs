@@ -145,7 +145,7 @@ fn without_links(text: &str) -> String {
     lines.collect()
 }
 
-/// Returns an item with other words: what it is known by and what became of it stay.
+/// Returns an item with other words, and the same identity and state.
 pub(crate) fn reworded(item: &str, words: &str) -> String {
     let Parts { bullet, checkbox, date, text: _, mark, id, below } = Parts::of(item);
     [bullet, checkbox, date, words, mark, id, below].concat()
@@ -249,12 +249,12 @@ fn chosen<'a>(base: Option<&str>, first: Parts<'a>, second: Parts<'a>, devices: 
     Text { text: above, also: Some(format!("  {note}\n  - {below}")) }
 }
 
-/// Tells whether a line says these words.
+/// Returns true if a line says these words.
 fn says(line: &str, words: &str) -> bool {
     items::without_bullet(line.trim_start()) == words
 }
 
-/// Tells whether words are in the lines below an item.
+/// Returns true if words are in the lines below an item.
 fn has_below(below: &str, words: &str) -> bool {
     !words.is_empty() && below.lines().any(|line| says(line, words))
 }
@@ -282,7 +282,7 @@ pub(crate) fn id(item: &str) -> Option<Cow<'_, str>> {
     is_id(id).then_some(Cow::Borrowed(id))
 }
 
-/// Tells whether a word is letters, a dash, and letters or digits with a digit among them.
+/// Returns true if a word is letters, a dash, and letters or digits with a digit among them.
 fn is_id(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_alphabetic).count();
     let Some([b'-', number @ ..]) = word.as_bytes().get(letters..) else { return false };

@@ -11,7 +11,7 @@ pub(super) type Body<'b> = &'b dyn Fn(Option<&str>, [Part<'_>; 2]) -> Option<Out
 pub(super) fn merge(base: Option<&str>, sides: [Part<'_>; 2], body: Body<'_>) -> Option<Outcome> {
     let read = |text| {
         let document = Document::read(text);
-        // Something that looks like fields and is none is text, and is merged together with what is below it.
+        // Text that looks like fields and is not valid is merged as text, together with the rest.
         let has_fields =
             |frontmatter: &Frontmatter<'_>| frontmatter.entries.iter().any(|entry| entry.field().is_some());
         let is_odd = begins_with_rule(text) && !document.frontmatter.as_ref().is_some_and(has_fields);

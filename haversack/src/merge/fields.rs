@@ -1,11 +1,11 @@
 //! The frontmatter of two sides, merged by field.
 //!
-//! A field is known by its name, be it at the top or below `metadata`: Claude Code moves what it does not know, and that a field
-//! moved does not make it another. Values are compared by what they say, so that quotes and brackets are no changes.
+//! A field is identified by its name, at the top or below `metadata`: Claude Code moves fields that it does not know, and a moved
+//! field is still the same. Values are compared by meaning, so that quotes and brackets are no changes.
 //!
 //! A field has one value. If both sides changed it, the newest of two times and all items of two lists are taken. Of other
 //! values the longer stays; the other is handed back, and goes into the text under a note. `modified` and `originSessionId`, which
-//! Claude Code stamps on whatever it writes, never clash: the newest stays, and the session that goes with it.
+//! Claude Code stamps on every file that it writes, never clash: the newest stays, and the session that goes with it.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -39,7 +39,7 @@ const STAMPS: &[&str] = &["originSessionId", "node_type"];
 const TOP: u32 = 0;
 const BELOW: u32 = 1;
 
-/// Tells whether a field holds a time of which the newest counts.
+/// Returns true if a field holds a time of which the newest counts.
 pub(super) fn is_time(name: &str) -> bool {
     TIMES.contains(&name)
 }
@@ -204,7 +204,7 @@ impl<'a> Line<'a> {
         Value::read(self.after_colon())
     }
 
-    /// Returns what it says without quotes, or as it is.
+    /// Returns the value without quotes.
     fn plain(&self) -> Cow<'_, str> {
         match self.value() {
             Value::Text(text) => Cow::Owned(text),
@@ -265,7 +265,7 @@ impl<'a> Judge<Line<'a>> for Choosing<'_> {
     }
 }
 
-/// Joins two lists; `None` if one is none.
+/// Joins two lists; `None` if one is not a list.
 fn joined_lists<'a>(base: Option<&Line<'a>>, first: &Line<'a>, second: &Line<'a>) -> Option<Line<'a>> {
     let items = |line: &Line<'a>| list_items(line.after_colon());
     let (first_items, second_items) = (items(first)?, items(second)?);

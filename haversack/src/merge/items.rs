@@ -1,6 +1,6 @@
-//! Lists of things that are known by something: the index, callbacks, what is carried forward, summaries.
+//! Merges lists of items with an identity: the index, callbacks, items carried forward, summaries.
 //!
-//! An entry of the index is known by what it links to, a callback by its title, anything else by its words. An item that went below
+//! An entry of the index is identified by its link, a callback by its title, any other item by its words. An item that went below
 //! another heading has moved, and one that was reworded where its title stands is the same; both can happen on different devices.
 
 use std::borrow::Cow;
@@ -16,17 +16,17 @@ pub(super) fn index(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome>
     merge(base, sides, link_target, heading, |_| 0)
 }
 
-/// Merges two lists of callbacks; what is in use somewhere is in use.
+/// Merges two lists of callbacks; a callback that is in use on one side is in use.
 pub(super) fn callbacks(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome> {
     merge(base, sides, title_or_words, heading, |heading| u8::from(heading.to_lowercase().contains("active")))
 }
 
-/// Merges two lists of what is to be raised; what was raised somewhere was raised.
+/// Merges two lists of items to be raised; an item that was raised on one side was raised.
 pub(super) fn carry_forward(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome> {
     merge(base, sides, words, heading, settled)
 }
 
-/// Merges two summaries of a day, and counts again what is below each heading.
+/// Merges two summaries of a day, and counts the items below each heading again.
 pub(super) fn summary(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome> {
     let merged = merge(base, sides, words, uncounted, settled)?;
     Some(Outcome { text: recounted(&merged.text), ..merged })
@@ -46,7 +46,7 @@ fn merge(
     outline::merge(base, sides.map(|side| side.text), &shape)
 }
 
-/// Tells whether what is below a heading is done with.
+/// Returns a number above 0 if the items below a heading are done.
 pub(super) fn settled(heading: &str) -> u8 {
     let heading = heading.to_lowercase();
     u8::from(
@@ -56,7 +56,7 @@ pub(super) fn settled(heading: &str) -> u8 {
     )
 }
 
-/// Returns what an entry links to.
+/// Returns the link of an entry.
 pub(crate) fn link_target(item: &str) -> Option<Cow<'_, str>> {
     let line = item.lines().next()?;
     let target = match (line.find("]("), line.find("[[")) {
@@ -70,7 +70,7 @@ pub(crate) fn link_target(item: &str) -> Option<Cow<'_, str>> {
     (!target.is_empty()).then_some(Cow::Borrowed(target))
 }
 
-/// Returns the title of an item: what is bold at its start.
+/// Returns the title of an item: the bold text at its start.
 fn title(item: &str) -> Option<Cow<'_, str>> {
     let rest = without_bullet(item.lines().next()?).strip_prefix("**")?;
     let title = rest[..rest.find("**")?].trim().trim_end_matches(':').to_lowercase();
@@ -118,7 +118,7 @@ pub(crate) fn words(item: &str) -> Option<Cow<'_, str>> {
     (!words.is_empty()).then_some(Cow::Owned(words))
 }
 
-/// Tells whether a text is words of ASCII with one space between them, and no marks.
+/// Returns true if a text is words of ASCII with one space between them, and no marks.
 fn is_plain(text: &str) -> bool {
     let mut above = b' ';
     let mut goes_on = |byte: u8| match std::mem::replace(&mut above, byte) {
@@ -157,7 +157,7 @@ fn counted(line: &str) -> Option<(&str, &str)> {
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then(|| (&inner[..open], number))
 }
 
-/// Returns what a heading is known by whose number changes.
+/// Returns the identity of a heading whose number changes.
 fn uncounted(line: &str) -> Cow<'_, str> {
     heading(counted(line).map_or(line, |(name, _)| name))
 }
@@ -179,7 +179,7 @@ fn recounted(text: &str) -> String {
     new
 }
 
-/// Tells whether an item only says that there is none.
+/// Returns true if an item only says that there is none.
 fn is_placeholder(item: &str) -> bool {
     matches!(without_bullet(item).trim(), "—" | "-" | "(none)" | "none")
 }

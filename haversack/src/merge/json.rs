@@ -10,14 +10,14 @@ use super::tree::{List, Tree};
 /// How deeply maps and lists can be nested.
 const MAX_DEPTH: usize = 100;
 
-/// Reads JSON; `None` if it is none, or says something twice.
+/// Parses JSON; `None` if it is invalid, or has a key twice.
 pub(super) fn read(text: &str) -> Option<Tree<'_>> {
     // Checked first: below here everything is where it belongs.
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     Reader { rest: text, depth: 0 }.value()
 }
 
-/// Tells whether a text is JSON.
+/// Returns true if a text is JSON.
 pub(super) fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

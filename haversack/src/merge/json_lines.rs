@@ -5,8 +5,8 @@
 //! side that has most of it, any other as often as on the side that has least.
 //!
 //! The order is the base's. A line that replaces lines of the base with the same `id` stands where the first of them stood;
-//! what is new comes after everything, each side's in the order it has there, interleaved by (`ts`, `id`, line). What has no
-//! `ts` stays behind what it followed. If both sides have the same new events in another order, the smaller order wins; so it does
+//! new lines come after everything, each side's in its own order, interleaved by (`ts`, `id`, line). A line without
+//! `ts` stays after the line before it. If both sides have the same new events in another order, the smaller order wins; so it does
 //! if both did nothing but put the events of the base in another order.
 //!
 //! A line that is no JSON object is an event without `ts` and `id`. Blank lines are none and go; every line ends in `\n`.
@@ -40,7 +40,7 @@ pub(super) fn merge(base: &[u8], first: &[u8], second: &[u8]) -> Merged {
 /// The number of a line. Lines with the same text have the same number within one merge.
 type Number = u32;
 
-/// Returns the lines of the merged text, and whether two versions of one event were both kept.
+/// Returns the lines of the merged text, and true if two versions of one event were both kept.
 fn put_together(base: Vec<Number>, sides: [Vec<Number>; 2], texts: &[&[u8]]) -> (Vec<Number>, bool) {
     let all = texts.len();
     let base_counts = counts(&base, all);
@@ -188,7 +188,7 @@ fn occurrence(counts: &mut [u32], line: Number) -> u32 {
     *count - 1
 }
 
-/// Returns what a side has beyond the base.
+/// Returns a side's additions to the base.
 fn new_events<'a>(
     side: &[Number],
     base_counts: &[u32],
@@ -206,7 +206,7 @@ fn in_order<'e, 'a>(first: &[&'e Event<'a>], second: &[&'e Event<'a>]) -> Vec<&'
         [first, second].map(|events| events.iter().copied().collect::<BTreeSet<_>>());
     match (first_set.is_superset(&second_set), second_set.is_superset(&first_set)) {
         (true, true) => first.min(second).to_vec(),
-        // One side has met the other's events before, and what it made of their order then stands.
+        // One side has merged the other's events before, so its order counts.
         (true, false) => first.to_vec(),
         (false, true) => second.to_vec(),
         (false, false) => {

@@ -1,10 +1,10 @@
 //! Elements that are known by something: which of them survive, and in which order.
 //!
-//! An element that the base has stays if both sides have it, or if one side made more or something else of it; what the base does not
+//! An element of the base stays if both sides have it, or if one side extended or changed it; an element that the base does not
 //! have is new and stays. Twins (elements known by the same) are counted: if a side has more of them than the base, no removal of the other counts.
 //!
-//! The order is that of the base, or of the side that changed it. What is new stands behind the element of the base that it
-//! stands behind on its side; there, what both sides have is there once, and the rest is interleaved by content. A side that
+//! The order is that of the base, or of the side that changed it. A new element stands after the element of the base that it
+//! follows on its side. There, common elements are there once, and the rest is interleaved by content. A side that
 //! has everything of the other has met it before, and its order stands: so a merge that is merged again stays as it is.
 
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use std::ops::Index;
 use super::numbers::{NumberMap, NumberSet, Table};
 use super::texts::Numbering;
 
-/// An element with what it is known by.
+/// An element with its identity.
 pub(super) struct Named<'a, V> {
     /// Its identity, independent of its place; `None` if its text and place identify it.
     pub(super) identity: Option<Cow<'a, str>>,
@@ -23,7 +23,7 @@ pub(super) struct Named<'a, V> {
     pub(super) value: V,
 }
 
-/// The same with numbers for what it is known by.
+/// The same with a number for its identity.
 pub(super) struct Found<V> {
     pub(super) identity: Option<u32>,
     pub(super) text: u32,
@@ -34,7 +34,7 @@ pub(super) struct Found<V> {
 /// The number of a text that says nothing.
 pub(super) const NOTHING_SAID: u32 = u32::MAX;
 
-/// Numbers what the elements of base and sides are known by.
+/// Numbers the identities of the elements of base and sides.
 pub(super) fn found<V>(inputs: [Vec<Named<'_, V>>; 3]) -> [Vec<Found<V>>; 3] {
     let (mut identities, mut texts) = (Numbering::default(), Numbering::default());
     inputs.map(|input| {
@@ -62,15 +62,15 @@ pub(super) struct Element<V> {
 
 /// The rules for one sort of elements.
 pub(super) trait Judge<V> {
-    /// Tells whether two values say the same.
+    /// Returns true if two values say the same.
     fn same(&self, one: &V, other: &V) -> bool;
 
-    /// Tells whether a value says something that it did not say before: one that says only less does not stand against a removal.
+    /// Returns true if a value adds something: a value that only loses something does not win over a removal.
     fn adds(&self, before: &V, after: &V) -> bool {
         !self.same(before, after)
     }
 
-    /// Returns the value that counts whatever the base was, if there is one.
+    /// Returns the value that counts with any base, if there is one.
     fn regardless(&self, _first: &V, _second: &V) -> Option<V> {
         None
     }
@@ -112,7 +112,7 @@ impl<V> Index<u32> for Survivors<V> {
 
 /// Numbers the elements of base and sides.
 ///
-/// An identity that one of them has twice identifies nothing: such elements are known by what they say.
+/// An identity that one of them has twice identifies nothing: such elements are identified by their text.
 pub(super) fn identified<V>(inputs: [Vec<Found<V>>; 3]) -> [Vec<Element<V>>; 3] {
     let is_twice = is_twice(&inputs);
     let mut by_identity: Vec<Option<u32>> = vec![None; is_twice.len()];
@@ -402,7 +402,7 @@ fn spine(
     spine
 }
 
-/// Returns what both sides put in one place.
+/// Returns the elements that both sides put in one place.
 fn together(first: &[u32], second: &[u32], compare: &dyn Fn(u32, u32) -> Ordering) -> Vec<u32> {
     if first.is_empty() || second.is_empty() {
         return [first, second].concat();
@@ -464,7 +464,7 @@ fn interleaved<'a>(
     all
 }
 
-/// Merges two sets that have an order: what a side removed is gone, what a side added is there, each once.
+/// Merges two ordered sets: removed elements are gone, added elements are there once.
 pub(super) fn three_way_set<'a>(base: &[&'a str], sides: [&[&'a str]; 2]) -> Vec<&'a str> {
     let mut numbers: Numbering<&str> = Numbering::default();
     let mut names: Vec<&'a str> = Vec::new();

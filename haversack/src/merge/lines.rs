@@ -157,7 +157,7 @@ impl Line {
         self.look.0 & Look::BLANK != 0
     }
 
-    /// Tells whether the line says nothing, so that there are many like it: a blank one, a rule, a fence.
+    /// Returns true if the line says nothing, so that there are many like it: a blank one, a rule, a fence.
     fn is_mute(&self) -> bool {
         self.look.0 & Look::MUTE != 0
     }
@@ -248,7 +248,7 @@ fn put_together(
         (at, rest) = (end, others);
 
         let [first_added, second_added] = added(stretch);
-        // Seen over the whole stretch, because that is what a merged text shows of the changes that went into it.
+        // Over the whole stretch, because a merged text shows its changes over the whole stretch.
         if hold(&first_added, &second_added, &mut merged) {
             continue;
         }
@@ -281,7 +281,7 @@ fn keep_what_both_say(
     places: &mut [Vec<Option<LineNumber>>; 2],
     known: usize,
 ) {
-    // By the number of a line: whether there is one of its sort that only the first side left, only the second, both.
+    // By the number of a line: tells if one of its sort was left by the first side only, by the second only, by both.
     let mut left = vec![[false; 3]; known];
     for (number, line) in base.iter().enumerate() {
         let [first, second] = [places[0][number].is_some(), places[1][number].is_some()];
@@ -337,7 +337,7 @@ fn put_back(
     *side = all;
 }
 
-/// Returns the lines that a side put elsewhere, as far as they can be told apart: once in the base and once here.
+/// Returns the lines that a side moved, of those that the base and the side have exactly once.
 fn moved(base: &[Line], side: &[Line], places: &[Option<LineNumber>], known: usize) -> NumberSet<u32> {
     let mut stays = vec![false; side.len()];
     for place in places.iter().flatten() {
@@ -363,7 +363,7 @@ fn without(ids: &NumberSet<u32>, lines: &[Line]) -> NumberSet<u32> {
     left
 }
 
-/// Leaves lines out of a side that it put elsewhere; where the others are is known already.
+/// Removes lines from a side that it moved; the places of the others are known already.
 fn leave_out(ids: &NumberSet<u32>, side: &mut Vec<Line>, places: &mut [Option<LineNumber>]) {
     let mut left = 0;
     let mut now = Vec::with_capacity(side.len());
@@ -383,12 +383,12 @@ struct Ids<'a> {
     mutes: Mutes,
 }
 
-/// The numbers of mute lines, by text, by what they follow, and by how many mute lines are between.
+/// Numbers mute lines by their text, by the line before them, and by the number of mute lines in between.
 #[derive(Default)]
 struct Mutes(Numbering<(u32, Option<u32>, u32)>);
 
 impl Mutes {
-    /// Says by what the lines of a text are known.
+    /// Gives every line of a text its identity.
     fn place(&mut self, lines: &mut [Line]) {
         self.0.begin();
         let (mut speaking, mut between) = (None, 0);
@@ -531,7 +531,7 @@ impl Presence {
     const IN_BOTH: Presence = Presence { first: true, second: true };
 }
 
-/// Tells where two sequences have what they have in common; `marks` has a place for every number.
+/// Finds the common elements of two sequences; `marks` has a place for every number.
 fn pairs(first: &[u32], second: &[u32], marks: &mut [Presence], mut found: impl FnMut(usize, usize)) {
     let prefix = first.iter().zip(second).take_while(|(a, b)| a == b).count();
     if let Some([ones, others]) = in_one_order(&first[prefix..], &second[prefix..], marks) {
@@ -545,7 +545,7 @@ fn pairs(first: &[u32], second: &[u32], marks: &mut [Presence], mut found: impl 
     }
 }
 
-/// Returns where two sequences have what is in both of them, if they have it in the same order; `None` if they do not.
+/// Returns the places of the common elements of two sequences, if both have them in the same order; `None` if not.
 ///
 /// This holds if a side only added and removed lines. Then there is one longest common subsequence and nothing to search for: the number of
 /// steps is the number of lines.
@@ -578,7 +578,7 @@ enum Which {
     Second,
 }
 
-/// Returns what both sides did, in the order of the base.
+/// Returns the changes of both sides, in the order of the base.
 fn changes<'a>(
     base: &[Line],
     sides: &'a [Vec<Line>; 2],
@@ -682,7 +682,7 @@ fn added<'a>(changes: &[Change<'a>]) -> [Cow<'a, [Line]>; 2] {
     })
 }
 
-/// Tells whether both sides removed one and the same line, and not just a mute one.
+/// Returns true if both sides removed the same line, other than a mute one.
 fn both_replaced(base: &[Line], changes: &[Change<'_>]) -> bool {
     let mut removed = [0..0, 0..0];
     changes.iter().any(|change| {
@@ -696,7 +696,7 @@ fn both_replaced(base: &[Line], changes: &[Change<'_>]) -> bool {
     })
 }
 
-/// Puts the longer of two passages into the merged text if the other is in it, line by line; tells whether it is.
+/// Puts the longer of two passages into the merged text if it contains the other, line by line; returns true if it does.
 fn hold(first: &[Line], second: &[Line], merged: &mut Vec<Line>) -> bool {
     let (long, short) = if first.len() < second.len() { (second, first) } else { (first, second) };
     let mut rest = short.iter().peekable();
@@ -716,7 +716,7 @@ fn shared(first: &[Line], second: &[Line]) -> impl Iterator<Item = Line> {
     first.iter().zip(second).map(|(line, other)| line.ended_as(line.ending.max(other.ending)))
 }
 
-/// Puts both of two passages into the merged text that were put into the same gap, with what they have in common once.
+/// Puts two passages of the same gap into the merged text, with their common lines once.
 fn combine(first: &[Line], second: &[Line], texts: &Texts<'_>, merged: &mut Vec<Line>) {
     if hold(first, second, merged) {
         return;
@@ -736,7 +736,7 @@ fn combine(first: &[Line], second: &[Line], texts: &Texts<'_>, merged: &mut Vec<
     merged.extend(in_order(&first[first_at..], &second[second_at..], texts));
 }
 
-/// Returns two passages that have nothing in common but blank lines, in an order that depends on nothing but what they say.
+/// Returns two passages without common lines except blank ones, in an order that depends on their content only.
 fn in_order(first: &[Line], second: &[Line], texts: &Texts<'_>) -> Vec<Line> {
     if first.is_empty() || second.is_empty() {
         return [first, second].concat();
@@ -751,7 +751,7 @@ fn in_order(first: &[Line], second: &[Line], texts: &Texts<'_>) -> Vec<Line> {
     if passage(second) < passage(first) { [second, first].concat() } else { [first, second].concat() }
 }
 
-/// Lines, compared by what they say.
+/// Lines, compared by their text.
 #[derive(Clone, Copy)]
 struct Passage<'l> {
     lines: &'l [Line],

@@ -1,4 +1,4 @@
-//! Points in time as people and programs write them, compared by what they mean.
+//! Points in time as people and programs write them, compared by their meaning.
 
 use std::cmp::Ordering;
 
@@ -70,7 +70,7 @@ pub(super) fn date_in(text: &str) -> Option<&str> {
     starts.map(|(at, _)| at).find_map(|at| text.get(at..at + 10).filter(|date| is_date(date)))
 }
 
-/// Tells whether a text is a date like `2026-10-02`.
+/// Returns true if a text is a date like `2026-10-02`.
 pub(super) fn is_date(text: &str) -> bool {
     text.len() == 10
         && text

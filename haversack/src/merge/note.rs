@@ -1,4 +1,4 @@
-//! The line above the second of two passages: where the passage comes from, and what it is instead of.
+//! The line above the second of two passages, which names its device and the passage that it replaces.
 //!
 //! A note is all that a merge leaves behind of a conflict, and [`conflict`](crate::conflict) finds passages by it. So it says how far
 //! they go, in lines that are not blank: of one line each if it says nothing.
@@ -48,7 +48,7 @@ pub(crate) enum About {
 }
 
 impl About {
-    /// Returns what a note says that parts two passages.
+    /// Returns the note's description of two passages of lines.
     pub(super) fn lines<'a>(
         above: impl IntoIterator<Item = &'a [u8]>,
         below: impl IntoIterator<Item = &'a [u8]>,
@@ -59,13 +59,13 @@ impl About {
         }
     }
 
-    /// Returns what a note says that parts two texts.
+    /// Returns the note's description of two texts.
     pub(super) fn texts(above: &str, below: &str) -> About {
         About::lines(above.lines().map(str::as_bytes), below.lines().map(str::as_bytes))
     }
 }
 
-/// Tells whether a line does not count.
+/// Returns true if a line does not count.
 fn is_blank(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(|line| line.trim().is_empty())
 }
@@ -80,7 +80,7 @@ pub(crate) fn write(mark: Mark, device: &str, about: About) -> String {
     let lines = |count: usize| format!("{count} {}", if count == 1 { "line" } else { "lines" });
     let in_full = |above: usize, below: usize| format!(", {} for the {above} above", lines(below));
     let tail = match about {
-        // A device can be called like what a note says at its end.
+        // A device's name can look like the end of a note.
         About::Lines { above: 1, below: 1 } if split(name).0 != name => in_full(1, 1),
         About::Lines { above: 1, below: 1 } => String::new(),
         About::Lines { above, below } => in_full(above, below),
@@ -108,7 +108,7 @@ pub(crate) fn read(line: &str) -> Option<Note<'_>> {
     (!device.is_empty()).then_some(Note { indent: line.len() - content.len(), mark, device, about })
 }
 
-/// Parts the name of a device from what a note says at its end.
+/// Splits the name of a device from the end of a note.
 fn split(text: &str) -> (&str, About) {
     let parts = || {
         let (device, tail) = text.rsplit_once(", ")?;

@@ -1,6 +1,6 @@
-//! Text under headings, merged by heading and by what is below.
+//! Merges text under headings, by heading.
 //!
-//! A heading is known by where it is and what it says; one that both sides have is one, whatever each of them put below it. It goes
+//! A heading is identified by its place and its text. A heading that both sides have is one, with any text below it. It goes
 //! if a side removed it and nothing is left below it. Below a heading are list items and other text, or just a text; which of
 //! them stay, and in which order, is said in [`keyed`](super::keyed). An item has its heading as one of its properties, so one that
 //! went below another heading has moved.
@@ -22,9 +22,9 @@ use super::{Outcome, Part, moment};
 /// The settings of a rule that merges by headings.
 pub(super) struct Shape<'s> {
     pub(super) cut: Cut,
-    /// Returns what an item is known by wherever it stands.
+    /// Returns the identity of an item, independent of its place.
     pub(super) identity: fn(&str) -> Option<Cow<'_, str>>,
-    /// Returns what a heading is known by.
+    /// Returns the identity of a heading.
     pub(super) section: fn(&str) -> Cow<'_, str>,
     /// Tells which of two headings an item goes below that both sides moved: the greater.
     pub(super) rank: fn(&str) -> u8,
@@ -37,7 +37,7 @@ pub(super) struct Shape<'s> {
 /// The place of a log's newest day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Newest {
-    /// Above the other days, in whatever order those are.
+    /// Above the other days, in any order of those.
     AlwaysFirst,
     First,
     Last,
@@ -78,7 +78,7 @@ pub(super) fn join_items(base: Option<&str>, first: Part<'_>, second: Part<'_>) 
     {
         return Outcome { text: text.0.text.to_owned(), both_kept: false };
     }
-    // The same on two days is the same; the later day is told.
+    // The same text on two days is one; the later day counts.
     if undated(first.text) == undated(second.text) {
         return Outcome { text: first.text.max(second.text).to_owned(), both_kept: false };
     }
@@ -115,7 +115,7 @@ fn undated(text: &str) -> String {
     rest
 }
 
-/// Tells whether every line of a text is in another, in the same order; indentation does not count.
+/// Returns true if every line of a text is in another, in the same order; indentation does not count.
 fn holds(long: &str, short: &str) -> bool {
     let mut lines = long.lines();
     short.lines().all(|line| lines.any(|other| other.trim() == line.trim()))
@@ -123,7 +123,7 @@ fn holds(long: &str, short: &str) -> bool {
 
 const ROOT: u32 = 0;
 
-/// The headings of base and sides, numbered, and what is below them; the first heading is the text itself.
+/// The headings of base and sides, numbered, and the blocks below them; the first heading is the text itself.
 struct Places<'a> {
     places: Vec<Section<'a>>,
     /// The texts of blocks, and the identity of each block that was asked for.
@@ -131,7 +131,7 @@ struct Places<'a> {
     known_by: Vec<Option<Option<u32>>>,
     identities: Numbering<Cow<'a, str>>,
     keys: Numbering<Cow<'a, str>>,
-    /// For each key the heading that was the first to say it, and what is above that; then the others, by what is above them.
+    /// For each key the first heading with it, and its parent; then the others, by their parents.
     firsts: Vec<(u32, u32)>,
     others: NumberMap<(u32, u32), u32>,
 }
@@ -170,7 +170,7 @@ impl<'a> Places<'a> {
         self.keys.begin_with(headings);
     }
 
-    /// Returns the number of what an item with the text of a number is known by.
+    /// Returns the number of an item's identity, by the number of its text.
     fn identity(&mut self, text: &'a str, number: u32, shape: &Shape<'_>) -> Option<u32> {
         let at = number as usize;
         if self.known_by.len() <= at {
@@ -243,7 +243,7 @@ enum Anchor {
 #[derive(Default)]
 struct Headings<'a> {
     texts: Vec<Option<&'a str>>,
-    /// In order, each with what it is below.
+    /// In order, each with its parent.
     places: Vec<(u32, u32)>,
 }
 
@@ -355,7 +355,7 @@ impl<'a> Input<'a> {
     }
 
     fn add(&mut self, class: Class, text: &'a str, place: u32, shape: &Shape<'_>, places: &mut Places<'a>) {
-        // There is one body below each heading, whatever it says.
+        // There is one body below each heading, with any text.
         let number = if class == Class::Body { NOTHING_SAID } else { places.texts.number(text) };
         let identity = if class == Class::Item { places.identity(text, number, shape) } else { None };
         let value = Block { text: Cow::Borrowed(text), class };
@@ -371,7 +371,7 @@ struct Sorted<'a> {
     gaps: Gaps,
 }
 
-/// The blank lines of one text: for each piece what is above it, and how many are between.
+/// The blank lines of one text: for each piece the piece above it, and the number of blank lines between.
 struct Gaps {
     of_blocks: Vec<(Anchor, u32)>,
     of_headings: Vec<(Anchor, u32)>,
@@ -562,7 +562,7 @@ impl<'w> Writer<'w, '_> {
             [base, first, second].map(|side| side.iter().copied().filter(stays).collect::<Vec<u32>>());
         let compare = |one: u32, other: u32| self.compare_headings(one, other);
         let mut children = order(&base, [&first, &second], &compare).into_owned();
-        // A heading takes in what is deeper behind it.
+        // Deeper headings after a heading belong to it.
         children.sort_by_cached_key(|child| std::cmp::Reverse(heading_level(self.heading(*child))));
         for child in children {
             pieces.push((Anchor::Heading(child), Class::Heading, self.heading(child)));

@@ -21,7 +21,7 @@ pub(super) enum Class {
 pub(super) enum Cut {
     /// Into items and the text between them.
     Blocks,
-    /// Into what is below each heading.
+    /// At the headings: one piece for each heading, and one for the text below it.
     Bodies,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// Returns what begins with a line; `None` if it belongs to what is open.
+/// Returns the sort of piece that begins with a line; `None` if the line belongs to the open piece.
 fn class(content: &str, cut: Cut, open: Option<Class>, gap: u32) -> Option<Class> {
     if heading_level(content) > 0 {
         return Some(Class::Heading);
@@ -148,14 +148,14 @@ pub(super) fn usual_gap(above: Class, below: Class) -> u32 {
     }
 }
 
-/// Returns the level of a heading; 0 if it is none.
+/// Returns the level of a heading; 0 if the line is not a heading.
 pub(super) fn heading_level(content: &str) -> usize {
     let level = content.bytes().take_while(|byte| *byte == b'#').count();
     let rest = &content[level..];
     if level <= 6 && (rest.is_empty() || rest.starts_with([' ', '\t'])) { level } else { 0 }
 }
 
-/// Tells whether a line begins a list item.
+/// Returns true if a line begins a list item.
 pub(super) fn is_item(content: &str) -> bool {
     let digits = content.bytes().take_while(u8::is_ascii_digit).count();
     match &content.as_bytes()[digits..] {
@@ -169,7 +169,7 @@ fn is_indented(content: &str) -> bool {
     content.starts_with("  ") || content.starts_with('\t')
 }
 
-/// Tells whether a line right below an item goes on with it.
+/// Returns true if a line right below an item continues it.
 fn goes_on(content: &str) -> bool {
     !content.starts_with(['>', '#', '`', '~', '|', '<', '-', '*', '_', '='])
 }

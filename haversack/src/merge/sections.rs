@@ -1,4 +1,4 @@
-//! Logs by day, roll-ups and threads: what is below each heading is a text of its own.
+//! Merges logs by day, roll-ups and threads: the text below each heading merges on its own.
 //!
 //! A heading that both sides wrote is one. A day that is new goes where the file has its newest: above the others, or below.
 
@@ -17,7 +17,7 @@ pub(super) fn merge(base: Option<&str>, sides: [Part<'_>; 2], newest: Newest) ->
     merge_with(base, sides, newest, &join)
 }
 
-/// Merges two roll-ups: what each made of a day on its own is told one below the other.
+/// Merges two roll-ups: if both rolled up a day independently, the two texts stay one below the other.
 pub(super) fn roll_up(base: Option<&str>, sides: [Part<'_>; 2]) -> Option<Outcome> {
     let join = |base: Option<&str>, first: Part<'_>, second: Part<'_>| match base {
         Some(base) if !base.is_empty() => by_paragraphs(base, first, second),
@@ -40,7 +40,7 @@ fn merge_with(
     outline::merge(base, sides.map(|side| side.text), &shape)
 }
 
-/// Returns what a heading is known by: what it says.
+/// Returns the identity of a heading: its text.
 pub(super) fn heading(line: &str) -> Cow<'_, str> {
     let line = line.trim_end();
     if last_pair(line, *b"  ").is_some() || line.as_bytes().contains(&b'\t') {

@@ -1,6 +1,6 @@
-//! How a text is written, apart from what it says: line endings, the form of its letters, the byte-order mark.
+//! The style of a text, apart from its content: line endings, composed or decomposed letters, the byte-order mark.
 //!
-//! Rules that look at what a text says merge it without these, and what comes out is written as the file was: a style that a
+//! Rules that parse a text merge it without its style, and the result is written in the file's style: a style that a
 //! side changed is the new one.
 
 use std::borrow::Cow;
@@ -36,7 +36,7 @@ pub(super) struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// Reads a text; `None` if it is none.
+    /// Reads a text; `None` if the bytes are not a text.
     pub(super) fn read(bytes: &'a [u8]) -> Option<Plain<'a>> {
         let text = std::str::from_utf8(bytes).ok()?;
         let (has_mark, text) = match text.strip_prefix('\u{feff}') {
@@ -68,9 +68,9 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// Tells whether letters are written in the usual form.
+/// Returns true if letters are in the usual form.
 fn is_composed(text: &str) -> bool {
-    // Most of what is not ASCII has no other form: Latin letters, dashes and quotes, marks and arrows, Chinese.
+    // Most characters beyond ASCII have only one form: Latin letters, dashes and quotes, marks and arrows, Chinese.
     let has_one_form = |c: char| matches!(c, ..FIRST_MARK | '\u{2010}'..='\u{2027}' | '\u{2500}'..='\u{27bf}' | '\u{4e00}'..='\u{9fff}');
     let mut at = 0;
     while let Some(next) = first_beyond_latin(&text.as_bytes()[at..]) {

@@ -33,7 +33,7 @@ pub(super) struct Numbering<K> {
     hasher: RandomState,
     /// The number that came first, and the number after each key, at the last use.
     behind: Vec<u32>,
-    /// Behind what we are.
+    /// The number after the present one.
     at: usize,
 }
 
@@ -97,7 +97,7 @@ impl<K: Eq + Hash> Numbering<K> {
         }
     }
 
-    /// Returns what was numbered, by number, without what it was found by.
+    /// Returns the numbered texts, in order, without the index.
     pub(super) fn into_keys(self) -> Vec<K> {
         self.keys
     }

@@ -1,9 +1,9 @@
 //! Data that is made of maps, lists and values, merged by path.
 //!
-//! A map merges by its keys, a list by its members: a map among them is known by its `id` or `name`, anything else by what it
+//! A map merges by its keys, a list by its members: a map in a list is identified by its `id` or `name`, any other member by its
 //! says. Of two times of which both sides changed one the newest is taken, of two counts the greatest.
 //!
-//! Other values that both sides changed cannot be told apart, and there is no place in data for a note. So one side is taken for all of
+//! Other values that both sides changed cannot be reconciled, and data has no place for a note. So one side is taken for all of
 //! them, and the other's file is kept beside.
 
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ use super::{fields, moment};
 pub(super) enum Tree<'a> {
     /// A value as it is written.
     Leaf(Cow<'a, str>),
-    /// A comment, which is known by what it says.
+    /// A comment, which is identified by its text.
     Comment(&'a str),
     /// Values by their keys, as they are written; no key is there twice.
     Map(Map<'a>),
@@ -195,7 +195,7 @@ impl<'a> Judge<Tree<'a>> for Merging<'a> {
     }
 }
 
-/// Returns what a member of a list is known by.
+/// Returns the identity of a list's member.
 fn identity<'a>(member: &Tree<'a>) -> Option<Cow<'a, str>> {
     let Tree::Map(map) = member else { return None };
     let value =
@@ -207,7 +207,7 @@ fn identity<'a>(member: &Tree<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
-/// Returns what a member of a list is known by if it has no identity.
+/// Returns the text that identifies a list's member without an identity.
 fn said<'a>(member: &Tree<'a>) -> Cow<'a, str> {
     match member {
         Tree::Leaf(leaf) => leaf.clone(),
@@ -215,7 +215,7 @@ fn said<'a>(member: &Tree<'a>) -> Cow<'a, str> {
     }
 }
 
-/// Tells whether all keys of all maps are there once.
+/// Returns true if no map has a key twice.
 pub(super) fn has_single_keys(map: &[(Cow<'_, str>, Tree<'_>)]) -> bool {
     if map.len() <= FEW_KEYS {
         return (1..map.len()).all(|at| map[..at].iter().all(|(key, _)| *key != map[at].0));

@@ -35,7 +35,7 @@ pub(super) fn read(text: &str) -> Option<Yaml<'_>> {
             lines.push(Line { indent, content });
         }
     }
-    // A comment belongs to what it stands above.
+    // A comment belongs to the line below it.
     let mut indent = 0;
     for line in lines.iter_mut().rev() {
         if line.content.starts_with('#') {
@@ -61,7 +61,7 @@ struct Line<'a> {
     content: &'a str,
 }
 
-/// Reads lines at an indentation, each with what is deeper below it.
+/// Reads the lines of one indentation, each with the deeper lines below it.
 fn block<'a>(lines: &mut &[Line<'a>], indent: usize, depth: usize) -> Option<Tree<'a>> {
     let first = lines.iter().find(|line| !line.content.starts_with('#'));
     let is_list = first.is_some_and(|line| is_member(line.content));

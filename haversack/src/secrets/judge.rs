@@ -257,7 +257,7 @@ static NO_SECRETS: Parts = LazyLock::new(|| {
     ])
 });
 
-/// Tells whether what a rule found is a secret.
+/// Returns true if what a rule found is a secret.
 pub(super) fn is_secret(rule: &Rule, candidate: &Candidate<'_>) -> bool {
     let &Candidate { name, whole, secret } = candidate;
     // Seen at once, and never so in a secret of open form: that keeps texts cheap that only talk about secrets.
@@ -284,7 +284,7 @@ pub(super) fn is_secret(rule: &Rule, candidate: &Candidate<'_>) -> bool {
     }
 }
 
-/// Tells whether most of a value follows an order, repeats one character, or is made of placeholders.
+/// Returns true if most of a value follows an order, repeats one character, or is made of placeholders.
 ///
 /// One such part does not excuse a value: a password may hold `12345678` and still be one.
 fn is_filler(value: &[u8]) -> bool {
@@ -335,7 +335,7 @@ fn orderly_bytes(value: &[u8]) -> usize {
     orderly
 }
 
-/// Tells whether a value is a placeholder as a whole: words that stand for a secret, and at most a number such as `123`.
+/// Returns true if a value is a placeholder as a whole: words that stand for a secret, and at most a number such as `123`.
 fn is_placeholder(value: &[u8]) -> bool {
     let is_joint = |byte: &u8| matches!(byte, b'-' | b'_' | b'.' | b'/' | b' ' | b':' | b'*' | b'<' | b'>');
     let lower = value.to_ascii_lowercase();
@@ -446,7 +446,7 @@ fn is_key(name: &[u8], whole: &[u8], secret: &[u8]) -> bool {
     is_random(secret)
 }
 
-/// Tells whether a value is random text, and not a name, a place or a hash.
+/// Returns true if a value is random text, and not a name, a place or a hash.
 fn is_random(secret: &[u8]) -> bool {
     let is_hex = secret.iter().all(u8::is_ascii_hexdigit);
     let is_random = if is_hex { secret.len() >= 32 } else { entropy_tenths(secret) >= 33 };
@@ -457,7 +457,7 @@ fn is_random(secret: &[u8]) -> bool {
         && !is_placeholder(secret)
 }
 
-/// Tells whether a value begins like a hash of a password, or with the name of the function that makes it.
+/// Returns true if a value begins like a hash of a password, or with the name of the function that makes it.
 fn is_hash(value: &[u8]) -> bool {
     // An OpenShift token begins with the name of a hash as well.
     let is_token = contains(value, b"~");
@@ -525,13 +525,13 @@ fn is_password(whole: &[u8], secret: &[u8]) -> bool {
         && !is_placeholder(value)
 }
 
-/// Tells whether what introduces a password is only `pass` or `pw`.
+/// Returns true if what introduces a password is only `pass` or `pw`.
 fn is_vague_name(whole: &[u8]) -> bool {
     let letters = whole.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     whole[..letters].eq_ignore_ascii_case(b"pass") || whole[..letters].eq_ignore_ascii_case(b"pw")
 }
 
-/// Tells whether a value has a mark between letters that no name or sentence has there.
+/// Returns true if a value has a mark between letters that no name or sentence has there.
 fn has_mark_inside(value: &[u8]) -> bool {
     let is_mark = |byte: &u8| matches!(byte, b'!' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'~' | b'@');
     value
@@ -539,7 +539,7 @@ fn has_mark_inside(value: &[u8]) -> bool {
         .any(|part| part[0].is_ascii_alphanumeric() && is_mark(&part[1]) && part[2].is_ascii_alphanumeric())
 }
 
-/// Tells whether a value is made of words and a number, as passwords often are: `foghorn-2031-lamp`, `Bluebird_1977`, `Moonlight-88`.
+/// Returns true if a value is made of words and a number, as passwords often are: `foghorn-2031-lamp`, `Bluebird_1977`, `Moonlight-88`.
 ///
 /// Names of things are so, too. They have one case, and a short number if any: `lighthouse-staging-2`, `DB_PASSWORD_12`.
 fn is_words_and_number(value: &[u8]) -> bool {
@@ -557,14 +557,14 @@ fn is_words_and_number(value: &[u8]) -> bool {
     has_number && classes.lower + classes.upper >= 6 && !is_identifier && !is_path
 }
 
-/// Tells whether a value is four or more ordinary words with dashes between them.
+/// Returns true if a value is four or more ordinary words with dashes between them.
 fn is_joined_phrase(value: &[u8]) -> bool {
     let words = || value.split(|byte| *byte == b'-');
     let is_word = |word: &[u8]| (3..=10).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase);
     words().count() >= 4 && words().all(|word| is_word(word) && !is_common(word))
 }
 
-/// Tells whether a value is a passphrase: four or more words, none of which belongs to a sentence about passphrases.
+/// Returns true if a value is a passphrase: four or more words, none of which belongs to a sentence about passphrases.
 fn is_phrase(value: &[u8]) -> bool {
     let words = value.split(|byte| !byte.is_ascii_lowercase()).filter(|word| !word.is_empty());
     words.take_while(|word| !is_common(word)).count() >= 4
@@ -698,7 +698,7 @@ fn is_password_of_address(whole: &[u8], secret: &[u8]) -> bool {
         && !NOWHERE.is_match(whole)
 }
 
-/// Tells whether an argument of a command is a password, where a password belongs.
+/// Returns true if an argument of a command is a password, where a password belongs.
 fn is_password_of_command(secret: &[u8]) -> bool {
     let classes = Classes::of(secret);
     let is_short = secret.len() < 6 && classes.count() < 2;
@@ -710,7 +710,7 @@ fn is_password_of_command(secret: &[u8]) -> bool {
     !is_short && !is_only_digits && !is_name && !stands_for_something(secret) && !is_placeholder(secret)
 }
 
-/// Tells whether a value is the base64 of a user's name and password.
+/// Returns true if a value is the base64 of a user's name and password.
 fn is_credentials(secret: &[u8]) -> bool {
     let digits = secret.iter().rposition(|byte| *byte != b'=').map_or(0, |last| last + 1);
     let decoded = decode::from_base64(&secret[..digits]);
@@ -727,12 +727,12 @@ fn trimmed(text: &[u8]) -> &[u8] {
     &text[..length]
 }
 
-/// Tells whether a value names something instead of being it.
+/// Returns true if a value names something instead of being it.
 fn stands_for_something(value: &[u8]) -> bool {
     is_reference(value) || is_uuid(value) || is_moment(value) || is_place(value)
 }
 
-/// Tells whether a value is a variable, a call or a mark of a template.
+/// Returns true if a value is a variable, a call or a mark of a template.
 fn is_reference(value: &[u8]) -> bool {
     let rest_is_name = |rest: &[u8]| rest.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     match value {
@@ -745,7 +745,7 @@ fn is_reference(value: &[u8]) -> bool {
     }
 }
 
-/// Tells whether a value is a call or an access to a member: `get(`, `config.get()`, `tokens[0]`, `Foo{}`, `Option<T>::from(x)`.
+/// Returns true if a value is a call or an access to a member: `get(`, `config.get()`, `tokens[0]`, `Foo{}`, `Option<T>::from(x)`.
 fn is_call(value: &[u8]) -> bool {
     let is_name =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'-' | b'&' | b'?');
@@ -764,14 +764,14 @@ fn is_uuid(value: &[u8]) -> bool {
     value.len() == 36 && value.iter().enumerate().all(fits)
 }
 
-/// Tells whether a value is a date, a time, a version or an amount.
+/// Returns true if a value is a date, a time, a version or an amount.
 fn is_moment(value: &[u8]) -> bool {
     let fits =
         |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b'Z' | b'+' | b'v');
     value.iter().all(fits)
 }
 
-/// Tells whether a value is made of words and numbers, as names of things and identifiers are.
+/// Returns true if a value is made of words and numbers, as names of things and identifiers are.
 fn is_words(value: &[u8]) -> bool {
     let is_word = |part: &[u8]| {
         let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -783,7 +783,7 @@ fn is_words(value: &[u8]) -> bool {
     value.split(is_joint).all(is_word)
 }
 
-/// Tells whether a value is a path, an address or the name of a file.
+/// Returns true if a value is a path, an address or the name of a file.
 fn is_place(value: &[u8]) -> bool {
     let starts = [&b"/"[..], b"./", b"../", b"~/", b"http", b"www."];
     let ends = [

@@ -49,7 +49,7 @@ pub(crate) struct Met {
     pub(crate) stayed: Vec<Locator>,
 }
 
-/// Tells whether an error of this device's storage is about one file only: the other files can be synced.
+/// Returns true if an error of this device's storage is about one file only: the other files can be synced.
 pub(crate) fn concerns_one_file(error: &StoreError) -> bool {
     matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid | ErrorKind::Unsupported)
 }
@@ -76,7 +76,7 @@ fn own(name: &str) -> Locator {
     Locator::reserved(&format!(".haversack/{name}")).expect("one of our own names")
 }
 
-/// Returns the file that goes because it has the name of a move now, spelled otherwise: what it held, and the name that it goes to.
+/// Returns the file that is deleted because a move now has its name in another spelling: its content, and the new name.
 fn went_for(applying: &ApplyRecord, moved: &Move) -> Option<(ContentHash, Locator)> {
     moved.new?;
     let name = Locator::fold(&moved.at);
@@ -109,11 +109,11 @@ pub(crate) async fn prepare(
     Ok(())
 }
 
-/// Carries out every move that was recorded; what was carried out before is left as it is.
+/// Carries out every recorded move; moves that were carried out before stay as they are.
 ///
 /// 1. Files make way, in order.
 /// 2. Files are removed: a new file may need their names.
-/// 3. Files are put in place. If one has the name of a directory of another (`deep` and `deep/ideas.md`), the deeper one is put in place first,
+/// 3. Files are written. If one has the name of a directory of another (`deep` and `deep/ideas.md`), the deeper one is written first,
 ///    and the other one is refused. At the same time, one would remove directories that the other makes.
 ///
 /// Other moves do not depend on one another.
@@ -178,7 +178,7 @@ fn directories_of<'a>(names: impl Iterator<Item = Cow<'a, str>>) -> BTreeSet<Str
     directories
 }
 
-/// One half of the work on some files, for the progress: first they are prepared, then put in place.
+/// One half of the work on some files, for the progress: first they are prepared, then exchanged.
 struct Half<'a> {
     progress: &'a dyn Progress,
     total: usize,
@@ -294,7 +294,7 @@ async fn put_aside(files: &dyn Backend, state: &State, locator: &Locator) -> Sto
 pub(crate) enum Leftovers {
     /// Contents that a killed process prepared before it recorded its steps: nothing was displaced yet.
     Prepared,
-    /// The record got lost: what waits to go in and what came out cannot be told apart.
+    /// The record is lost: contents that wait to go in and displaced ones cannot be told apart.
     Unknown,
 }
 
@@ -323,7 +323,7 @@ pub(crate) async fn texts_put_aside(files: &dyn Backend) -> StoreResult<Vec<Loca
     Ok(texts)
 }
 
-/// Tells whether there is neither a working file nor anything under a reserved name.
+/// Returns true if there is neither a working file nor anything under a reserved name.
 pub(crate) async fn is_nothing_there(files: &dyn Backend) -> StoreResult<bool> {
     for directory in ["incoming", "outgoing"] {
         if !files.list(&own(directory)).await?.entries.is_empty() {
@@ -342,7 +342,7 @@ struct Mover<'a> {
     /// Merges that were prepared before.
     prepared: &'a BTreeSet<String>,
     moved: &'a Move,
-    /// The file that goes because it has this name now, spelled otherwise: what it held, and the name that it goes to.
+    /// The file that is deleted because this name is now spelled otherwise: its content, and the new name.
     went: Option<(ContentHash, Locator)>,
     locator: Locator,
     names: Names,
@@ -441,10 +441,10 @@ impl Mover<'_> {
         }
     }
 
-    /// Returns what a file goes back to that a program has put where new content comes to.
+    /// Returns the base of a file that a program has put at the name of new content.
     ///
     /// If the content comes with a rename and the old name was not taken away by us, the program has renamed the file: both go back to
-    /// what the old name had. If we took it away, the program has made a new file.
+    /// the content of the old name. If we took it away, the program has made a new file.
     async fn ground_of_new(&self) -> StoreResult<Option<Bytes>> {
         let Some((expected, outgoing)) = &self.went else { return self.kept(self.moved.last).await };
         let taken = read(self.files, outgoing).await?;
@@ -543,7 +543,7 @@ impl Mover<'_> {
         put_beside(self.files, &self.names.outgoing, &beside).await
     }
 
-    /// Lets a prepared content change places with the file, and returns what came out if it is not what was expected.
+    /// Exchanges a prepared content with the file, and returns the displaced content if it is not the expected one.
     ///
     /// The old content moves on to the outgoing names, because it can be equal to a content that waits to go in. After a crash, the names tell
     /// how far the exchange was.
@@ -551,7 +551,7 @@ impl Mover<'_> {
         let outgoing = own(&format!("outgoing/{}", slot.at.name()));
         let sign = format!("{}{PUT_BACK}", slot.at.name());
         let prepared = read(self.files, &slot.at).await?;
-        // An exchange after all leaves what came out, whatever was tried before.
+        // After an exchange, the displaced content is there, also if other ways were tried before.
         if prepared.is_none() && self.prepared.contains(&sign) && read(self.files, &outgoing).await?.is_none()
         {
             return Ok(None);
@@ -617,7 +617,7 @@ impl Mover<'_> {
 
     /// Merges a content into the file that another program had put there and that was displaced.
     ///
-    /// The merge changes places with the file too, so that it is made once: made again after a crash, it would bring back what the
+    /// The merge is exchanged with the file too, so that it is made once: made again after a crash, it would bring back lines that the
     /// user has removed since.
     async fn reconcile(
         &self,
@@ -714,14 +714,14 @@ impl Mover<'_> {
         Some(Slot { at, new: new.parse().ok()?, expected: expected.parse().ok() })
     }
 
-    /// The error for a file that others keep changing: all is under reserved names, and the next sync goes on from there.
+    /// The error for a file that other programs keep changing: everything is under reserved names, and the next sync continues from there.
     fn restless(&self) -> StoreError {
         let message = "another program keeps changing it";
         StoreError::new(ErrorKind::Busy, Operation::Write, &self.locator, message)
     }
 }
 
-/// Tells whether everything that a text says is also in another.
+/// Returns true if everything that a text says is also in another.
 fn shows_nothing_new(text: &[u8], other: &[u8]) -> bool {
     fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         bytes.split(|byte| *byte == b'\n').map(said)
@@ -748,7 +748,7 @@ pub(crate) async fn put_copy(files: &dyn Backend, locator: &Locator, copy: Bytes
     }
 }
 
-/// Removes a directory and those below it if there is nothing else in them; tells whether it is gone.
+/// Removes a directory and those below it if there is nothing else in them; returns true if it is gone.
 async fn remove_empty_directories(files: &dyn Backend, locator: &Locator) -> StoreResult<bool> {
     let mut directories = vec![locator.clone()];
     let mut at = 0;

@@ -17,7 +17,7 @@ pub struct Dump {
     pub replica: ReplicaId,
     /// The store it follows, once it was met.
     pub store: Option<StoreId>,
-    /// The last position that was taken in.
+    /// The last applied position.
     pub position: Option<Position>,
     /// The hash of the commit there.
     pub commit: Option<ContentHash>,
@@ -55,7 +55,7 @@ pub struct DumpedPublishing {
     pub id: Option<CommitId>,
 }
 
-/// Reads what a replica remembers, and changes nothing; `None` if there is no replica.
+/// Reads the state of a replica, and changes nothing; `None` if there is no replica.
 pub async fn dump(state: Arc<dyn Backend>) -> StoreResult<Option<Dump>> {
     let objects = haversack_store::Locator::parse("objects").expect("a plain name");
     let objects = state.list_all(&objects).await?.len();

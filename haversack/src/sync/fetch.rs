@@ -1,4 +1,4 @@
-//! Reads the log after the last position that was taken in: one by one at first, then many at a time, and long ranges from segments.
+//! Reads the log after the last applied position: one by one at first, then many at a time, and long ranges from segments.
 
 use haversack_store::Bytes;
 
@@ -12,10 +12,10 @@ use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Carried, Commit, Misplaced, Notice, What};
 
-/// The most commits that are taken in at a time.
+/// The most commits that are applied at a time.
 const MAX_TAKEN_COMMITS: usize = 256;
 
-/// The most bytes that are taken in at a time, unless one commit alone has more: commits and the contents they name. They are in
+/// The most bytes that are applied at a time, unless one commit alone has more: commits and the contents they name. They are in
 /// memory together.
 const MAX_TAKEN_BYTES: usize = 16 * 1024 * 1024;
 
@@ -43,7 +43,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// Tells whether another commit of the largest size so far would be too much.
+    /// Returns true if another commit of the largest size so far would be too much.
     fn is_full(&self) -> bool {
         self.taken.len() >= MAX_TAKEN_COMMITS || self.bytes.saturating_add(self.largest) > MAX_TAKEN_BYTES
     }
@@ -96,7 +96,7 @@ fn named_bytes(commit: &Commit) -> usize {
 }
 
 impl Replica {
-    /// Returns the position after the last one that was taken in, and what a commit there was built on.
+    /// Returns the position after the last applied one, and the hash that a commit there must name.
     pub(super) fn next(&self) -> (Position, ContentHash) {
         match &self.state.known.head {
             None => (Position::FIRST, ContentHash::of(b"")),
@@ -104,7 +104,7 @@ impl Replica {
         }
     }
 
-    /// Reads the commits after the last one that was taken in, a bounded number of them; tells whether there are more.
+    /// Reads a bounded number of commits after the last applied one; returns true if there are more.
     pub(super) async fn read_log(
         &self,
         context: Context<'_>,
@@ -183,7 +183,7 @@ impl Replica {
         }
     }
 
-    /// Returns the last position of the log if it is after the last one that was taken in, which must still be there.
+    /// Returns the last position of the log if it is after the last applied one, which must still be there.
     async fn last_listed(&self, context: Context<'_>) -> Result<Option<Position>, SyncError> {
         let Some(head) = &self.state.known.head else { return Ok(None) };
         let after = Position::new(head.position.number() - 1).map(layout::commit);
@@ -201,7 +201,7 @@ impl Replica {
             if found != next && self.remote.at(context.patience, next).await?.is_none() {
                 return Err(SyncError::Gap { missing: next, found });
             }
-            // That they were built on what we have is told by the next one itself.
+            // The next commit itself shows if it was built on ours.
             return Ok(Some(later.next_back().unwrap_or(found)));
         }
         let listed = commits.iter().find(|(position, _)| *position == head.position);
@@ -214,7 +214,7 @@ impl Replica {
         Ok(None)
     }
 
-    /// Returns what became of a remote in which our last position is not what it was; `other` is the store whose commit is there.
+    /// Returns the reason why our last position in the remote has changed; `other` is the store whose commit is there.
     pub(super) async fn what_happened(
         &self,
         context: Context<'_>,
@@ -234,7 +234,7 @@ impl Replica {
         })
     }
 
-    /// Returns what is at positions.
+    /// Returns the objects at positions.
     pub(super) async fn read_positions(
         &self,
         context: Context<'_>,

@@ -11,7 +11,7 @@ use crate::ids::ContentHash;
 
 /// Returns why a content may not be sent.
 ///
-/// `sent` is what the remote has of the same file already: under this name or, if the file was renamed, under its old one. A secret that is
+/// `sent` is the remote's content of the same file: under this name or, if the file was renamed, under its old one. A secret that is
 /// new in the file is held back all the same.
 pub(super) async fn hold(
     state: &State,

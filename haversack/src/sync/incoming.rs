@@ -156,7 +156,7 @@ impl Replica {
         Ok(kept)
     }
 
-    /// Takes the marks off, together with what is done to the files.
+    /// Removes the marks, together with the steps on the files.
     async fn unmark(
         &mut self,
         context: Context<'_>,

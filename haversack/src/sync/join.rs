@@ -1,7 +1,10 @@
-//! Starts from a checkpoint instead of the log's first position, and fetches what the files hold afterwards.
+//! Starts from a checkpoint instead of the log's first position, and fetches the contents afterwards.
 //!
-//! Joining moves the bases first, to files that are not here yet; they are put in place in bounded portions, each with its own record. So
-//! a device that dies in the middle goes on where it was, and one that fetches only what it is asked for does just less.
+//! 1. Move the bases to the checkpoint, although the files are not here yet.
+//! 2. Write the files in bounded portions, each with its own record. A device that dies in the middle continues with the next portion.
+//! 3. Apply the commits after the checkpoint.
+//!
+//! A device that fetches only files on request skips step 2.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +21,10 @@ use super::{Context, Replica, Report, SyncError};
 use crate::ids::{ContentHash, StoreId};
 use crate::log::{self, Checkpoint, Content, ContentLocation, unpack};
 
-/// The most files that are put in place under one record.
+/// The most files that are written under one record.
 const MAX_PORTION_FILES: usize = 2_000;
 
-/// The most bytes that are put in place under one record, unless one file alone has more.
+/// The most bytes that are written under one record, unless one file alone has more.
 const MAX_PORTION_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Above this number of files, we list whole directories instead of looking at each locator.
@@ -49,7 +52,7 @@ impl Replica {
         let Some((checkpoint, head)) = self.remote.newest_checkpoint(context.patience, store).await? else {
             return Ok(());
         };
-        // Contents are fetched afterwards, and what is here already waits for the rest of the log; but what is here and the same becomes
+        // Contents are fetched afterwards, and existing files wait for the rest of the log. But an existing file with the same content
         // is recorded as its base at once, and its content is kept before a user can change it.
         let found = self.look().await?;
         let mut contents = BTreeMap::new();
@@ -129,7 +132,7 @@ impl Replica {
 
     /// Returns the places where nothing is: a device that joins has few files, and need not look for each of the others.
     ///
-    /// A file that a user puts there later is found when the content is put in place.
+    /// A file that a user puts there later is found when the content is written.
     async fn free(&self, wanted: &[(Locator, Content)]) -> BTreeSet<Locator> {
         let parents: BTreeSet<Locator> = wanted.iter().filter_map(|(locator, _)| locator.parent()).collect();
         let mut free: BTreeSet<Locator> = wanted.iter().map(|(locator, _)| locator.clone()).collect();
@@ -196,7 +199,7 @@ impl Replica {
         self.carry_out(context, work, advance, report).await
     }
 
-    /// Decides how one file comes to its place.
+    /// Decides the step for one file.
     #[expect(clippy::too_many_arguments, reason = "what a file needs of its portion")]
     async fn place(
         &self,
@@ -277,7 +280,7 @@ impl Replica {
         Ok(self.contents(context, &[content], checkpoint.as_ref()).await?.remove(hash))
     }
 
-    /// Returns contents that the log names, from here or from the remote; those that are not to be had are left out.
+    /// Returns contents that the log names, from here or from the remote; missing ones are left out.
     async fn contents(
         &self,
         context: Context<'_>,
@@ -329,7 +332,7 @@ impl Replica {
     }
 }
 
-/// Returns how many of some files are put in place under one record.
+/// Returns the number of files that are written under one record.
 fn portion_length(files: &[(Locator, Content)]) -> usize {
     let mut bytes: u64 = 0;
     let fits = |(_, content): &&(Locator, Content)| {

@@ -20,10 +20,10 @@ pub trait Origins: Send + Sync {
     /// Returns where a content of a file comes from.
     fn of(&self, locator: &Locator, hash: &ContentHash) -> Origin;
 
-    /// Returns true if the user named this very file as one to take in, wherever it is.
+    /// Returns true if the user named this very file as an edit to import, in any place.
     fn is_claimed(&self, locator: &Locator) -> bool;
 
-    /// Tells whether something else may have been put in the place of a content of a file than what was made from it.
+    /// Returns true if another device's version may have overwritten the file that an edit was made from.
     fn is_crossed(&self, locator: &Locator, hash: &ContentHash) -> bool;
 
     /// Returns which of the files that are there are copies that a sync client made, each with the file it is a copy of.
@@ -34,7 +34,7 @@ pub trait Origins: Send + Sync {
     fn is_told(&self, position: Position) -> bool;
 }
 
-/// Everybody who writes plain objects writes to the one log first: whatever it never had is an edit.
+/// Every writer of plain objects writes to the one log first: a content that the log never had is an edit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OneLog;
 

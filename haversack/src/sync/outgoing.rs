@@ -6,7 +6,7 @@
 //! 1. Not counted: files that our own verbs deleted, and files whose content has another name now.
 //! 2. The count is compared with the files that the project had when the counting began. New files do not change that number.
 //! 3. If the count is very many ([`is_very_many`]), the deletions wait. They are not sent.
-//! 4. A deletion that waits goes on waiting until the file comes back or the user answers: `sync --allow-deletes`, or
+//! 4. A waiting deletion keeps waiting until the file comes back or the user answers: `sync --allow-deletes`, or
 //!    `restore --deleted`. A new day does not let it go.
 //!
 //! Example: 8 files are synced, the directory is lost, and a session writes one new file. 8 of 8 files are gone, so the 8 deletions wait and
@@ -56,12 +56,12 @@ pub(crate) enum Judgement {
     Waiting(Vec<Locator>, DeletionRecord),
 }
 
-/// Tells whether so many deletions are very many beside the files that there were.
+/// Returns true if so many deletions are very many beside the files that there were.
 fn is_very_many(deleted: usize, files: usize) -> bool {
     plan::is_many(deleted, || files) || deleted >= HALF_FROM && deleted * 2 >= files
 }
 
-/// Decides the same, with what the state knows about earlier deletions.
+/// Decides the same, with the earlier deletions in the state.
 pub(super) async fn look(
     state: &State,
     now: Timestamp,
@@ -85,7 +85,7 @@ pub(super) async fn look(
 
 /// Decides which of the files that are gone wait for the user's answer.
 ///
-/// `meant` tells whether one of our own verbs deleted a file.
+/// `meant` returns true if one of our own verbs deleted a file.
 pub(crate) fn judge(
     mut record: DeletionRecord,
     now: Timestamp,

@@ -21,7 +21,7 @@ pub struct Outlook {
     pub replica: Option<ReplicaId>,
     /// The store it follows, once it was met.
     pub store: Option<StoreId>,
-    /// The last position that was taken in.
+    /// The last applied position.
     pub position: Option<Position>,
     /// True if the replica has never synced: its files are no edits.
     pub is_first: bool,
@@ -87,7 +87,7 @@ pub struct Agreement {
     pub replica: Option<ReplicaId>,
     /// The store that it follows; `None` before it met one.
     pub store: Option<StoreId>,
-    /// The last position that it took in.
+    /// The last position that it applied.
     pub position: Option<Position>,
 }
 
@@ -142,7 +142,7 @@ pub async fn look(
     let fenced = found.contents.iter().filter(|(locator, _)| scope.fences(locator)).count();
     found.contents.retain(|locator| scope.contains(locator));
     found.keep_unseen(bases);
-    // Names that differ only by case are told as held back, with their cure.
+    // Names that differ only by case are reported as held back, with their cure.
     let is_name = |shown: &str| Locator::parse(shown).is_ok_and(|locator| locator.as_str() == shown);
     let is_odd_name = |odd: &&Odd| odd.at.is_none() && !is_name(&odd.shown);
     let odd_names = found.odd.iter().filter(is_odd_name);

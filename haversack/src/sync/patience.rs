@@ -6,10 +6,10 @@ use async_trait::async_trait;
 #[async_trait]
 pub trait Patience: Send + Sync {
     /// Waits before a request is repeated for the `repetition`-th time, longer each time and never equally long on two devices; returns
-    /// whether it is still worth it.
+    /// true if another attempt makes sense.
     async fn wait(&self, repetition: usize) -> bool;
 
-    /// Tells whether there is time for another step. What was done until then is whole.
+    /// Returns true if there is time for another step. Finished steps stay valid.
     fn has_time(&self) -> bool;
 }
 

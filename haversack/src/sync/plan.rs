@@ -51,7 +51,7 @@ pub(crate) enum AbsenceReason {
     Unfetched,
     /// It could not be written here: this disk cannot hold its name, or something that is no writable file is in its place.
     Refused,
-    /// The log names a content that is not to be had.
+    /// The log names a content that is missing.
     Missing,
     /// It belongs into another directory.
     Unbound,
@@ -231,11 +231,11 @@ pub(crate) enum Step {
     Remove { locator: Locator, expected: ContentHash, last: Option<ContentHash> },
     /// Both changed it: the merge of the two replaces ours.
     Merge { locator: Locator, base: Option<ContentHash>, ours: ContentHash, theirs: ContentHash },
-    /// Ours is what it should be; only the base moves.
+    /// Our content is theirs already; only the base moves.
     Agree { locator: Locator },
-    /// Both made it, and more of the log is to come: they are put together with what all of it comes to.
+    /// Both sides created it, and the log has more commits: wait, and merge with the file at the end of the log.
     Wait { locator: Locator },
-    /// One side deleted what the other changed: the change wins, whole.
+    /// One side deleted a file that the other changed: the whole change wins.
     EditWins { locator: Locator, winner: Winner },
     /// A new file of ours has a name that differs from one of theirs only by case: ours gets another one first.
     MakeWay { from: Locator, to: Locator, expected: ContentHash },
@@ -268,10 +268,10 @@ impl Step {
     }
 }
 
-/// Whose change stood against a deletion.
+/// The side whose change won over a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Winner {
-    /// Ours: the file stays, with what was changed on their side before the deletion, and is sent as a new one.
+    /// Ours: the file stays, with the changes of the other side before the deletion, and is sent as a new one.
     Ours { last: Option<ContentHash> },
     /// Theirs: the file comes back.
     Theirs(ContentHash),
@@ -279,7 +279,7 @@ pub(crate) enum Winner {
 
 /// Decides what happens to every file that the log brought something about.
 ///
-/// 1. Renames are found on both sides: ours in the working directory, theirs in what the log brought.
+/// 1. Renames are found on both sides: ours in the working directory, theirs in the incoming changes.
 /// 2. A rename on one side and an edit on the other become one file, under the new name.
 /// 3. A new file of ours whose name differs from one of theirs only by case makes way.
 /// 4. Every other file is decided by itself ([`decide`]).
@@ -388,7 +388,7 @@ fn follow_theirs(
     Some(Step::FollowTheirRename { from: from.clone(), to: rename.to.clone(), base, ours, theirs })
 }
 
-/// Decides about a file that was renamed here, if they changed it, or changed it before they deleted it: our rename stands against that.
+/// Decides about a file that was renamed here, if they changed it, or changed it before they deleted it: our rename wins over that.
 fn follow_ours(bases: Bases<'_>, brought: &TheirFiles, rename: &Rename) -> Option<Step> {
     let there = brought.get(&rename.from)?;
     let theirs = there.hash().or(there.last())?;
@@ -491,18 +491,18 @@ impl Pending {
         self.deleted.retain(|locator| *locator != rename.from);
     }
 
-    /// Tells whether there is nothing to send.
+    /// Returns true if there is nothing to send.
     pub(crate) fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.deleted.is_empty()
     }
 }
 
-/// Returns what differs between a replica and what it last agreed on with the log.
+/// Returns the differences between a replica and its last agreement with the log.
 pub(crate) fn pending(bases: Bases<'_>, local: &Contents) -> Pending {
     let mut pending = Pending::default();
     for BasePair { base, local } in bases.beside(local) {
         let is_same = base.zip(local).is_some_and(|(base, (_, hash))| base.content.hash == *hash);
-        // Of most stores nothing is elsewhere.
+        // In most stores, no file is absent.
         let is_absent = |name: &str| !bases.absent.is_empty() && bases.absent.contains_key(name);
         match (base, local) {
             (Some(base), _) if is_absent(base.name) => pending.absent += 1,
@@ -521,7 +521,7 @@ pub(crate) fn pending(bases: Bases<'_>, local: &Contents) -> Pending {
     pending
 }
 
-/// Returns the new files that other devices could not hold beside what the log has, and why.
+/// Returns the new files that other devices could not hold beside the log's files, with the reasons.
 ///
 /// A program created them without our verbs. They stay here until they get another name.
 pub(crate) fn unfit_names(bases: Bases<'_>, pending: &Pending) -> Vec<(Locator, Hold)> {
@@ -577,7 +577,7 @@ pub(crate) const MANY_DELETIONS: usize = 8;
 /// Deletions of more than one in this many files at once are asked about.
 pub(crate) const DELETION_SHARE: usize = 4;
 
-/// Tells whether so many deletions are very many beside the files that there were.
+/// Returns true if so many deletions are very many beside the files that there were.
 pub(crate) fn is_many(deleted: usize, files: impl FnOnce() -> usize) -> bool {
     deleted > MANY_DELETIONS && deleted * DELETION_SHARE > files()
 }
@@ -612,7 +612,7 @@ mod tests {
         Content { hash: hash(text), size: text.len() as u64 }
     }
 
-    /// Bases that are all here, or all elsewhere.
+    /// A test world whose bases are all here, or all absent.
     struct World {
         files: Files,
         absent: BTreeMap<Locator, AbsenceReason>,

@@ -35,7 +35,7 @@ pub enum Planted {
     LastIsIgnored,
     /// A file of the same size is taken for the same.
     SizeTellsContent,
-    /// An append is put behind whatever is there.
+    /// Append to any content.
     AppendToAnything,
     /// The contents of bases are not kept.
     BasesAreNotKept,
@@ -45,7 +45,7 @@ pub enum Planted {
     NoSyncLock,
     /// A directory that is not there is taken for one whose files were deleted.
     AbsenceIsMassDeletion,
-    /// A commit is built on working files that what is new was not put into.
+    /// Build a commit on working files without the newly applied changes.
     CommitOnStaleRead,
     /// The outside of a file that was just written is believed.
     StaleStatTrusted,
@@ -71,15 +71,15 @@ pub enum Planted {
     SeenIsEverything,
     /// In a vault: an entry is read though something is missing that its author had read.
     GapsAreRead,
-    /// In a vault: what two devices made is put together without what both had read.
+    /// In a synced folder: merge two devices' versions without their common base.
     NoCommonStart,
-    /// In a vault: what others' entries come to is given out as a change of one's own.
+    /// In a synced folder: publish merges of others' entries as own changes.
     MergesAreCommits,
     /// In a vault: half an entry is taken for one that changes nothing.
     HalfIsRead,
-    /// In a vault: what a run has kept and had no time for is taken for taken in.
+    /// In a synced folder: treat entries that a run copied without time to import as imported.
     KeptIsTakenIn,
-    /// In a vault: what merges came to is put into the folder without a word: a test of its own finds it, schedules hardly do.
+    /// In a synced folder: write merges into the folder without announcing them. A test of its own finds it; schedules hardly do.
     MergesAreNotAnnounced,
     /// In a vault: a plain file that no log names is taken for an edit at once.
     StrangeIsAnEdit,
@@ -99,7 +99,7 @@ pub enum Planted {
     MovedIsDeleted,
     /// A file that comes back into a directory's scope counts as deleted there.
     UnbindingDeletes,
-    /// A change is sent under the writer who signed last, whatever file that was.
+    /// Attribute a change to the last signer, of any file.
     LastWriterIsTaken,
     /// Appended lines are sent without their writer.
     AppendsAreNotSigned,

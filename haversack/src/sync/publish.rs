@@ -52,11 +52,11 @@ pub(super) enum Settled {
 /// The result of an attempt to publish the differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Published {
-    /// Nothing differs that could be told.
+    /// No difference can be published.
     Nothing,
     /// The file that differed disappeared before we read it: its deletion has to be published too.
     Gone,
-    /// Others were faster: what they did is to be taken in first.
+    /// Other devices were faster: their commits must be applied first.
     Behind,
     /// A commit of ours.
     Ours { settled: Settled, left: Remainder },
@@ -89,7 +89,7 @@ enum FirstStep {
 /// The changes to send.
 enum ToSend {
     Nothing,
-    /// That depends on what others have sent meanwhile.
+    /// The decision depends on commits that others have sent since.
     AfterTakingIn,
     These(Box<Pending>),
 }
@@ -97,9 +97,9 @@ enum ToSend {
 /// The end of the log, compared with this replica's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogTail {
-    /// Nothing is known to come after what it has taken in.
+    /// The replica has applied the last known commit.
     Reached,
-    /// There is more to take in.
+    /// The log has more commits.
     Behind,
 }
 
@@ -151,11 +151,11 @@ impl Replica {
         if commit.is_some_and(|commit| commit.belongs(store, next, previous).is_ok()) {
             return self.settle(context, &publishing, FirstStep::Read).await.map(drop);
         }
-        // It was settled, or the state went back behind it: then the log tells what became of it, and the files what is pending.
+        // The attempt is finished, or the state is older than the attempt. The log shows its result, and the files show the pending changes.
         self.state.end_publishing().await.map_err(SyncError::Local)
     }
 
-    /// Publishes what differs; what was seen of the files is left in `seen` as long as nothing was done to them.
+    /// Publishes the differences. The scan stays in `seen` as long as no file was changed.
     pub(super) async fn publish(
         &mut self,
         context: Context<'_>,
@@ -221,7 +221,7 @@ impl Replica {
         Ok(Published::Ours { settled, left })
     }
 
-    /// Returns what there is to send; files that stay here are told in the report.
+    /// Returns the changes to send; held files are reported.
     async fn pending(
         &mut self,
         context: Context<'_>,
@@ -285,7 +285,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Puts files together that are here and in the log, once all of the log was taken in: what it held in between would only be in the way.
+    /// Merges files that exist both here and in the log without a common base, after the whole log was applied. A version in between would only cause conflicts.
     async fn put_together(
         &mut self,
         context: Context<'_>,
@@ -302,7 +302,7 @@ impl Replica {
         Ok(log_tail)
     }
 
-    /// Makes sure that what the next commit is built on is still what it was, and that nothing is known to come after it.
+    /// Checks that the base of the next commit is still in the log, and that no later commit is known.
     pub(super) async fn log_tail(&self, context: Context<'_>) -> Result<LogTail, SyncError> {
         let head = self.state.known.head.as_ref();
         let after = head.and_then(|head| Position::new(head.position.number() - 1)).map(layout::commit);
@@ -329,7 +329,7 @@ impl Replica {
         Ok(LogTail::Reached)
     }
 
-    /// Returns what a commit says about the files that differ, as many as fit into one, and who wrote them.
+    /// Returns the changes of the next commit, as many as fit into one, and their author.
     ///
     /// A commit has one author. Changes that another writer signed wait for the next commit.
     async fn changes(
@@ -478,7 +478,7 @@ impl Replica {
                 None => {}
             }
             if step == FirstStep::Read {
-                // It may have been long ago: what it was built on must still be there.
+                // The attempt may be old: its base must still be there.
                 step = FirstStep::Try;
                 self.check_head(context).await?;
             } else if tries >= MAX_TRIES || attempt < MAX_ATTEMPTS && !context.patience.wait(attempt).await {
@@ -488,7 +488,7 @@ impl Replica {
         Err(last.map_or(SyncError::Unclear("a position"), SyncError::Remote))
     }
 
-    /// Makes sure that the last position that was taken in is still what it was.
+    /// Checks that the last applied position has not changed.
     pub(super) async fn check_head(&self, context: Context<'_>) -> Result<(), SyncError> {
         let Some(head) = &self.state.known.head else { return Ok(()) };
         let there = self.remote.at(context.patience, head.position).await?;

@@ -10,7 +10,7 @@
 //! that knew only 1–6 had committed 7 before that, the common part ends at 6.
 //!
 //! The replicas of one home can stand on different branches, because a sync that is killed leaves them at different positions. Example: the
-//! replica of a project published 7, and the remote lost it. The replica of the memory was at 6, so it takes in the 7 of another device, and the
+//! replica of a project published 7, and the remote lost it. The replica of the memory was at 6, so it applies the 7 of another device, and the
 //! archive then has that one. So each replica has its own common part ([`Replica::own_common`]).
 
 use haversack_store::{Bytes, ErrorKind};
@@ -40,7 +40,7 @@ enum Fate {
 enum KnownCommits<'a> {
     /// Those that the archive has, or else any replica.
     Home(&'a [Replica]),
-    /// Those that one replica has taken in.
+    /// The commits that one replica has applied.
     Replica(&'a Replica),
 }
 
@@ -110,7 +110,7 @@ impl Replica {
         self.common(context, KnownCommits::Replica(self), archive, before).await
     }
 
-    /// Returns the hash of the commit that this replica has taken in at a position; `None` if the archive has another branch of the log.
+    /// Returns the hash of the commit that this replica has applied at a position; `None` if the archive has another branch of the log.
     pub(super) async fn own_hash(
         &self,
         archive: &mut archive::Reader,

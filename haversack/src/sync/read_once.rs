@@ -17,7 +17,7 @@ use haversack_store::{
 
 use crate::log::layout::{self, Item};
 
-/// The most bytes that are remembered; what is beyond is asked for again.
+/// The most cached bytes; other objects are requested again.
 const MAX_REMEMBERED_BYTES: usize = 32 * 1024 * 1024;
 
 /// A remote whose commits, segments, checkpoints and contents are read once.

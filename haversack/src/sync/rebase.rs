@@ -1,12 +1,12 @@
 //! Takes a replica back to an earlier position of the log, because the remote has lost the later ones.
 //!
-//! 1. The archive of this device names the files that were changed after that position, and what they held at it.
+//! 1. Find the files that changed after that position, and their contents at it, in this device's archive.
 //! 2. The commit at that position has the mark of all files: it proves that nothing was guessed wrongly.
 //! 3. Their contents are kept, as the contents of bases are.
 //! 4. Position and bases move back in one line of the journal. The working files stay.
 //!
 //! Example: the base is at position 5, where a line was added and a file was deleted; back at 4, the line and the deletion are changes of
-//! this device that wait to be sent, and the next sync merges them with whatever else the log holds after 4.
+//! this device that wait to be sent, and the next sync merges them with the log's commits after 4.
 
 use std::collections::BTreeMap;
 
@@ -26,12 +26,12 @@ use crate::log::{Commit, Content, What};
 pub(super) enum Rebased {
     /// Its bases are those of the position.
     Done,
-    /// The archive does not say what the files held then: the next sync merges without a base.
+    /// The archive does not have the files' contents at that position: the next sync merges without a base.
     WithoutBase,
 }
 
 impl Replica {
-    /// Takes the bases back to a position that is not after the last one that was taken in.
+    /// Takes the bases back to an earlier position.
     ///
     /// Without a position, or if the archive does not reach back to it, the replica forgets its bases.
     pub(super) async fn rebase(
@@ -88,7 +88,7 @@ impl Replica {
             if self.state.kept(&content.hash).await.map_err(SyncError::Local)?.is_some() {
                 continue;
             }
-            // A content that is not to be had costs a merge its base, and nothing else.
+            // A missing content costs a merge its base, and nothing else.
             contents.extend(self.content_of(context, key, content, trails.get(key)).await?);
         }
         let contents: Vec<(ContentHash, Bytes)> = contents.into_iter().collect();
@@ -142,7 +142,7 @@ struct Followed {
     last: Option<Content>,
 }
 
-/// Returns the files that were changed after a position, with what they held before as far as the changes themselves say it; `None` if
+/// Returns the files that were changed after a position, with their contents before, if the changes contain them; `None` if
 /// the archive does not have all of these commits.
 async fn changed_after(
     archive: &mut archive::Reader,

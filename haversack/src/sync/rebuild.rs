@@ -53,7 +53,7 @@ impl Replica {
         Ok(self.found_in_log(context, &[(locator.clone(), base)], last).await?.remove(&base.hash))
     }
 
-    /// Returns contents that files had in the log up to a position; those that are not to be had there either are left out.
+    /// Returns past contents of files in the log up to a position; contents that are missing there too are left out.
     pub(super) async fn found_in_log(
         &self,
         context: Context<'_>,

@@ -1,6 +1,6 @@
 //! Lets the devices of a store meet again after its remote was lost: wiped, restored from an old backup, or rebuilt by another device.
 //!
-//! [`rebuild`] is the same command on every device. It looks at what is in the remote:
+//! [`rebuild`] is the same command on every device. It acts on the remote's content:
 //!
 //! 1. *This store*: positions that the remote has lost are put back (`put_back`). Where another commit stands by now, the replicas go back to
 //!    the last common position (`rebase`), and the next sync merges.
@@ -17,7 +17,7 @@
 //!   deletion again, so nothing that a slower device put back is resurrected (`sync::lost_remote::follower_that_was_ahead_deletes_again`,
 //!   `haversack-sim: lost`).
 //! - Several devices may rebuild at once, and one that was killed may start again: the new log orders their commits, and each adds only
-//!   what is missing.
+//! the missing files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ pub async fn rebuild(
     Ok(rebuilt)
 }
 
-/// Returns the replica that has taken in most.
+/// Returns the replica that has applied most.
 fn newest(replicas: &[Replica]) -> Option<usize> {
     let positions =
         replicas.iter().enumerate().filter_map(|(index, replica)| Some((replica.position()?, index)));
@@ -150,7 +150,7 @@ fn named(context: Context<'_>, store: StoreId) -> StoreFile {
     StoreFile { store, created: context.clock.now(), name, predecessor: None }
 }
 
-/// Puts lost positions of the same store back, and takes replicas back to what it has in common with them.
+/// Restores lost positions of the same store, and takes replicas back to the last position that they share with it.
 async fn come_back(
     context: Context<'_>,
     replicas: &mut [Replica],
@@ -182,7 +182,7 @@ fn listed(last: Position) -> impl Iterator<Item = Position> {
     near.chain(far).filter_map(move |back| Position::new(last.number().checked_sub(back)?))
 }
 
-/// Takes replicas that are ahead of a predecessor's position, or on another branch of its log, back to what they have in common with it; returns
+/// Takes replicas that are ahead of a predecessor's position, or on another branch of its log, back to their last common position; returns
 /// how many lost their base.
 async fn go_back(
     context: Context<'_>,

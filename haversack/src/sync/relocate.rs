@@ -6,9 +6,9 @@
 //!    committed since the copy; if something was, take it in and begin again.
 //!
 //! The new place has the same store and the same positions, so nothing that a device knows changes but the address. The commit that ends the
-//! old log is not copied: the new log goes on at that position.
+//! old log is not copied: the new log continues at that position.
 //!
-//! Killed anywhere, the same call goes on: what is there already is only compared.
+//! Killed at any moment, the same call continues: it only compares existing objects.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub async fn move_store(
 }
 
 impl Replica {
-    /// Makes sure that the remote holds this replica's store, with the last position that it has taken in.
+    /// Checks that the remote holds this replica's store, with the last position that it has applied.
     pub async fn check_remote(&self, context: Context<'_>) -> Result<(), SyncError> {
         let Some(expected) = self.state.known.store else { return Ok(()) };
         match self.remote.store_file(context.patience).await? {

@@ -2,7 +2,7 @@
 //!
 //! A read that fails is repeated while the caller has patience, at most [`MAX_TRIES`] times in all. A cloud backend repeats requests
 //! itself, because it sees `Retry-After`; its tries count here ([`StoreError::tries`]), so the two layers do not multiply. A write is
-//! repeated only by callers that can tell what became of it: a lost answer does not say whether the write was done.
+//! repeated only by callers that can find out its outcome: a lost answer does not say if the write was done.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,7 +62,7 @@ impl Remote {
         &*self.backend
     }
 
-    /// Returns which store this is, making a new one where there is none.
+    /// Returns the store's identity; creates a store if there is none.
     pub(crate) async fn meet(
         &self,
         patience: &dyn Patience,
@@ -78,7 +78,7 @@ impl Remote {
             None => StoreId::from_bytes(ids.next()),
         };
         let file = StoreFile { store, created: clock.now(), name: name.to_owned(), predecessor: None };
-        // Whose was first is told by reading, not by this answer.
+        // Read the file to see which store was first; this answer does not tell.
         let made = self.backend.write(&layout::store_file(), file.encode(), Condition::Absent).await;
         match (self.store(patience).await?, made) {
             (Some(store), _) => Ok(store),
@@ -108,7 +108,7 @@ impl Remote {
         Ok(self.store_file(patience).await?.map(|file| file.store))
     }
 
-    /// Returns what the file says that names the store.
+    /// Returns the content of the store's identity file.
     pub(crate) async fn store_file(&self, patience: &dyn Patience) -> Result<Option<StoreFile>, SyncError> {
         match self.read(patience, &layout::store_file()).await? {
             None => Ok(None),
@@ -262,7 +262,7 @@ impl Remote {
         }
     }
 
-    /// Returns a content that a commit names; what is not what it should be counts as not there.
+    /// Returns a content that a commit names; a content with another hash counts as missing.
     pub(crate) async fn object(
         &self,
         patience: &dyn Patience,
@@ -272,7 +272,7 @@ impl Remote {
         Ok(found.map(|at| at.bytes).filter(|bytes| ContentHash::of(bytes) == *hash))
     }
 
-    /// Returns what is below a directory of ours, after a place in it, by what belongs there.
+    /// Returns the objects below a directory of ours, after a given name, sorted by their kind.
     pub(crate) async fn items(
         &self,
         patience: &dyn Patience,
@@ -291,7 +291,7 @@ impl Remote {
         patiently(patience, list).await.map_err(SyncError::Remote)
     }
 
-    /// Returns what is at a place.
+    /// Returns the object at a locator.
     pub(crate) async fn read(
         &self,
         patience: &dyn Patience,

@@ -51,7 +51,7 @@ enum Likeness {
 }
 
 impl Likeness {
-    /// Returns what the files of a rename have in common; `None` for an empty file, whose content says nothing.
+    /// Returns the common properties of a rename's files; `None` for an empty file, whose content proves nothing.
     fn key(self, (locator, hash): &Named) -> Option<Key> {
         let content = Some(*hash).filter(|hash| *hash != ContentHash::of(b""));
         match self {

@@ -21,7 +21,7 @@ const RECORD: usize = Fingerprint::BYTES + ContentHash::BYTES;
 /// The cost of looking at a file again, apart from reading it, in bytes that could be written in that time.
 const LOOK_BYTES: u64 = 16 * 1024;
 
-/// The cache is written again when what is not in it costs more than this part of writing it.
+/// The cache is written again when the cost of the missing entries exceeds this part of the cost of writing.
 const WRITE_SHARE: u64 = 8;
 
 /// Maps each file's fingerprint to its content hash.
@@ -70,7 +70,7 @@ impl StatCache {
         }
     }
 
-    /// Tells whether writing it costs less than what has to be looked at again without.
+    /// Returns true if writing it costs less than reading the missing files again.
     pub(crate) fn is_worth_writing(&self) -> bool {
         let cost = |sight: &Sight| match sight {
             Sight::Settled { size_bytes, .. } => LOOK_BYTES.saturating_add(*size_bytes),
@@ -82,7 +82,7 @@ impl StatCache {
         costs > self.written.bytes() as u64 / WRITE_SHARE
     }
 
-    /// Returns the cache that was written; `None` if it is none.
+    /// Returns the written cache; `None` if it is damaged.
     pub(crate) fn read(framed: &Framed<Heading>) -> Option<StatCache> {
         let is_known = framed.version == VERSION;
         let written = Table::read(framed.contents.clone(), framed.heading.rows).filter(|_| is_known)?;
@@ -106,7 +106,7 @@ impl StatCache {
         (Heading { rows: writer.count() }, writer.into_parts())
     }
 
-    /// Notes what was written.
+    /// Notes the written cache.
     pub(crate) fn was_written(&mut self, heading: &Heading, contents: Bytes) {
         if let Some(written) = Table::read(contents, heading.rows) {
             *self = StatCache { written, moved: BTreeMap::new() };
@@ -129,7 +129,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Takes what could not be looked at for what it was: it is not gone.
+    /// Keeps the last known state of unreadable files: they are not deleted.
     pub(crate) fn keep_unseen(&mut self, bases: Bases<'_>) {
         if self.odd.iter().all(|odd| odd.at.is_none()) {
             return;
@@ -239,7 +239,7 @@ async fn look(files: &dyn Backend, cache: &mut StatCache) -> StoreResult<Found> 
     Ok(found)
 }
 
-/// Returns what a file's outside is called: after its version where the backend knows it, else its fingerprint.
+/// Returns a file's token: its version if the backend knows it, else its fingerprint.
 fn token(info: &Info) -> [u8; Fingerprint::BYTES] {
     let fingerprint = match &info.version {
         _ if has(Planted::SizeTellsContent) => Fingerprint::new(&[info.size_bytes], 0),

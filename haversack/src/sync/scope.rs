@@ -4,7 +4,7 @@ use haversack_store::{Locator, is_fenced};
 
 /// The part of a store that a working directory holds; the rest of it is in other directories, or nowhere on this device.
 ///
-/// Files outside of a replica's scope move along the log like all others, but are never put in place, searched or deleted here
+/// Files outside of a replica's scope move along the log like all others, but are never written, searched or deleted here
 /// (`sync::scope`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
@@ -32,7 +32,7 @@ impl Scope {
         Scope { is_bound: true, ..self }
     }
 
-    /// Tells whether a file is left out only because of its name.
+    /// Returns true if a file is left out only because of its name.
     pub(crate) fn fences(&self, locator: &Locator) -> bool {
         self.is_bound && self.below(locator.as_str()).is_some_and(is_fenced)
     }
@@ -51,23 +51,23 @@ impl Scope {
         Scope { except: self.except.into_iter().chain(prefixes).collect(), ..self }
     }
 
-    /// Tells whether a file is in it.
+    /// Returns true if a file is in it.
     pub fn contains(&self, locator: &Locator) -> bool {
         self.holds(locator.as_str())
     }
 
-    /// Tells whether a file of this name is in it.
+    /// Returns true if a file of this name is in it.
     pub(crate) fn holds(&self, key: &str) -> bool {
         let is_inside = self.within.holds(key) && !self.except.iter().any(|prefix| prefix.holds(key));
         is_inside && !(self.is_bound && self.below(key).is_some_and(is_fenced))
     }
 
-    /// Tells whether everything is in it.
+    /// Returns true if everything is in it.
     pub(crate) fn is_everything(&self) -> bool {
         self.within.is_root() && self.except.is_empty()
     }
 
-    /// Tells whether a name is in it; one that no file can have is in none but the whole.
+    /// Returns true if a name is in it. A name that no file can have is only in the scope of everything.
     pub(crate) fn contains_name(&self, name: &str) -> bool {
         match Locator::parse(name) {
             Ok(locator) => self.contains(&locator),

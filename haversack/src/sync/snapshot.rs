@@ -105,7 +105,7 @@ impl Packs {
     }
 }
 
-/// Writes down what is known; returns the heading and the parts of the contents.
+/// Encodes the state; returns the heading and the parts of the contents.
 pub(super) fn write(known: &LogView, number: u64) -> (Heading, Vec<Vec<u8>>) {
     let mut writer = Writer::<RECORD>::default();
     let mut numbers: HashMap<ContentHash, u32> = HashMap::new();
@@ -150,7 +150,7 @@ pub(super) fn write(known: &LogView, number: u64) -> (Heading, Vec<Vec<u8>>) {
     (heading, vec![rows, names, order])
 }
 
-/// Returns what was written down; `None` if it is damaged.
+/// Decodes a state; `None` if it is damaged.
 pub(super) fn read(heading: Heading, contents: &Bytes) -> Option<LogView> {
     let Heading { number: _, store, head, attempt, joined, mark, bases, table: shape } = heading;
     let mut known = LogView { store, head, attempt, joined, ..LogView::default() };
@@ -172,7 +172,7 @@ pub(super) fn read(heading: Heading, contents: &Bytes) -> Option<LogView> {
     Some(known)
 }
 
-/// Lets what is known lie where it was written.
+/// Lets the state refer to the written file.
 pub(super) fn settle(known: &mut LogView, heading: &Heading, contents: &Bytes) {
     if let Some((table, packs)) = tables(&heading.table, contents)
         && let Some(files) = Files::written(table)
@@ -290,7 +290,7 @@ mod tests {
         known
     }
 
-    /// Writes down what is known, and reads it again.
+    /// Writes the state, and reads it again.
     fn written(known: &LogView) -> (Heading, Bytes) {
         let (heading, parts) = write(known, 3);
         let json = serde_json::to_vec(&heading).expect("prints");

@@ -12,7 +12,7 @@
 //! - `passing`: a conflict copy that we merged into its original. The copy is a working file until the history has it.
 //! - `objects/<hash>`: the contents of the bases, one by one or many in one pack ([`objects`]).
 //! - `removals`: the number of recent deletions of other devices that we carried out. Without it, that guard starts counting at zero.
-//! - `deletions`: the files that disappeared here recently, and the deletions that wait for the user. Without it, that guard starts anew.
+//! - `deletions`: the files that disappeared here recently, and the deletions that wait for the user. Without it, that guard starts at zero.
 //! - `begun`: an empty file. The replica has synced with a log that had no commit, and has sent none yet. So its first commit has edits,
 //!   not files that were there before.
 //! - `upkeep`: the part of the log that was folded when this replica last looked. Losing it costs a request.
@@ -211,7 +211,7 @@ pub async fn leave(state: &Arc<dyn Backend>) -> StoreResult<Option<StoreId>> {
     Ok(Some(store))
 }
 
-/// Tells whether this replica has left a store earlier, and can return to it.
+/// Returns true if this replica has left a store earlier, and can return to it.
 pub async fn has_left(state: &dyn Backend, store: StoreId) -> StoreResult<bool> {
     Ok(!state_files(state, &format!("{LEFT}/{store}/")).await?.is_empty())
 }

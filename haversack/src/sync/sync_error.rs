@@ -15,7 +15,7 @@ use crate::ids::{Position, StoreId, Timestamp};
 pub enum SyncErrorKind {
     /// Run the same sync again later: the remote, another process or another device is busy.
     RetryLater,
-    /// Change what the sync was given: the directory, the address of the remote, free space, or a limit or confirmation in the
+    /// Change the parameters of the sync: the directory, the address of the remote, free space, or a limit or confirmation in the
     /// [`Context`](super::Context).
     FixInput,
     /// Sign in, or change the permissions.
@@ -96,7 +96,7 @@ pub enum SyncError {
         /// The contradiction.
         why: String,
     },
-    /// The remote does not return what it said it had stored.
+    /// The remote does not return the content that it had acknowledged.
     Unclear(&'static str),
     /// All working files are gone at once: the directory was emptied or is not there.
     Vanished,
@@ -143,7 +143,7 @@ fn kind_of(error: &StoreError) -> SyncErrorKind {
         ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Full | ErrorKind::Unsupported => {
             SyncErrorKind::FixInput
         }
-        // `ErrorKind` is open: what this code does not know is not the caller's fault.
+        // `ErrorKind` is open: a kind that this code does not know is not the caller's fault.
         _ => SyncErrorKind::Report,
     }
 }

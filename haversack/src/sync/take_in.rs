@@ -77,7 +77,7 @@ pub(super) struct Work {
     pub(super) contents: Vec<Option<Bytes>>,
     /// The number of moves that must be carried out in order.
     pub(super) in_order: usize,
-    /// Files that are not put in place, and why.
+    /// Files that are not written, each with the reason.
     pub(super) absent: BTreeMap<String, AbsenceReason>,
     /// The last content of files that the log deleted and that stay here.
     before: BTreeMap<String, ContentHash>,
@@ -393,7 +393,7 @@ impl Replica {
         self.state.keep_all(&contents).await.map_err(SyncError::Local)
     }
 
-    /// Does what is to be done to working files, under a record, and moves the bases with them.
+    /// Carries out the steps on working files, under a record, and moves the bases with them.
     pub(super) async fn carry_out(
         &mut self,
         context: Context<'_>,
@@ -416,7 +416,7 @@ impl Replica {
         self.apply(context, &applying, report).await.map_err(SyncError::Local)
     }
 
-    /// Completes what a process that died was doing to working files.
+    /// Completes the steps of a killed process.
     pub(super) async fn finish_applying(
         &mut self,
         context: Context<'_>,
@@ -523,7 +523,7 @@ impl Replica {
         self.state.end_applying().await
     }
 
-    /// Returns a content, from what came with the log or from what was kept.
+    /// Returns a content, from the new commits or from the state.
     async fn content(
         &self,
         context: Context<'_>,
@@ -744,7 +744,7 @@ impl Replica {
         report: &mut Report,
     ) -> Result<(), SyncError> {
         let Some(theirs) = self.content(context, incoming, theirs).await? else {
-            // Both stay as they are until the other one can be had.
+            // Both stay unchanged until the other content is available.
             report.missing.push(locator.clone());
             work.absent.insert(locator.to_string(), AbsenceReason::Missing);
             return Ok(());

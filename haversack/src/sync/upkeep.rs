@@ -1,7 +1,7 @@
 //! Keeps the log short to read: checkpoints, segments, and positions that say which segment has their commit.
 //!
 //! Any device may do this at any moment, and none has to: a missing checkpoint or segment costs time, never data. All of it is created once under a
-//! name that says what it is, so two devices that do the same at once write the same. A position itself is never removed: a request to
+//! name that describes it, so two devices that do the same at once write the same. A position itself is never removed: a request to
 //! create it can arrive arbitrarily late (docs/adr/0008).
 
 use std::collections::BTreeMap;
@@ -93,9 +93,9 @@ impl Replica {
         Ok(())
     }
 
-    /// Writes the state at the position that was taken in; contents that an older checkpoint has stay where they are.
+    /// Writes the state at the last applied position; contents that an older checkpoint has stay where they are.
     ///
-    /// Returns whether it could: who does not have all contents, or cannot read all names, leaves it to others.
+    /// Returns false if it could not: a device without all contents, or with unreadable names, leaves it to others.
     async fn write_checkpoint(
         &self,
         context: Context<'_>,
@@ -175,7 +175,7 @@ impl Replica {
         let positions = (start..start + count).filter_map(Position::new);
         let read = self.read_positions(context, positions.collect()).await?;
         let mut commits: Vec<Bytes> = read.into_iter().map_while(|at| at.map(|at| at.bytes)).collect();
-        // As many as fit: who does the same again comes to the same.
+        // As many as fit, so that the same work gives the same segment on every device.
         while commits.iter().map(Bytes::len).sum::<usize>() > MAX_SEGMENT_BYTES / 2 && commits.len() > 1 {
             commits.truncate(commits.len() / 2);
         }
@@ -250,7 +250,7 @@ impl Replica {
             else {
                 continue;
             };
-            // Only what the segment has word for word.
+            // Only positions whose commit is in the segment, byte for byte.
             if segment.get(position) != Some(&bytes) {
                 continue;
             }

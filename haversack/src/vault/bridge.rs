@@ -82,7 +82,7 @@ pub(super) struct Read {
 }
 
 impl Bridge {
-    /// Opens a folder. `home` is this device's storage for it; no other process can carry for this device meanwhile.
+    /// Opens a folder. `home` is this device's storage for it; no other process of this device can open it at the same time.
     pub async fn open(
         folder: Arc<dyn Backend>,
         home: Arc<dyn Backend>,
@@ -128,8 +128,8 @@ impl Bridge {
     async fn begin_anew(&mut self, old: Option<ReplicaId>, ids: &dyn Ids) -> Result<(), SyncError> {
         let old = match self.cursor.moving {
             None => old,
-            // A copy of a home that is giving its entries another name cannot be told from that home: every copy completes it alike, and none
-            // goes on under that name.
+            // A copy of a home that is renaming its log cannot be told from that home: every copy completes the rename in the same way, and none
+            // continues under that name.
             Some(moving) => {
                 cursor::write_name(&*self.home, &mut self.cursor, old, moving.to).await?;
                 self.replica = moving.to;
@@ -155,7 +155,7 @@ impl Bridge {
         self.replica
     }
 
-    /// Returns how far every log was taken in.
+    /// Returns the imported part of every log.
     pub fn heads(&self) -> &Heads {
         &self.cursor.heads
     }
@@ -184,7 +184,7 @@ impl Bridge {
         }
     }
 
-    /// Takes in what is there, and writes nothing to the folder.
+    /// Imports entries that have arrived, and writes nothing to the folder.
     pub async fn take_in_only(&mut self, context: Context<'_>) -> Result<TransferStats, SyncError> {
         let mut transfers = TransferStats::default();
         let there = self.look().await?;
@@ -195,7 +195,7 @@ impl Bridge {
         Ok(transfers)
     }
 
-    /// Carries what is new both ways.
+    /// Exchanges new entries in both directions.
     pub async fn carry(&mut self, context: Context<'_>) -> Result<TransferStats, SyncError> {
         let mut transfers = TransferStats::default();
         let there = self.look().await?;
@@ -245,7 +245,7 @@ impl Bridge {
             (Some(Some(file)), Some(known)) if file.store != known && !has_known && !is_new => {
                 return Err(SyncError::OtherStore { expected: known, found: file.store });
             }
-            // An empty place is one that is not mounted, or that its client emptied: nothing is deleted, and nothing begins there anew.
+            // An empty folder is not mounted, or was emptied by its client: delete nothing, and start no new store there.
             (None, Some(_)) if !has_known && !is_new => return Err(SyncError::Emptied),
             (_, Some(known)) => named(known),
             (Some(Some(file)), None) => file,
@@ -285,7 +285,7 @@ impl Bridge {
                 self.cursor.position.map_or(Position::FIRST, |last| last.next().unwrap_or(Position::LAST));
             let Some(commit) = self.own_commit(next).await? else { return Ok(()) };
             if self.read().await?.logs.is_first_part(commit.id) {
-                // The rest of its entry follows: the entry is not taken in yet.
+                // The rest of its entry follows: the entry is not imported yet.
                 self.unannounced.extend(contents_after(&commit));
                 self.cursor.position = Some(next);
                 continue;
@@ -367,7 +367,7 @@ impl Bridge {
         self.cursor.kept.of(self.replica)
     }
 
-    /// Adds what can be read to this device's own order.
+    /// Appends the readable entries to this device's own log.
     async fn take_in(
         &mut self,
         context: Context<'_>,
@@ -400,7 +400,7 @@ impl Bridge {
                 tail = Some(end);
                 continue;
             }
-            // Before anything is built on one of two contents, the other has a place of its own.
+            // Before a commit is built on one of two contents, make a copy of the other.
             if self.put_beside(context, store, &fresh, &all, &mut end).await? {
                 tail = Some(end);
                 continue;
@@ -423,7 +423,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Adds one entry to this device's own order: what the files it changed come to with it.
+    /// Appends one entry to this device's own log: the merged files that it changed.
     async fn add(
         &mut self,
         store: StoreId,
@@ -482,7 +482,7 @@ impl Bridge {
     }
 
     /// Makes copies of contents that could not be merged, now or after a part of the new entries was added, unless a log names them
-    /// already; returns whether there are any.
+    /// already; returns true if there are any.
     async fn put_beside(
         &mut self,
         context: Context<'_>,
@@ -586,7 +586,7 @@ impl Bridge {
         Ok(Added::Done)
     }
 
-    /// Says which contents that merges came to are put into the folder as plain files.
+    /// Announces the merge results that are written into the folder as plain files.
     async fn announce(&mut self) -> Result<(), SyncError> {
         let mut shown: Vec<(Locator, ContentHash)> = Vec::new();
         if !self.unannounced.is_empty() && !has(Planted::MergesAreNotAnnounced) {
@@ -615,7 +615,7 @@ impl Bridge {
 
 /// Separates files whose names differ only by case from a file before them: one commit cannot hold both.
 ///
-/// One device renames a file by case while another edits it. The edit stands against the deletion of the old name, so both names stay.
+/// One device renames a file by case while another edits it. The edit wins over the deletion of the old name, so both names stay.
 fn without_twins(changes: Vec<FileChange>) -> (Vec<FileChange>, Vec<FileChange>) {
     let mut names = BTreeSet::new();
     changes

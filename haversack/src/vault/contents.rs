@@ -60,7 +60,7 @@ impl Bridge {
         Ok(What::Put { hash, size, content, from: None })
     }
 
-    /// Returns a change that takes a file away, which holds something now; what it held when it was deleted need not be that.
+    /// Returns a change that deletes a file. Its content before the deletion need not be its present one.
     pub(super) async fn gone(&self, now: Content, before: Option<Bytes>) -> Result<What, SyncError> {
         let before = before.filter(|before| !now.is_of(before));
         let before = match before {
@@ -77,7 +77,7 @@ impl Bridge {
         }
     }
 
-    /// Returns what a file comes to.
+    /// Returns the merged state of a file.
     pub(super) async fn made(&mut self, locator: &Locator, heads: &Heads) -> Result<FileOutcome, SyncError> {
         let needed = ingredients(&self.read().await?.logs, locator, heads);
         for at in needed {
@@ -89,7 +89,7 @@ impl Bridge {
         Ok(merge_file_cached(&read.logs, locator, heads, &self.contents, &mut read.cache))
     }
 
-    /// Returns the content that a file comes to.
+    /// Returns the merged content of a file.
     async fn content(&mut self, locator: &Locator, heads: &Heads) -> Result<Option<Bytes>, SyncError> {
         match self.made(locator, heads).await? {
             FileOutcome::Absent { .. } => Ok(None),
@@ -98,7 +98,7 @@ impl Bridge {
         }
     }
 
-    /// Returns what an entry wrote, put together from what it extends.
+    /// Returns an entry's content of a file, assembled with the content that it extends.
     async fn written(&mut self, by: Numbered, locator: &Locator) -> Result<Option<Bytes>, SyncError> {
         let mut parts: Vec<Bytes> = Vec::new();
         let mut at = by;
@@ -134,7 +134,7 @@ impl Bridge {
         }
     }
 
-    /// Returns what an entry does to a file.
+    /// Returns an entry's change of a file.
     async fn change(&mut self, at: Numbered, locator: &Locator) -> Result<Option<What>, SyncError> {
         let entry = self.read().await?.kept.entry(at).await?;
         let changes =
@@ -148,7 +148,7 @@ impl Bridge {
         Ok(found.map(|change| change.what.clone()))
     }
 
-    /// Returns the change that gives a file what an entry wrote, where it holds something now.
+    /// Returns the change that gives a file an entry's content, from its present one.
     pub(super) async fn written_now(
         &mut self,
         by: Numbered,

@@ -1,6 +1,6 @@
 //! The names that sync clients give to a file which was changed in two places, pure.
 //!
-//! | family | what it calls a copy of `name.md` | counts |
+//! | family | its name for a copy of `name.md` | counts |
 //! |---|---|---|
 //! | Dropbox | `name (a teammate's conflicted copy 2026-11-16).md`, in the client's language | always |
 //! | | `name (conflicted copy).md`, `name (Case Conflict).md` | beside its original |
@@ -12,7 +12,7 @@
 //! | | `name (1).md`, `name_conf(1).md`, `Copy of name.md` | beside its original |
 //! | iCloud Drive | `name 2.md` | beside its original |
 //! | OneDrive | `name-DESKTOP-AB12CD3.md`, and with the name of a machine that is known | beside its original |
-//! | | `name-ANYTHING.md` | never, but is told |
+//! | | `name-ANYTHING.md` | never, but is reported |
 //!
 //! Clients put the mark before the last extension. What Haversack itself keeps beside a file ([`conflict`](crate::conflict)) is no
 //! such copy.
@@ -81,7 +81,7 @@ pub struct Copy {
     pub evidence: Evidence,
 }
 
-/// A copy that waits to be taken in.
+/// A copy that waits to be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// The copy.
@@ -95,13 +95,13 @@ pub struct Pair {
 /// The copies in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Those that wait to be taken in.
+    /// Copies that wait to be imported.
     pub copies: Vec<Pair>,
     /// Those that only look like copies, to be left alone and told.
     pub ambiguous: Vec<Locator>,
 }
 
-/// Returns what a name says about a copy, if it is the name of one.
+/// Returns the parts of a copy's name, if it is the name of a copy.
 pub fn conflict_copy(name: &str) -> Option<Copy> {
     if Locator::from_stored_key(name).is_ok_and(|locator| original_name(&locator).is_some()) {
         return None;
@@ -227,7 +227,7 @@ const CONFLICTED: [&str; 8] = [
 const CONFUSED: [&str; 4] =
     ["case conflict", "unicode encoding conflict", "whitespace conflict", "selective sync conflict"];
 
-/// `name (…)`: what is in the parentheses tells.
+/// `name (…)`: decides by the text in the parentheses.
 fn parenthesised(head: &str) -> Option<Marked<'_>> {
     let (stem, inner) = last_parentheses(head)?;
     if is_number(inner) {
@@ -300,7 +300,7 @@ fn prefixed(head: &str) -> Option<Marked<'_>> {
     Some((stem, Family::GoogleDrive, Evidence::Beside))
 }
 
-/// Returns what a name says if it ends with the name of a machine that is known.
+/// Returns the parts of a copy's name that ends with the name of a known machine.
 fn of_known_machine(name: &str, machines: &[&str]) -> Option<Copy> {
     splits(name).find_map(|(head, extension)| {
         let head = without_counter(head);
@@ -322,7 +322,7 @@ fn without_counter(text: &str) -> &str {
     }
 }
 
-/// Returns what is before the last parentheses, and in them; they may hold others.
+/// Returns the text before the last parentheses, and in them; they may contain others.
 fn last_parentheses(head: &str) -> Option<(&str, &str)> {
     let inner = head.strip_suffix(')')?;
     let mut open = 1;
@@ -350,13 +350,13 @@ fn has_day(text: &str) -> bool {
     (0..text.len()).any(|at| text.get(at..at + DAY.len()).is_some_and(|part| looks_like(part, DAY)))
 }
 
-/// Tells whether a text has digits where `shape` has zeros, and is the same otherwise.
+/// Returns true if a text has digits where `shape` has zeros, and is the same otherwise.
 fn looks_like(text: &str, shape: &str) -> bool {
     let fits = |(byte, shape): (u8, u8)| if shape == b'0' { byte.is_ascii_digit() } else { byte == shape };
     text.len() == shape.len() && text.bytes().zip(shape.bytes()).all(fits)
 }
 
-/// Tells whether a text is a small number as a counter has it.
+/// Returns true if a text is a small number as a counter has it.
 fn is_number(text: &str) -> bool {
     (1..=3).contains(&text.len()) && !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -437,7 +437,7 @@ mod tests {
         ("my-notes-WIN-0A1B2C3D4E5.md", "my-notes.md", OneDrive, OnlyBeside),
         ("notes-MACHINE.md", "notes.md", OneDrive, Doubtful),
         ("my-notes-MUC-L-123.md", "my-notes.md", OneDrive, Doubtful),
-        // A client's copy of what we keep beside a file is one too.
+        // A client's copy of our own conflict copy is a copy too.
         ("a.conflict-1a2b3c4d (1).png", "a.conflict-1a2b3c4d.png", GoogleDrive, Beside),
     ];
 

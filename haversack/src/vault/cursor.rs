@@ -20,7 +20,7 @@ pub(super) struct FolderCursor {
     pub(super) store: Option<StoreId>,
     /// The heads that the device's own log has at `position`.
     pub(super) heads: Heads,
-    /// The last position of its own order that was looked at.
+    /// The last position of its own log that was processed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) position: Option<Position>,
     /// Up to which position every content in its own order is named by a log: until then it may be shown as a plain file.
@@ -34,10 +34,10 @@ pub(super) struct FolderCursor {
     /// The outside of the file that has the name of its log.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) name_mark: Option<String>,
-    /// Names that its log had before; whatever is kept under them and not in the folder is still to be written there.
+    /// Former names of its log; entries stored under them and missing in the folder still have to be written.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub(super) former: Vec<ReplicaId>,
-    /// Entries that are to go on under its new name, if it died while it gave them that.
+    /// Entries that move to its new name, if it died while renaming its log.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) moving: Option<Moving>,
     /// The fingerprints of this device's log files in the folder, at the last comparison.
@@ -65,7 +65,7 @@ fn name_place() -> Locator {
 }
 
 impl FolderCursor {
-    /// Returns how far the device is; where that was lost or damaged it starts anew, which costs time only.
+    /// Returns the cursor; if it is lost or damaged, the device starts from the beginning, which costs time only.
     pub(super) async fn load(home: &dyn Backend) -> Result<FolderCursor, SyncError> {
         let bytes = match home.read(&place()).await {
             Ok(object) => object.bytes,
@@ -90,7 +90,7 @@ impl FolderCursor {
 pub(super) enum LogName {
     /// It has none yet.
     Missing,
-    /// It goes on under it.
+    /// The log continues under it.
     Current(ReplicaId),
     /// This home was copied, moved or restored from a backup: another home may write under this name.
     Stale(ReplicaId),
@@ -138,7 +138,7 @@ pub(super) async fn write_name(
     written.map(drop).map_err(SyncError::Local)
 }
 
-/// Returns what the file that has the name looks like from outside.
+/// Returns the fingerprint of the file with the name.
 async fn mark(home: &dyn Backend) -> Result<Option<String>, SyncError> {
     match home.info(&name_place()).await {
         Ok(info) => Ok(Some(info.fingerprint.to_string())),

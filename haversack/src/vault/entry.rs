@@ -8,7 +8,7 @@ use crate::frame::{self, BadFrame, Framed, Unfit, as_number};
 use crate::ids::{ContentHash, ReplicaId};
 use crate::log::{Commit, MAX_COMMIT_BYTES};
 
-/// The largest entry: a commit, and what it says about it.
+/// The largest entry: a commit, and its metadata.
 pub(super) const MAX_ENTRY_BYTES: usize = MAX_COMMIT_BYTES + 4 * 1024 * 1024;
 
 /// The most logs that an entry can name.

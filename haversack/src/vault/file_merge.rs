@@ -45,7 +45,7 @@ pub enum FileOutcome {
     },
 }
 
-/// Returns the most that can be read of what is there: every entry of it, and everything that its author had read, is there.
+/// Returns the heads of all complete entries: the entries, and all entries that their authors had read, have arrived.
 ///
 /// An entry whose author had read something that has not arrived is waited for, and so are those after it.
 pub fn available(logs: &Logs) -> Heads {
@@ -61,7 +61,7 @@ pub(super) fn ingredients(logs: &Logs, locator: &Locator, heads: &Heads) -> BTre
     let mut met = BTreeSet::new();
     let mut left = vec![logs.tips(locator, heads)];
     while let Some(tips) = left.pop() {
-        // Only what is merged, or is the start of a merge, has to be read.
+        // Only merged contents and their bases have to be read.
         if (found.is_empty() && is_plain(logs, locator, &tips)) || !met.insert(tips.clone()) {
             continue;
         }
@@ -82,7 +82,7 @@ pub(super) fn ingredients(logs: &Logs, locator: &Locator, heads: &Heads) -> BTre
     found
 }
 
-/// Tells whether tips come to what one of them wrote.
+/// Returns true if all tips have the same content, so that no merge is needed.
 fn is_plain(logs: &Logs, locator: &Locator, tips: &[Numbered]) -> bool {
     let after =
         |tip: &Numbered| logs.touch(*tip, locator).and_then(|touch| touch.after).map(|after| after.hash);
@@ -91,7 +91,7 @@ fn is_plain(logs: &Logs, locator: &Locator, tips: &[Numbered]) -> bool {
 
 /// Returns the merged state of a file for a reader that has read the logs up to `heads`.
 ///
-/// `heads` must be [`available`], or what an entry's author had read; `contents` has those of the [`ingredients`].
+/// `heads` must be [`available`], or the heads of an entry's author; `contents` has the contents of the [`ingredients`].
 pub fn merge_file(
     logs: &Logs,
     locator: &Locator,
@@ -101,7 +101,7 @@ pub fn merge_file(
     merge_file_cached(logs, locator, heads, contents, &mut MergeCache::default())
 }
 
-/// Does what [`merge_file()`] does, with what was woven before.
+/// Does the same as [`merge_file()`], with cached results.
 pub(super) fn merge_file_cached(
     logs: &Logs,
     locator: &Locator,
@@ -122,7 +122,7 @@ pub(super) fn merge_file_cached(
         None => FileOutcome::Absent { before: merged.before },
         Some(bytes) => {
             let hash = ContentHash::of(&bytes);
-            // An edit that stood against a deletion, or a side that had everything, is still what one entry wrote.
+            // An edit that won over a deletion, or a side that contained everything, is still one entry's content.
             let same = tips.iter().find_map(|tip| {
                 let content = logs.touch(*tip, locator)?.after.filter(|content| content.hash == hash)?;
                 Some((*tip, content))
@@ -135,7 +135,7 @@ pub(super) fn merge_file_cached(
     }
 }
 
-/// Of how many files at most it is remembered what was woven.
+/// The most files with cached results.
 const MAX_CACHED_FILES: usize = 1_000;
 
 /// Cached results of merges: later merges of the same entries start from them.
@@ -147,7 +147,7 @@ pub(super) struct MergeCache {
 }
 
 impl MergeCache {
-    /// Returns what was woven of a file.
+    /// Returns the cached results of a file.
     fn of(&mut self, logs: &Logs, locator: &Locator) -> &mut HashMap<Vec<Numbered>, MergedFile> {
         if self.entries != logs.len() || self.files.len() > MAX_CACHED_FILES {
             *self = MergeCache { entries: logs.len(), files: HashMap::new() };
@@ -168,7 +168,7 @@ struct FileMerger<'a> {
 #[derive(Clone, Debug, Default)]
 struct MergedFile {
     bytes: Option<Bytes>,
-    /// If it was deleted, what it held before.
+    /// The content before its deletion, if it was deleted.
     before: Option<Bytes>,
     copies: Vec<Bytes>,
 }
@@ -239,7 +239,7 @@ struct Version {
 
 /// Puts together what two made of a file.
 ///
-/// An edit stands against a deletion that did not see it, whole, with what was changed on the other side before the deletion.
+/// An edit wins over a deletion that its author had not seen, merged with the changes of the other side before the deletion.
 fn three_way(
     locator: &Locator,
     base: Option<&Bytes>,
@@ -344,7 +344,7 @@ mod tests {
             self.logs.add(&Entry { replica, number, seen, commit: Some(commit), shown: Vec::new() });
         }
 
-        /// Returns the lines that all of it comes to.
+        /// Returns the merged lines.
         fn comes_to(&self) -> Option<String> {
             let heads = available(&self.logs);
             let hash = match merge_file(&self.logs, &self.file, &heads, &self.contents) {
@@ -368,7 +368,7 @@ mod tests {
         lines.join(" ")
     }
 
-    /// Seed 3060048 of the vault's schedules: two devices had made the file too, so that it stood against its deletion with what it had held; one
+    /// Seed 3060048 of the vault's schedules: two devices had created the file too, so that it won over its deletion with its former content; one
     /// of them removed that, and the other's next change brought it back.
     #[test]
     fn what_stood_against_a_deletion_can_be_removed() {
@@ -398,8 +398,8 @@ mod tests {
         assert_eq!(story.comes_to().as_deref(), Some("old three two"));
     }
 
-    /// Seed 70134810 of the vault's schedules: what one device removed while another deleted the file came back with a change that stood against
-    /// the deletion, because a third had made the file anew.
+    /// Seed 70134810 of the vault's schedules: a line that one device removed while another deleted the file came back with a change that won over
+    /// the deletion, because a third device had created the file again.
     #[test]
     fn what_was_removed_beside_a_deletion_does_not_come_back() {
         let mut story = Story::of(LINES);
@@ -414,7 +414,7 @@ mod tests {
     }
 
     /// Seed 73095335 of the vault's schedules: two devices deleted the file, and one of them had seen that a line was removed from it. The line
-    /// came back with a change that stood against both.
+    /// came back with a change that won over both deletions.
     #[test]
     fn what_one_of_two_deletions_had_seen_removed_does_not_come_back() {
         let mut story = Story::of(LINES);
@@ -443,7 +443,7 @@ mod tests {
         }
     }
 
-    /// Seed 3075816 of the vault's schedules: a removal leaves nothing that a deletion had not seen. What the file held then is not what it
+    /// Seed 3075816 of the vault's schedules: after a removal, the deletion had seen everything. The content before the deletion is not the content that it
     /// held before the removal was known.
     #[test]
     fn what_goes_with_a_removal_is_known() {

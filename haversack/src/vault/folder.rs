@@ -1,4 +1,4 @@
-//! The folder's side of a [`Bridge`]: what has arrived there, and what others are to find there.
+//! The folder's side of a [`Bridge`]: reads the logs of others, and writes this device's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +88,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Returns what the files of this device's own log look like from outside.
+    /// Returns the fingerprints of this device's own log files.
     async fn own_mark(&self) -> Result<Option<ContentHash>, SyncError> {
         let mut seen = String::new();
         let directory = layout::log(self.replica);
@@ -157,7 +157,7 @@ impl Bridge {
         self.save().await
     }
 
-    /// Keeps what has arrived.
+    /// Copies the log files that have arrived.
     pub(super) async fn fetch(
         &mut self,
         there: &FolderListing,
@@ -232,7 +232,7 @@ impl Bridge {
         Ok(Some((object.bytes, entries)))
     }
 
-    /// Writes what the folder does not have of this device's own log.
+    /// Writes the entries of this device's own log that the folder does not have.
     pub(super) async fn send(
         &mut self,
         context: Context<'_>,
@@ -256,7 +256,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Writes one entry to the folder, after what it needs; something else may be there.
+    /// Writes one entry to the folder, after the objects that it needs; another file may be there.
     pub(super) async fn send_one(
         &mut self,
         at: Numbered,

@@ -34,14 +34,14 @@ impl Heads {
         other.0.iter().fold(self, |heads, (replica, number)| heads.with(*replica, *number))
     }
 
-    /// Returns what both have read.
+    /// Returns the entries that both have read.
     #[must_use]
     pub fn meet(&self, other: &Heads) -> Heads {
         let both = self.0.iter().map(|(replica, number)| (*replica, other.of(*replica).min(*number)));
         Heads(both.filter(|(_, number)| *number > 0).collect())
     }
 
-    /// Tells whether everything that the other has read was read.
+    /// Returns true if these heads contain all entries of the other.
     pub fn covers(&self, other: &Heads) -> bool {
         other.0.iter().all(|(replica, number)| self.of(*replica) >= *number)
     }

@@ -1,4 +1,4 @@
-//! The entries that a device has read, kept at home: what a folder loses is not lost.
+//! The copies of all entries that a device has read, in its home: a file that the folder loses is not lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,14 +35,14 @@ fn place(replica: ReplicaId, range: Range) -> Locator {
     Locator::parse(&format!("logs/{replica}/{}", range.name())).expect("plain names")
 }
 
-/// Returns what is at a place of [`place`].
+/// Returns the replica and range of a file's name, the reverse of [`place`].
 fn at(locator: &Locator) -> Option<(ReplicaId, Range)> {
     let (replica, name) = locator.as_str().strip_prefix("logs/")?.split_once('/')?;
     Some((replica.parse().ok()?, Range::from_name(name)?))
 }
 
 impl LogCopies {
-    /// Reads what is kept; what is damaged counts as not read yet.
+    /// Reads the copies; a damaged one counts as not read yet.
     pub(super) async fn load(home: Arc<dyn Backend>) -> Result<(LogCopies, Logs), SyncError> {
         let mut found = Vec::new();
         let mut pages = home.scan(&directory(), None);

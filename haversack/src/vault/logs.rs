@@ -38,7 +38,7 @@ pub(super) struct Touch {
     pub(super) after: Option<Content>,
     /// The content that it extends, if it only appends.
     extends: Option<ContentHash>,
-    /// It stood against a deletion.
+    /// True if it won over a deletion.
     stood: bool,
 }
 
@@ -82,7 +82,7 @@ impl Logs {
                 self.twins.push(twins.clone());
             }
             self.taken.insert(taken_id(at), at);
-            // Only an entry that names twins, as a rename by case does, is taken in as two commits.
+            // Only an entry with twins, for example a rename by case, is imported as two commits.
             let mut names = BTreeSet::new();
             if commit.changes.iter().any(|change| change.what.after().is_none())
                 && !commit.changes.iter().all(|change| names.insert(change.locator.folded()))
@@ -111,28 +111,28 @@ impl Logs {
         self.entries.len()
     }
 
-    /// Tells whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Tells whether some entry changed a file.
+    /// Returns true if some entry changed a file.
     pub fn is_touched(&self, locator: &Locator) -> bool {
         self.touching.contains_key(locator)
     }
 
-    /// Tells whether an entry is there.
+    /// Returns true if an entry is there.
     pub fn has(&self, at: Numbered) -> bool {
         self.entries.contains_key(&at)
     }
 
-    /// Returns the entry that a commit of a device's own order is: one that it took in, or one that it wrote, under any of its names.
+    /// Returns the entry of a commit in a device's own log: an imported one, or one that the device wrote, under any of its names.
     pub fn of_commit(&self, id: CommitId, names: &[ReplicaId]) -> Option<Numbered> {
         let wrote = self.commits.get(&id).into_iter().flatten().find(|(replica, _)| names.contains(replica));
         self.taken.get(&id).or(wrote).copied()
     }
 
-    /// Tells whether a commit of a device's own order is the first part of an entry that it took in as two commits.
+    /// Returns true if a commit of a device's own log is the first part of an entry that was imported as two commits.
     pub fn is_first_part(&self, id: CommitId) -> bool {
         self.first_parts.contains(&id)
     }
@@ -147,13 +147,13 @@ impl Logs {
         self.entries.keys().map(|(replica, _)| *replica).collect()
     }
 
-    /// Returns the number of a log's last entry that is there; 0 if there is none.
+    /// Returns the number of a log's last entry here; 0 if there is none.
     pub fn last(&self, replica: ReplicaId) -> u64 {
         let log = self.entries.range((replica, 0)..=(replica, u64::MAX));
         log.last().map_or(0, |((_, number), _)| *number)
     }
 
-    /// Returns everything that an entry knows of: what its author had read, and itself.
+    /// Returns the heads of an entry's author, with the entry itself.
     pub fn knows(&self, at: Numbered) -> Heads {
         let seen = self.entries.get(&at).map(|entry| entry.seen.clone()).unwrap_or_default();
         seen.with(at.0, at.1)
@@ -217,7 +217,7 @@ impl Logs {
         })
     }
 
-    /// Returns every content that some device wrote for a file, or announced, within `heads`, and whether it was [`Crossed`].
+    /// Returns every content that a device wrote for a file, or announced, within `heads`, and if it was [`Crossed`].
     pub fn crossings(
         &self,
         heads: &Heads,
@@ -245,7 +245,7 @@ impl Logs {
         found
     }
 
-    /// Tells whether a content that entries last wrote for a file, within `heads`, is what none of them wrote last within `later`.
+    /// Returns true if a content is a file's last one within `heads`, but not within `later`.
     pub fn is_replaced(&self, locator: &Locator, hash: &ContentHash, heads: &Heads, later: &Heads) -> bool {
         let after = |tip: &Numbered| self.touch(*tip, locator).and_then(|touch| touch.after);
         let mut tips = self.tips(locator, heads);
@@ -254,7 +254,7 @@ impl Logs {
         !tips.is_empty() && !tips.iter().any(|tip| left.contains(tip))
     }
 
-    /// Returns what the devices are called that wrote something.
+    /// Returns the names of the devices that wrote entries.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
         let names: BTreeSet<&str> = self.entries.values().map(|entry| entry.device.as_str()).collect();
         names.into_iter().filter(|name| !name.is_empty())
@@ -266,7 +266,7 @@ impl Logs {
 
     /// Returns the entry whose content an append extends, and how many appends lie between it and a whole content.
     ///
-    /// `None` if what its author had is not what one entry wrote.
+    /// `None` if its author's base is not one entry's content.
     pub fn extended(&self, locator: &Locator, seen: &Heads, base: &ContentHash) -> Option<(Numbered, usize)> {
         let [tip] = self.tips(locator, seen)[..] else { return None };
         let touch = self.touch(tip, locator)?;
@@ -285,19 +285,19 @@ impl Logs {
         Some((tip, length))
     }
 
-    /// Returns what the device of an entry is called.
+    /// Returns the name of an entry's device.
     pub(super) fn device(&self, at: Numbered) -> &str {
         self.entries.get(&at).map_or("", |entry| entry.device.as_str())
     }
 
-    /// Returns what the author of an entry had read.
+    /// Returns the heads of an entry's author.
     pub fn seen(&self, at: Numbered) -> Heads {
         self.entries.get(&at).map(|entry| entry.seen.clone()).unwrap_or_default()
     }
 
     /// Returns how far was read what tips of a file started from, of which both sides know this much.
     ///
-    /// If it was deleted there, and both sides stood against that or did not know of it, they started from what it was before.
+    /// If the file was deleted there, and both sides won over the deletion or did not know of it, the base is the content before the deletion.
     pub(super) fn start(&self, locator: &Locator, ours: &[Numbered], theirs: Numbered, both: Heads) -> Heads {
         let gone = self.tips(locator, &both);
         let is_gone = |tip: &Numbered| self.is_deletion(locator, *tip);
@@ -316,13 +316,13 @@ impl Logs {
         gone.iter().fold(Heads::default(), |heads, tip| heads.join(&self.seen(*tip)))
     }
 
-    /// Tells whether an entry deleted a file.
+    /// Returns true if an entry deleted a file.
     pub(super) fn is_deletion(&self, locator: &Locator, at: Numbered) -> bool {
         self.touch(at, locator).is_some_and(|touch| touch.after.is_none())
     }
 
-    /// Tells whether what an entry made of a file goes back to a change that stood against a deletion: its author said so, or had
-    /// one of these deletions before it, and what stood against it.
+    /// Returns true if an entry's content goes back to a change that won over a deletion: its author says so, or had
+    /// one of these deletions in its history, and the change that won over it.
     fn stood(&self, locator: &Locator, tip: Numbered, gone: &[Numbered]) -> bool {
         let mut left = vec![tip];
         let mut met = BTreeSet::new();

@@ -21,7 +21,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// Returns what is known by what logs name.
+    /// Returns an index of the contents that logs name.
     pub fn of(named: impl IntoIterator<Item = (Locator, ContentHash)>) -> Named {
         let mut all = Named::default();
         for (locator, hash) in named {
@@ -32,7 +32,7 @@ impl Named {
         all
     }
 
-    /// Tells whether some log has a content: then nothing of it is lost.
+    /// Returns true if a log has the content: then nothing of it is lost.
     pub fn has(&self, content: &[u8]) -> bool {
         self.contents.contains(&ContentHash::of(content))
     }
@@ -57,7 +57,7 @@ impl Named {
     }
 }
 
-/// Tells whether a text was plainly made from another one: at least half of that is in it, and not only a heading.
+/// Returns true if a text was clearly made from another one: it contains at least half of it, and more than a heading.
 pub fn is_made_from(text: &str, other: &str) -> bool {
     let lines = |text: &'_ str| -> HashSet<String> {
         text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()

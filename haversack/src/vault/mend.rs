@@ -69,7 +69,7 @@ impl Bridge {
                 let condition = Condition::Matches(damaged.version);
                 match self.folder.write(&layout::entries(replica, *range), bytes, condition).await {
                     Ok(_) => mended += 1,
-                    // The client has brought something else meanwhile.
+                    // The client has delivered another file since.
                     Err(error) if error.kind() == ErrorKind::Conflict => {}
                     Err(error) => return Err(SyncError::Remote(error)),
                 }
@@ -82,7 +82,7 @@ impl Bridge {
         Ok(mended + sent.sent + self.mend_objects(replica, last).await?)
     }
 
-    /// Returns a file of a log if it is there and is not what its name says; one whose content is elsewhere, or newer than we are, is not damaged.
+    /// Returns a file of a log if its content does not fit its name. A file whose content has not arrived, or that is of a newer version, is not damaged.
     async fn damaged(&self, replica: ReplicaId, range: Range) -> Result<Option<Object>, SyncError> {
         let Ok(object) = self.folder.read(&layout::entries(replica, range)).await else { return Ok(None) };
         match Entries::decode(replica, range, &object.bytes) {
@@ -91,7 +91,7 @@ impl Bridge {
         }
     }
 
-    /// Returns what a file of a log held, if all of it is kept here.
+    /// Returns the content of a log file, if this device has all of it.
     async fn kept_file(&mut self, replica: ReplicaId, range: Range) -> Result<Option<Bytes>, SyncError> {
         let mut entries = Vec::new();
         for number in range.first..=range.last {

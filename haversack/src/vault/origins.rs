@@ -112,7 +112,7 @@ impl Origins for FolderOrigins {
 }
 
 impl Bridge {
-    /// Returns what is known about the plain files of the folder, once everything was carried there.
+    /// Returns the origins of the folder's plain files, after all entries were exchanged.
     pub async fn origins(&mut self, context: Context<'_>, mine: Mine) -> Result<FolderOrigins, SyncError> {
         let told = self.cursor.announced;
         let heads = self.cursor.heads.clone();
@@ -132,7 +132,7 @@ impl Bridge {
         })
     }
 
-    /// Writes down what is waited for, and since when. Returns the end of each wait.
+    /// Stores the files that wait, with the start of each wait. Returns the end of each wait.
     pub async fn await_files(
         &mut self,
         context: Context<'_>,
@@ -180,7 +180,7 @@ fn place() -> Locator {
     Locator::parse("awaited").expect("a plain name")
 }
 
-/// Returns what is waited for; where that was lost, the wait begins anew.
+/// Returns the waiting files; if the record is lost, the wait starts again.
 async fn load(home: &dyn Backend) -> Result<BTreeMap<(Locator, ContentHash), Timestamp>, SyncError> {
     let bytes = match home.read(&place()).await {
         Ok(object) => object.bytes,

@@ -23,7 +23,7 @@ pub(crate) fn directory(projects: &Path, checkout: &Path) -> PathBuf {
     projects.join(format!("{}{ENDING}", slug(&checkout.to_string_lossy()))).join("memory")
 }
 
-/// Tells whether a memory directory is a private one.
+/// Returns true if a memory directory is a private one.
 pub(crate) fn is_private(memory: &Path) -> bool {
     let mut above = memory.ancestors().skip(1).map(|path| path.file_name().unwrap_or_default());
     memory.ends_with("memory")

@@ -61,7 +61,7 @@ pub(crate) fn without_server(text: &str) -> Result<String, Unfit> {
     Ok(format!("{mark}{root}"))
 }
 
-/// Tells whether a server of ours is there.
+/// Returns true if a server of ours is there.
 pub(crate) fn is_in(text: &str) -> bool {
     matches!(entry_in(text), Ok(Entry::Ours(..)))
 }
@@ -122,7 +122,7 @@ fn command_of(entry: &CstObject) -> Option<(String, Vec<String>)> {
     Some((command, arguments.collect::<Option<_>>()?))
 }
 
-/// Tells whether a command line is what we put there: a home, and the word that serves it.
+/// Returns true if a command line is what we put there: a home, and the word that serves it.
 pub(crate) fn is_ours(command: &str, arguments: &[String]) -> bool {
     let is_haversack = Path::new(command).file_stem().is_some_and(|name| name == NAME);
     is_haversack && matches!(arguments, [option, _, verb] if option == "--home" && verb == "mcp")

@@ -176,7 +176,7 @@ pub(crate) fn text_in(text: &str, key: &str) -> Option<String> {
     root.object_value()?.get(key)?.value()?.as_string_lit()?.decoded_value().ok()
 }
 
-/// Tells whether a settings file switches something on at its top.
+/// Returns true if a settings file switches something on at its top.
 pub(crate) fn is_on(text: &str, key: &str) -> Option<bool> {
     let root = parse(split_mark(text).1).ok()?;
     Some(root.object_value()?.get(key)?.value()?.as_boolean_lit()?.value())
@@ -244,7 +244,7 @@ fn next_word(line: &str) -> Option<(String, &str)> {
     (!line.is_empty()).then_some((word, ""))
 }
 
-/// Tells whether a command line runs us for an event.
+/// Returns true if a command line runs us for an event.
 fn is_ours(event: &str, command: &str) -> bool {
     let mut words = command.split_whitespace().rev();
     let is_event = words.next() == Some(event);

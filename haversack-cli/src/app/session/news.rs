@@ -155,7 +155,7 @@ pub(crate) fn once(settings: &Settings, key: String, line: String) -> Result<Opt
     Ok(Some(line))
 }
 
-/// Tells whether a question was not asked before, and notes that it is asked now. Without a person in front of the session it is not
+/// Returns true if a question was not asked before, and notes that it is asked now. Without a person in front of the session it is not
 /// asked, and stays open for the next one.
 pub(crate) fn may_ask(settings: &Settings, question: String) -> Result<bool, CommandError> {
     let mut told = told(settings);
@@ -173,7 +173,7 @@ pub(crate) fn is_new(settings: &Settings, prefix: &Locator) -> Result<(), Comman
     records::write(&place(settings), &told, records::Weight::Light)
 }
 
-/// Tells whether the owner of a project is to hear now that it is carried: once, and never again.
+/// Returns true if the owner of a project is to hear now that it is carried: once, and never again.
 pub(crate) fn is_told(
     settings: &Settings,
     prefix: &Locator,

@@ -25,7 +25,7 @@ pub(super) struct Last {
 }
 
 impl Last {
-    /// Tells whether it is about a file.
+    /// Returns true if it is about a file.
     pub(super) fn has(&self, locator: &Locator) -> bool {
         self.taken.iter().any(|taken| taken.locator == *locator)
     }

@@ -162,7 +162,7 @@ fn sort(
     }
 }
 
-/// Tells whether a file is part of a persona: it is about people, promises or a voice, rather than about a project.
+/// Returns true if a file is part of a persona: it is about people, promises or a voice, rather than about a project.
 fn is_persona(name: &str) -> bool {
     name.starts_with("relationship_") || PERSONA.contains(&name)
 }

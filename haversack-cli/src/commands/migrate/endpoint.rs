@@ -113,7 +113,7 @@ impl Endpoint {
         Ok(Endpoint { text: text.to_owned(), what })
     }
 
-    /// Tells whether what goes there leaves the memory of this machine.
+    /// Returns true if what goes there leaves the memory of this machine.
     pub(super) fn is_remote(&self) -> bool {
         !matches!(self.what, What::Directory(_))
     }
@@ -153,7 +153,7 @@ impl Endpoint {
         }
     }
 
-    /// Tells whether one is in the other, or they are the same.
+    /// Returns true if one is in the other, or they are the same.
     fn overlaps(&self, other: &Endpoint) -> bool {
         match (&self.what, &other.what) {
             (What::Cloud(one), What::Cloud(other)) => one.overlaps(other),

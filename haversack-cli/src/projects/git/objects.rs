@@ -45,7 +45,7 @@ impl ObjectId {
         pairs.collect::<Option<Vec<u8>>>().map(ObjectId)
     }
 
-    /// Tells whether this is the name of a commit with this content.
+    /// Returns true if this is the name of a commit with this content.
     fn is_name_of(&self, commit: &[u8]) -> bool {
         let algorithm = if self.0.len() == 20 { &digest::SHA1_FOR_LEGACY_USE_ONLY } else { &digest::SHA256 };
         let mut hash = digest::Context::new(algorithm);

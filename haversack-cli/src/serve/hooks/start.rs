@@ -141,7 +141,7 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     Ok(Outcome { output: output(assembled, watched, message), note: notes.join("; ") })
 }
 
-/// Tells whether this machine would bind a project as a new one, although its store has a remote that may know it.
+/// Returns true if this machine would bind a project as a new one, although its store has a remote that may know it.
 fn is_unknown(settings: &Settings, project: &Project) -> Result<bool, CommandError> {
     let is_new = project.proof == Proof::New && project.prefix().is_some();
     let directory = project.memory.path.canonicalize().unwrap_or_else(|_| project.memory.path.clone());
@@ -265,7 +265,7 @@ fn agents_question(settings: &Settings, project: &Project) -> Option<Message> {
     may.then_some(Message::Needed(line))
 }
 
-/// Tells whether a project that was bound just now is carried for the first time from this machine.
+/// Returns true if a project that was bound just now is carried for the first time from this machine.
 fn is_first(settings: &Settings, prefix: &Locator) -> bool {
     let is_sent = matches!(Remote::for_looking(settings), Ok(Some(_)));
     let places = mounts::of(settings).unwrap_or_default().into_iter().filter(|mount| mount.prefix == *prefix);

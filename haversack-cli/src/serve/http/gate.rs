@@ -74,7 +74,7 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Option<&'h str>
     value.to_str().ok().map(Some)
 }
 
-/// Tells whether a host, with a port or without, is this machine's or one of `others`.
+/// Returns true if a host, with a port or without, is this machine's or one of `others`.
 fn is_known(host: &str, others: &[String]) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     // A user name before an @ is no part of a host.

@@ -176,7 +176,7 @@ where
     }
 }
 
-/// Tells whether a message begins a connection: the hello of an older revision, or a request that says all that a hello says.
+/// Returns true if a message begins a connection: the hello of an older revision, or a request that says all that a hello says.
 fn begins(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(request) = message else { return false };
     match &request.request {

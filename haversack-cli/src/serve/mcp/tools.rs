@@ -288,7 +288,7 @@ impl Call {
         }
     }
 
-    /// Tells whether it may change the memory.
+    /// Returns true if it may change the memory.
     pub(crate) fn writes(&self) -> bool {
         match self {
             Call::Recall(_)

@@ -206,7 +206,7 @@ impl Terminal {
         }
     }
 
-    /// Tells whether a text was on the screen; gaps do not count, since the client jumps over them.
+    /// Returns true if a text was on the screen; gaps do not count, since the client jumps over them.
     pub(crate) fn has_shown(&self, text: &str) -> bool {
         self.screen().contains(&text.split_whitespace().collect::<String>())
     }

@@ -39,7 +39,7 @@ struct End {
 }
 
 impl End {
-    /// Tells whether a home's `status` names a file.
+    /// Returns true if a home's `status` names a file.
     fn names(&self, home: &str, locator: &str) -> bool {
         let said = folded(&self.status[home]);
         // A second spelling of a name is told with its directory.

@@ -54,7 +54,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Tells whether a device has sent everything: an edit in a directory that is unbound stays there.
+    /// Returns true if a device has sent everything: an edit in a directory that is unbound stays there.
     fn is_told(&self, number: usize) -> bool {
         self.devices.get(&number).is_some_and(|device| {
             let bound = device.bound.iter().map(|bound| bound.actor);

@@ -101,7 +101,7 @@ pub(super) fn client(authority: &str) -> Result<Client, Failure> {
     builder.build().map_err(|error| Failure::ours("no request can be made").saying(chain_of(error)))
 }
 
-/// Tells whether an address is on this machine.
+/// Returns true if an address is on this machine.
 pub(super) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();

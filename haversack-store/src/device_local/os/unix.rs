@@ -242,7 +242,7 @@ pub(super) fn sync_together<T: AsFd>(_handles: &[&T]) -> Option<io::Result<()>> 
     None
 }
 
-/// Tells whether syncing a filesystem fails if something of it could not be written, as it does since Linux 5.8.
+/// Returns true if syncing a filesystem fails if something of it could not be written, as it does since Linux 5.8.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn reports_failed_writes() -> bool {
     rustix::system::uname().release().to_str().is_ok_and(|release| version(release) >= Some((5, 8)))
@@ -255,7 +255,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// Tells whether a handle is on a filesystem that is known to write everything when it is told to.
+/// Returns true if a handle is on a filesystem that is known to write everything when it is told to.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn is_on_a_disk_of_this_machine(handle: impl AsFd) -> bool {
     const EXT: u64 = 0xEF53;
@@ -278,7 +278,7 @@ pub(super) fn start_writing(file: &File) {
     let _ = file;
 }
 
-/// Tells whether a file still has a name, as far as that can be told.
+/// Returns true if a file still has a name, as far as that can be told.
 pub(super) fn has_name(file: &std::fs::File) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink > 0)
 }

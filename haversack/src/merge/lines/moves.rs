@@ -23,7 +23,7 @@ const MAX_STEPS: usize = 1 << 25;
 /// No place in the order: the line is one of several, or not everywhere.
 const NOWHERE: u32 = u32::MAX;
 
-/// Brings the base and both sides into the order that the sides' moves come to.
+/// Brings the base and both sides into the common order of the sides' moves.
 pub(super) fn straighten(
     base: &mut Vec<Line>,
     sides: &mut [Vec<Line>; 2],
@@ -115,7 +115,7 @@ fn by_place(places: &[u32]) -> Vec<u32> {
     numbers
 }
 
-/// Tells of every rank, the beginning and the end included, whether what has it stays where it was while others move.
+/// Returns true for every rank, including the beginning and the end, that stays in its place while others move.
 ///
 /// Headings come first: a line that went to another section is a line that moved, not the heading.
 fn stays(order: &[u32], is_heading: impl Fn(u32) -> bool) -> Vec<bool> {
@@ -187,7 +187,7 @@ fn arrange(lines: &mut Vec<Line>, ranks: &[u32], stays: &[bool], mutes: &mut Mut
         let is_apart = stays[below as usize] && !stays[above as usize] && stays[section as usize];
         let goes_along = below == above + 1 || !is_apart;
         let clinging = piece[own..].iter().take_while(|line| line.is_mute() || line.is_indented()).count();
-        // A blank line before a heading parts it from what is above.
+        // A blank line before a heading separates it from the text above.
         let is_before_heading = own + clinging == piece.len() && others.first().is_some_and(Line::is_heading);
         let parting = piece.iter().rev().take_while(|line| is_before_heading && line.is_mute()).count();
         let clinging = clinging - parting.min(clinging);
@@ -201,7 +201,7 @@ fn arrange(lines: &mut Vec<Line>, ranks: &[u32], stays: &[bool], mutes: &mut Mut
     mutes.place(lines);
 }
 
-/// Leaves out what the other side removed and this one put elsewhere: it is gone, and nothing else is found by where it is.
+/// Removes lines that the other side removed and this one moved: they are gone, and their place says nothing about others.
 fn leave_out(
     base: &[Line],
     side: &mut Vec<Line>,
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(shown(&[3, 0, 1, 2]), [0, 1, 2]);
         assert_eq!(shown(&[0, 2, 1, 3]), [0, 1, 3]);
         assert!(shown(&[]).is_empty());
-        // A heading stays before what is below it.
+        // A heading stays before its text.
         assert_eq!(shown(&[0, 9, 1, 2, 3]), [0, 9]);
     }
 }

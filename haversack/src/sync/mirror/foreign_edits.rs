@@ -216,7 +216,7 @@ impl Replica {
                 continue;
             }
             let at = match self.remote.read(context.patience, &info.locator).await {
-                // The sync client has not downloaded the file yet. The other files go on.
+                // The sync client has not downloaded the file yet. Continue with the other files.
                 Err(SyncError::Remote(error)) if error.is_content_awaited() => {
                     report.odd.push((shown(info.locator.as_str()), error.message().to_owned()));
                     continue;

@@ -435,7 +435,7 @@ pub(super) fn shown(objects: &Objects) -> BTreeMap<&str, String> {
     objects.iter().map(|(key, bytes)| (key.as_str(), short(bytes))).collect()
 }
 
-/// Tells whether something can be read at a place.
+/// Returns true if something can be read at a place.
 pub(super) fn is_there(backend: &dyn Backend, key: &str) -> bool {
     match block_on(backend.read(&place(key))) {
         Ok(_) => true,
