@@ -198,7 +198,7 @@ fn lock(settings: &Settings) -> Result<Option<Guard>, CommandError> {
     }
 }
 
-/// Is the process: does what is wished until nothing is.
+/// Runs the background process: handles requests until none is left.
 pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
     // A session of its own, so that ending the agent's processes does not end this one.
     #[cfg(unix)]
@@ -257,7 +257,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
     }
 }
 
-/// Ends this process after a time, whatever it does: everything that it does can be killed.
+/// Ends this process after a time, in any state: everything that it does may be killed.
 fn end_after(time: Duration, settings: &Settings, is_asking: Arc<AtomicBool>) {
     let settings = settings.clone();
     std::thread::spawn(move || {
@@ -272,7 +272,7 @@ fn end_after(time: Duration, settings: &Settings, is_asking: Arc<AtomicBool>) {
     });
 }
 
-/// Does what is wished; tells whether the plain copies in the remote are still to be written.
+/// Handles requests; returns true if the plain copies in the remote still have to be written.
 fn fulfil(
     settings: &Settings,
     wanted: Vec<(SyncRequest, Option<requests::Question>)>,

@@ -172,7 +172,7 @@ impl Memory {
         self.edit(Verb::Insert, locator, insert).await
     }
 
-    /// Adds `bytes` to the end of a file, making it if need be; costs the same whatever its size.
+    /// Appends `bytes` to a file, and creates it if needed. The cost does not depend on the file's size.
     ///
     /// Returns the size before, which is where the new bytes begin.
     pub async fn append(&self, locator: &Locator, bytes: impl Into<Bytes>) -> Result<u64> {
@@ -278,7 +278,7 @@ impl Memory {
         self.turn(Verb::Batch, &Locator::root()).await.map(drop)
     }
 
-    /// Takes the store's lock and completes what a process that died left unfinished.
+    /// Takes the store's lock and completes the unfinished batch of a dead process.
     async fn turn(&self, verb: Verb, locator: &Locator) -> Result<Turn> {
         let lock = self.files.lock(STORE_LOCK, self.lock_wait).await;
         let turn = Turn { _lock: lock.map_err(|error| Error::storage(verb, locator, error))? };
@@ -333,7 +333,7 @@ impl Memory {
         Err(Error::new(verb, locator, Reason::Restless))
     }
 
-    /// Signs what was just written, if the writer has a name. The write is done, so it does not fail if it cannot be signed. A write without
+    /// Signs a write, if the writer has a name. The write is done, so it does not fail if it cannot be signed. A write without
     /// a name is not hashed either.
     async fn sign<'a, L: IntoIterator<Item = (&'a Locator, WriteFingerprint)>>(
         &self,
@@ -386,7 +386,7 @@ impl Memory {
     /// Returns the error of a verb whose storage refused, told as precisely as it can be.
     async fn explain(&self, verb: Verb, locator: &Locator, error: StoreError) -> Error {
         match (error.kind(), self.files.info(locator).await) {
-            // A storage without directories of its own finds nothing at one.
+            // A storage without real directories finds nothing at one.
             (ErrorKind::Invalid | ErrorKind::NotFound, Ok(info)) if info.kind == EntryKind::Directory => {
                 Error::new(verb, locator, Reason::IsDirectory)
             }

@@ -3,7 +3,7 @@
 //! 1. The text goes into a draft outside of the memory, and the editor opens the draft.
 //! 2. A draft that is unchanged or empty changes nothing.
 //! 3. The new text replaces the file only if the file still holds the text that was opened.
-//! 4. If the file was changed meanwhile, the new text and the file are merged over the text that was opened. If both changed the same
+//! 4. If the file changed in between, the new text and the file are merged over the text that was opened. If both changed the same
 //!    passage, the editor opens the merged text. Then step 3 is tried again, over the file as it is now.
 //!
 //! A draft whose text did not reach the memory is kept, and the error names it.
@@ -28,7 +28,7 @@ const MAX_TRIES: usize = 8;
 /// The name of the user's text in a note of a merge.
 const OURS: &str = "your editor";
 
-/// The name of the text that was written meanwhile in a note of a merge.
+/// The name of the other text in a merge's note.
 const THEIRS: &str = "the memory";
 
 /// The result of an edit.
@@ -40,7 +40,7 @@ pub(crate) enum Edited {
     Emptied,
     /// The file has the new text.
     Written,
-    /// The file was changed meanwhile, and has both changes.
+    /// The file changed in between, and has both changes now.
     Merged,
 }
 
@@ -147,7 +147,7 @@ fn text_of(memory: &Memory, locator: &Locator) -> Result<Option<String>, Command
     }
 }
 
-/// The file that the editor opens, in a directory of its own that only the user can read.
+/// The file that the editor opens, in a separate directory that only the user can read.
 struct Draft {
     directory: PathBuf,
     file: PathBuf,

@@ -1,6 +1,6 @@
 //! Writes the plain copies in the remote that a sync left for later.
 //!
-//! After a sync of many files, a process of its own does this in the background. A home has at most one, and every sync goes first.
+//! After a sync of many files, a separate process does this in the background. A home has at most one, and every sync goes first.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};

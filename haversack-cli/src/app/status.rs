@@ -1,4 +1,4 @@
-//! The state of a home: is all well, and if not, what the user can do.
+//! The state of a home: its verdict, and the cure of each problem.
 
 use haversack::Conflicts;
 use haversack::clock::Clock;

@@ -148,7 +148,7 @@ fn held_deletions(home: &Home) -> Result<BTreeSet<Locator>, CommandError> {
     Ok(held)
 }
 
-/// Returns what is to be taken back, newest first, and what to call it.
+/// Returns the changes to undo, newest first, and their description.
 fn select(
     settings: &Settings,
     home: &Home,
@@ -158,7 +158,7 @@ fn select(
     let last = if *wanted == Wanted::Last { last::remembered(settings)? } else { None };
     let mut history = match (HistoryReader::open(settings, home, patience), &last) {
         (Ok(history), _) => history,
-        // After leaving a store there is no history, but what was done then.
+        // After leaving a store, the only history is that undo.
         (Err(_), Some(_)) => return Ok(the_last_undo(last)),
         (Err(error), None) => return Err(error),
     };

@@ -35,7 +35,7 @@ fn place(settings: &Settings) -> PathBuf {
     settings.store().allowlist()
 }
 
-/// Returns what is allowed in a home, in the order it was.
+/// Returns the allowed secrets of a home, in their order.
 pub(crate) fn of(settings: &Settings) -> Result<Vec<Allowed>, CommandError> {
     let cure = "Repair it, or remove it and allow the lines again: haversack allow PATH:LINE";
     let lines: Lines = records::read(&place(settings), cure)?.unwrap_or_default();

@@ -96,7 +96,7 @@ fn place(settings: &Settings) -> PathBuf {
 }
 
 impl Contact {
-    /// Reads what is known; a record that cannot be read is as good as none.
+    /// Reads the record; an unreadable one counts as empty.
     pub(crate) fn of(settings: &Settings) -> Contact {
         records::read(&place(settings), "").ok().flatten().unwrap_or_default()
     }
@@ -109,27 +109,27 @@ impl Contact {
         records::remove(&place(settings))
     }
 
-    /// Returns what is known after a sync went through that had to leave so many parts of logs for later.
+    /// Returns the record after a successful sync that left this many parts of logs for later.
     pub(crate) fn reached(self, now: Timestamp, arriving: usize) -> Contact {
         let Contact { looked, not_mirrored, waits, .. } = self;
         let (reached, tried) = (Some(now), Some(now));
         Contact { reached, tried, arriving, looked, not_mirrored, waits, ..Contact::default() }
     }
 
-    /// Returns what is known once the plain copies were looked at.
+    /// Returns the record after a check of the plain copies.
     pub(crate) fn with_not_mirrored(self, not_mirrored: &[Locator]) -> Contact {
         let not_mirrored = not_mirrored.iter().take(MAX_NOT_MIRRORED).map(Locator::to_string).collect();
         Contact { not_mirrored, ..self }
     }
 
-    /// Returns what is known once the plain files of a synced folder were looked at.
+    /// Returns the record after a check of a synced folder's plain files.
     pub(crate) fn with_waits(self, waits: &BTreeMap<Locator, Timestamp>) -> Contact {
         let waits = waits.iter().take(MAX_WAITS);
         let waits = waits.map(|(file, until)| Wait { path: file.to_string(), until: *until }).collect();
         Contact { waits, ..self }
     }
 
-    /// Returns what is known when everything is looked at.
+    /// Returns the record after a check of everything.
     pub(crate) fn looked(self, now: Timestamp) -> Contact {
         Contact { looked: Some(now), ..self }
     }
@@ -142,7 +142,7 @@ impl Contact {
         self.looked.is_none_or(|looked| !(looked.0..looked.0.saturating_add(pause)).contains(&now.0))
     }
 
-    /// Returns what is known after one did not.
+    /// Returns the record after a failed sync.
     pub(crate) fn failed(self, now: Timestamp, failure: Failure, error: &CommandError) -> Contact {
         Contact {
             tried: Some(now),

@@ -15,7 +15,7 @@ use crate::home::allowlist;
 use crate::settings::Settings;
 use crate::ui::paths::quoted;
 
-/// Holds back what is private by its name or by what is in it.
+/// Holds back files that are private by name or content.
 #[derive(Debug, Default)]
 pub(crate) struct NothingPrivate {
     /// Secrets that may be sent all the same.
@@ -149,7 +149,7 @@ impl Gate for NothingPrivate {
     }
 }
 
-/// Returns why a file is private by its name, or as what it is.
+/// Returns the reason why a file is private, by its name or its format.
 fn private(locator: &Locator, content: &[u8]) -> Option<Hold> {
     let name = own_name(&locator.name().to_lowercase());
     if PRIVATE_NAMES.contains(&name.as_str()) || name.starts_with(".env.") {
@@ -169,7 +169,7 @@ fn private(locator: &Locator, content: &[u8]) -> Option<Hold> {
     None
 }
 
-/// Returns the name that a file had before a copy of it, or a twin, was given another: what it holds stayed the same.
+/// Returns the name of a file before its copy or twin got another name: the content is the same.
 fn own_name(name: &str) -> String {
     let is_mark = |part: &&str| {
         let mark = part.strip_prefix("conflict-").or_else(|| part.strip_prefix("case-"));
@@ -196,7 +196,7 @@ fn hold(found: &[Finding]) -> Option<Hold> {
     Some(Hold::lines(parts.join("; "), lines))
 }
 
-/// Returns what a file is called where people read it: a name that holds a secret is not repeated.
+/// Returns a file's name for people: a name that holds a secret is not repeated.
 pub(crate) fn named(locator: &Locator) -> String {
     if secrets::find(locator.as_str().as_bytes()).is_empty() {
         return locator.to_string();
@@ -240,7 +240,7 @@ const MAX_FILES_NAMED: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeldFiles {
     pub(crate) count: usize,
-    /// The files and the reasons. If there are several, each has a line of its own below the first line.
+    /// The files and the reasons. If there are several, each has its own line below the first line.
     pub(crate) what: String,
     pub(crate) cure: String,
 }

@@ -1,6 +1,6 @@
 //! The history of a home: the changes of its store, before them the changes that stayed on this machine, and the changes that wait.
 //!
-//! A home without a remote has a [history of its own](super::local_history). Its changes are numbered `local-1`, `local-2`, … If a remote is added
+//! A home without a remote has a [local history](super::local_history). Its changes are numbered `local-1`, `local-2`, … If a remote is added
 //! later, they are the older part of the history.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,9 +35,9 @@ const LOCAL: &str = "local-";
 
 /// The history of a home, from the newest change that this machine knows.
 pub(crate) struct HistoryReader<'a> {
-    /// The changes of the log that the home syncs with now, then those of its own log from the time before.
+    /// The changes of the log that the home syncs with now, then those of its local log from the time before.
     parts: Vec<Part<'a>>,
-    /// The newest position of the store's log that was taken in.
+    /// The last applied position of the store's log.
     pub(crate) head: Option<Position>,
     /// The replicas of this home that follow the store.
     pub(crate) replicas: BTreeSet<ReplicaId>,
@@ -227,7 +227,7 @@ impl<'a> HistoryReader<'a> {
         Ok(())
     }
 
-    /// Calls `visit` with the changes from the newest on, until it has enough; tells whether all were at hand.
+    /// Calls `visit` with the changes from the newest on, until it has enough; returns true if all were available.
     pub(crate) fn each(
         &mut self,
         mut visit: impl FnMut(&NumberedChange) -> Enough,
@@ -361,7 +361,7 @@ impl<'a> HistoryReader<'a> {
         Ok((self.held_before(locator, change)?, self.held_after(locator, change)?))
     }
 
-    /// Returns the newest deletion of wanted files, by whatever machine; tells whether all commits that it looked for were at hand.
+    /// Returns the newest deletion of wanted files, by any machine; returns true if all commits that it needed were available.
     ///
     /// A file whose content the same commit put under another name was moved, not deleted. A file that was written again after its
     /// deletion is left out.
@@ -398,7 +398,7 @@ impl<'a> HistoryReader<'a> {
         Ok((found, AtHand::All))
     }
 
-    /// Returns what waits to be sent, with what was agreed on before.
+    /// Returns the changes that wait to be sent, with their bases.
     pub(crate) fn waiting(&mut self, home: &Home) -> Result<Vec<Waiting>, CommandError> {
         let mut waiting: BTreeMap<Locator, Waiting> = BTreeMap::new();
         for place in home.places() {
@@ -419,7 +419,7 @@ impl<'a> HistoryReader<'a> {
     }
 }
 
-/// Returns what a file held, or why that cannot be told.
+/// Returns a file's past content, or the error that it is unknown.
 fn known(locator: &Locator, held: PastContent) -> Result<Option<Bytes>, CommandError> {
     match held {
         PastContent::Content(bytes) => Ok(Some(bytes)),

@@ -1,6 +1,6 @@
 //! The history of a home without a remote.
 //!
-//! A home without a remote syncs with a log of its own, in `state/local/log`. So `log`, `diff`, `undo` and `restore` work from the first write
+//! A home without a remote syncs with a local log, in `state/local/log`. So `log`, `diff`, `undo` and `restore` work from the first write
 //! on. The log stays on this machine: a remote that is added later begins with the files as they are then.
 //!
 //! 1. [`begin`] runs before the first write. It adds the files that are there already, as an import: they are no edits.

@@ -14,7 +14,7 @@ use crate::error::CommandError;
 use crate::records;
 use crate::settings::{Settings, shown};
 
-/// A directory and what it is bound to.
+/// A directory and its prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     /// The directory, by its real path.
@@ -82,7 +82,7 @@ pub(crate) fn save(settings: &Settings, mounts: &[Mount]) -> Result<(), CommandE
     write(settings, mounts, &unbound)
 }
 
-/// Unbinds every directory that became a link since it was bound; returns those. Their files stay as they are, here and elsewhere.
+/// Unbinds every directory that became a link since it was bound; returns them. Their files stay, here and on other machines.
 pub(crate) fn unbind_links(settings: &Settings) -> Result<Vec<Mount>, CommandError> {
     let is_link = |mount: &Mount| mount.directory.exists() && !is_real(&mount.directory);
     let (mounts, mut unbound) = read(settings)?;
@@ -95,7 +95,7 @@ pub(crate) fn unbind_links(settings: &Settings) -> Result<Vec<Mount>, CommandErr
     Ok(links)
 }
 
-/// Forgets that a directory was unbound; tells whether it was.
+/// Forgets that a directory was unbound; returns true if it was.
 pub(crate) fn forget_unbound(settings: &Settings, directory: &Path) -> Result<bool, CommandError> {
     let (mounts, mut unbound) = read(settings)?;
     let before = unbound.len();

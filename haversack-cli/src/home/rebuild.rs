@@ -40,7 +40,7 @@ pub(crate) fn rebuild(
     let rebuilt = block_on(rebuild_home(home.directories(), &meeting, context, settings.lock_wait));
     let rebuilt = rebuilt.map_err(|stopped| home.explain(stopped))?;
     drop(home);
-    // The remote is opened anew: its contents are not those that were read before.
+    // Open the remote again: its contents have changed since they were read.
     let meeting = remote::new_meeting(settings, remote)?;
     let summary = sync_with(settings, remote, &meeting, &SyncOptions::new(Work::Full, "rebuild"), progress)?;
     Ok(HomeRebuilt { rebuilt, summary })

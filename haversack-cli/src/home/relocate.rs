@@ -21,7 +21,7 @@ pub(crate) struct MovedTo {
     pub(crate) time: Timestamp,
 }
 
-/// Takes in what is new, and returns where the store was moved, if its log ends so. Nothing is asked of the new place.
+/// Applies new commits, and returns the new place of the store, if its log ends with one. Sends no request to the new place.
 pub(crate) fn where_to(settings: &Settings, remote: &Remote) -> Result<Option<MovedTo>, CommandError> {
     let (home, author, patience) = (Home::open(settings)?, author(settings, remote), Backoff::new());
     let meeting = remote::meeting(settings, remote)?;

@@ -131,7 +131,7 @@ impl Home {
         rename_if_there(&settings.store().vault(), &settings.store().left_vault(left))
     }
 
-    /// Returns to a store that this home left earlier; tells whether there was one. Another store is left for it.
+    /// Returns to a store that this home left earlier; returns true if there was one. Leaves the present store for it.
     pub(crate) fn return_to(&self, settings: &Settings, store: StoreId) -> Result<bool, CommandError> {
         if !block_on(haversack::sync::has_left(&*self.directories.memory().state, store))? {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! One sync of this machine's home: opens the home and its remote, calls the engine's round ([`haversack::home`]), and notes whether the remote
+//! One sync of this machine's home: opens the home and its remote, calls the engine's round ([`haversack::home`]), and notes if the remote
 //! was reached.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,7 +119,7 @@ impl Summary {
     }
 }
 
-/// Syncs every directory of the home, and notes whether the remote was reached.
+/// Syncs every directory of the home, and notes if the remote was reached.
 pub(crate) fn sync(
     settings: &Settings,
     remote: &Remote,
@@ -144,7 +144,7 @@ pub(crate) fn sync_with(
     noting_contact(settings, remote, options, || sync_home(settings, remote, meeting, options, progress))
 }
 
-/// Syncs, and notes whether the remote was reached.
+/// Syncs, and notes if the remote was reached.
 fn noting_contact(
     settings: &Settings,
     remote: &Remote,

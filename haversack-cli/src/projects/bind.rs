@@ -54,7 +54,7 @@ pub(crate) enum Bound {
 pub(crate) enum AskedBy {
     /// No user: a session started, or settings changed.
     Nobody,
-    /// The user, by `haversack project bind`. This is a yes to what the repository names.
+    /// The user, by `haversack project bind`. This also agrees to directories that the repository names.
     User,
 }
 
@@ -242,7 +242,7 @@ fn own_directory(memory: &Path) -> Result<PathBuf, CommandError> {
     memory.canonicalize().map_err(|error| cannot(memory, error))
 }
 
-/// Lets go of a project that is not carried any more, or of a worktree that has memory of its own now.
+/// Unbinds a project that is not carried any more, or a worktree that has private memory now.
 fn release(settings: &Settings, project: &Project) -> Result<(), CommandError> {
     let own = project.checkout.join(".claude");
     let mut its = vec![project.memory.path.clone()];
@@ -304,7 +304,7 @@ fn refuse(settings: &Settings, project: &Project, directory: &Path) -> Result<()
     is_home.map_or(Ok(()), |why| Err(refusal(directory, &why)))
 }
 
-/// Takes over the memory of a project whose directory was moved: what was agreed on about it comes along.
+/// Takes over the memory of a project whose directory moved, with its settings.
 fn move_here(
     settings: &Settings,
     registry: &ProjectRegistry,

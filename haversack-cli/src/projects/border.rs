@@ -1,4 +1,4 @@
-//! The borders of the directory that a process runs in: whether its writes may be carried, and which projects its recall reaches.
+//! The borders of a process's directory: decides if its writes may be carried, and which projects its recall reaches.
 //!
 //! Every face that writes for an agent asks [`Guard`]; every face that recalls asks [`reach`].
 

@@ -27,7 +27,7 @@ const MAX_NOTES_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) struct Found {
     /// The memory directory.
     pub(crate) memory: PathBuf,
-    /// The directory of the project, whether or not it is still there; `None` if nothing tells.
+    /// The directory of the project, existing or not; `None` if it is unknown.
     pub(crate) root: Option<PathBuf>,
     /// The number of its files.
     pub(crate) files: usize,

@@ -51,7 +51,7 @@ fn at(checkout: &Path, dot_git: &Path) -> Option<Repository> {
     let own = line.strip_prefix("gitdir:")?.trim();
     let own = real(&checkout.join(own))?;
     let Some(common) = read(&own.join("commondir")) else {
-        // A submodule, or a repository whose files are elsewhere: it is its own.
+        // A submodule, or a repository with its files in another directory: a repository of its own.
         let is_own = worktree_in(&own).is_some_and(|listed| real(checkout) == Some(listed));
         let checkout = checkout.to_owned();
         return Some(Repository {

@@ -52,7 +52,7 @@ pub(crate) enum InGit {
     Changed,
 }
 
-/// Gives the worktree that a directory is in memory of its own.
+/// Gives the worktree of a directory private memory.
 pub(crate) fn begin(settings: &Settings, claude: &ClaudeCode, place: &Path) -> Result<Begun, CommandError> {
     let repository = git::find(place).filter(|repository| repository.is_worktree).ok_or_else(|| {
         let place = tilde(settings, place);
@@ -84,7 +84,7 @@ pub(crate) fn begin(settings: &Settings, claude: &ClaudeCode, place: &Path) -> R
     }
     let before = read(&file)?;
     let text = before.as_deref().unwrap_or_default();
-    // One that was moved keeps what it has.
+    // A moved worktree keeps its memory.
     let memory = named_in(text).unwrap_or_else(|| directory(&claude.projects(), &checkout));
     let after = with_setting(text, &memory).map_err(|why| not_understood(&file, &why))?;
     fs::create_dir_all(&memory).map_err(|error| CommandError {
@@ -118,7 +118,7 @@ pub(crate) fn plan_end(
     Ok(Some((Change { file, before: Some(now), after }, memory)))
 }
 
-/// Lets the worktree that a directory is in share the memory of its repository again. What it has of its own stays where it is.
+/// Lets the worktree of a directory share the memory of its repository again. Its private files stay where they are.
 pub(crate) fn end(settings: &Settings, place: &Path) -> Result<Ended, CommandError> {
     let checkout = git::find(place).map_or_else(|| place.to_owned(), |repository| repository.checkout);
     let Some((change, memory)) = plan_end(settings, &checkout)? else {
@@ -145,7 +145,7 @@ pub(crate) fn end(settings: &Settings, place: &Path) -> Result<Ended, CommandErr
     Ok(Ended { checkout, memory, files })
 }
 
-/// Returns every worktree that has memory of its own, or had and left some, and how many files there are.
+/// Returns every worktree that has private memory, or has ended it and left files, with the number of files.
 pub(crate) fn all(settings: &Settings) -> Result<Vec<(Private, PrivateUse, usize)>, CommandError> {
     let each = ProjectRegistry::of(settings)?.private.into_iter().map(|private| {
         let usage = private.usage();
@@ -155,7 +155,7 @@ pub(crate) fn all(settings: &Settings) -> Result<Vec<(Private, PrivateUse, usize
     Ok(each.filter(|(_, usage, files)| *usage == PrivateUse::InUse || *files > 0).collect())
 }
 
-/// Returns true if a worktree has memory of its own that a session in a directory below it does not see.
+/// Returns true if a worktree has private memory that a session in a directory below it does not see.
 pub(crate) fn is_missed_by(project: &Project) -> bool {
     let text = fs::read_to_string(project.checkout.join(LOCAL_SETTINGS)).unwrap_or_default();
     !project.is_private && named_in(&text).is_some()

@@ -65,7 +65,7 @@ pub(crate) struct Seen {
     pub(crate) memory: PathBuf,
 }
 
-/// A worktree that has memory of its own. Where it is looked up it is the setting that counts: this only tells where to look.
+/// A worktree with private memory. The worktree's setting decides; this entry only helps to find it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Private {
@@ -73,7 +73,7 @@ pub(crate) struct Private {
     pub(crate) memory: PathBuf,
 }
 
-/// The use of the memory that a worktree has, or had, of its own.
+/// The present use of a worktree's private memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PrivateUse {
     /// Its sessions use it.
@@ -85,7 +85,7 @@ pub(crate) enum PrivateUse {
 }
 
 impl Private {
-    /// Returns whether the worktree is there, and whether its sessions use the memory.
+    /// Returns the use: checks that the worktree exists, and that its sessions use the memory.
     pub(crate) fn usage(&self) -> PrivateUse {
         if !self.checkout.is_dir() {
             return PrivateUse::Gone;
@@ -140,7 +140,7 @@ fn place(settings: &Settings) -> PathBuf {
 }
 
 impl ProjectRegistry {
-    /// Reads what is known.
+    /// Reads the registry.
     pub(crate) fn of(settings: &Settings) -> Result<ProjectRegistry, CommandError> {
         let cure = "Mend it, or remove it: projects with a repository are found again by themselves";
         let registry: ProjectRegistry = records::read(&place(settings), cure)?.unwrap_or_default();
@@ -185,7 +185,7 @@ impl ProjectRegistry {
         }
     }
 
-    /// Notes that a project is in a directory; tells whether that is new.
+    /// Notes the directory of a project; returns true if it is new.
     pub(crate) fn see(&mut self, seen: Seen) -> bool {
         if self.seen.contains(&seen) {
             return false;
@@ -196,7 +196,7 @@ impl ProjectRegistry {
     }
 }
 
-/// Lets one process after the other change what is known.
+/// Locks the registry, so that one process after the other changes it.
 pub(crate) fn turn(settings: &Settings) -> Result<Guard, CommandError> {
     let state = DeviceLocal::open(settings.state(), settings.locks())?;
     Ok(block_on(Backend::lock(&state, LOCK, LOCK_WAIT))?)
@@ -217,7 +217,7 @@ pub(crate) fn name_everywhere(settings: &Settings, address: &str, name: &str) ->
     Ok(())
 }
 
-/// Returns the names of repositories. What cannot be read names nothing: hooks go on without it.
+/// Returns the names of repositories. An unreadable file names none: hooks continue without it.
 fn names(settings: &Settings) -> BTreeMap<String, String> {
     let text = text(settings);
     let mut names = BTreeMap::new();

@@ -34,7 +34,7 @@ pub(crate) struct Address {
     pub(crate) note: Option<String>,
 }
 
-/// Returns the address of a remote that the user named, asking them if the place gives only a hint of what it is.
+/// Returns the address of a remote that the user named; asks the user if its kind is unclear.
 pub(crate) fn address(ui: &mut Ui, settings: &Settings, asked: Asked<'_>) -> Result<Address, CommandError> {
     let text = asked.typed;
     refuse_mistyped(text)?;
@@ -81,7 +81,7 @@ pub(crate) fn only_here(name: &str) -> String {
     format!("{name} is on this machine only: your other machines will not see it unless something copies it")
 }
 
-/// Refuses a text that looks like an address and is none.
+/// Refuses a text that looks like an address and is not valid.
 pub(crate) fn refuse_mistyped(text: &str) -> Result<(), CommandError> {
     let refused = |what: String, hint: String| Err(CommandError::user(what, hint));
     if text.trim().is_empty() {
@@ -142,7 +142,7 @@ pub(crate) fn refuse_mistyped(text: &str) -> Result<(), CommandError> {
     )
 }
 
-/// Returns what is before the first colon, if that looks like a scheme or a host; `None` for a path.
+/// Returns the text before the first colon, if it looks like a scheme or a host; `None` for a path.
 fn before_colon(text: &str) -> Option<&str> {
     let (start, rest) = text.split_once(':')?;
     let is_path = start.is_empty() || start.contains('/') || (cfg!(windows) && start.contains('\\'));
@@ -150,7 +150,7 @@ fn before_colon(text: &str) -> Option<&str> {
     (!is_path && !is_drive).then_some(start)
 }
 
-/// Returns a text without what may be a password or a signature in it.
+/// Returns a text without possible passwords and signatures.
 fn without_secrets(text: &str) -> String {
     let text = text.split('?').next().unwrap_or_default();
     let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
@@ -176,14 +176,14 @@ fn in_home(text: &str) -> PathBuf {
     }
 }
 
-/// Returns true if a store is there in which every machine has a log of its own.
+/// Returns true if a store with a log for each machine is there.
 fn has_logs_of_machines(directory: &Path) -> bool {
     let logs = std::fs::read_dir(directory.join(".haversack").join("log"));
     let is_log = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     logs.into_iter().flatten().flatten().any(|entry| entry.file_name().to_str().is_some_and(is_log))
 }
 
-/// Asks whether a directory is replicated.
+/// Asks the user if a directory is replicated.
 fn ask(
     ui: &mut Ui,
     Asked { command, .. }: Asked<'_>,

@@ -1,7 +1,7 @@
 //! The source of a remote's credential.
 //!
 //! The record has the source, never the value, so that a hook without this shell's variables finds the credential too. A value that
-//! was handed in is in a file of its own, which only this user can read, or in the system's keychain.
+//! was handed in is in a separate file, which only this user can read, or in the system's keychain.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -98,7 +98,7 @@ impl Cloud {
         given.collect()
     }
 
-    /// Returns what the environment says about where it is; without secrets.
+    /// Returns the variables of the endpoint, without secrets.
     pub(crate) fn place(self, environment: &CloudSettings) -> BTreeMap<String, String> {
         self.given(self.plain(), environment)
     }
@@ -145,13 +145,13 @@ impl PreviousCredentials {
     }
 }
 
-/// Returns the file that holds what was handed in.
+/// Returns the file with the stored credentials.
 fn file(settings: &Settings) -> PathBuf {
     settings.store().credential()
 }
 
 impl Source {
-    /// Adds what a backend needs to know.
+    /// Adds the backend's parameters.
     pub(crate) fn add(&self, settings: &Settings, to: &mut CloudSettings) -> Result<(), CommandError> {
         match self {
             Source::Profile { name, config, credentials } => {
@@ -275,7 +275,7 @@ impl Source {
         }
     }
 
-    /// Forgets what was handed in.
+    /// Forgets the stored credentials.
     pub(crate) fn forget(&self, settings: &Settings) -> Result<(), CommandError> {
         match self {
             Source::File => crate::records::remove(&file(settings)),
@@ -330,7 +330,7 @@ impl Agent {
         agent.ok_or_else(|| CommandError::user(format!("{} is not there", shown(file)), cure))
     }
 
-    /// Returns what a backend needs to know; files are beside the one that names them, unless they say otherwise.
+    /// Returns the backend's parameters; a relative path is relative to the file that names it.
     fn named(self) -> Vec<(&'static str, String)> {
         let [tenant, blueprint, identity, user, certificate, key, authority] = cloud::AGENT;
         let mut named = vec![

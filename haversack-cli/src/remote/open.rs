@@ -11,7 +11,7 @@ use super::record::{Remote, refuse_local};
 use crate::error::CommandError;
 use crate::settings::{Settings, shown};
 
-/// Opens a remote that is in use; what is not there is not made.
+/// Opens a remote that is in use; creates nothing.
 ///
 /// A disk that is not plugged in leaves an empty place behind: a new store in it would be a mistake.
 pub(crate) fn open(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Backend>, CommandError> {
@@ -60,14 +60,14 @@ fn meeting_at(
     })
 }
 
-/// A folder that a sync client replicates, and what this machine keeps for it.
+/// A synced folder, and this machine's data for it.
 pub(crate) struct Vault {
     pub(crate) folder: Arc<dyn Backend>,
     pub(crate) home: Arc<dyn Backend>,
 }
 
 impl Vault {
-    /// Returns what the rest of this machine follows instead: its own order of what is in all logs, with the plain files in the folder.
+    /// Returns the backend that the rest of this machine follows: its own log, and the plain files in the folder.
     pub(crate) fn as_remote(&self) -> Arc<dyn Backend> {
         Arc::new(SplitBackend::new(self.home.clone(), self.folder.clone()))
     }
@@ -100,7 +100,7 @@ pub(crate) fn plain(settings: &Settings, remote: &Remote) -> Result<Arc<dyn Back
         ));
     };
     let name = Cloud::of(url).map_or(scheme, |cloud| cloud.backend());
-    // In a synced folder, each machine writes only names of its own.
+    // In a synced folder, each machine writes only its own names.
     let required = Capabilities { create_if_absent: name != "vault", ..Capabilities::default() };
     let opened = Registry::standard().select(name, &remote.options(settings)?, &required);
     opened.map_err(|error| {

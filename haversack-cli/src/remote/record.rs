@@ -49,7 +49,7 @@ fn place(settings: &Settings) -> PathBuf {
 impl Remote {
     /// Returns the remote of a home, if it has one and memory may leave this machine.
     ///
-    /// A remote that only the settings name is none until the user agreed to it ([`Remote::unagreed`]).
+    /// A remote that only the settings name does not count until the user agreed to it ([`Remote::unagreed`]).
     pub(crate) fn of(settings: &Settings) -> Result<Option<Remote>, CommandError> {
         if settings.keep_local {
             return Ok(None);
@@ -89,12 +89,12 @@ impl Remote {
         if settings.half_remote().is_some() { Ok(None) } else { Remote::of(settings) }
     }
 
-    /// Returns what was written down, whether or not it may be used.
+    /// Returns the recorded remote, even if it may not be used.
     pub(crate) fn recorded(settings: &Settings) -> Result<Option<Remote>, CommandError> {
         records::read(&place(settings), "Remove it, and add the remote again: haversack remote add URL")
     }
 
-    /// Returns what is known about the remote at an address.
+    /// Returns the record of the remote at an address.
     pub(crate) fn at(settings: &Settings, url: &str) -> Result<Remote, CommandError> {
         let recorded = Remote::recorded(settings)?.filter(|remote| remote.url == url);
         let known = match recorded {
@@ -134,7 +134,7 @@ impl Remote {
         })
     }
 
-    /// Writes it down; what was handed in for a credential that is not used any more is forgotten.
+    /// Saves the record; removes stored credentials that are not used any more.
     pub(crate) fn save(&self, settings: &Settings) -> Result<(), CommandError> {
         let before = Remote::recorded(settings)?.and_then(|remote| remote.credential);
         records::write(&place(settings), self, records::Weight::Durable)?;
@@ -144,7 +144,7 @@ impl Remote {
         }
     }
 
-    /// Forgets it, and what was handed in for it; the memory stays, here and there.
+    /// Removes the record and its stored credentials. The memory stays, here and there.
     pub(crate) fn forget(settings: &Settings) -> Result<(), CommandError> {
         if let Some(source) = Remote::recorded(settings)?.and_then(|remote| remote.credential) {
             source.forget(settings)?;
@@ -152,7 +152,7 @@ impl Remote {
         records::remove(&place(settings))
     }
 
-    /// Returns what its backend is opened with.
+    /// Returns the parameters for opening its backend.
     pub(crate) fn options(&self, settings: &Settings) -> Result<OpenOptions, CommandError> {
         let mut known = match (Cloud::of(&self.url), &self.credential) {
             (None, _) => haversack::store::Settings::default(),
@@ -221,7 +221,7 @@ fn named(settings: &Settings) -> Result<Option<Remote>, CommandError> {
     }
 }
 
-/// Returns what this machine calls itself.
+/// Returns this machine's own name.
 pub(crate) fn device_name() -> String {
     let name = gethostname::gethostname().to_string_lossy().into_owned();
     let name = haversack::names::harmless(name.split('.').next().unwrap_or_default());

@@ -1,7 +1,7 @@
 //! Looks at the place where a store would begin: empty, a store, a store that is still arriving, or a place with other files.
 //!
 //! A store must have its place to itself. Beside other files its plain copies would meet files of the same name, and a full sync would
-//! have to tell memory from documents. So a place with other files is refused, and a directory of its own is offered.
+//! have to tell memory from documents. So a place with other files is refused, and a separate directory is offered.
 
 use std::path::Path;
 
@@ -167,7 +167,7 @@ fn below(typed: &str, name: &str) -> String {
     format!("{}/{name}", typed.trim_end_matches('/'))
 }
 
-/// Returns true if a name is none that the user or a program of theirs gave.
+/// Returns true if a file was left by a system, not by the user or a program of theirs.
 fn is_left_by_a_system(name: &str) -> bool {
     let name = name.to_lowercase();
     LEFT_BY_SYSTEMS.contains(&name.as_str())

@@ -1,6 +1,6 @@
 //! Answers an agent's hook: `haversack hook EVENT`, JSON on stdin.
 //!
-//! Nothing here may get in the way: whatever happens, the answer is a success, in time, and stdout is the protocol's. What went wrong is a line in
+//! A hook never disturbs the agent: in every case, the answer is a success, in time, and stdout has only the protocol. A problem is a line in
 //! the journal and, if the user has to act, one line that the user sees.
 
 pub(crate) mod input;
@@ -34,7 +34,7 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 /// When a hook fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A session begins, goes on, or begins anew.
+    /// A session begins, continues, or begins again.
     SessionStart,
     /// The user sent a prompt.
     UserPromptSubmit,
@@ -94,7 +94,7 @@ impl Outcome {
     }
 }
 
-/// Does what an event asks for.
+/// Handles an event.
 pub(crate) fn run(settings: &Settings, event: Event, input: &Input) -> Result<Outcome, CommandError> {
     match event {
         Event::SessionStart => start::run(settings, input),
@@ -136,7 +136,7 @@ pub(crate) fn are_wired(settings: &Settings, input: &Input) -> bool {
     wiring::ours_in(&text).is_ok_and(|ours| ours.iter().any(|(_, command)| can_fire(command)))
 }
 
-/// Sends what was written, if it is memory.
+/// Sends a written file, if it is memory.
 fn wrote(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
     let Some(path) = input.written() else { return Ok(Outcome::quiet("names no file")) };
     let place = place_of(settings, path)?.filter(|(prefix, _)| !prefix.is_root());

@@ -4,7 +4,7 @@
 //! token, which only its user can read. Nothing of a body is looked at before that.
 //!
 //! # Invariants
-//! 1. Only what is listed gets through (`http::the_matrix_of_hosts_origins_and_tokens`).
+//! 1. Only listed requests get through (`http::the_matrix_of_hosts_origins_and_tokens`).
 //! 2. Bodies, headers, connections and requests at once are bounded, in size and in time (`http::limits`).
 //! 3. Connections without the token do not keep a client waiting (`http::stalled_connections_do_not_keep_a_client_waiting`).
 //! 4. Sessions are bounded, and given back when they are idle (`http::sessions_are_bounded_and_the_oldest_idle_one_is_closed`).
@@ -85,7 +85,7 @@ pub(crate) async fn serve(
     server: impl Fn() -> Server + Send + Sync + 'static,
     stop: impl Future<Output = ()>,
 ) {
-    // Hosts and origins are the gate's: it knows what the user allowed.
+    // The gate checks hosts and origins: it has the user's settings.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_json_response(true)
@@ -102,7 +102,7 @@ pub(crate) async fn serve(
             accepted = listener.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else {
-            // Out of descriptors, say: others may end meanwhile.
+            // For example, no descriptors are left: other connections may end.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -125,7 +125,7 @@ pub(crate) async fn serve(
                 _ = closed => {}
             }
         });
-        // Connections read what they were sent long before so many others arrive that they would have to make room.
+        // Connections read their requests before the number of new ones could close them.
         accepted_at_once += 1;
         if accepted_at_once == MAX_ACCEPTED_AT_ONCE {
             accepted_at_once = 0;

@@ -100,7 +100,7 @@ impl Server {
         }
     }
 
-    /// Returns who makes a request: never what a model says.
+    /// Returns the writer of a request: never chosen by the model.
     fn writer(&self, context: &RequestContext<RoleServer>) -> Writer {
         let client = context.client_info().map(|client| plain(&client.name)).filter(|name| !name.is_empty());
         Writer {
@@ -291,7 +291,7 @@ impl ServerHandler for Server {
             is_first
         };
         if is_first {
-            // Before the answer: what changes after it is told.
+            // Before the answer, so that every later change is reported.
             let before = watch::look(&self.handler).await;
             let subscribed = Arc::downgrade(&self.subscribed);
             tokio::spawn(watch::tell(self.handler.clone(), before, subscribed, context.peer));

@@ -1,7 +1,7 @@
 //! The bridge for any program with Anthropic's memory tool.
 //!
 //! One command as JSON per line comes in, one answer as JSON per line goes out at once, until the input ends. Every line gets
-//! exactly one answer, whatever is in it; nothing that comes in ends the process.
+//! exactly one answer; no input ends the process.
 
 pub(crate) mod input;
 

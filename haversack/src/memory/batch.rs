@@ -15,7 +15,7 @@ use crate::error::{Error, Reason, Result, Verb};
 use crate::signed::WriteFingerprint;
 use crate::text::{Ending, NewText, insert_lines, replace_once};
 
-/// One change of a [batch](Memory::batch); each means what the verb of that name does.
+/// One change of a [batch](Memory::batch); each has the meaning of the verb with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Makes a new file.
@@ -59,7 +59,7 @@ pub enum Change {
         /// Tells if a directory with files is deleted too.
         depth: Depth,
     },
-    /// Gives a file another content, or none, if it is still what it was.
+    /// Replaces, creates or deletes a file, if its present content is the expected one.
     Put {
         /// The file.
         locator: Locator,
@@ -269,7 +269,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Returns what the draft has at a place.
+    /// Returns the kind of a locator in the draft.
     async fn kind(&self, verb: Verb, locator: &Locator) -> Result<Option<EntryKind>> {
         if let Some(slot) = self.files.get(locator)
             && slot.now.is_some()
@@ -310,7 +310,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Returns the slot of a place, having read what is there.
+    /// Returns the slot of a locator, after reading its file.
     async fn slot(&mut self, verb: Verb, locator: &Locator) -> Result<&mut Slot> {
         if !self.files.contains_key(locator) {
             let before = match self.memory.read(verb, locator).await {

@@ -133,7 +133,7 @@ fn logs(vault: &remote::Vault, bridge: &mut Bridge, there: &[Locator]) -> Result
     Ok(findings)
 }
 
-/// Says what the client could not upload.
+/// Returns findings about files that the client could not upload.
 fn put_aside(lost: Lost) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut tell = |paths: Vec<&Path>, what: &str, cure: String| {

@@ -40,7 +40,7 @@ fn old_ids(settings: &Settings) -> Vec<Finding> {
 }
 
 fn worktrees(settings: &Settings) -> Vec<Finding> {
-    // A book that cannot be read is told of where projects are.
+    // A registry that cannot be read is reported with the projects.
     let all = private::all(settings).unwrap_or_default();
     let each = all.into_iter().map(|(private, usage, files)| {
         let checkout = quoted(&tilde(settings, &private.checkout));

@@ -1,4 +1,4 @@
-//! Checks the remote: whether it answers, lets us in, and is the store of this memory. Changes nothing there.
+//! Checks that the remote answers, lets us in, and is the store of this memory. Changes nothing there.
 
 use std::time::Duration;
 

@@ -52,7 +52,7 @@ impl ContextRecord {
 pub(crate) fn all(settings: &Settings) -> Vec<ContextRecord> {
     let file = file(settings);
     let texts = [journal::before(&file), file].map(|file| fs::read_to_string(file).unwrap_or_default());
-    // A line that was cut short by a crash is none.
+    // Skip a line that a crash cut short.
     let mut records: Vec<ContextRecord> = texts
         .iter()
         .flat_map(|text| text.lines())

@@ -34,7 +34,7 @@ const MAX_LOOKED_AT: usize = 2_000;
 /// The reports that were shown already.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct ShownNews {
-    /// The newest position that each project was told of.
+    /// The newest position that each project's report had.
     #[serde(default)]
     positions: BTreeMap<String, u64>,
     /// Projects of which their owner has not heard yet that they are carried.
@@ -43,7 +43,7 @@ struct ShownNews {
     /// Questions that the user was asked; each is asked once.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     asked: BTreeSet<String>,
-    /// When each problem was told.
+    /// The time of each problem's last report.
     #[serde(default)]
     problems: BTreeMap<String, Timestamp>,
 }
@@ -117,7 +117,7 @@ impl News {
         Some(format!("haversack: {count} from {device}, {}", ago(now, *time)))
     }
 
-    /// Remembers that it was told.
+    /// Remembers the report.
     pub(crate) fn remember(&self, settings: &Settings, prefix: &Locator) -> Result<(), CommandError> {
         let Some(head) = self.head else { return Ok(()) };
         let mut told = told(settings);

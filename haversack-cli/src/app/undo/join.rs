@@ -2,7 +2,7 @@
 //!
 //! 1. In the store, the changes that this machine sent with the join are taken back, through a replica in memory.
 //! 2. This home leaves the remote.
-//! 3. The files here become what they were before the join, with later edits.
+//! 3. The files here get their content from before the join, with later edits.
 //!
 //! Each step can be repeated. After a crash between two of them, the same command finishes the undo.
 
@@ -178,7 +178,7 @@ async fn read(files: &dyn Backend, locator: &Locator) -> Result<Option<Bytes>, S
     }
 }
 
-/// Forgets the remote, and what was agreed on with it.
+/// Forgets the remote, and the last state that was shared with it.
 fn leave(settings: &Settings) -> Result<(), CommandError> {
     Remote::forget(settings)?;
     Contact::forget(settings)?;

@@ -34,7 +34,7 @@ impl Last {
 #[derive(Serialize, Deserialize)]
 struct Lines {
     position: Option<Position>,
-    /// True if the home had no remote then: the position is one of its own log.
+    /// True if the home had no remote then: the position is in the local log.
     #[serde(default)]
     is_local: bool,
     file: Vec<Line>,
@@ -51,7 +51,7 @@ fn place(settings: &Settings) -> std::path::PathBuf {
     settings.state().join("undone.toml")
 }
 
-/// Writes down what an undo is about to do.
+/// Records an undo before it begins.
 pub(super) fn remember(
     settings: &Settings,
     position: Option<Position>,
@@ -68,7 +68,7 @@ pub(super) fn remember(
     records::write(&place(settings), &lines, records::Weight::Durable)
 }
 
-/// Returns what the last undo did, if every file is still as it left it.
+/// Returns the last undo, if every file is still as the undo left it.
 pub(super) fn remembered(settings: &Settings) -> Result<Option<Last>, CommandError> {
     // An unreadable record cannot be undone this way.
     let Some(lines) = records::read::<Lines>(&place(settings), "").ok().flatten() else { return Ok(None) };

@@ -21,7 +21,7 @@ const USUAL: [&str; 4] = ["main", "master", "trunk", "develop"];
 
 /// Returns the tips of the branches of the repository's remote, usual branches first.
 pub(crate) fn tips(repository: &Repository) -> Vec<ObjectId> {
-    // The name comes from a file of the repository: it must not lead elsewhere.
+    // The name comes from a file of the repository: it must not leave the directory.
     let is_plain = |name: &String| name.split('/').all(|part| !matches!(part, "" | "." | ".."));
     let Some(remote) = repository.remote_name().filter(is_plain) else { return Vec::new() };
     let place = format!("refs/remotes/{remote}/");

@@ -38,7 +38,7 @@ pub(crate) struct ToolInput {
     command: Option<String>,
 }
 
-/// An input, and what was wrong with it.
+/// An input, and its problem.
 pub(crate) struct Understood {
     pub(crate) input: Input,
     pub(crate) trouble: Option<String>,

@@ -1,4 +1,4 @@
-//! The start of a session: the project is bound, other machines' memory is here if it came in time, and the agent is told what it should know.
+//! The start of a session: binds the project, waits for other machines' memory, and gives the agent its context.
 
 use std::path::Path;
 use std::time::Instant;
@@ -83,7 +83,7 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
             });
         notes.push(told(answer));
     }
-    // Opened after the sync, and once for everything that is told: each scan of the files costs the user time.
+    // Opened after the sync, and once for all parts: each scan of the files costs the user time.
     let home = prefix.as_ref().and_then(|_| Home::open(settings).ok());
     let news = match prefix.as_ref().zip(home.as_ref()) {
         Some((prefix, home)) => News::of(settings, home, prefix).unwrap_or_default(),
@@ -234,7 +234,7 @@ fn message(
     }
 }
 
-/// Returns the question whether something that the repository names may be used; it is asked once.
+/// Returns the question if a directory that the repository names may be used; it is asked once.
 fn question(settings: &Settings, project: &Project, barrier: &Barrier) -> Option<Message> {
     let (label, checkout) = (project.label(settings), tilde(settings, &project.checkout));
     let what = match barrier {
@@ -253,7 +253,7 @@ fn question(settings: &Settings, project: &Project, barrier: &Barrier) -> Option
     may.then_some(Message::Needed(line))
 }
 
-/// Returns the question whether memory of subagents inside the checkout may be carried; it is asked once.
+/// Returns the question if memory of subagents inside the checkout may be carried; it is asked once.
 fn agents_question(settings: &Settings, project: &Project) -> Option<Message> {
     let directories = bind::unagreed(settings, project).ok()?;
     let first = tilde(settings, directories.first()?);
@@ -284,7 +284,7 @@ fn missed(settings: &Settings, project: &Project, label: &str) -> Option<String>
     news::once(settings, format!("missed {checkout}"), line).ok().flatten()
 }
 
-/// Returns what a session that goes on should read again.
+/// Returns the files that a continued session should read again.
 fn changed(news: &News) -> Vec<Part> {
     let names = news.files.iter().map(|locator| format!("- {}\n", one_line(locator.name())));
     let text: String = names.collect();

@@ -36,7 +36,7 @@ tokio::task_local! {
     static WAS_FULL: Cell<bool>;
 }
 
-/// Answers a request, and tells whether it was refused because all sessions are in use.
+/// Answers a request, and returns true if it was refused because all sessions are in use.
 pub(super) async fn noting_full<T>(answering: impl Future<Output = T>) -> (T, bool) {
     WAS_FULL
         .scope(Cell::new(false), async {
@@ -270,7 +270,7 @@ mod tests {
 
     impl ServerHandler for Nothing {}
 
-    /// Opens a session; returns the status of the answer, and whether all were in use.
+    /// Opens a session; returns the status of the answer, and true if all were in use.
     async fn open(service: &StreamableHttpService<Nothing, Sessions>) -> (StatusCode, bool) {
         let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
         let request = Request::post("/mcp")

@@ -1,7 +1,7 @@
 //! Messages of the Model Context Protocol as lines of JSON, over stdin and stdout.
 //!
 //! `rmcp` skips a line that is no JSON without a word, so a client that sent half a message waits for an answer for ever. This transport answers
-//! every line that is no message, as JSON-RPC wants it, and goes on with the next:
+//! every line that is no message, as JSON-RPC requires, and continues with the next:
 //!
 //! | line | answer |
 //! |---|---|

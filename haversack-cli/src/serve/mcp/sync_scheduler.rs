@@ -28,7 +28,7 @@ const FRESH: Duration = Duration::from_secs(60);
 
 /// Requests syncs from the background process.
 pub(crate) struct SyncScheduler {
-    /// Tells the thread that there is something to do; `None` once it was told to end.
+    /// Sends triggers to the thread; `None` after the end.
     sender: Mutex<Option<Sender<Trigger>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     asked: Mutex<Option<Instant>>,
@@ -81,7 +81,7 @@ impl SyncScheduler {
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = thread.ok();
     }
 
-    /// Ends: what is still to be sent is handed over now.
+    /// Ends: hands waiting requests over now.
     pub(crate) fn end(&self) {
         drop(self.sender.lock().unwrap_or_else(PoisonError::into_inner).take());
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {

@@ -139,7 +139,7 @@ impl ToolHandler {
         is_projects.then(|| lock(&self.guard).refusal()).flatten().map(|refusal| refusal.for_model())
     }
 
-    /// Does what a call asks for. Blocks.
+    /// Carries out a call. Blocks.
     pub(crate) fn answer(&self, call: Call, writer: Writer) -> Answer {
         let writes = call.writes();
         let is_event = matches!(call, Call::Event(_));
@@ -186,7 +186,7 @@ impl ToolHandler {
             match self.locate(path) {
                 Ok(place) if !is_path_of_tool => *path = format!("/memories/{place}"),
                 Err(error) if !path.starts_with('/') => return Err(error),
-                // The tool itself says what is wrong with such a path.
+                // The tool itself reports the problem of such a path.
                 Ok(_) | Err(_) => {}
             }
         }
@@ -463,7 +463,7 @@ fn text(text: String) -> Answer {
     Answer { content: Content::Text(text), is_error: false }
 }
 
-/// Takes a lock; what a thread that panicked left is as good as any: nothing here is kept half done.
+/// Takes a lock; the data of a thread that panicked is still valid, because nothing is left half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

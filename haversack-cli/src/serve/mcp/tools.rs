@@ -26,7 +26,7 @@ pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) nature: Effect,
-    /// Name, type, whether it must be given, and what it is.
+    /// Name, type, if it is required, and description.
     parameters: &'static [(&'static str, Type, Need, &'static str)],
 }
 
@@ -225,7 +225,7 @@ pub(crate) struct RecallInput {
 }
 
 impl Call {
-    /// Returns what a call means; `None` if there is no such tool, an error text if a parameter is wrong.
+    /// Parses a call; `None` if there is no such tool, an error text if a parameter is wrong.
     pub(crate) fn parse(tool: &str, parameters: Map<String, Value>) -> Option<Result<Call, String>> {
         TOOLS.iter().find(|known| known.name == tool)?;
         Some(Call::of(&mut CommandInput { command: tool, parameters }))

@@ -43,7 +43,7 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     accepted
 }
 
-/// Tells a client what it listens for, until it does no more.
+/// Sends a client the changes that it subscribed to, until it ends the subscription.
 pub(super) async fn listen(handler: Arc<ToolHandler>, context: &SubscriptionContext) {
     let filter = context.accepted().clone();
     let wanted: BTreeSet<String> = filter.resource_subscriptions.into_iter().flatten().collect();
@@ -71,7 +71,7 @@ pub(super) async fn listen(handler: Arc<ToolHandler>, context: &SubscriptionCont
     }
 }
 
-/// Tells a client of an older revision what it subscribed to, since a look, until it is gone.
+/// Sends a client of an older revision the changes that it subscribed to, from a look on, until it is gone.
 pub(super) async fn tell(
     handler: Arc<ToolHandler>,
     mut before: Option<Look>,

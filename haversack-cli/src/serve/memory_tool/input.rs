@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// The commands, in the order the documentation has them.
 const COMMANDS: &str = "view, create, str_replace, insert, delete and rename";
 
-/// Returns the command that one line of input is; the error is what the model is told.
+/// Parses the command of one line of input; the error is the model's answer.
 pub(super) fn parse(line: &[u8]) -> Result<Command, String> {
     let input = serde_json::from_slice(line).map_err(|error| format!("Error: Invalid JSON: {error}"))?;
     let Value::Object(mut parameters) = input else {
