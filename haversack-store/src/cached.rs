@@ -4,9 +4,9 @@
 //! 1. A read served from memory returns the content that the backend had when this read asked
 //!    about it, also if other programs write in between (`nothing_stale_in_any_order`, `racing_threads`).
 //! 2. A mutation through this layer forgets the place and everything below it, before and after, however
-//!    it ends (`every_mutation_forgets`, `a_mutation_that_fails_forgets_too`,
-//!    `a_failed_write_forgets_what_was_read_meanwhile`, `an_abandoned_write_forgets_too`).
-//! 3. A read that began before a mutation remembers nothing after it (`a_read_overtaken_by_a_write`).
+//!    it ends (`every_mutation_forgets`, `failed_mutation_clears_the_cache`,
+//!    `failed_write_clears_concurrent_reads`, `abandoned_write_clears_the_cache`).
+//! 3. A read that began before a mutation remembers nothing after it (`read_overtaken_by_a_write`).
 //! 4. The cached bytes never exceed the limit (`the_bound_holds`).
 //!
 //! # Why the first one holds
@@ -19,8 +19,8 @@
 //! in the same tick of the clock as the read; the last change in *F* is before the mark. So a place that
 //! shows *F* has not changed since the mark, and the read came after the mark. The order is everything: a
 //! mark taken after the read would vouch for what was written between the two
-//! (`a_mark_vouches_only_for_later_reads`). And it is *F* on both sides of the read, so that content which
-//! was moved in meanwhile is not taken for what *F* describes (`a_place_swapped_while_it_is_read`).
+//! (`mark_vouches_only_for_later_reads`). And it is *F* on both sides of the read, so that content which
+//! was moved in meanwhile is not taken for what *F* describes (`object_swapped_during_a_read`).
 //!
 //! One window remains: a program that moves a directory away, another one into its place and both back,
 //! all within one read, shows *F* on both sides of content that is not *F*'s.

@@ -6,13 +6,13 @@
 //! 2. A target name always leads to a complete old or a complete new file (`crash_at_every_call`,
 //!    `readers_never_see_half`).
 //! 3. Content that another program saved between our read and our replace is returned and kept on disk until its
-//!    merger deletes it (`editor_at_every_call`, `what_is_alike_is_not_the_same`).
+//!    merger deletes it (`editor_at_every_call`, `similar_content_is_not_the_same`).
 //! 4. Only the holder of the write lock makes working names, so one found under the lock belongs to
 //!    no live process; its name and content decide its treatment, never its age
 //!    (`crash_at_every_call`).
 //! 5. Every name is looked up in an opened directory and no link is followed: nothing outside the root is
 //!    touched (`swapped_directories_never_leak`). What stayed open since the last verb is used only if the names
-//!    still lead to it (`a_directory_that_was_swapped_between_two_verbs_is_left_alone`).
+//!    still lead to it (`swapped_directory_is_left_alone`).
 //!
 //! One window remains: a program that keeps a file open across our replace and writes to it afterwards
 //! writes to the file that was replaced. What it wrote before our replace is kept.

@@ -5,7 +5,7 @@
 //!
 //! 1. Nothing in the folder is ever half-written. What is appended to is written anew; new content is complete and
 //!    synced before it has any name where the system can do that (Linux), else under a working name
-//!    (`nobody_sees_a_working_name`, `an_append_is_never_seen_half_done`).
+//!    (`working_names_are_hidden`, `append_is_never_seen_half_done`).
 //! 2. Working names are spelled `.~haversack-….tmp`, which clients take for an editor's temporary files:
 //!
 //!    | client | leaves alone |

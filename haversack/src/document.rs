@@ -10,7 +10,7 @@
 //!
 //! Reading is bounded ([`MAX_FRONTMATTER_BYTES`], [`MAX_DEPTH`]) and knows no anchors, aliases or tags, by which a small YAML text
 //! becomes a large value. A frontmatter that has any of this, or a field twice, is none: the file is plain text
-//! (`what_is_not_understood_is_plain_text`).
+//! (`unparsed_frontmatter_is_plain_text`).
 
 mod frontmatter;
 mod value;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_plain_text() {
+    fn unparsed_frontmatter_is_plain_text() {
         let long = format!("---\nname: {}\n---\n", "a".repeat(MAX_FRONTMATTER_BYTES));
         let deep = format!("---\nname: {}{}\n---\n", "[".repeat(MAX_DEPTH + 1), "]".repeat(MAX_DEPTH + 1));
         let mut nested = "---\na:\n".to_owned();

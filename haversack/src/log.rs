@@ -22,14 +22,14 @@
 //! 2. *Tried until known.* Only reading the position shows its commit. Until a commit is there, the same bytes are tried again. A
 //!    lost answer proves nothing. (`haversack-sim: sync`.)
 //! 3. *Built on everything.* A commit names the hash of the one before it and the mark of the state after it, so one that was built on
-//!    less than everything is noticed: `log::chain::a_commit_belongs_to_one_place`, `log::chain::a_state_that_differs_is_noticed`.
+//!    less than everything is noticed: `log::chain::commit_belongs_to_one_position`, `log::chain::different_state_is_noticed`.
 //! 4. *A file and its base move together.* (`haversack-sim: sync`.)
 //! 5. *Pending is derived.* Every file that differs from its base is pending, no matter who wrote it. (`haversack-sim: sync`.)
 //!
 //! # Invariants of the formats
 //! - Cut or changed bytes are refused or read as what was written: `log::hostile::damage_is_never_read_as_something_else`.
 //! - One odd name does not stop the rest, and is accounted for in the mark: `log::names::one_odd_name_does_not_stop_the_rest`.
-//! - A kind of change that is not known is not guessed at: `log::hostile::what_only_a_newer_one_knows_is_not_guessed`.
+//! - A kind of change that is not known is not guessed at: `log::hostile::unknown_change_is_refused`.
 //! - Everything that we write can be read: `log::hostile::what_cannot_be_read_is_not_written`.
 //! - Formats do not change by accident: `log::golden`.
 

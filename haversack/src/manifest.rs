@@ -16,8 +16,8 @@
 //! entries and are derived from them: they are written, and skipped when a manifest is read.
 //!
 //! # Invariants
-//! - It is derived: a damaged one is written anew (`sync::mirror::a_manifest_that_cannot_be_read_is_written_anew`). One of a newer
-//!   schema is left alone (`a_newer_schema_is_left_alone`).
+//! - It is derived: a damaged one is written anew (`sync::mirror::unreadable_manifest_is_rewritten`). One of a newer
+//!   schema is left alone (`newer_schema_is_left_alone`).
 //! - A `manifest.json` of another program is never replaced (`sync::mirror::manifest_of_another_program_is_left_alone`).
 //! - An entry says what an object held when we last wrote it, so a foreign edit can be told from it (`sync::mirror`).
 //! - A name that is no locator is left out, and does not stop the rest (`odd_names_are_left_out`).
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_schema_is_left_alone() {
+    fn newer_schema_is_left_alone() {
         let newer = Bytes::from_static(br#"{"schema_version":2,"entries":[]}"#);
         assert_eq!(Manifest::decode(&newer), Err(BadFrame::Newer { version: 2 }));
         for damaged in [&b"{"[..], b"", b"[]", br#"{"schema_version":1}"#, br#"{"entries":{}}"#] {

@@ -5,8 +5,8 @@
 //!    its read to its write (`thirty_two_processes_keep_every_edit`).
 //! 2. The lock orders our own; others are met by compare-and-swap. What an editor saves between our read and our write counts
 //!    as having been there first: the edit is made again on top of it, and if it no longer applies the editor's text is put
-//!    back and the verb refused (`an_editor_in_between_came_first`).
-//! 3. A refused verb changed nothing (`a_refused_verb_changes_nothing`).
+//!    back and the verb refused (`editor_save_in_between_counts_first`).
+//! 3. A refused verb changed nothing (`refused_verb_changes_nothing`).
 //! 4. A batch is applied whole or not at all, also by a process that died; see [`batch`](mod@batch).
 //!
 //! Text is literal: nothing that is replaced, inserted or searched for is a pattern.

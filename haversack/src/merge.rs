@@ -5,14 +5,14 @@
 //!
 //! # Invariants
 //! 1. A side that did not change is not looked at: if one side is the base, or both are the same, the result is the other one
-//!    byte for byte (`a_side_that_did_not_change_is_not_looked_at`).
+//!    byte for byte (`unchanged_side_is_not_parsed`).
 //! 2. It does not matter which side is called ours (`the_sides_have_no_rank`): the sides are put in the order of their content
 //!    first, so that nothing below could tell.
 //! 3. Text stays text, JSON lines stay JSON lines, and no line is a conflict marker (`text_stays_text`, `json_lines_stay_json`).
 //! 4. Additions of a side are there, in that side's order; lines that one side removed and the other left alone are gone
-//!    (`nothing_is_lost_and_nothing_comes_back`, `no_event_is_lost_and_none_comes_back`).
-//! 5. Taking in the same change a second time changes nothing (`a_change_taken_in_twice_is_taken_in_once`,
-//!    `a_paragraph_taken_in_twice_is_taken_in_once`, `an_event_taken_in_twice_is_taken_in_once`). For text this is so as far
+//!    (`merge_loses_and_revives_no_line`, `no_event_is_lost_and_none_comes_back`).
+//! 5. Taking in the same change a second time changes nothing (`change_merged_twice_is_merged_once`,
+//!    `paragraph_merged_twice_is_merged_once`, `event_merged_twice_is_merged_once`). For text this is so as far
 //! as its lines can be told apart: if a side adds a line that the base has elsewhere, or the base has it twice, the result cannot
 //!    show which of them was meant. Blank lines, rules and fences are told apart by the line before them. Lines that were
 //! moved are told apart (`lines_put_elsewhere_are_taken_in_once`).

@@ -6,13 +6,13 @@
 //! # Invariants
 //! - A source is only read (`migrate::the_source_is_not_touched`).
 //! - Nothing in the target is replaced: objects are created only where nothing is, and what appears there meanwhile stays
-//!   (`migrate::what_appears_meanwhile_is_not_replaced`).
+//!   (`migrate::object_that_appears_during_migration_is_not_replaced`).
 //! - An object counts as copied if it was read back from the target with the hash of the source
-//!   (`migrate::what_does_not_come_back_is_no_copy`).
+//!   (`migrate::object_that_cannot_be_read_back_is_no_copy`).
 //! - Running it again goes on: what is there already is compared and skipped, wherever the last run ended
 //!   (`migrate::it_can_end_anywhere_and_goes_on`).
 //! - One object that fails does not keep the others from being copied; it is in the report with its reason. Only a storage that fails
-//!   again and again is left alone (`migrate::a_storage_that_is_gone_is_not_asked_for_everything`).
+//!   again and again is left alone (`migrate::unreachable_storage_is_given_up_early`).
 //! - Files of operational state at the top of a source without a prefix (`watched_chats`, cursors) go to `state/`
 //!   (`plan::operational_state_goes_to_its_directory`).
 //! - Every content is shown to the gate before it is sent, and again if it was read again (`migrate::the_gate_sees_what_is_sent`).

@@ -6,7 +6,7 @@
 //! 4. Encoded and disguised parts of the content are decoded once ([`decode`]), and steps 1 to 3 are done on the decoded text.
 //!
 //! # Invariants
-//! - A finding does not hold the secret: only its rule, its line and a fingerprint (`a_finding_never_shows_its_secret`).
+//! - A finding does not hold the secret: only its rule, its line and a fingerprint (`finding_never_shows_its_secret`).
 //! - The time is linear in the size of the content, whatever is in it: patterns see windows of bounded length, and those that look far
 //!   see what goes on without a break once (`hostile_contents_are_looked_at_to_their_end`, measured by `cargo xtask bench secrets`).
 //! - A secret keeps its fingerprint from version to version (`fingerprints_of_known_secrets_never_change`). The fingerprint of an encoded secret is over
@@ -680,7 +680,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_never_shows_its_secret() {
+    fn finding_never_shows_its_secret() {
         for (id, _) in SAMPLES {
             let sample = sample(id, 1);
             let shown = format!("{:?} {:#?}", find(sample.as_bytes()), find(sample.as_bytes()));

@@ -20,7 +20,7 @@
 //!   a merge without base (`sync::damaged_state`).
 //! - One bad name, size or object does not stop the rest, and is reported (`sync::hostile`).
 //! - Local edits are merged with the files at the end of the log, never with a version in between
-//!   (`sync::damaged_state::a_long_log_is_read_to_its_end_before_anything_is_merged`).
+//!   (`sync::damaged_state::long_log_is_read_to_its_end_before_merging`).
 
 mod apply;
 mod batching;

@@ -24,8 +24,8 @@
 //! 4. A merge without a user's change makes no commit. Otherwise it would count as an edit and win over a deletion that does not know of it.
 //! 5. A device's own log at a position is the merge of the entries that it had read then. Its commits are sent on those heads, unchanged,
 //!    before it imports anything else. So all merging is done by [`merge_file()`] (`haversack-sim: vault`).
-//! 6. A device keeps a copy of everything that it has read: a folder that loses it, or goes back, changes nothing (`vault::a_folder_that_loses_logs_changes_nothing`), and
-//!    gets it back from any device that has a copy (`vault::what_the_folder_lost_of_a_machine_that_is_gone_is_put_back`).
+//! 6. A device keeps a copy of everything that it has read: a folder that loses it, or goes back, changes nothing (`vault::folder_that_loses_logs_changes_nothing`), and
+//!    gets it back from any device that has a copy (`vault::lost_logs_of_a_gone_machine_are_restored`).
 
 // Hidden: the command line reports copies, lost uploads and stray files of a folder with these modules.
 

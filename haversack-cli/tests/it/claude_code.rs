@@ -291,7 +291,7 @@ fn a_worktree_shares_and_a_moved_repository_keeps_its_memory() {
 }
 
 #[test]
-fn a_private_worktree_has_its_own_memory_and_nobody_else_has_it() {
+fn private_worktree_memory_stays_in_the_worktree() {
     let Some(client) = Client::on_laptop_and_desktop() else { return };
     let agents = &client.agents;
     let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);

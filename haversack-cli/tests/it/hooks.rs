@@ -91,7 +91,7 @@ fn plain_copies_of_what_hooks_sent_are_in_the_remote() {
 
 /// Once a day, the background sync checks the whole remote without being asked.
 #[test]
-fn what_somebody_changed_in_the_remote_is_taken_in() {
+fn hand_edits_in_the_remote_are_imported_daily() {
     let agents = Agents::laptop_and_desktop();
     let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
     agents.start("laptop", &root);

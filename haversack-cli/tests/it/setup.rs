@@ -83,7 +83,7 @@ fn skill_of_the_user_is_left_alone() {
 }
 
 #[test]
-fn what_somebody_changed_since_stays() {
+fn later_changes_of_settings_stay() {
     let agents = with_claude();
     let file = agents.claude("laptop").join("settings.json");
     fs::write(&file, SETTINGS).expect("written");

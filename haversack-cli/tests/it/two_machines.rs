@@ -497,7 +497,7 @@ fn without_the_remote_everything_works_and_waits() {
 }
 
 #[test]
-fn what_is_private_stays_here() {
+fn private_files_stay_here() {
     let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
     machines.write("laptop", "server.pem", "x\n");
     let body: String = ('A'..='Z').chain('a'..='z').rev().collect();
@@ -598,7 +598,7 @@ fn addresses_that_are_refused() {
 }
 
 #[test]
-fn what_somebody_changed_in_the_remote_by_hand_is_taken_in() {
+fn hand_edits_in_the_remote_are_imported() {
     let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
     let plain = machines.env.path("remote").join("ports.md");
     assert_eq!(std::fs::read_to_string(&plain).expect("mirrored"), PORTS);
@@ -683,7 +683,7 @@ fn an_undo_takes_back_the_newest_change() {
 /// A link in the place of a file or directory is not looked through, and what was there is not therefore gone on other machines.
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_looked_at_is_not_gone() {
+fn unreadable_file_is_not_deleted() {
     let files = [("lamp.md", "white\n"), ("log/june.md", "calm\n"), ("log/july.md", "fog\n")];
     let machines = Machines::laptop_and_desktop(&files);
     let (lamp, log) = (machines.path("laptop", "lamp.md"), machines.path("laptop", "log"));

@@ -273,7 +273,7 @@ fn three_machines_and_a_client_lose_nothing() {
 
 /// A machine is gone, and the folder has lost a part of its log: `status` does not call that in sync, and a machine with a copy restores it.
 #[test]
-fn what_the_folder_has_lost_is_told_and_put_back() {
+fn lost_folder_logs_are_reported_and_restored() {
     let machines = Machines::new();
     let shared = make_folder(&machines, "laptop");
     machines.write("laptop", "notes.md", "the lamp is lit\n");
@@ -310,7 +310,7 @@ fn what_the_folder_has_lost_is_told_and_put_back() {
 
 /// A timer's sync checks edits by hand from time to time.
 #[test]
-fn who_syncs_by_the_clock_looks_at_everything_now_and_then() {
+fn timer_sync_checks_everything_from_time_to_time() {
     let machines = Machines::new();
     let shared = make_folder(&machines, "laptop");
     machines.write("laptop", "notes.md", "the lamp is lit\n");

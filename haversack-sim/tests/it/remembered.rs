@@ -124,7 +124,7 @@ fn is_found(disk: &SimDisk, theirs: &[u8], result: &Result<Option<Displaced>, Er
 }
 
 #[test]
-fn what_is_alike_is_not_the_same() -> Result<(), String> {
+fn similar_content_is_not_the_same() -> Result<(), String> {
     // The second is looked at in several goes.
     for old in [b"what was acknowledged\n".to_vec(), vec![b'o'; 40_000]] {
         for known in [Known::FromReading, Known::FromReadingLocked, Known::FromWriting, Known::NotAtAll] {

@@ -90,7 +90,7 @@ fn with_editor_at_every_call<F: Fs>(
 }
 
 #[test]
-fn an_editor_in_between_came_first() {
+fn editor_save_in_between_counts_first() {
     let theirs = "saved by an editor\nport 5433\n";
     with_editor_at_every_call(
         |disk| disk,
@@ -108,7 +108,7 @@ fn an_editor_in_between_came_first() {
 
 /// The saved text is as long as the old one, and the clock stands still: the file looks untouched.
 #[test]
-fn an_editor_within_one_tick_of_the_clock_came_first() {
+fn editor_save_within_one_clock_tick_counts_first() {
     let stopped = |disk| Mutant::new(disk, Flaw::StoppedClock);
     with_editor_at_every_call(stopped, "PORT 5433\n", |before, result, now| {
         let (ours, now_expected) = match before {

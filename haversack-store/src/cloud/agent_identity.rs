@@ -6,7 +6,7 @@
 //!
 //! - A token is used for [`REFRESH_AFTER`] at most, and never in its last [`SPARE`] (`the_token_is_refreshed_after_55_minutes`).
 //! - However many ask at once, one chain of hops runs, and its outcome is everybody's (`fifty_who_ask_at_once_share_one_chain`).
-//! - No key, assertion or token is in any message (`nothing_secret_is_ever_told`).
+//! - No key, assertion or token is in any message (`secrets_are_never_printed`).
 
 mod hops;
 mod key;

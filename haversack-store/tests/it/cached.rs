@@ -207,7 +207,7 @@ fn every_mutation_forgets() {
 }
 
 #[test]
-fn a_mutation_that_fails_forgets_too() {
+fn failed_mutation_clears_the_cache() {
     for mutation in MUTATIONS {
         let shared = Arc::new(InMemory::new());
         let faulty = Arc::new(Faulty::new(shared.clone()));
@@ -222,7 +222,7 @@ fn a_mutation_that_fails_forgets_too() {
 }
 
 #[test]
-fn a_failed_write_forgets_what_was_read_meanwhile() {
+fn failed_write_clears_concurrent_reads() {
     let faulty = Arc::new(Faulty::new(Arc::new(InMemory::new())));
     let scene = Scene::new(faulty.clone(), Shows::AlwaysTheSame);
     put(&scene.ours(), "a", "one");
@@ -237,7 +237,7 @@ fn a_failed_write_forgets_what_was_read_meanwhile() {
 }
 
 #[test]
-fn an_abandoned_write_forgets_too() {
+fn abandoned_write_clears_the_cache() {
     let scene = Scene::in_memory(Shows::AlwaysTheSame);
     put(&scene.ours(), "a", "one");
     scene.remember(&["a"]);
@@ -251,7 +251,7 @@ fn an_abandoned_write_forgets_too() {
 }
 
 #[test]
-fn a_read_overtaken_by_a_write() {
+fn read_overtaken_by_a_write() {
     let scene = Scene::in_memory(Shows::AlwaysTheSame);
     put(&scene.ours(), "a", "one");
     block_on(scene.cached.touch_mark()).expect("marked");
@@ -306,7 +306,7 @@ fn what_never_settles_asks_for_ever_fewer_marks() {
 }
 
 #[test]
-fn a_mark_vouches_only_for_later_reads() {
+fn mark_vouches_only_for_later_reads() {
     for marks in [false, true] {
         let scene = Scene::in_memory(Shows::Ticks);
         put(&scene.others(), "a", "one");
@@ -326,7 +326,7 @@ fn a_mark_vouches_only_for_later_reads() {
 }
 
 #[test]
-fn a_place_swapped_while_it_is_read() {
+fn object_swapped_during_a_read() {
     let scene = Scene::in_memory(Shows::Ticks);
     let swap = |store: &Blocking| {
         for (from, to) in [("d", "aside"), ("e", "d"), ("aside", "e")] {

@@ -7,20 +7,20 @@
 //!
 //! # Invariants
 //! - We overwrite or remove only objects that we wrote: every write names the version that it replaces
-//!   (`sync::mirror::a_foreign_edit_is_not_overwritten`, `sync::mirror::manifest_of_another_program_is_left_alone`).
+//!   (`sync::mirror::foreign_edit_is_not_overwritten`, `sync::mirror::manifest_of_another_program_is_left_alone`).
 //! - We import only files at places of ours ([`places`](super::places)). Other files beside the memory stay where they are, and we do
 //!   not send them (`sync::mirror::unrelated_files_are_left_alone`, `vault::unrelated_copies_are_left_alone`).
 //! - If an object's content matches any past version of the file in the log, it is a stale mirror object, not a user's edit
-//!   (`sync::mirror::an_old_object_is_no_edit`).
+//!   (`sync::mirror::old_object_is_no_edit`).
 //! - A device imports edits only when it has read the whole log. A device that is behind could mistake another device's newer mirror
 //!   object for an edit.
-//! - We import an edit exactly once, even if the process is killed at any step (`sync::mirror::an_edit_is_taken_in_once`). It stays where it is until the log has it
-//!   (`vault::an_edit_stays_until_it_was_told`); so does a copy (`vault::a_copy_stays_until_it_was_told`).
+//! - We import an edit exactly once, even if the process is killed at any step (`sync::mirror::mirror_edit_is_imported_once`). It stays where it is until the log has it
+//!   (`vault::mirror_edit_is_kept_until_published`); so does a copy (`vault::conflict_copy_is_kept_until_published`).
 //! - Lines missing from an edit count as deletions only if we know the version the user edited. Otherwise, as with a sync client's
-//!   replacement or conflict copy, the edit may only add lines (`vault::a_copy_takes_nothing_away`, `vault::what_took_the_place_of_a_file_takes_nothing_away`,
-//!   `vault::an_edit_of_what_another_device_wrote_takes_nothing_away`).
+//!   replacement or conflict copy, the edit may only add lines (`vault::conflict_copy_removes_no_line`, `vault::replacing_file_removes_no_line`,
+//!   `vault::edit_of_another_devices_file_removes_no_line`).
 //! - A conflict copy is merged exactly once and then removed, even if the process is killed at any step (`haversack-sim: copies`).
-//! - A missing object is not a deletion (`sync::mirror::what_is_gone_from_the_mirror_comes_back`).
+//! - A missing object is not a deletion (`sync::mirror::deleted_mirror_object_is_rewritten`).
 
 mod copies;
 mod foreign_edits;

@@ -372,7 +372,7 @@ fn events_meet_in_one_log() {
 }
 
 #[test]
-fn a_side_that_did_not_change_is_not_looked_at() {
+fn unchanged_side_is_not_parsed() {
     for rule in [Rule::Prose, Rule::JsonLines, Rule::Whole] {
         for odd in [&b"a\r\rb"[..], b"\n\n \n{", b"\xff\0", b"", b"{\"id\":1}\n\n\r\n{\"id\":1}"] {
             for (base, laptop, desktop) in [

@@ -119,7 +119,7 @@ fn the_source_is_not_touched() {
 }
 
 #[test]
-fn what_appears_meanwhile_is_not_replaced() {
+fn object_that_appears_during_migration_is_not_replaced() {
     let sources = [source(holding(&[("a.md", "ours\n"), ("b.md", "same\n"), ("c.md", "c\n")]), "")];
     let target = holding(&[]);
     let plan = planned(&sources, &*target);
@@ -146,7 +146,7 @@ fn an_answer_that_is_lost_is_looked_for() {
 }
 
 #[test]
-fn what_does_not_come_back_is_no_copy() {
+fn object_that_cannot_be_read_back_is_no_copy() {
     let sources = [source(holding(&[("a.md", "a\n"), ("b.md", "b\n")]), "")];
     let target = Rough::over(holding(&[]));
     target.garbles.store(true, Ordering::Relaxed);
@@ -197,7 +197,7 @@ fn it_can_end_anywhere_and_goes_on() {
 }
 
 #[test]
-fn a_storage_that_is_gone_is_not_asked_for_everything() {
+fn unreachable_storage_is_given_up_early() {
     let files: Vec<String> = (0..500).map(|number| format!("{number:03}.md")).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|key| (key.as_str(), "x\n")).collect();
     let sources = [source(holding(&files), "")];

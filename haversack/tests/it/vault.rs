@@ -327,7 +327,7 @@ fn another_store_is_not_written_to() {
 
 /// A device keeps a copy of everything that it has read: a file that the folder loses is no deletion, and our own files are written there again.
 #[test]
-fn a_folder_that_loses_logs_changes_nothing() {
+fn folder_that_loses_logs_changes_nothing() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
     for round in 0..3 {
         laptop.write("notes/lamp.md", &format!("- lit {round} times\n"));
@@ -365,7 +365,7 @@ fn a_folder_that_loses_logs_changes_nothing() {
 
 /// A machine is gone, and the folder lost a part of its log: a device with a copy restores it, and a new machine then has everything.
 #[test]
-fn what_the_folder_lost_of_a_machine_that_is_gone_is_put_back() {
+fn lost_logs_of_a_gone_machine_are_restored() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
     let long = "lighthouse\n".repeat(60_000);
     laptop.write("notes/long.md", &long);
@@ -417,7 +417,7 @@ fn what_the_folder_lost_of_a_machine_that_is_gone_is_put_back() {
 
 /// A file that has not arrived yet, and a file that another device wrote under the name, are not lost.
 #[test]
-fn what_is_not_lost_is_left_alone() {
+fn existing_log_files_are_left_alone() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
     laptop.write("notes/lamp.md", "- lit\n");
     laptop.sync().expect("synced");
@@ -469,7 +469,7 @@ fn a_folded_log_is_put_back() {
 /// Seed 3075816 of the vault's schedules: the lamp is removed by a device that had not heard of the file's deletion. With that, nothing is
 /// left that the deletion had not seen, so the file goes. Another device's change at that time stays, without the lamp.
 #[test]
-fn what_was_removed_does_not_come_back_with_an_edit_of_a_deleted_file() {
+fn removed_line_stays_removed_after_an_edit_of_a_deleted_file() {
     let key = "state/watched_chats";
     for (edited, stays) in [("lamp\n", ""), ("oil\nlamp\nrope\n", "oil\nrope\n")] {
         let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
@@ -504,7 +504,7 @@ fn what_was_removed_does_not_come_back_with_an_edit_of_a_deleted_file() {
 
 /// A conflict copy need not have been made from anything that is known: it adds, and takes nothing away.
 #[test]
-fn a_copy_takes_nothing_away() {
+fn conflict_copy_removes_no_line() {
     let laptop = Device::new("laptop", 0);
     laptop.write("notes.md", "# Lighthouse\n- from the laptop\n");
     laptop.look(Mine::Nothing, 0);
@@ -538,7 +538,7 @@ fn unrelated_copies_are_left_alone() {
 
 /// If a client made a copy of our file and replaced it by another one, the new one was not made from ours.
 #[test]
-fn what_took_the_place_of_a_file_takes_nothing_away() {
+fn replacing_file_removes_no_line() {
     let laptop = Device::new("laptop", 0);
     laptop.write("notes.md", "# Lighthouse\n- from the laptop\n");
     laptop.look(Mine::Nothing, 0);
@@ -564,7 +564,7 @@ fn what_took_the_place_of_a_file_takes_nothing_away() {
 /// Seed 70945588 of the vault's schedules: a client replaced our file by another device's, and a user edited it there. Lines that the
 /// other device never had were not removed.
 #[test]
-fn an_edit_of_what_another_device_wrote_takes_nothing_away() {
+fn edit_of_another_devices_file_removes_no_line() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
     laptop.write("oil.md", "- low\n");
     laptop.sync().expect("synced");
@@ -590,7 +590,7 @@ fn an_edit_of_what_another_device_wrote_takes_nothing_away() {
 /// Seed 70952101 of the vault's schedules: of three contents that cannot be merged, one wins when everything is read, and loses before. A device that
 /// builds on the present winner does not lose it.
 #[test]
-fn what_loses_for_a_moment_has_a_place_of_its_own() {
+fn temporary_merge_loser_gets_a_copy() {
     let mut contents = ["a", "b", "c", "d", "e"].map(|name| format!("\0{name}\n"));
     // The least hash wins.
     contents.sort_by_key(|content| ContentHash::of(content.as_bytes()));
@@ -640,7 +640,7 @@ fn what_there_was_no_time_for_is_taken_in_by_the_next_run() {
 /// Seed 22818 of the vault's schedules: an edit was taken in, there was no time to tell of it, and it was taken out of the folder all the same; then its
 /// device was put back from a backup.
 #[test]
-fn an_edit_stays_until_it_was_told() {
+fn mirror_edit_is_kept_until_published() {
     for steps in 0..12 {
         let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
         laptop.write("oil.md", "- low\n");
@@ -660,7 +660,7 @@ fn an_edit_stays_until_it_was_told() {
 
 /// Seed 83349192 of the vault's schedules: a copy was taken in and went; then its device was put back from a backup before it had told of it.
 #[test]
-fn a_copy_stays_until_it_was_told() {
+fn conflict_copy_is_kept_until_published() {
     let laptop = Device::new("laptop", 0);
     laptop.write("notes.md", "# Lighthouse\n- from the laptop\n");
     laptop.look(Mine::Nothing, 0);
@@ -715,7 +715,7 @@ fn what_is_shown_was_told_before() {
 /// Seed 15927 of the vault's schedules: another device's change arrived after a device had looked, and was carried together with that device's own. A device that has
 /// not applied it yet does not overwrite the other's plain file.
 #[test]
-fn who_has_not_followed_shows_nothing() {
+fn device_behind_the_log_writes_no_plain_file() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
     laptop.write("notes.md", "# Lighthouse\n");
     laptop.look(Mine::Nothing, 0);
@@ -738,7 +738,7 @@ fn who_has_not_followed_shows_nothing() {
 /// Seed 3094029 of the vault's schedules: a user claims a file, and before it is read, a client replaces it by another one,
 /// whose log has not arrived. The claim does not hold for that one.
 #[test]
-fn what_took_the_place_of_a_file_is_not_theirs_who_wrote_that() {
+fn replaced_file_is_not_attributed_to_previous_author() {
     let laptop = Device::new("laptop", 0);
     laptop.write("notes.md", "# Lighthouse\n- from the laptop\n");
     laptop.look(Mine::Nothing, 0);
@@ -754,7 +754,7 @@ fn what_took_the_place_of_a_file_is_not_theirs_who_wrote_that() {
 
 /// An unknown file waits, a copy too: a quarter of an hour, or a minute if no other device was seen.
 #[test]
-fn what_is_waited_for_is_taken_in_at_last() {
+fn waiting_file_is_imported_at_last() {
     let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
     laptop.write("notes.md", "- from the laptop\n");
     laptop.look(Mine::Nothing, 0);
@@ -779,7 +779,7 @@ fn what_is_waited_for_is_taken_in_at_last() {
 
 /// Results of merges are in the log before they are in the folder, so that no device takes them for edits. A killed device announces them in its next run.
 #[test]
-fn what_merges_come_to_is_announced() {
+fn merge_results_are_announced() {
     for is_killed in [false, true] {
         let (laptop, desk) = (Device::new("laptop", 0), Device::new("desk", 1_000));
         laptop.write("notes.md", "- the lamp is lit\n");

@@ -11,7 +11,7 @@ use crate::subjects::{Subject, at, on_every_backend};
 
 on_every_backend!(
     create_view_and_edit,
-    a_refused_verb_changes_nothing,
+    refused_verb_changes_nothing,
     deleting_a_directory,
     renaming,
     appending,
@@ -34,7 +34,7 @@ fn create_view_and_edit(subject: &Subject) {
     });
 }
 
-fn a_refused_verb_changes_nothing(subject: &Subject) {
+fn refused_verb_changes_nothing(subject: &Subject) {
     let memory = &subject.memory;
     subject.put("a.md", "one\none\n");
     subject.put("d/b.md", "b");

@@ -5,7 +5,7 @@ use haversack_servers::front::Act;
 use super::{Place, in_each_cloud};
 use crate::machines::Machines;
 
-in_each_cloud!(requests_of_a_sync, requests_of_a_join, who_may_not_write_does_not_join);
+in_each_cloud!(requests_of_a_sync, requests_of_a_join, machine_without_write_access_does_not_join);
 
 fn requests_of_a_sync(place: &Place) {
     let files: Vec<(String, String)> =
@@ -58,7 +58,7 @@ fn requests_of_a_join(place: &Place) {
 }
 
 /// A machine without write permission may look at a store, but cannot join it.
-fn who_may_not_write_does_not_join(place: &Place) {
+fn machine_without_write_access_does_not_join(place: &Place) {
     let machines = Machines::new();
     machines.write("laptop", "ports.md", "staging: 5433\n");
     place.add(&machines, "laptop", &["--no-mirror"]);

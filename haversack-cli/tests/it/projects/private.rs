@@ -329,7 +329,7 @@ fn a_session_below_the_worktree_is_told_that_it_shares() {
 }
 
 #[test]
-fn who_leaves_loses_nothing() {
+fn uninstall_keeps_private_memory() {
     let agents = Agents::new();
     fs::create_dir_all(agents.claude("laptop")).expect("made");
     let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);

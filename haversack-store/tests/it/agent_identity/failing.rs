@@ -151,7 +151,7 @@ fn every_code_has_its_cure() {
 }
 
 #[test]
-fn nothing_secret_is_ever_told() {
+fn secrets_are_never_printed() {
     // An endpoint, or a proxy before it, that repeats all it was sent.
     for hop in 1..=3 {
         let entra = Entra::start(answers(move |request| match request.hop() == hop {

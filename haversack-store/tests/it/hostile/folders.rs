@@ -60,7 +60,7 @@ fn watched(folder: &Path, work: impl FnOnce()) -> BTreeSet<String> {
 }
 
 #[test]
-fn nobody_sees_a_working_name() {
+fn working_names_are_hidden() {
     let scene = Scene::new();
     let seen = watched(&scene.path(""), || {
         for number in 0..times(300, 20_000) {
@@ -105,7 +105,7 @@ fn what_is_created_has_one_name_from_its_first_moment() {
 }
 
 #[test]
-fn an_append_is_never_seen_half_done() {
+fn append_is_never_seen_half_done() {
     const LINE: &str = "one line that is rather long, and always the same\n";
     let scene = Scene::new();
     let over = AtomicBool::new(false);

@@ -115,7 +115,7 @@ fn a_second_name_of_a_file_outside_is_not_written_through() {
 
 /// A directory that was opened for one verb must not be used by the next if its name leads elsewhere now.
 #[test]
-fn a_directory_that_was_swapped_between_two_verbs_is_left_alone() {
+fn swapped_directory_is_left_alone() {
     for depth in ["notes", "deep/down/notes"] {
         let scene = Scene::new();
         let (root, store, key) = (scene.root(), &scene.store, at(&format!("{depth}/today.md")));

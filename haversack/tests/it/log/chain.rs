@@ -9,7 +9,7 @@ use super::examples::{
 };
 
 #[test]
-fn a_commit_belongs_to_one_place() {
+fn commit_belongs_to_one_position() {
     let (first, second, _) = two_commits();
     let previous = ContentHash::of(&first.encode().expect("fits"));
     let nothing = ContentHash::of(b"");
@@ -47,7 +47,7 @@ fn a_log_is_folded_into_a_state() {
 }
 
 #[test]
-fn a_state_that_differs_is_noticed() {
+fn different_state_is_noticed() {
     let (first, second, _) = two_commits();
     let mut state = State::empty();
     assert!(matches!(state.apply(&second), Err(Mismatch::Base { base: _, found: None, .. })));

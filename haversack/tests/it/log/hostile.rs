@@ -141,7 +141,7 @@ fn what_a_later_writer_adds_is_passed_over() {
 }
 
 #[test]
-fn what_only_a_newer_one_knows_is_not_guessed() {
+fn unknown_change_is_refused() {
     let (_, second, _) = two_commits();
     let bytes = second.encode().expect("fits");
     let kind = changed("commit", &bytes, |heading, _| {

@@ -251,7 +251,7 @@ proptest! {
     }
 
     #[test]
-    fn a_side_that_did_not_change_is_not_looked_at((base, side, _) in ragged()) {
+    fn unchanged_side_is_not_parsed((base, side, _) in ragged()) {
         for rule in [Rule::Prose, Rule::JsonLines, Rule::Whole] {
             for (base, laptop, desktop) in [(Some(&base), &side, &base), (Some(&base), &side, &side), (None, &side, &side)] {
                 let merged = both(rule, base.map(|base| base.as_bytes()), laptop.as_bytes(), desktop.as_bytes());
@@ -300,7 +300,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_lost_and_nothing_comes_back((base, laptop, desktop) in apart()) {
+    fn merge_loses_and_revives_no_line((base, laptop, desktop) in apart()) {
         let text = prose(&joined(&base), &joined(&laptop.apply(&base)), &joined(&desktop.apply(&base)));
         let lines: Vec<&str> = text.lines().collect();
         let is_kept = |number: &usize| !laptop.removed[*number] && !desktop.removed[*number];
@@ -321,7 +321,7 @@ proptest! {
     }
 
     #[test]
-    fn a_change_taken_in_twice_is_taken_in_once((base, laptop, desktop) in apart()) {
+    fn change_merged_twice_is_merged_once((base, laptop, desktop) in apart()) {
         let [laptop, desktop] = [laptop, desktop].map(|side| joined(&side.apply(&base)));
         let base = joined(&base);
         let once = prose(&base, &laptop, &desktop);
@@ -359,7 +359,7 @@ proptest! {
     }
 
     #[test]
-    fn a_paragraph_taken_in_twice_is_taken_in_once((base, laptop, desktop) in paragraphs()) {
+    fn paragraph_merged_twice_is_merged_once((base, laptop, desktop) in paragraphs()) {
         let once = prose(&base, &laptop, &desktop);
         prop_assert_eq!(&prose(&base, &once, &desktop), &once);
         prop_assert_eq!(&prose(&base, &once, &laptop), &once);
@@ -424,7 +424,7 @@ proptest! {
     }
 
     #[test]
-    fn an_event_taken_in_twice_is_taken_in_once((base, laptop, desktop) in alike(EVENTS)) {
+    fn event_merged_twice_is_merged_once((base, laptop, desktop) in alike(EVENTS)) {
         let [laptop, desktop] = [laptop, desktop].map(|side| joined(&side.apply(&base)));
         let base = joined(&base);
         for base in [Some(base.as_str()), None] {

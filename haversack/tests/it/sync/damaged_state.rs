@@ -299,7 +299,7 @@ fn moving_the_state_away_cures() {
 
 /// The same where the log is so long that it is taken in by parts, and no checkpoint is there.
 #[test]
-fn a_long_log_is_read_to_its_end_before_anything_is_merged() {
+fn long_log_is_read_to_its_end_before_merging() {
     let lab = Lab::new();
     for number in 1..=300 {
         lab.put("laptop", "map.png", format!("\0{number}"));
@@ -319,7 +319,7 @@ fn a_long_log_is_read_to_its_end_before_anything_is_merged() {
 
 /// A file under one of our names without a record may be the only copy of a text.
 #[test]
-fn what_no_record_names_is_kept_aside() {
+fn file_without_record_is_kept_aside() {
     for (forgotten, kept) in [(false, vec!["outgoing"]), (true, vec!["incoming", "outgoing"])] {
         let lab = STORE.set_up();
         for place in ["incoming", "outgoing"] {

@@ -85,7 +85,7 @@ fn what_goes_makes_way_for_what_comes() {
 }
 
 #[test]
-fn a_manifest_that_cannot_be_read_is_written_anew() {
+fn unreadable_manifest_is_rewritten() {
     let world = World::new();
     world.put("laptop", "a.md", "one\n");
     world.sync("laptop");
@@ -169,7 +169,7 @@ fn stale_object_of_a_deleted_directory_is_removed() {
 }
 
 #[test]
-fn a_foreign_edit_is_not_overwritten() {
+fn foreign_edit_is_not_overwritten() {
     let world = World::new();
     world.put("laptop", "a.md", "one\n");
     world.sync("laptop");
@@ -190,7 +190,7 @@ fn a_foreign_edit_is_not_overwritten() {
 }
 
 #[test]
-fn an_edit_is_taken_in_once() {
+fn mirror_edit_is_imported_once() {
     let world = World::new();
     world.put("laptop", "a.md", "one\n");
     world.sync("laptop");
@@ -207,7 +207,7 @@ fn an_edit_is_taken_in_once() {
 }
 
 #[test]
-fn an_old_object_is_no_edit() {
+fn old_object_is_no_edit() {
     let world = World::new();
     world.put("laptop", "a.md", "one\n");
     world.sync("laptop");
@@ -230,7 +230,7 @@ fn an_old_object_is_no_edit() {
 }
 
 #[test]
-fn what_is_gone_from_the_mirror_comes_back() {
+fn deleted_mirror_object_is_rewritten() {
     let world = World::new();
     world.put("laptop", "a.md", "one\n");
     world.sync("laptop");
