@@ -343,7 +343,7 @@ impl Status {
             }
             (0, Some(_)) if !self.waits.is_empty() => {
                 let (count, verb) = (self.waits.len(), if self.waits.len() == 1 { "is" } else { "are" });
-                format!("In sync. {} in the folder {verb} not taken in yet.", counted(count, "plain file"))
+                format!("In sync. {} in the folder {verb} not imported yet.", counted(count, "plain file"))
             }
             (0, Some(remote)) => match self.reached {
                 Some(reached) => format!("In sync. Last contact {} with {remote}", ago(self.now, reached)),
@@ -436,7 +436,7 @@ impl Status {
             parts.push(format!("{} arriving", self.arriving));
         }
         if !self.waits.is_empty() {
-            parts.push(format!("{} in the folder not taken in", self.waits.len()));
+            parts.push(format!("{} in the folder not imported", self.waits.len()));
         }
         if self.is_underway {
             parts.push("sync unfinished".to_owned());

@@ -342,9 +342,9 @@ impl Outcome {
     pub(crate) fn fate(&self) -> String {
         match (&self.now, &self.then) {
             _ if self.is_sent_again => "stays here, and is sent again".to_owned(),
-            _ if self.stays => "stays: it was edited later, or nothing of it is left".to_owned(),
-            (None, _) => "comes back".to_owned(),
-            (Some(_), None) => "goes".to_owned(),
+            _ if self.stays => "stays: it was edited later, or nothing is left to undo".to_owned(),
+            (None, _) => "restored".to_owned(),
+            (Some(_), None) => "deleted".to_owned(),
             (Some(_), Some(_)) => {
                 let (gone, added) = self.line_counts();
                 format!("−{gone} +{added}")

@@ -124,11 +124,11 @@ fn status_names_a_file_of_the_folder_that_is_waited_for() {
     fs::write(folder.join("notes.md"), "the lamp is lit\nby hand\n").expect("written");
     machines.done("laptop", &["sync", "--full"]);
     let shown = machines.done("laptop", &["status"]);
-    assert!(shown.contains("In sync. 1 plain file in the folder is not taken in yet.\n"), "{shown}");
+    assert!(shown.contains("In sync. 1 plain file in the folder is not imported yet.\n"), "{shown}");
     assert!(shown.contains("  waits      notes.md in the folder, until "), "{shown}");
     assert!(shown.contains("; if you wrote it here: haversack sync --mine notes.md\n"), "{shown}");
     let line = machines.done("laptop", &["status", "--line"]);
-    assert!(line.contains("haversack: 1 in the folder not taken in\n"), "{line}");
+    assert!(line.contains("haversack: 1 in the folder not imported\n"), "{line}");
     machines.done("laptop", &["sync", "--mine", "notes.md"]);
     assert!(!machines.done("laptop", &["status"]).contains("waits"), "it was taken in");
 }

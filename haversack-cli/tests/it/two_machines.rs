@@ -143,7 +143,7 @@ fn a_join_is_taken_back() {
     exit 0
     --- stdout
     The join of file://BASE/user/remote is taken back:
-      lamp.md   goes
+      lamp.md   deleted
       ports.md   −1 +0
     --- stderr
     Left file://BASE/user/remote. 2 of this machine's files were taken back there. The files here are as they were before the join.
@@ -264,8 +264,8 @@ fn what_is_not_sent_yet_is_seen_and_taken_back() {
     exit 1
     --- stdout
     Not sent yet:
-      lamp.md   comes back
-      new.md   goes
+      lamp.md   restored
+      new.md   deleted
       ports.md   −1 +1
     --- stderr
     Error: this needs your yes, and this is not a terminal
@@ -275,8 +275,8 @@ fn what_is_not_sent_yet_is_seen_and_taken_back() {
     exit 0
     --- stdout
     Not sent yet:
-      lamp.md   comes back
-      new.md   goes
+      lamp.md   restored
+      new.md   deleted
       ports.md   −1 +1
     --- stderr
     Undone. Your other machines follow at their next sync. Changed your mind: haversack undo
@@ -286,8 +286,8 @@ fn what_is_not_sent_yet_is_seen_and_taken_back() {
     exit 0
     --- stdout
     The last undo is taken back:
-      lamp.md   goes
-      new.md   comes back
+      lamp.md   deleted
+      new.md   restored
       ports.md   −1 +1
     --- stderr
     Undone. Your other machines follow at their next sync. Changed your mind: haversack undo
@@ -332,7 +332,7 @@ fn a_session_is_taken_back_and_later_edits_stay() {
     exit 0
     --- stdout
     Session 91c2, 1 change:
-      feedback_ports.md   goes
+      feedback_ports.md   deleted
       ports.md   −1 +1
     --- stderr
     Undone. Your other machines follow at their next sync. Changed your mind: haversack undo
@@ -837,8 +837,8 @@ fn undo_of_a_number_works_where_the_change_arrived() {
     exit 0
     --- stdout
     4  DATE TIME  laptop: sync
-      harbour/deep/pilot.md   comes back
-      harbour/tide.md   comes back
+      harbour/deep/pilot.md   restored
+      harbour/tide.md   restored
       lamp.md   −1 +1
     --- stderr
     "#);
