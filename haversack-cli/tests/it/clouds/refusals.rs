@@ -93,7 +93,7 @@ fn a_wrong_credential() {
         --- stdout
         --- stderr
         Error: the remote cannot be used with the recorded settings
-        Caused by: could not read az://CONTAINER/memory: the credential is not let in to container "CONTAINER": it answered 403 (AuthorizationFailure)
+        Caused by: could not read az://CONTAINER/memory: the credential has no access to container "CONTAINER": it answered 403 (AuthorizationFailure)
         Hint: Check whether the key or the SAS is still valid, and the account's firewall, then: haversack remote test
         "#);
         place.secrets = vec![("AZURE_STORAGE_ACCOUNT_KEY", "no base64!".to_owned())];
@@ -224,7 +224,7 @@ fn an_expired_signature() {
     --- stdout
     --- stderr
     Error: the remote cannot be used with the recorded settings
-    Caused by: could not read az://CONTAINER/memory: the credential is not let in to container "CONTAINER": it answered 403 (AuthorizationFailure)
+    Caused by: could not read az://CONTAINER/memory: the credential has no access to container "CONTAINER": it answered 403 (AuthorizationFailure)
     Hint: Check whether the key or the SAS is still valid, and the account's firewall, then: haversack remote test
     "#);
     // As Azure itself says it.
