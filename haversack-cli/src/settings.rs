@@ -562,7 +562,7 @@ mod tests {
                 Kind::Home => unreachable!("filtered"),
             }
             let error = layers.resolve().expect_err("refused");
-            let is_said = ["no project can set", "can only keep memory here"];
+            let is_said = ["a project cannot set", "can only keep memory here"];
             assert!(is_said.iter().any(|said| error.message.contains(said)), "{key}: {}", error.message);
         }
         // It is about the project alone: the home goes on carrying other projects.

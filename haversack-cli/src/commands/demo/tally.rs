@@ -262,7 +262,7 @@ mod tests {
                 doctored(COMMITMENTS, "\n## Delivered\n", "## Delivered\n"),
                 "not the same on laptop and desktop",
             ),
-            (with("stray.md", "x\n"), "new on desktop: stray.md, which nobody made"),
+            (with("stray.md", "x\n"), "new on desktop: stray.md, which no machine created"),
             (without(COMMITMENTS), "there is no such file"),
         ];
         for (files, expected) in cases {
