@@ -1,4 +1,4 @@
-//! What an agent waits for at our graph, beside `@modelcontextprotocol/server-memory` in the same run: `cargo xtask bench graph [--quick]`.
+//! Measures our graph, compared with `@modelcontextprotocol/server-memory` in the same run: `cargo xtask bench graph [--quick]`.
 //!
 //! Both serve the same entities over stdio, are asked the same questions by the same client, and give the same answers. Ours makes every write durable;
 //! server-memory makes nothing durable. A plain write and fsync of one file is the floor.
@@ -22,19 +22,19 @@ use haversack_bench::table::{Goal, Table, grouped, milliseconds, times};
 use haversack_system::{RandomIds, SystemClock};
 use serde_json::{Value, json};
 
-/// Where Cargo lets benches keep files: `target/tmp`.
+/// The directory where Cargo lets benches keep files: `target/tmp`.
 const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 
-/// How many entities there are.
+/// The numbers of entities.
 const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
 
-/// How much faster than server-memory a write at 10,000 entities must be.
+/// The goal for a write at 10,000 entities, relative to server-memory.
 const WRITE_BESIDE_THEIRS: f64 = 0.1;
 
-/// What a write at 100,000 entities may cost beside one at 100.
+/// The goal for a write at 100,000 entities, relative to one at 100.
 const WRITE_BESIDE_SMALL: f64 = 1.5;
 
-/// What 95 % of searches at 100,000 entities may take, in milliseconds.
+/// The goal for 95 % of searches at 100,000 entities, in milliseconds.
 const SEARCH_MILLISECONDS: f64 = 20.0;
 
 fn main() -> ExitCode {

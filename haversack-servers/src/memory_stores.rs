@@ -21,7 +21,7 @@ pub const STORE: &str = "memstore_01Test";
 const MAX_MEMORIES: usize = 2000;
 const MAX_BYTES: usize = 102_400;
 
-/// What a test lets happen to the next request, before or instead of an answer.
+/// The fault of the next request, before or instead of an answer.
 #[derive(Clone, Debug)]
 pub enum Mishap {
     /// It is carried out, and then answered with this.

@@ -38,7 +38,7 @@ pub enum Exchange {
     Unknown,
 }
 
-/// Which names are one name.
+/// Tells which spellings are one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
     /// Those with the same bytes, as on ext4.

@@ -10,7 +10,7 @@
 //! what it did: files that are equal then agree without a merge.
 //!
 //! # Invariants
-//! 1. What either side wrote is on both sides afterwards, or is named as held back (`both_sides_edits_are_merged`, `secrets_stay_here`).
+//! 1. A change of either side is on both sides afterwards, or is reported as held back (`both_sides_edits_are_merged`, `secrets_stay_here`).
 //! 2. A storage that is read only is never written (`read_only_storage_is_never_written`).
 //! 3. Very many deletions wait (`emptied_storage_deletes_nothing`).
 //! 4. A write that was overtaken is left for the next time, and overwrites nothing.
@@ -27,16 +27,16 @@ use crate::memory::{Change, Memory};
 use crate::merge::{Side, conflict_name, merge};
 use crate::sync::Gate;
 
-/// Where the versions of the storage are remembered.
+/// The record of the storage's versions.
 const VERSIONS: &str = "versions.json";
 
-/// Where the files of the last agreement are.
+/// The directory of the last agreement's files.
 const FILES: &str = "files";
 
 /// As many deletions are always made; more only if they are no more than a quarter of the files.
 const FEW_DELETIONS: usize = 8;
 
-/// What may be done with a storage.
+/// The permitted access to a storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Changes go both ways.
@@ -60,13 +60,13 @@ pub struct Carried<'a> {
     pub kinds: &'a Kinds,
     /// Holds files back that may not leave.
     pub gate: &'a dyn Gate,
-    /// Whether the storage may be written.
+    /// The access to the storage.
     pub access: Access,
-    /// What this device and the storage are called in notes of merges.
+    /// The names of this device and the storage in notes of merges.
     pub names: [&'a str; 2],
 }
 
-/// What was done. Files are named as the memory names them.
+/// The result. Files have their names in the memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarryReport {
     /// Files that the storage got.
@@ -89,7 +89,7 @@ struct File {
     base: Option<Bytes>,
 }
 
-/// What to do with one file.
+/// The step for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Agree,
@@ -167,7 +167,7 @@ pub async fn carry(carried: Carried<'_>) -> Result<CarryReport, StoreError> {
     Ok(report)
 }
 
-/// What both sides have after a step; `None` if they do not agree.
+/// The common content of both sides after a step; `None` if they do not agree.
 type Agreed = Option<(Option<Bytes>, Option<Version>)>;
 
 impl Carried<'_> {

@@ -1,4 +1,4 @@
-//! What to bring up in a later session: `carry_forward.md`. Pure.
+//! Items to bring up in a later session: `carry_forward.md`. Pure.
 //!
 //! ```text
 //! ## Pending

@@ -173,7 +173,7 @@ pub(crate) fn find<'i>(items: &'i [Item], wanted: &str, id: impl Fn(&Item) -> Op
     }
 }
 
-/// The item that somebody named.
+/// The item that a user named.
 pub(crate) enum Found<'i> {
     One(&'i Item),
     Several,

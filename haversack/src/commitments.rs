@@ -1,4 +1,4 @@
-//! What was promised, and whether it was delivered: `running_commitments.md`. Pure.
+//! Promises and their state: `running_commitments.md`. Pure.
 //!
 //! ```text
 //! ## Open
@@ -8,8 +8,8 @@
 //! - 2026-11-19: paint the door ✓ ^c-9m2ab
 //! ```
 //!
-//! An id is minted when a commitment is added, and kept: two devices that change the same commitment meet at its id. A commitment that somebody wrote
-//! without an id is known by its words. The date is the day on which it was made, or else delivered.
+//! An id is created when a commitment is added, and stays: two devices that change the same commitment identify it by its id. A commitment written by hand
+//! without an id is identified by its words. The date is the day on which it was made, or else delivered.
 
 use crate::checklist::{Checklist, Found, Item, as_words, find};
 use crate::day::Day;
@@ -32,9 +32,9 @@ pub const MAX_CHARACTERS: usize = 500;
 /// A commitment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commitment {
-    /// By what it is known; `None` if somebody wrote it without an id.
+    /// Its id; `None` if it was written by hand without one.
     pub id: Option<String>,
-    /// What was promised.
+    /// The promise.
     pub text: String,
     /// When it was made or delivered, if the file says so.
     pub day: Option<Day>,

@@ -28,10 +28,10 @@ const MARK: &str = "haversack-memory";
 /// The fewest tokens of room that are worth a part that was cut.
 const LEAST_CUT: usize = 40;
 
-/// How many parts that were left out are named; the others are counted.
+/// The most omitted parts that are named; the others are counted.
 const MAX_NAMED: usize = 100;
 
-/// How much a session is given at most.
+/// The most that a session gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Tokens, as [`estimate`] counts them.
@@ -54,16 +54,16 @@ pub struct Part {
     pub name: String,
     /// Its text.
     pub text: String,
-    /// Who changed it last, and when, as people say it; empty if nobody knows.
+    /// The author and time of the last change, for people; empty if unknown.
     pub from: String,
 }
 
-/// What a session was given of a file.
+/// The part of a file in a session's context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Portion {
     /// The file.
     pub file: String,
-    /// Who changed it last; empty if nobody knows.
+    /// The author of the last change; empty if unknown.
     pub from: String,
     /// Its cost, marks included.
     pub tokens: usize,
@@ -85,7 +85,7 @@ pub struct LeftOut {
 pub struct Assembled {
     /// The text; empty if there is no memory.
     pub text: String,
-    /// What it consists of. The costs add up to [`Assembled::tokens`].
+    /// Its parts. The costs add up to [`Assembled::tokens`].
     pub portions: Vec<Portion>,
     /// The first files that were left out.
     pub left_out: Vec<LeftOut>,
@@ -110,7 +110,7 @@ impl Assembled {
 
 /// Puts parts together, the most important first.
 pub struct Assembler {
-    /// What is left of the budget.
+    /// The rest of the budget.
     room: Budget,
     heading: String,
     taken: Vec<Taken>,

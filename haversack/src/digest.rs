@@ -1,4 +1,4 @@
-//! What a session set out to do, met, decided and left open: `session_digest_<day>.md`. Pure.
+//! A session's task, events, decisions and open threads: `session_digest_<day>.md`. Pure.
 //!
 //! One file holds the digests of a day, one block for each session:
 //!
@@ -63,11 +63,11 @@ pub struct SessionRecord {
     pub closed: Vec<String>,
     /// The last summary that the agent made of a compacted conversation.
     pub compacted: Option<String>,
-    /// How often the conversation was compacted.
+    /// The number of compactions of the conversation.
     pub compactions: usize,
-    /// What was left open.
+    /// The open threads.
     pub open: Vec<String>,
-    /// How long it lasted, in minutes.
+    /// Its duration in minutes.
     pub minutes: Option<u64>,
 }
 
@@ -255,7 +255,7 @@ fn is_no_secret(text: &str) -> bool {
     secrets::find(text.as_bytes()).is_empty()
 }
 
-/// Returns a text of somebody else in one harmless line.
+/// Returns a foreign text in one harmless line.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().filter(|c| !crate::display::is_harmful(*c)).collect();
@@ -380,7 +380,7 @@ type: session_digest
             other.contains("# Session 7f3a\n\n## Arcs\n1. Ports") && other.contains("\n# Session 91c2\n"),
             "{other}"
         );
-        // Without a session in its fields it belongs to nobody in particular.
+        // Without a session in its fields, it belongs to no session.
         let by_hand = "## Arcs\n- by hand\n";
         let text = written(Some(by_hand), &record("7f3a"));
         assert!(text.starts_with("## Arcs\n- by hand\n\n# Session 7f3a\n\n## Arcs\n"), "{text}");

@@ -120,7 +120,7 @@ pub fn log_of(day: Day) -> Locator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Somebody wrote to the agent.
+    /// A message to the agent.
     Inbound,
     /// The agent wrote.
     Outbound,
@@ -133,17 +133,17 @@ pub struct LoggedEvent {
     pub id: String,
     /// When it was written down.
     pub time: Timestamp,
-    /// Where it was said.
+    /// The channel.
     pub channel: String,
-    /// Who wrote to whom.
+    /// The direction.
     pub direction: Direction,
-    /// Who said it.
+    /// The sender.
     pub sender: String,
-    /// What was said, in a sentence.
+    /// The content of the message, in a sentence.
     pub summary: String,
-    /// To whom.
+    /// The recipient.
     pub recipient: Option<String>,
-    /// What was done about it.
+    /// The action that followed.
     pub action: Option<String>,
     /// The machine on which it was written down.
     pub device: Option<String>,

@@ -51,10 +51,10 @@ use crate::clock::Clock;
 use crate::file_storage::{self, Content, FileContent, FileStorage, Operation, StorageError};
 use crate::ids::{Ids, Timestamp};
 
-/// Where the ontology is.
+/// The file of the ontology.
 const ONTOLOGY: &str = "_system/ontology.yaml";
 
-/// How often a change is made again because another writer was faster.
+/// The most times that a change is repeated because another writer was faster.
 const MAX_TRIES: usize = 64;
 
 /// A graph in a storage of files.
@@ -75,7 +75,7 @@ pub struct NewNode {
     pub node_type: String,
     /// Its content.
     pub content: Content,
-    /// What its author calls the format of the content.
+    /// The format of the content, as its author calls it.
     pub format: String,
     /// Its properties.
     pub properties: Properties,
@@ -94,7 +94,7 @@ pub struct NewConnection {
     pub properties: Properties,
     /// Its content, if it has one.
     pub content: Option<String>,
-    /// What its author calls the format of the content.
+    /// The format of the content, as its author calls it.
     pub format: Option<String>,
 }
 
@@ -109,7 +109,7 @@ pub struct Update {
     pub format: Option<String>,
 }
 
-/// Which way connections are followed.
+/// The direction in which connections are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
     /// From where they begin to where they end.
@@ -121,7 +121,7 @@ pub enum Direction {
     Both,
 }
 
-/// What to look for among connections; what is not said does not matter.
+/// The conditions for connections; an empty one always holds.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionQuery {
     /// The node where it begins.
@@ -134,7 +134,7 @@ pub struct ConnectionQuery {
     pub properties: Properties,
 }
 
-/// Which node counts if there are several where there should be one.
+/// The node that counts if there are several where there should be one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMultiple {
     /// The one that was created first.
@@ -720,7 +720,7 @@ impl Graph {
         moment(Timestamp(after(last.unwrap_or(now))))
     }
 
-    /// Returns an id that nobody has: letters and digits that every disk can hold.
+    /// Returns a new id: letters and digits that every disk can hold.
     fn new_id(&self, prefix: &str) -> String {
         let mut moment = u64::try_from(self.clock.now().0).unwrap_or_default();
         let mut digits = Vec::new();
@@ -767,7 +767,7 @@ fn moment(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
-/// Returns a time for a change: now, or just after the last change if the clock of its author was ahead. Whoever kept a content by its time sees
+/// Returns a time for a change: now, or just after the last change if the clock of its author was ahead. A reader that caches a content by its time sees
 /// that it changed.
 fn later(before: &str, now: &str) -> String {
     match (before.parse::<jiff::Timestamp>(), now.parse::<jiff::Timestamp>()) {

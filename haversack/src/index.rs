@@ -17,7 +17,7 @@ pub const MAX_LINES: usize = 200;
 /// The number of bytes that a session reads.
 pub const MAX_BYTES: usize = 25_000;
 
-/// What is to be said about an index.
+/// The findings about an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Review {
     /// Its lines.

@@ -1,14 +1,14 @@
-//! Reads a text, changes it and writes it back, whoever else writes it meanwhile.
+//! Reads a text, changes it and writes it back, while other programs may write it too.
 
 use haversack_store::{Bytes, ErrorKind, Locator};
 
 use crate::error::{Error, Reason, Result, Verb};
 use crate::memory::{Change, Memory, View};
 
-/// How often a file is read again because somebody else wrote it.
+/// The most times that a file is read again because another program wrote it.
 const MAX_TRIES: usize = 16;
 
-/// What a rewrite did.
+/// The result of a rewrite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rewritten {
     /// The file has the new text.

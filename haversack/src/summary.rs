@@ -30,13 +30,13 @@ pub struct SummaryEntry {
     /// The time of day, where the summary was made.
     #[serde(default)]
     pub time: String,
-    /// Where it was said.
+    /// The channel.
     #[serde(default)]
     pub channel: String,
     /// The counterparty.
     #[serde(default)]
     pub who: String,
-    /// What was said.
+    /// The content of the message.
     #[serde(default)]
     pub summary: String,
 }
@@ -48,7 +48,7 @@ pub struct Counts {
     pub needs_you: usize,
     /// Threads that were answered.
     pub handled: usize,
-    /// Threads in which nobody answered the agent.
+    /// Threads in which the agent got no answer.
     pub heads_up: usize,
 }
 
@@ -57,7 +57,7 @@ pub struct Counts {
 pub struct DaySummary {
     /// The day.
     pub day: String,
-    /// How many entries there are.
+    /// The numbers of entries.
     #[serde(default)]
     pub counts: Counts,
     /// Threads that wait for an answer.
@@ -66,7 +66,7 @@ pub struct DaySummary {
     /// Threads that were answered.
     #[serde(default)]
     pub handled: Vec<SummaryEntry>,
-    /// Threads in which nobody answered the agent.
+    /// Threads in which the agent got no answer.
     #[serde(default)]
     pub heads_up: Vec<SummaryEntry>,
 }

@@ -78,7 +78,7 @@ pub(crate) fn recall(options: &[&str]) -> Result<(), String> {
     step("bench recall", recall_bench().args(options))
 }
 
-/// Scores a ranking of somebody's own.
+/// Scores a developer's own ranking.
 pub(crate) fn score_recall(options: &[&str]) -> Result<(), String> {
     step("recall score", recall_bench().arg("score").args(options))
 }

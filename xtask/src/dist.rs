@@ -47,7 +47,7 @@ pub(crate) fn directory() -> PathBuf {
 /// The version of the workspace.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Where the programs come from.
+/// The source of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Programs {
     Built,

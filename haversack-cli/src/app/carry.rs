@@ -1,4 +1,4 @@
-//! What to bring up in a later session: lists, adds and consumes items.
+//! Lists, adds and consumes items to bring up in a later session.
 
 use haversack::Memory;
 use haversack::carry_forward::{self, CarriedItem, FILE};

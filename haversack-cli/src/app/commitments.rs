@@ -1,4 +1,4 @@
-//! What was promised: lists, adds and delivers commitments.
+//! Lists, adds and delivers commitments.
 
 use haversack::commitments::{self, Commitment, FILE, Refusal};
 use haversack::ids::Ids;
@@ -10,7 +10,7 @@ use crate::error::CommandError;
 use crate::home::kinds;
 use crate::settings::Settings;
 
-/// What became of a change of a list.
+/// The result of a change of a list.
 pub(crate) enum Listed<T> {
     /// It is made, in this file.
     Done { what: T, file: Locator },

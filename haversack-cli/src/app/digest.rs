@@ -36,10 +36,10 @@ use crate::records::private;
 use crate::remote::{Remote, device_name};
 use crate::settings::{Settings, tilde};
 
-/// How often a request is tried that fails.
+/// The most times that a failing request is tried.
 const MAX_TRIES: u32 = 3;
 
-/// How many sessions are remembered.
+/// The number of sessions that are remembered.
 const MAX_SESSIONS: usize = 500;
 
 /// The longest list of the memory that is compared.
@@ -60,7 +60,7 @@ struct Remembered {
     open: BTreeSet<String>,
     /// The delivered commitments at its start.
     delivered: BTreeSet<String>,
-    /// What was carried forward at its start.
+    /// The items carried forward at its start.
     pending: BTreeSet<String>,
     /// The day of its last digest.
     day: Option<String>,

@@ -154,7 +154,7 @@ pub(crate) fn find<'p>(picture: &'p Picture, named: &str) -> Result<&'p PictureB
 
 /// A step from a box to one beside it.
 pub(crate) struct Neighbour {
-    /// How many steps it is away.
+    /// Its distance in steps.
     pub(crate) steps: usize,
     /// The arrow that led there.
     pub(crate) arrow: Arrow,
@@ -174,7 +174,7 @@ pub(crate) fn neighbours(picture: &Picture, from: &str, depth: usize) -> Vec<Nei
         }
     }
     for arrows in near.values_mut() {
-        // What a box leads to comes before what leads to it.
+        // Arrows from a box come before arrows to it.
         arrows.sort_by_key(|(_, is_forward, _)| !is_forward);
     }
     let mut seen: BTreeMap<&str, usize> = BTreeMap::from([(from, 0)]);
@@ -202,7 +202,7 @@ pub(crate) fn neighbours(picture: &Picture, from: &str, depth: usize) -> Vec<Nei
     found
 }
 
-/// What a picture left out.
+/// The parts that a picture left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LeftOut {
     pub(crate) boxes: usize,

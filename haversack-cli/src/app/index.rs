@@ -69,7 +69,7 @@ pub(crate) fn tidy(settings: &Settings, memory: &Memory, place: &Locator) -> Res
     Ok(done == Rewritten::Changed)
 }
 
-/// Returns the sentence for whoever wrote an index that sessions do not read to its end; `None` if they do.
+/// Returns the warning for a writer whose index sessions do not read to its end; `None` if they do.
 pub(crate) fn overflow(memory: &Memory, written: &Locator) -> Option<String> {
     let file = match written.name() {
         FILE => written.clone(),

@@ -107,7 +107,7 @@ pub(crate) fn remove(settings: &Settings, address: &str) -> Result<bool, Command
     }
     save(settings, &stores)?;
     let agreement = agreement(settings, address);
-    // What is left of it is only a copy: the next binding starts without one.
+    // The rest is only a copy: the next binding starts without one.
     drop(std::fs::remove_dir_all(agreement));
     Ok(true)
 }

@@ -44,7 +44,7 @@ pub(crate) fn project_here(settings: &Settings) -> Result<Project, CommandError>
     Ok(Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &here))
 }
 
-/// What a context is asked for.
+/// The parameters of a context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) budget: Budget,

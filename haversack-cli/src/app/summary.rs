@@ -65,7 +65,7 @@ pub(crate) fn refresh<'l>(
     let mut failed = Vec::new();
     for day in days {
         let done = open(settings).and_then(|memory| {
-            // A day that nobody summarized stays so.
+            // A day without a summary stays so.
             let is_summarized = block_on(memory.files().exists(&summary::data_of(day)))?;
             if is_summarized { summarize(settings, &memory, day).map(drop) } else { Ok(()) }
         });

@@ -22,12 +22,12 @@ pub(crate) struct CarryArgs {
     command: CarryCommand,
 }
 
-/// What to do with the items.
+/// The subcommands for items.
 #[derive(Debug, Subcommand)]
 enum CarryCommand {
     /// Note something to bring up
     Add {
-        /// What to bring up
+        /// The item to bring up
         text: String,
     },
     /// Show what is pending

@@ -21,12 +21,12 @@ pub(crate) struct CommitmentsArgs {
     command: CommitmentsCommand,
 }
 
-/// What to do with commitments.
+/// The subcommands for commitments.
 #[derive(Debug, Subcommand)]
 enum CommitmentsCommand {
     /// Note a promise; it gets an id
     Add {
-        /// What was promised
+        /// The promise
         text: String,
     },
     /// Note that a promise was kept

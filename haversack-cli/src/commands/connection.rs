@@ -28,7 +28,7 @@ enum Action {
     Create {
         #[command(flatten)]
         new: New,
-        /// What is to be said about it
+        /// A remark about it
         #[arg(long, allow_hyphen_values = true)]
         text: Option<String>,
         /// Print JSON

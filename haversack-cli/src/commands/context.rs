@@ -18,7 +18,7 @@ use crate::ui::moments::counted;
 /// other memories by kind, recency and use. A part that does not fit is left out whole; at most one is cut.
 #[derive(Debug, Args)]
 pub(crate) struct ContextArgs {
-    /// How many tokens at most, as 2000 or 400k; context.tokens if left out
+    /// The most tokens, as 2000 or 400k; context.tokens if left out
     #[arg(long, value_name = "TOKENS", value_parser = parse_tokens)]
     budget: Option<usize>,
 

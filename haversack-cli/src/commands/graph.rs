@@ -33,7 +33,7 @@ enum Action {
     Neighbours {
         /// A node's id or name, or a memory: feedback_tone, lighthouse/feedback_tone.md
         name: String,
-        /// How many steps to go
+        /// The number of steps to go
         #[arg(long, default_value_t = 1)]
         depth: usize,
         /// Print JSON
@@ -45,7 +45,7 @@ enum Action {
         /// Only what is near this node or memory
         #[arg(long, value_name = "NAME")]
         around: Option<String>,
-        /// How many steps near goes
+        /// The number of steps from the center
         #[arg(long, default_value_t = 2)]
         depth: usize,
         /// The file to write: .svg, .dot or .mmd; stdout if left out

@@ -70,5 +70,5 @@ pub(crate) fn cmd_index(
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many lines of each sort are shown.
+/// The most lines of each sort that are shown.
 const SHOWN: usize = 20;

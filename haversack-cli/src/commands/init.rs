@@ -303,7 +303,7 @@ fn try_address(settings: &Settings, url: &str, args: &InitArgs) -> Result<Option
     }
 }
 
-/// The question whether sessions are digested. A digest quotes what the user typed, so nobody gets it unasked.
+/// The question if sessions are digested. A digest quotes what the user typed, so it needs a yes.
 const DIGEST_QUESTION: &str = "When a session ends, write down what it did and left open, for the next one? It quotes your first prompts, and it is carried like other memory.";
 
 /// Makes the home's directory. A home that cannot be written stops here, before anything else is done.

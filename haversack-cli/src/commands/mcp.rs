@@ -17,7 +17,7 @@ pub(crate) struct McpArgs {
     #[arg(long, hide = true)]
     plugin: bool,
 
-    /// Which tools to offer: our own, or those of @modelcontextprotocol/server-memory over the graph of this memory
+    /// The tools to offer: our own, or those of @modelcontextprotocol/server-memory over the graph of this memory
     #[arg(long, value_enum, default_value_t = Tools::Haversack)]
     tools: Tools,
 }

@@ -16,7 +16,7 @@ use crate::error::CommandError;
 use crate::settings::{Settings, flags};
 use crate::ui::Ui;
 
-/// How many nodes a search returns at most.
+/// The default number of nodes that a search returns.
 const LIMIT: usize = 20;
 
 /// Create, show, change and find nodes of the graph
@@ -91,7 +91,7 @@ enum Action {
         /// Only of this type
         #[arg(long = "type", value_name = "TYPE")]
         node_type: Option<String>,
-        /// How many at most
+        /// The most nodes in the answer
         #[arg(long, default_value_t = LIMIT)]
         limit: usize,
         /// Print JSON
@@ -111,7 +111,7 @@ struct New {
     /// A property
     #[arg(long = "property", short, value_name = "NAME=VALUE")]
     properties: Vec<String>,
-    /// What the content is: markdown, json, pdf …
+    /// The format of the content: markdown, json, pdf …
     #[arg(long, default_value = "markdown")]
     format: String,
     /// Print JSON

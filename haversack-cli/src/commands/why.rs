@@ -34,7 +34,7 @@ pub(crate) struct WhyArgs {
     json: bool,
 }
 
-/// How many of the files that were left out are named.
+/// The most names of omitted files.
 const SHOWN_LEFT_OUT: usize = 5;
 
 pub(crate) fn cmd_why(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<ExitCode, CommandError> {

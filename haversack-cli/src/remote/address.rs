@@ -242,7 +242,10 @@ mod tests {
                 "file://srv/x",
                 "\"file://srv/x\" names no directory: its path does not begin with a slash | file:///home",
             ),
-            ("git@host:me/x.git", "\"git@host:me/x.git\" is a place on another host in the style of git and ssh"),
+            (
+                "git@host:me/x.git",
+                "\"git@host:me/x.git\" is a place on another host in the style of git and ssh",
+            ),
             (
                 "host:me/x",
                 "\"host:me/x\" looks like an address of the kind \"host\", and is none | Name a directory",

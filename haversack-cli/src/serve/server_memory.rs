@@ -253,7 +253,7 @@ struct NamesArgument {
     names: Vec<String>,
 }
 
-/// What was added to an entity.
+/// The additions to an entity.
 #[derive(Serialize)]
 struct AddedResult {
     #[serde(rename = "entityName")]

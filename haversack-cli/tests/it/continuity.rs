@@ -176,7 +176,7 @@ fn person_gets_one_memory_however_often_they_write() {
     fs::remove_file(&file).expect("removed");
     let again = event(&env, "2026-04-18T16:00:00Z", "a.  teammate", "inbound", "hello again");
     assert!(!again.contains("Began a memory") && !file.exists(), "{again}");
-    // What the agent sends makes nobody known.
+    // A message from the agent does not make its receiver known.
     assert!(!event(&env, "2026-04-18T17:00:00Z", "somebody", "outbound", "hi").contains("Began"));
 }
 
@@ -392,7 +392,7 @@ fn bad_transcripts_and_moments_lose_nothing() {
     assert!(digest.contains("# Session hostile\n") && !digest.contains('\u{1b}'), "{digest}");
     assert!(!digest.contains("\n# Session 1\n"), "{digest}");
     assert!(!digest.contains("# Session gone"), "nothing is known of it: {digest}");
-    // The clock jumps: a digest of a day that nobody has reached hides no other.
+    // The clock jumps: a digest of a day in the future hides no other.
     agents.remember("laptop", &root, "session_digest_2071-01-01.md", "## Arcs\n- from the future\n");
     let told = hook(
         &agents,

@@ -1,9 +1,9 @@
 //! A memory store of Anthropic's (Managed Agents) as a backend: texts at paths.
 //!
-//! # What differs from a bucket
+//! # Differences from a bucket
 //! - A memory is found by its path in a listing, and read, changed and deleted by its id. We remember ids; an id that is gone, or has another path by now,
 //!   is looked up again.
-//! - A version is the SHA-256 of the content, so a condition holds if the content is what it was, whoever wrote it.
+//! - A version is the SHA-256 of the content, so a condition holds if the content is the same, by any writer.
 //! - Only texts fit in: UTF-8, at most [`MAX_TEXT_BYTES`]; a path has at most [`MAX_SEGMENTS`] names. We refuse others before anything is sent.
 //!
 //! # Invariants
@@ -66,7 +66,7 @@ const BETA: &str = "agent-memory-2026-07-22";
 
 const API_VERSION: &str = "2023-06-01";
 
-/// How many memories a page of a listing has, at most.
+/// The most memories on a page of a listing.
 const PAGE: usize = 100;
 
 /// The most pages of one listing: a store has at most 2,000 memories, so that a server that never ends is noticed.
@@ -75,16 +75,16 @@ const MAX_PAGES: usize = 1000;
 /// The most bytes of an answer.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
-/// How long the server may be silent.
+/// The time that the server may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How often an append starts anew because somebody else wrote.
+/// The most times that an append starts again because another program wrote.
 const MAX_APPENDS: u32 = 64;
 
 /// A memory store.
 #[derive(Debug)]
 pub(crate) struct MemoryStore {
-    /// What everything in the store begins with.
+    /// The beginning of every address in the store.
     base: Url,
     store: String,
     key: HeaderValue,
@@ -123,7 +123,7 @@ struct Items {
     next_page: Option<String>,
 }
 
-/// What is listed: memories, and the beginnings of deeper paths.
+/// The entries of a listing: memories, and the beginnings of deeper paths.
 #[derive(Debug, Default)]
 struct Listed {
     items: Vec<Item>,
@@ -358,7 +358,7 @@ impl MemoryStore {
             };
             let answer = match lost {
                 Ok(answer) => answer,
-                // Whether it was done, the content tells.
+                // The content tells if the write was done.
                 Err(error) => {
                     return match self.find(operation, locator).await {
                         Ok(Some(item)) if item.content_sha256 == version.as_str() => Ok(version),
@@ -379,7 +379,7 @@ impl MemoryStore {
                     self.ids().remove(locator);
                     return Err(condition_failed(operation, locator, condition));
                 }
-                // Somebody created or deleted it since we looked: look again.
+                // Another program created or deleted it since we looked: look again.
                 (StatusCode::CONFLICT, Condition::Any) => {}
                 (StatusCode::NOT_FOUND, Condition::Any) if there.is_some() => {
                     drop(self.ids().remove(locator))

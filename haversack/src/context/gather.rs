@@ -15,10 +15,10 @@ use crate::tokens;
 /// The longest file that is read for a session.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// How many files of a kind that is named after days are tried: one may be something else, whatever its name says.
+/// The most files of a kind with dated names that are tried: one may be something else, despite its name.
 const MAX_TRIES: usize = 8;
 
-/// Which memory a session is given.
+/// The memory that a session gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Only the kinds that every session starts with.
@@ -27,7 +27,7 @@ pub enum Reach {
     Everything,
 }
 
-/// Whether the index is part of the context.
+/// Tells if the index is part of the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
     /// It is.
@@ -48,11 +48,11 @@ pub struct GatheredFrom<'a> {
     pub project: &'a str,
     /// The day in the user's time zone.
     pub today: Day,
-    /// Which memory is given.
+    /// The memory for the session.
     pub reach: Reach,
-    /// Whether the index is given.
+    /// Tells if the index is included.
     pub index: Index,
-    /// How often each file was used, by its name below the place.
+    /// The number of uses of each file, by its name below the place.
     pub uses: &'a BTreeMap<String, u64>,
     /// Tells who changed a file last, and when.
     pub from: &'a (dyn Fn(&str) -> String + Sync),
@@ -129,7 +129,7 @@ async fn offer_kind<'k>(
             assembler.offer(part);
         }
     }
-    // The clock of another device may be ahead; a day that nobody has reached yet shadows no other.
+    // The clock of another device may be ahead: a day in the future hides no other.
     dated.sort_by_key(|candidate| Reverse(day_of(candidate)));
     let mut is_given = false;
     let mut tries = 0;

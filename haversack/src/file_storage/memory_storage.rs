@@ -12,10 +12,10 @@ use crate::error::{Error, Verb};
 use crate::memory::{Change, Depth, Memory, View};
 use crate::text::Ending;
 
-/// How much of a remote backend's content is kept in this process's memory.
+/// The most bytes of a remote backend's content that are cached.
 const CACHED_BYTES: usize = 64 * 1024 * 1024;
 
-/// Where a backend that stands by itself records a batch under way.
+/// The directory in which a backend without a home records a batch under way.
 const OWN_STATE: &str = ".haversack/file-storage";
 
 /// A memory as a storage of files.
@@ -32,7 +32,7 @@ impl MemoryStorage {
 
     /// Returns the files of a backend that stands by itself: no home keeps its state, so a batch under way is recorded beside the files.
     ///
-    /// What a storage without directories of its own (an object store) was asked for before is served from this process's memory, if it has not changed.
+    /// Reads of a storage without real directories (an object store) are served from a cache, if the content has not changed.
     pub fn over(backend: Arc<dyn Backend>) -> MemoryStorage {
         let own = Locator::reserved(OWN_STATE).expect("a name of our own");
         let state = Arc::new(Prefixed::new(backend.clone(), own));

@@ -19,10 +19,10 @@ pub const MAX_BOXES: usize = 400;
 /// The longest label, in characters.
 const MAX_LABEL: usize = 34;
 
-/// How many rounds the boxes move.
+/// The number of rounds in which the boxes move.
 const ROUNDS: usize = 220;
 
-/// How often overlapping boxes are pushed apart, at most.
+/// The most times that overlapping boxes are pushed apart.
 const MAX_PUSHES: usize = 400;
 
 /// The height of a box, and the room around it, in pixels.

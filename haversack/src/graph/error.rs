@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::file_storage::{self, StorageError};
 
-/// What kind of error it is: programs decide by it.
+/// The kind of an error: programs decide by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Code {
@@ -84,9 +84,9 @@ impl fmt::Display for Code {
 /// An operation of the graph that did nothing: what kind of error, and why.
 #[derive(Debug)]
 pub struct GraphError {
-    /// What kind of error it is.
+    /// The kind of the error.
     pub code: Code,
-    /// What happened, to which node, connection, type or file.
+    /// The event, with the node, connection, type or file.
     pub message: String,
     source: Option<StorageError>,
 }

@@ -1,6 +1,6 @@
 //! The records of the whole graph in this process's memory: for questions that do not name an id.
 //!
-//! Before each question the marks of the registry's files are compared, and files that changed are read again, whoever changed them. No change
+//! Before each question, we compare the fingerprints of the registry's files and read changed files again, changed by any writer. No change
 //! is decided on what is here alone: it is read again when the change is made.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,11 +21,11 @@ pub(crate) struct Index {
     pub(crate) of_node: HashMap<String, BTreeSet<String>>,
     /// The ids of nodes by their names, where the id does not follow from the name.
     pub(crate) others_by_name: HashMap<String, BTreeSet<String>>,
-    /// How often anything changed.
+    /// The number of changes.
     pub(crate) generation: u64,
 }
 
-/// What was read of one file.
+/// The loaded content of one file.
 #[derive(Clone, Debug)]
 struct Loaded {
     mark: String,

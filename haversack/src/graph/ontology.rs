@@ -178,7 +178,7 @@ fn scalar(name: &str) -> String {
     if is_plain { name.to_owned() } else { serde_json::Value::from(name).to_string() }
 }
 
-/// Which list the next item belongs to.
+/// The list that the next item belongs to.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Within {
     #[default]
@@ -246,7 +246,7 @@ impl Reader {
         self.section = match key {
             "node_types" => Within::NodeTypes,
             "connection_types" => Within::ConnectionTypes,
-            // What a later version or a person adds is left alone.
+            // Additions of a later version or of a person are left alone.
             _ => return Err(format!("{key:?} is neither node_types nor connection_types")),
         };
         if self.section == Within::NodeTypes && !value.is_empty() {

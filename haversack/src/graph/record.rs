@@ -72,7 +72,7 @@ pub struct Node {
     /// Its properties.
     #[serde(default)]
     pub properties: Properties,
-    /// Where its content is.
+    /// The location of its content.
     pub content: ContentFile,
 }
 
@@ -95,17 +95,17 @@ pub struct Connection {
     /// Its properties.
     #[serde(default)]
     pub properties: Properties,
-    /// Where its content is, if it has one.
+    /// The location of its content, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<ContentFile>,
 }
 
-/// Where a content is, and what it is.
+/// The location and format of a content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentFile {
     /// Its path in the storage.
     pub path: String,
-    /// What its author calls the format: `markdown`, `pdf` …
+    /// The format, as its author calls it: `markdown`, `pdf` …
     pub format: String,
     /// `utf-8`, or `base64` for bytes that are no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@
 //!    (`two_handles_keep_every_node`).
 //! 2. A change of several files is one [batch](FileStorage::batch), and fails if any record that it depends on has changed
 //!    (`connection_to_a_node_that_is_being_deleted`).
-//! 3. What is no record of ours in a file stays as it is (`foreign_fields_stay`).
+//! 3. Parts of a file that are no record of ours stay unchanged (`foreign_fields_stay`).
 //! 4. A file that cannot be read stops every change of it, and is never replaced (`damaged_registry_is_never_replaced`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ use super::error::{Code, GraphError};
 use super::record::{Connection, Node};
 use crate::file_storage::{self, Content, FileContent, FileStorage, Operation};
 
-/// Where the files of the registry are.
+/// The directory of the registry's files.
 pub(crate) const SYSTEM: &str = "_system";
 
 /// The first file, which takes records until it is full.
@@ -36,10 +36,10 @@ pub(crate) const FULL_BYTES: u64 = 32 * 1024;
 /// The letters of shard names: two of them are 1,024 shards, of a hundred records each in a graph of 100,000.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// How often a change is decided again because another writer was faster.
+/// The most times that a change is decided again because another writer was faster.
 const MAX_TRIES: usize = 1000;
 
-/// Which of the two maps of a file a record is in.
+/// The map of a file that a record is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Sort {
     Nodes,
@@ -63,7 +63,7 @@ pub(crate) enum Change {
     Remove(Sort, String),
 }
 
-/// What a transaction does: changes of records, and of the files beside the registry.
+/// The changes of a transaction: records, and the files beside the registry.
 #[derive(Debug, Default)]
 pub(crate) struct Decision {
     pub(crate) changes: Vec<Change>,

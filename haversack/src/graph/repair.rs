@@ -1,4 +1,4 @@
-//! What is wrong with the files of a graph, and how it is put right.
+//! Finds problems of a graph's files, and repairs them.
 //!
 //! Nothing is dropped: a registry that cannot be read is put aside whole, after the records that can still be read in it were copied. A content
 //! that no record names becomes a node of type [`UNSPECIFIED`], so that it can be found and given its type again.
@@ -28,7 +28,7 @@ pub enum Trouble {
         path: String,
         /// Why.
         why: String,
-        /// How many records can still be read in it.
+        /// The number of records that can still be read in it.
         readable: usize,
     },
     /// A content has no record.
@@ -40,7 +40,7 @@ pub enum Trouble {
     LostContent {
         /// The node or connection.
         id: String,
-        /// Where its content should be.
+        /// The place where its content should be.
         path: String,
     },
     /// A connection leads to a node, or comes from one, that is not there.

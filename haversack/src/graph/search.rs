@@ -13,7 +13,7 @@ use super::error::{Code, GraphError};
 use super::record::Node;
 use crate::file_storage::{self, Content, FileContent, FileStorage};
 
-/// How much text a [`Scan`] keeps between two searches.
+/// The most text that a [`Scan`] keeps between two searches.
 const MAX_KEPT_BYTES: usize = 512 * 1024 * 1024;
 
 /// Finds nodes by their content.
@@ -25,7 +25,7 @@ pub trait ContentSearch: Send + Sync {
 
 /// Looks for a text in the contents, whatever its case; contents that are no text do not count.
 ///
-/// What was read once is kept as long as the node's record says that it was not changed.
+/// A content is cached as long as the node's record says that it did not change.
 pub struct Scan {
     storage: Arc<dyn FileStorage>,
     kept: Mutex<Kept>,

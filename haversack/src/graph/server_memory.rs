@@ -3,7 +3,7 @@
 //! An entity is a node whose id follows from its name, so that two machines that note the same entity note the same node. Its content is a heading and
 //! one line for each observation. A relation is a connection whose id follows from its ends and its type.
 //!
-//! `server-memory` takes relations between entities that nobody created. Here each such name becomes a node of type [`UNSPECIFIED`] that is shown
+//! `server-memory` accepts relations between entities that were never created. Here each such name becomes a node of type [`UNSPECIFIED`] that is shown
 //! only as the end of relations, until an entity of that name is created: no connection leads nowhere.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,10 +20,10 @@ use super::repair::UNSPECIFIED;
 use super::{Graph, Properties, Property};
 use crate::file_storage::{self, Content, Operation};
 
-/// How many entities or relations are written in one step.
+/// The number of entities or relations that are written in one step.
 const CHUNK: usize = 256;
 
-/// How often a change is made again because another writer changed the same entity.
+/// The most times that a change is repeated because another writer changed the same entity.
 const MAX_TRIES: usize = 64;
 
 /// The property of a node that only stands for the end of relations.
@@ -35,10 +35,10 @@ pub struct Entity {
     /// Its name.
     #[serde(alias = "entityName", alias = "id")]
     pub name: String,
-    /// What it is.
+    /// Its type.
     #[serde(rename = "entityType", alias = "entity_type")]
     pub entity_type: String,
-    /// What is known about it.
+    /// The facts about it.
     #[serde(default, alias = "contents")]
     pub observations: Vec<String>,
 }
@@ -52,7 +52,7 @@ pub struct Relation {
     /// The name of the entity where it ends.
     #[serde(alias = "to_id")]
     pub to: String,
-    /// What it says.
+    /// Its type.
     #[serde(rename = "relationType", alias = "relation_type")]
     pub relation_type: String,
 }
@@ -75,7 +75,7 @@ pub struct Observations {
     pub contents: Vec<String>,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Entities that were created.

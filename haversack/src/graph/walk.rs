@@ -7,16 +7,16 @@ use super::Direction;
 use super::index::Index;
 use super::record::Connection;
 
-/// How far a walk goes.
+/// The limits of a walk.
 #[derive(Clone, Debug)]
 pub struct Traversal {
-    /// Which way connections are followed.
+    /// The direction in which connections are followed.
     pub direction: Direction,
     /// Only connections of this type.
     pub connection_type: Option<String>,
-    /// How many steps from the first node.
+    /// The most steps from the first node.
     pub max_steps: usize,
-    /// How many nodes, the first one included.
+    /// The most nodes, including the first one.
     pub max_nodes: usize,
 }
 
@@ -25,7 +25,7 @@ pub struct Traversal {
 pub struct Step {
     /// The node.
     pub id: String,
-    /// How many steps it is away.
+    /// Its distance in steps.
     pub steps: usize,
     /// The connection that led there; `None` for the first node.
     pub by: Option<String>,

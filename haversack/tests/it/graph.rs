@@ -701,7 +701,7 @@ fn connection_to_nowhere_is_not_shown() {
     let (one, two) = (node(&graph, "Person", "1", &[]), node(&graph, "Person", "2", &[]));
     connect(&graph, "Knows", &one, &two);
     let text = subject.text("_system/registry.json").expect("there");
-    // What a sync leaves if one machine deleted the node and another one connected it.
+    // The state after a sync in which one machine deleted the node and another one connected it.
     subject.put("_system/registry.json", text.replace(&format!("\"to\": \"{two}\""), "\"to\": \"mem_gone\""));
     assert!(block_on(graph.get_connected_nodes(&one, None, Direction::Both)).expect("found").is_empty());
     assert!(block_on(graph.query_connections(&ConnectionQuery::default())).expect("found").is_empty());

@@ -66,7 +66,7 @@ fn with_programs(description: &str) -> Result<String, String> {
     let lines: Vec<_> =
         TARGETS.iter().map(|target| format!("    \"{}\": \"{VERSION}\"", target.node_package())).collect();
     let text = format!("{start}  \"optionalDependencies\": {{\n{}\n  }},\n{BEFORE}{rest}", lines.join(",\n"));
-    // What is installed is compiled already.
+    // An installed package is compiled already.
     Ok(text.replace("    \"prepare\": \"tsc\",\n", ""))
 }
 

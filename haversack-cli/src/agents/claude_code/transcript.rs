@@ -1,7 +1,7 @@
 //! Reads the transcript of a session of Claude Code: a file with a line of JSON for each message.
 //!
 //! The file belongs to another program and may hold anything: it is read line by line within bounds, and a line that is not understood is passed
-//! over. Its texts are data; whoever shows them makes them harmless.
+//! over. Its texts are data; code that shows them makes them harmless first.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -30,7 +30,7 @@ const MAX_PROMPT_CHARACTERS: usize = 2000;
 /// The longest summary of a compacted conversation that is kept, in characters.
 const MAX_SUMMARY_CHARACTERS: usize = 100_000;
 
-/// What a transcript tells of a session.
+/// The parts of a session's transcript that we use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Transcript {
     /// The first prompts of the user.

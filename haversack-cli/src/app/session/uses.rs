@@ -1,4 +1,4 @@
-//! How often the memory files of a project were read by sessions: `state/uses/<project>.json`. It stays on this machine, and losing it costs order alone.
+//! The number of sessions that read each memory file of a project: `state/uses/<project>.json`. It stays on this machine, and losing it costs order alone.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -19,7 +19,7 @@ pub(crate) struct Input {
     pub(crate) source: Option<String>,
     /// The summary of a compaction.
     pub(crate) compact_summary: Option<String>,
-    /// What the user wrote.
+    /// The user's prompt.
     pub(crate) prompt: Option<String>,
     /// How a tool failed.
     pub(crate) error: Option<String>,

@@ -16,7 +16,7 @@ pub(super) fn open(parent: &Dir, name: &str) -> io::Result<File> {
     match parent.open_with(name, options.read(true).write(true).follow(FollowSymlinks::No)) {
         Ok(file) => Ok(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
-        // A file that may only be read, or that another program keeps for itself: whoever must flush it is told then.
+        // A read-only file, or one that another program keeps open: the process that must flush it gets the error.
         Err(_) => parent.open_with(name, options.write(false)),
     }
 }

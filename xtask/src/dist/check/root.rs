@@ -46,7 +46,7 @@ pub(super) const WITH_LANGUAGES: CleanRoot = CleanRoot {
 pub(super) const WITH_WINE: CleanRoot =
     CleanRoot { name: "wine", suite: "trixie", packages: &["wine", "wine64"] };
 
-/// What a script in a root printed, and what it left.
+/// The output and the leftovers of a script in a root.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) printed: String,
