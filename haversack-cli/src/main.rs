@@ -24,7 +24,7 @@ use crate::settings::{BrokenProjectFile, environment, flags, time};
 use crate::ui::colors::Colors;
 use crate::ui::{Presentation, Ui, pager};
 
-/// The allocator of static Linux programs; docs/benchmarks.md compares it with that of musl.
+/// The allocator of static Linux programs. That of musl takes one lock for all threads.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -2,7 +2,7 @@ dpkg -i /given/*.deb >/tmp/dpkg.txt
 # Debian's minimal system leaves manual pages out by a setting of dpkg, so they are read from the package.
 dpkg-deb -x /given/*.deb /tmp/unpacked
 MANPATH=/tmp/unpacked/usr/share/man man --warnings -P cat haversack-sync >/tmp/man.txt
-grep -q 'Take in what other machines wrote' /tmp/man.txt
+grep -q -e '--allow-deletes' /tmp/man.txt
 echo 'man: passed'
 cd /home/me
 haversack create notes/lamp.md text

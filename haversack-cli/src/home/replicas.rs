@@ -6,6 +6,7 @@ use std::sync::Arc;
 use haversack::clock::Clock;
 use haversack::home::{BoundDirectory, Directory, Home as Directories, Meeting, Stopped};
 use haversack::ids::StoreId;
+use haversack::log::BadFrame;
 use haversack::store::{Backend, DeviceLocal, ErrorKind, Locator, block_on};
 use haversack::sync::{Agreement, Author, Context, Gate, Outlook, Replica, SyncError};
 use haversack_system::{RandomIds, SystemClock};
@@ -165,6 +166,9 @@ impl Home {
     /// Returns the error of a stopped sync for the user. A damaged state has one cure.
     pub(crate) fn explain(&self, Stopped { directory, error }: Stopped) -> CommandError {
         match &error {
+            SyncError::Local(cause) if is_newer(cause) => {
+                CommandError::caused(Fault::User, &error, Some("Update Haversack on this machine".to_owned()))
+            }
             SyncError::Local(cause) if cause.kind() == ErrorKind::Internal => {
                 let state = directory.and_then(|name| self.states.iter().find(|(other, _)| *other == name));
                 let state = state.map_or_else(|| "its state".to_owned(), |(_, state)| shown(state));
@@ -176,6 +180,12 @@ impl Home {
             _ => error.into(),
         }
     }
+}
+
+/// Tells whether a later version of Haversack wrote the state.
+fn is_newer(error: &haversack::store::Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<BadFrame>());
+    cause.is_some_and(BadFrame::is_newer)
 }
 
 /// Renames a directory; one that is not there stays so.

@@ -1,7 +1,7 @@
 //! Homes and remotes that an earlier program wrote (`tests/fixtures/homes-*`) open and sync with this one, and lose nothing. What a later program
 //! wrote is refused, and nothing is changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -158,32 +158,35 @@ fn replace_bytes(path: &Path, from: &str, to: &str) {
     fs::write(path, [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat()).expect("written");
 }
 
-/// Runs a sync that must refuse a newer format, and checks that it changed neither the home nor the remote.
-fn is_refused_and_untouched(machines: &Machines, file: &str) {
+/// Runs a command that must refuse a newer format, and checks that it changed neither the home nor the remote.
+fn is_refused_and_untouched(machines: &Machines, arguments: &[&str]) {
     let (home, remote) = (machines.env.path("directory/desktop"), machines.env.path("directory/remote"));
     let before = (bytes_below(&home), bytes_below(&remote));
-    let said = machines.shown("directory/desktop", &["sync"]);
-    assert!(said.starts_with("exit 1\n"), "{file}: {said}");
-    assert!(said.contains("newer"), "{file}: {said}");
-    assert!(said.contains("Update Haversack") || said.contains("update Haversack"), "{file}: {said}");
+    let said = machines.shown("directory/desktop", arguments);
+    assert!(!said.starts_with("exit 0\n"), "{said}");
+    assert!(said.contains("newer") && said.contains("Update Haversack on this machine"), "{said}");
     let after = (bytes_below(&home), bytes_below(&remote));
     let changed = |before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>| {
-        let names: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).cloned().collect();
+        let names: BTreeSet<PathBuf> = before.keys().chain(after.keys()).cloned().collect();
         names.into_iter().filter(|name| before.get(name) != after.get(name)).collect::<Vec<_>>()
     };
-    assert_eq!(changed(&before.0, &after.0), Vec::<PathBuf>::new(), "{file}: the home");
-    assert_eq!(changed(&before.1, &after.1), Vec::<PathBuf>::new(), "{file}: the remote");
+    assert_eq!(changed(&before.0, &after.0), Vec::<PathBuf>::new(), "the home");
+    assert_eq!(changed(&before.1, &after.1), Vec::<PathBuf>::new(), "the remote");
 }
 
+/// A machine that has read the log already reads `store.json` only in a full sync: the log itself says that it ends or that a later format follows.
 #[test]
 fn newer_store_is_refused_and_untouched() {
     let machines = unpacked(VERSION_0_2_0);
-    replace_bytes(
-        &machines.env.path("directory/remote/.haversack/store.json"),
-        "\"format\": 1",
-        "\"format\": 2",
-    );
-    is_refused_and_untouched(&machines, "store.json");
+    let remote = machines.env.path("directory/remote");
+    replace_bytes(&remote.join(".haversack/store.json"), "\"format\": 1", "\"format\": 2");
+    let before = bytes_below(&remote);
+    let url = format!("file://{}", remote.display());
+    let said = machines.shown("late", &["join", &url, "--device", "late", "--yes"]);
+    assert!(said.starts_with("exit 1\n"), "{said}");
+    assert!(said.contains("newer") && said.contains("Update Haversack on this machine"), "{said}");
+    assert_eq!(bytes_below(&remote), before, "the remote");
+    assert!(machines.files("late").is_empty(), "nothing was taken from a store that cannot be read");
 }
 
 #[test]
@@ -195,13 +198,15 @@ fn newer_commit_is_refused_and_untouched() {
     let newest =
         fs::read_dir(&log).expect("there").flatten().map(|entry| entry.path()).max().expect("a commit");
     replace_bytes(&newest, "haversack-commit 1", "haversack-commit 9");
-    is_refused_and_untouched(&machines, "commit");
+    machines.write("directory/desktop", "diary.md", "an edit that waits\n");
+    is_refused_and_untouched(&machines, &["sync"]);
 }
 
 #[test]
-fn newer_snapshot_is_refused_and_untouched() {
+fn newer_state_is_refused_and_untouched() {
     let machines = unpacked(VERSION_0_2_0);
-    let snapshot = machines.env.path("directory/desktop/state/default/snapshot");
-    replace_bytes(&snapshot, "haversack-snapshot 2", "haversack-snapshot 9");
-    is_refused_and_untouched(&machines, "snapshot");
+    let identity = machines.env.path("directory/desktop/state/default/identity");
+    replace_bytes(&identity, "haversack-identity 1", "haversack-identity 9");
+    machines.write("directory/desktop", "diary.md", "an edit that waits\n");
+    is_refused_and_untouched(&machines, &["sync"]);
 }
