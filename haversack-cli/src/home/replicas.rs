@@ -166,14 +166,13 @@ impl Home {
     /// Returns the error of a stopped sync for the user. A damaged state has one cure.
     pub(crate) fn explain(&self, Stopped { directory, error }: Stopped) -> CommandError {
         match &error {
-            SyncError::Local(cause) if is_newer(cause) => {
-                CommandError::caused(Fault::User, &error, Some("Update Haversack on this machine".to_owned()))
-            }
             SyncError::Local(cause) if cause.kind() == ErrorKind::Internal => {
                 let state = directory.and_then(|name| self.states.iter().find(|(other, _)| *other == name));
                 let state = state.map_or_else(|| "its state".to_owned(), |(_, state)| shown(state));
+                let update =
+                    if is_newer(cause) { "Update Haversack on this machine. If you cannot: " } else { "" };
                 let hint = format!(
-                    "Your files are where they were. Move {state} away, then: haversack sync (it merges your files with the remote)"
+                    "{update}Your files are where they were. Move {state} away, then: haversack sync (it merges your files with the remote)"
                 );
                 CommandError::caused(Fault::User, &error, Some(hint))
             }

@@ -101,7 +101,7 @@ fn version_names_the_parts_of_the_build() {
     assert_eq!(env.run(&["version"]), env.run(&["--version"]));
     let shown = env.run(&["version", "--verbose"]);
     let names: Vec<&str> = shown.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
-    assert_eq!(names, ["target", "features", "storages"]);
+    assert_eq!(names, ["target", "features", "storages", "formats"]);
     assert!(shown.contains(std::env::consts::OS) && shown.contains("azure"), "{shown}");
     assert!(env.run(&["version", "--json"]).contains("\"version\": \""));
     assert_eq!(fs::read_dir(env.path("")).expect("listed").count(), 0);
