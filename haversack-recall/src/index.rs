@@ -47,7 +47,7 @@ const TABLES: &str = "
 pub(crate) struct Index {
     db: Connection,
     /// What was seen of the memory, as it is in the tables while their data version is this.
-    seen: Option<(i64, Sightings)>,
+    seen: Option<(i64, Arc<Sightings>)>,
     /// Segments that were read. A segment's passages never change.
     segments: BTreeMap<i64, Arc<Segment>>,
 }
@@ -116,10 +116,10 @@ impl Index {
     }
 
     /// Returns what was last seen of the memory.
-    pub(crate) fn seen(&mut self) -> Result<Sightings> {
+    pub(crate) fn seen(&mut self) -> Result<Arc<Sightings>> {
         let data_version = data_version(&self.db)?;
         if let Some((_, seen)) = self.seen.as_ref().filter(|(then, _)| *then == data_version) {
-            return Ok(seen.clone());
+            return Ok(Arc::clone(seen));
         }
         let mut statement = self.db.prepare_cached("SELECT locator, version, fingerprint FROM file")?;
         let rows = statement.query_map([], |row| {
@@ -136,8 +136,8 @@ impl Index {
             seen.push((locator, version_from(&version)?, fingerprint.map(Fingerprint::from_bytes)));
         }
         drop(statement);
-        let seen: Sightings = seen.into_iter().collect();
-        self.seen = Some((data_version, seen.clone()));
+        let seen: Arc<Sightings> = Arc::new(seen.into_iter().collect());
+        self.seen = Some((data_version, Arc::clone(&seen)));
         Ok(seen)
     }
 
@@ -151,7 +151,7 @@ impl Index {
     ) -> Result<Vec<Locator>> {
         let unread = write::apply(&mut self.db, files, kinds, known, &changes)?;
         self.seen = match unread.is_complete {
-            true => Some((data_version(&self.db)?, changes.now)),
+            true => Some((data_version(&self.db)?, Arc::new(changes.now))),
             // The tables lack some of what was seen.
             false => None,
         };

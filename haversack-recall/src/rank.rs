@@ -42,10 +42,15 @@ const IN_TIME: f64 = 1.3;
 /// A hit must be worth at least this part of the best one.
 const WORTH: f64 = 0.1;
 
-/// An answer is relevant if a file has words of the query that make up this part of the rarity of all, or the smaller part if it has at least two.
-/// One word of two is not enough: a memory about the printer's paper does not say how the printer is set up.
+/// An answer is relevant if a file has words of the query that make up this part of the rarity of all. One word of two is not enough: a memory that
+/// mentions a printer does not say how the printer is set up.
 const FLOOR: f64 = 0.5;
+
+/// The floor for files that have at least two of the words.
 const FLOOR_OF_TWO: f64 = 0.25;
+
+/// The floor for files that have one of the words in a title: they are about it.
+const FLOOR_OF_TITLE: f64 = 0.4;
 
 /// For the floor, words are as rare as if the memory had so many passages more. In a small memory nearly every word is in few passages, so that
 /// its words say little about rarity.
@@ -99,6 +104,8 @@ struct Scores {
     own: Vec<f64>,
     spread: Vec<f64>,
     words: Vec<u32>,
+    /// True for passages with a word in a title.
+    in_title: Vec<bool>,
     touched: Vec<usize>,
     /// What BM25 says of whole files, at their first passages.
     files: Vec<f64>,
@@ -166,6 +173,7 @@ pub(crate) fn rank(reader: &Reader<'_>, query: &Query, words: &Words) -> Result<
                 of_segment.touched.push(at);
             }
             of_segment.words[at] |= 1 << word;
+            of_segment.in_title[at] |= occurrences.title > 0;
             of_segment.own[at] +=
                 weight * rarity * saturated(count, f64::from(record.length) / passage_length, PASSAGE_B);
             let first = at - usize::from(record.place);
@@ -182,8 +190,10 @@ pub(crate) fn rank(reader: &Reader<'_>, query: &Query, words: &Words) -> Result<
     spread(reader, &mut scores);
     let candidates = candidates(reader, query, words, &scores, &floor_rarities);
     let mut ranking = Ranking { files, ..Ranking::default() };
-    let is_relevant = candidates.iter().any(|Candidate { parts, words_of_file, .. }| {
-        parts.coverage >= FLOOR || (words_of_file.count_ones() >= 2 && parts.coverage >= FLOOR_OF_TWO)
+    let is_relevant = candidates.iter().any(|Candidate { parts, words_of_file, is_in_title, .. }| {
+        parts.coverage >= FLOOR
+            || (words_of_file.count_ones() >= 2 && parts.coverage >= FLOOR_OF_TWO)
+            || (*is_in_title && parts.coverage >= FLOOR_OF_TITLE)
     });
     let best = best_of(candidates, query.limit);
     let mut hits = Vec::new();
@@ -250,6 +260,7 @@ fn scope(reader: &Reader<'_>, query: &Query, names: &BTreeMap<u16, String>) -> R
             own: zeros.clone(),
             spread: zeros.clone(),
             words: vec![0; count],
+            in_title: vec![false; count],
             touched: Vec::new(),
             files: zeros,
         });
@@ -307,6 +318,8 @@ struct Candidate {
     parts: Parts,
     words: u32,
     words_of_file: u32,
+    /// True if a title in the file has one of the words.
+    is_in_title: bool,
     is_outdated: bool,
 }
 
@@ -356,6 +369,7 @@ fn candidates(
         });
         let file = of.files[first] / best_file;
         let is_outdated = reader.segments[segment].0.records[first].is_outdated;
+        let is_in_title = passages.iter().any(|at| of.in_title[*at]);
         let words_of_file = passages.iter().fold(0, |words, at| words | of.words[*at]);
         match query.unit {
             Unit::Memory => {
@@ -382,6 +396,7 @@ fn candidates(
                     parts,
                     words: words_of_file,
                     words_of_file,
+                    is_in_title,
                     is_outdated,
                 });
             }
@@ -403,6 +418,7 @@ fn candidates(
                     parts,
                     words: of.words[*at],
                     words_of_file,
+                    is_in_title,
                     is_outdated,
                 }
             })),

@@ -23,6 +23,9 @@ use crate::ui::moments::{ago, counted, timestamp};
 /// The longest answer of a recall, in bytes, unless more memories are asked for.
 const RECALL_BYTES: usize = 4000;
 
+/// How many memories are named if none is relevant.
+const MAX_NEAREST: usize = 2;
+
 /// The length of a query in an answer.
 const QUERY_CHARACTERS: usize = 80;
 
@@ -201,7 +204,7 @@ impl Recall {
         let asked: String = query.text.chars().take(QUERY_CHARACTERS).collect();
         let through = counted(recalled.looked_through, "file");
         let mut lines = match (recalled.hits.len(), query.unit) {
-            (0, _) => format!("Nothing relevant to \"{asked}\" in {through}.\n"),
+            (0, _) => format!("Nothing relevant to \"{asked}\" in {through}.{}\n", self.nearest(&show)),
             (hits, Unit::Memory) => format!(
                 "{} for \"{asked}\", best first, of {through}:\n",
                 counted(hits, "memory").replace("memorys", "memories")
@@ -230,6 +233,14 @@ impl Recall {
             ));
         }
         lines
+    }
+
+    /// Returns the names of memories that have too few of the words to be relevant, as a sentence.
+    fn nearest(&self, show: impl Fn(&Locator) -> String) -> String {
+        let nearest = self.recalled.nearly.iter().take(MAX_NEAREST);
+        let shown: Vec<String> =
+            nearest.map(|hit| format!("{} ({})", show(&hit.locator), found_by(&hit.found_by))).collect();
+        if shown.is_empty() { String::new() } else { format!(" Nearest: {}.", shown.join("; ")) }
     }
 
     /// Returns how each score came about, and what was nearly found.

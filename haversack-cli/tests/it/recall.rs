@@ -132,6 +132,18 @@ fn recall_in_a_home_that_is_not_there_makes_nothing() {
 }
 
 #[test]
+fn home_in_a_synced_folder_gets_no_index() {
+    let env = TestEnv::new();
+    let home = env.path("Dropbox/haversack");
+    let home = home.to_str().expect("text");
+    assert!(env.run(&["--home", home, "create", "a.md", "The lamp turns.\n"]).starts_with("exit 0"));
+    let told = env.run(&["--home", home, "recall", "lamp"]);
+    assert!(told.starts_with("exit 0") && told.contains("a.md:1 ("), "{told}");
+    assert!(!Path::new(home).join("index").exists());
+    assert!(env.run(&["--home", home, "doctor"]).contains("the home is in a synced folder"));
+}
+
+#[test]
 fn duplicates_are_shown() {
     let env = with_memories();
     let fact =

@@ -244,7 +244,6 @@ fn odd_queries_have_answers() {
         "\" OR 1=1 --",
         "lamp*",
         "NEAR(lamp lens, 2)",
-        "name:lamp",
         "^lamp",
         "(((",
         "who are you",
@@ -253,6 +252,11 @@ fn odd_queries_have_answers() {
         let recalled = once(&files, &query(text));
         assert_eq!(recalled.hits.is_empty(), !text.contains("lamp"), "{text:?}");
     }
+    // One word of two is nearly an answer.
+    let recalled = once(&files, &query("submarine lens"));
+    assert_eq!((recalled.hits.len(), recalled.nearly.len()), (0, 1));
+    // A memory that is about the word is an answer.
+    assert_eq!(once(&files, &query("submarine lamp")).hits.len(), 1);
     let long = "lamp ".repeat(20_000);
     assert_eq!(names(&once(&files, &query(&long))), ["lamp.md"]);
     assert!(once(&files, &Query { limit: 0, ..query("lamp") }).hits.is_empty());
