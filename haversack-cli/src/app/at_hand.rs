@@ -12,12 +12,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use haversack::clock::Clock;
 use haversack::display::{lines, one_line};
 use haversack::ids::Timestamp;
 use haversack::store::{Locator, block_on};
 use haversack_recall::{FoundBy, Hit, MemorySearch, Projects, Query, Unit};
-use haversack_system::SystemClock;
 use serde::{Deserialize, Serialize};
 
 use super::recall::{index_file, today};
@@ -137,7 +135,7 @@ pub(crate) fn passages(
         kinds,
         unit: Unit::Passage,
         limit: MAX_HITS,
-        ..Query::new(asked.clone(), today())
+        ..Query::new(asked.clone(), today(settings))
     };
     let memory = open_to_look(settings)?;
     let Ok(recalled) = block_on(MemorySearch::recall_as_indexed(&index, memory.files(), &query)) else {
@@ -146,7 +144,7 @@ pub(crate) fn passages(
     };
     let before = given_before(settings, session);
     let mut out = HandedOut {
-        time: SystemClock.now(),
+        time: settings.now(),
         session: session.map(str::to_owned),
         moment: moment.name().to_owned(),
         asked: one_line(&asked).chars().take(NOTED_CHARACTERS).collect(),

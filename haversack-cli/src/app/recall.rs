@@ -136,7 +136,7 @@ pub(crate) fn recall(
     for kind in &wanted.kinds {
         named.insert(kinds::named(&kinds, kind).map_err(NotRecalled::Unknown)?.name.clone());
     }
-    let today = today();
+    let today = today(settings);
     let span = |text: &Option<String>| text.as_deref().map(|text| understood(text, today)).transpose();
     let query = Query {
         within: wanted.within,
@@ -176,9 +176,10 @@ pub(crate) fn duplicates(settings: &Settings, below: &Locator) -> Result<Vec<Dup
     Ok(block_on(haversack_recall::duplicates(memory.files(), below, &projects))?)
 }
 
-/// Returns the day that it is for the user.
-pub(crate) fn today() -> Date {
-    jiff::Zoned::now().date()
+/// Returns the present day in the user's time zone.
+pub(crate) fn today(settings: &Settings) -> Date {
+    // Both write a day in the same form.
+    settings.today().to_string().parse().unwrap_or(Date::MAX)
 }
 
 fn understood(text: &str, today: Date) -> Result<Span, CommandError> {

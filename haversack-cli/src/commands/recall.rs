@@ -3,9 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack::clock::Clock;
 use haversack_recall::{DEFAULT_LIMIT, Unit};
-use haversack_system::SystemClock;
 use serde_json::json;
 
 use crate::app::recall::{NotRecalled, RecallRequest, found_by, recall, search};
@@ -130,7 +128,7 @@ pub(crate) fn cmd_recall(
                 }
             }
         } else {
-            ui.recalled(&found.text(|file| names.show(file), SystemClock.now()), |line| found.matches(line))?;
+            ui.recalled(&found.text(|file| names.show(file), settings.now()), |line| found.matches(line))?;
         }
         if args.explain {
             ui.quote(&format!("\n{}", found.explanation(|file| names.show(file))))?;
