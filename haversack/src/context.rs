@@ -165,6 +165,11 @@ impl Assembler {
         }
     }
 
+    /// Returns true if a part was left out because it did not fit.
+    pub fn has_left_out(&self) -> bool {
+        self.first_left_out.is_some()
+    }
+
     /// Returns the budget that is left.
     pub fn room(&self) -> Budget {
         self.room

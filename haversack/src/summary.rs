@@ -160,7 +160,10 @@ fn entry(event: &LoggedEvent, zone: &Zone) -> SummaryEntry {
 impl DaySummary {
     /// Reads a summary from its data; `None` if it is none. The counts are made new: a merge changes the lists alone.
     pub fn read(data: &[u8]) -> Option<DaySummary> {
-        serde_json::from_slice::<DaySummary>(data).ok().map(DaySummary::counted)
+        // A list would be read as the fields in their order.
+        let is_object = data.trim_ascii_start().starts_with(b"{");
+        let summary = serde_json::from_slice::<DaySummary>(data).ok().filter(|_| is_object);
+        summary.map(DaySummary::counted)
     }
 
     fn counted(mut self) -> DaySummary {
@@ -350,7 +353,14 @@ mod tests {
 
     #[test]
     fn data_of_another_shape_is_no_summary() {
-        for odd in ["", "[]", "{\"counts\":{}}", "{\"day\":7}", "{\"day\":\"x\",\"needs_you\":7}"] {
+        for odd in [
+            "",
+            "[]",
+            "[\"2026-04-17\"]",
+            "{\"counts\":{}}",
+            "{\"day\":7}",
+            "{\"day\":\"x\",\"needs_you\":7}",
+        ] {
             assert_eq!(DaySummary::read(odd.as_bytes()), None, "{odd}");
         }
         // Only the counts, as another program wrote them.

@@ -26,7 +26,8 @@ pub(crate) struct Summarized {
 pub(crate) fn summarize(settings: &Settings, memory: &Memory, day: Day) -> Result<Summarized, CommandError> {
     let data_file = summary::data_of(day);
     let before = block_on(memory.files().read_text(&data_file))?;
-    let known = before.as_deref().map(|text| DaySummary::read(text.as_bytes()));
+    let is_of_day = |summary: &DaySummary| summary.day == day.to_string();
+    let known = before.as_deref().map(|text| DaySummary::read(text.as_bytes()).filter(is_of_day));
     if let Some(None) = known {
         return Err(CommandError::user(
             format!("{data_file} is no summary of a day, so nothing was written"),

@@ -15,7 +15,7 @@ use crate::ui::Ui;
 pub(crate) struct MirrorArgs {
     /// Begin at once
     #[arg(long)]
-    now: bool,
+    at_once: bool,
 }
 
 pub(crate) fn cmd_mirror(
@@ -24,7 +24,7 @@ pub(crate) fn cmd_mirror(
     args: &MirrorArgs,
 ) -> Result<ExitCode, CommandError> {
     let bar = ui.progress();
-    let written = write(settings, if args.now { Duration::ZERO } else { GATHER }, &bar);
+    let written = write(settings, if args.at_once { Duration::ZERO } else { GATHER }, &bar);
     bar.end();
     written.map(|()| ExitCode::SUCCESS)
 }

@@ -312,7 +312,7 @@ mod tests {
             ("view-characters", Meant(VIEW_CHARACTERS)),
             ("memroy-tool.line-bytes", Meant(LINE_BYTES)),
             ("memory_tool.LINE_BYTES", Meant(LINE_BYTES)),
-            ("z", Far(HOME)),
+            ("z", Far(TIME_ZONE)),
         ] {
             assert_eq!(nearest_key(name), expected, "{name}");
         }

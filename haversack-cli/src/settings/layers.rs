@@ -437,7 +437,7 @@ mod tests {
                 "\"\\u001b[2Jhome\" = 1",
                 format!("a.toml:1 sets \"\\u{{1b}}[2Jhome\", {not} | Remove it; the nearest setting is home"),
             ),
-            ("z = 1\na = 1", format!("a.toml:1 sets z, {not} | Remove it; the nearest setting is home")),
+            ("z = 1\na = 1", format!("a.toml:1 sets z, {not} | Remove it; the nearest setting is time.zone")),
         ] {
             assert_eq!(told(in_file(text)), expected);
         }

@@ -41,6 +41,10 @@ fn without_any_file_the_defaults_hold_and_nothing_is_made() {
     projects.exclude  default
     receive.files  200000  default
     receive.megabytes  2000  default
+    time.zone  default
+    context.tokens  2000  default
+    digest.auto  false  default
+    recall.hook-milliseconds  20  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml (not there)
     Project file: BASE/user/.haversack.toml (not there, nor in a directory above)
@@ -80,6 +84,10 @@ fn each_value_with_its_layer() {
     projects.exclude  default
     receive.files  200000  default
     receive.megabytes  2000  default
+    time.zone  default
+    context.tokens  2000  default
+    digest.auto  false  default
+    recall.hook-milliseconds  20  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -103,6 +111,10 @@ fn each_value_with_its_layer() {
     projects.exclude                               default
     receive.files                200000            default
     receive.megabytes            2000              default
+    time.zone                                      default
+    context.tokens               2000              default
+    digest.auto                  false             default
+    recall.hook-milliseconds     20                default
     --- stderr
     User file: /nowhere/by-flag/config.toml (not there)
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -186,6 +198,30 @@ fn json_for_scripts() {
           "key": "receive.megabytes",
           "layer": "default",
           "value": 2000
+        },
+        {
+          "from": null,
+          "key": "time.zone",
+          "layer": "default",
+          "value": ""
+        },
+        {
+          "from": null,
+          "key": "context.tokens",
+          "layer": "default",
+          "value": 2000
+        },
+        {
+          "from": null,
+          "key": "digest.auto",
+          "layer": "default",
+          "value": false
+        },
+        {
+          "from": null,
+          "key": "recall.hook-milliseconds",
+          "layer": "default",
+          "value": 20
         }
       ],
       "user_file": {

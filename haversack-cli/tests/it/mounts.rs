@@ -87,7 +87,7 @@ fn its_plain_copies_are_in_the_remote() {
         machines.write("laptop", &format!("{number:03}.md"), "y\n");
     }
     machines.done("laptop", &["sync"]);
-    machines.done("laptop", &["mirror", "--now"]);
+    machines.done("laptop", &["mirror", "--at-once"]);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while plain().len() < 261 {
         // The sync started one, and there is never a second.

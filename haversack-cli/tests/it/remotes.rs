@@ -266,7 +266,7 @@ fn remote_of_the_settings_needs_one_yes() {
       files      1
     --- stderr
     "#);
-    for command in [&["push"][..], &["pull"], &["mirror", "--now"], &["remote", "test"]] {
+    for command in [&["push"][..], &["pull"], &["mirror", "--at-once"], &["remote", "test"]] {
         let shown = run(command);
         assert!(
             shown.starts_with("exit 1\n") && shown.contains("you have not agreed yet"),

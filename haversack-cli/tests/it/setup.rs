@@ -582,8 +582,9 @@ fn why_a_session_knows_something() {
     assert_snapshot!(shown(&agents, "laptop", &["why"]), @r#"
     exit 0
     --- stdout
-    DATE TIME  lighthouse  session session-laptop (startup), about 52 tokens
-           21  carry_forward.md
+    DATE TIME  lighthouse  session session-laptop (startup), about 62 tokens
+           32  heading
+           30  carry_forward.md
     --- stderr
     "#);
     let mut command = agents.command("laptop", &["why", "--next"]);
@@ -595,7 +596,7 @@ fn why_a_session_knows_something() {
     - ask about the lamp
     </haversack-memory>
     --- stderr
-    About 52 tokens; Claude Code reads MEMORY.md by itself.
+    About 62 tokens of 2000; Claude Code reads MEMORY.md by itself.
     "#);
     agents.hook("laptop", "PostCompact", &root, serde_json::json!({ "compact_summary": "We painted." }));
     let mut command = agents.command("laptop", &["why", "--compacted"]);

@@ -625,13 +625,13 @@ fn the_plain_copies_of_a_large_store_are_written_later() {
     // The background process waits for more changes; a command with `--now` waits for it.
     let manifest = machines.env.path("remote").join("manifest.json");
     while !std::fs::read_to_string(&manifest).is_ok_and(|text| text.contains("\"position\"")) {
-        machines.done("laptop", &["mirror", "--now"]);
+        machines.done("laptop", &["mirror", "--at-once"]);
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     let plain = crate::machines::files_below(&machines.env.path("remote").join("notes"));
     assert_eq!(plain.len(), 300);
     // The lock is free again.
-    machines.done("laptop", &["mirror", "--now"]);
+    machines.done("laptop", &["mirror", "--at-once"]);
     machines.write("laptop", "notes/new.md", "new\n");
     machines.done("laptop", &["remote", "remove"]);
     machines.done("laptop", &["remote", "add", &machines.url(), "--device", "laptop", "--no-mirror"]);

@@ -151,11 +151,12 @@ async fn offer_kind<'k>(
     Ok(others)
 }
 
-/// Leaves out a file that cannot fit, without reading it.
+/// Leaves out a file that cannot fit, without reading it. The first that does not fit is read: as much of it as fits may be given.
 fn is_skipped(assembler: &mut Assembler, candidate: &Candidate<'_>) -> bool {
     let Some(size) = candidate.size_bytes else { return false };
     let least = tokens::least(size);
-    let is_skipped = least > assembler.room().tokens || size > MAX_FILE_BYTES;
+    let is_hopeless = assembler.has_left_out() && least > assembler.room().tokens;
+    let is_skipped = is_hopeless || size > MAX_FILE_BYTES;
     if is_skipped {
         assembler.leave_out(candidate.name.clone(), least);
     }

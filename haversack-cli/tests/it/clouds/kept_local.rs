@@ -37,7 +37,7 @@ fn nothing_is_asked(place: &Place, machines: &Machines, setting: impl Fn(&mut Co
         ("laptop", &["sync", "--full"]),
         ("laptop", &["pull"]),
         ("laptop", &["push"]),
-        ("laptop", &["mirror", "--now"]),
+        ("laptop", &["mirror", "--at-once"]),
         ("laptop", &["remote", "test"]),
         ("laptop", &["join", url, "--yes"]),
         ("desktop", &["undo", "--join", "--yes"]),
