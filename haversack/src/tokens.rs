@@ -25,6 +25,9 @@ const OTHER: Weight = 1653;
 /// The fewest thousandths of a token that a byte costs on average; text of spaces alone is cheaper and does not occur.
 const LEAST_FOR_A_BYTE: Weight = 100;
 
+/// What a byte costs on average.
+const USUAL_FOR_A_BYTE: Weight = 280;
+
 /// Returns about how many tokens a text costs.
 pub fn estimate(text: &str) -> usize {
     whole(weight(text))
@@ -33,6 +36,11 @@ pub fn estimate(text: &str) -> usize {
 /// Returns the fewest tokens that a text of so many bytes can cost, to skip texts that cannot fit without reading them.
 pub fn least(size_bytes: u64) -> usize {
     whole(size_bytes.saturating_mul(LEAST_FOR_A_BYTE))
+}
+
+/// Returns about what a text of so many bytes costs that nobody has read.
+pub fn usual(size_bytes: u64) -> usize {
+    whole(size_bytes.saturating_mul(USUAL_FOR_A_BYTE))
 }
 
 /// Returns thousandths of a token as tokens, rounded up.

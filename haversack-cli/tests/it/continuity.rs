@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::agents::Agents;
 use crate::environment::TestEnv;
-use crate::machines::{Machines, without_times};
+use crate::machines::Machines;
 
 const LIGHTHOUSE: &str = "git@github.com:me/lighthouse.git";
 
@@ -442,7 +442,18 @@ fn context_keeps_to_its_budget_and_tells_what_it_left_out() {
         let mut command = agents.command("laptop", &["context", "--budget", budget]);
         agents.machines.env.shown(command.current_dir(&root))
     };
-    assert_snapshot!(without_times(&context("250")), @"");
+    let little = context("250");
+    for part in [
+        "](project_ports.md)",
+        "ask about the tide",
+        "Answer in five lines.",
+        " more lines: read project_ports.md]",
+    ] {
+        assert!(little.contains(part), "{part}: {little}");
+    }
+    let shown = little.matches("staging listens").count();
+    assert!((1..30).contains(&shown) && little.contains(&format!("[{} more lines", 500 - shown)), "{little}");
+    assert!(little.contains("nothing left out"), "the one that is cut is not left out: {little}");
     let all = context("400k");
     assert_eq!(all.matches("staging listens").count(), 500);
     assert!(all.contains("nothing left out"), "{all}");

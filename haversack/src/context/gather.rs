@@ -18,6 +18,9 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// The most files of a kind with dated names that are tried: one may be something else, despite its name.
 const MAX_TRIES: usize = 8;
 
+/// The most files in a row that are read and do not fit. We leave the other files out unread.
+const MAX_REFUSED: usize = 100;
+
 /// The memory that a session gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
@@ -89,14 +92,23 @@ pub async fn gather(from: &GatheredFrom<'_>, budget: Budget) -> Result<Assembled
     }
     if from.reach == Reach::Everything {
         others.sort_by(|one, other| key(one).cmp(&key(other)));
+        let mut refused = 0;
         for candidate in others {
+            if refused >= MAX_REFUSED {
+                let tokens = tokens::usual(candidate.size_bytes.unwrap_or_default());
+                assembler.leave_out(candidate.name, tokens);
+                continue;
+            }
             if is_skipped(&mut assembler, &candidate) {
+                refused += 1;
                 continue;
             }
             if let Some((part, kind)) = read(from, &candidate).await?
                 && kind.load != Load::Never
             {
+                let before = assembler.room();
                 assembler.offer(part);
+                refused = if assembler.room() == before { refused + 1 } else { 0 };
             }
         }
     }
