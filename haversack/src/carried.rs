@@ -222,9 +222,10 @@ impl Carried<'_> {
         let (Some(here), Some((there, version))) = (&file.here, &file.there) else { return Ok(None) };
         let all = [Some(here), Some(there), file.base.as_ref()];
         let rule = self.kinds.rule(at, all.into_iter().flatten().map(|bytes| &bytes[..]));
-        let side = |bytes, device| Side { bytes, device };
         let [ours, theirs] = self.names;
-        let merged = merge(rule, file.base.as_deref(), side(here, ours), side(there, theirs));
+        let (ours, theirs) =
+            (Side { bytes: &here[..], device: ours }, Side { bytes: &there[..], device: theirs });
+        let merged = merge(rule, file.base.as_deref(), ours, theirs);
         if let Some(hold) = self.gate.holds(at, &merged.bytes) {
             report.held.push((at.clone(), hold.why));
             return Ok(None);

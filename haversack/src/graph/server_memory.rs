@@ -7,7 +7,7 @@
 //! only as the end of relations, until an entity of that name is created: no connection leads nowhere.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
@@ -96,8 +96,49 @@ pub struct ServerMemory {
 /// The entities of every file of the registry, as they were read.
 #[derive(Debug, Default)]
 struct Shelf {
-    files: HashMap<String, (String, Vec<Arc<Shelved>>)>,
+    files: HashMap<String, ShelvedFile>,
 }
+
+/// The entities of one file of the registry, sorted by id.
+#[derive(Debug)]
+struct ShelvedFile {
+    mark: String,
+    entities: Vec<Arc<Shelved>>,
+    /// Everything that a search looks at, in lower case, one entity after the other: one pass over few large texts is many times faster than one over
+    /// many small texts.
+    text: String,
+    /// Where the text of each entity ends.
+    ends: Vec<usize>,
+}
+
+impl ShelvedFile {
+    fn new(mark: String, entities: Vec<Arc<Shelved>>) -> ShelvedFile {
+        let (mut text, mut ends) = (String::new(), Vec::with_capacity(entities.len()));
+        for one in &entities {
+            let Entity { name, entity_type, observations } = &one.entity;
+            for part in [name, entity_type].into_iter().chain(observations) {
+                text.push_str(&part.to_lowercase());
+                text.push(BETWEEN);
+            }
+            ends.push(text.len());
+        }
+        ShelvedFile { mark, entities, text, ends }
+    }
+
+    /// Adds the entities that a search finds.
+    fn search(&self, finder: &Finder<'_>, found: &mut Vec<Arc<Shelved>>) {
+        let mut from = 0;
+        while let Some(at) = self.text.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
+            let entity = self.ends.partition_point(|end| *end <= from + at);
+            let (Some(one), Some(end)) = (self.entities.get(entity), self.ends.get(entity)) else { return };
+            found.push(one.clone());
+            from = *end;
+        }
+    }
+}
+
+/// What stands between two texts that are searched; no query has it.
+const BETWEEN: char = '\0';
 
 #[derive(Debug)]
 struct Shelved {
@@ -105,8 +146,6 @@ struct Shelved {
     created: String,
     modified: String,
     entity: Entity,
-    /// Everything that a search looks at, in lower case.
-    haystack: String,
 }
 
 impl ServerMemory {
@@ -363,8 +402,10 @@ impl ServerMemory {
 
     /// Returns everything.
     pub async fn read_graph(&self) -> Result<Knowledge, GraphError> {
-        let (index, shelved) = self.look().await?;
-        let entities = in_order(shelved.iter().filter(|one| !is_hidden(&index, &one.id)).collect());
+        let index = self.look().await?;
+        let shelf = self.shelf();
+        let all = shelf.files.values().flat_map(|file| &file.entities);
+        let entities = in_order(all.filter(|one| !is_hidden(&index, &one.id)).collect());
         let mut relations: Vec<&Arc<Connection>> = index.connections.values().collect();
         relations.retain(|one| index.is_whole(one));
         Ok(Knowledge { entities, relations: named(&index, relations) })
@@ -372,22 +413,37 @@ impl ServerMemory {
 
     /// Returns the entities in whose name, type or observations `query` occurs, whatever the case, with every relation of theirs.
     pub async fn search_nodes(&self, query: &str) -> Result<Knowledge, GraphError> {
-        let (index, shelved) = self.look().await?;
         let query = query.to_lowercase();
+        let index = self.look().await?;
         let finder = Finder::new(&query);
-        let fits = |one: &&Arc<Shelved>| {
-            finder.find(one.haystack.as_bytes()).is_some() && !is_hidden(&index, &one.id)
-        };
-        let found: Vec<&Arc<Shelved>> = shelved.iter().filter(fits).collect();
-        Ok(with_relations(&index, found))
+        let mut found = Vec::new();
+        if query.is_empty() {
+            self.shelf().files.values().for_each(|file| found.extend(file.entities.iter().cloned()));
+        } else if !query.contains(BETWEEN) {
+            self.shelf().files.values().for_each(|file| file.search(&finder, &mut found));
+        }
+        found.retain(|one| !is_hidden(&index, &one.id));
+        Ok(with_relations(&index, found.iter().collect()))
     }
 
     /// Returns the entities of these names, with every relation of theirs.
     pub async fn open_nodes(&self, names: &[String]) -> Result<Knowledge, GraphError> {
-        let (index, shelved) = self.look().await?;
-        let names: BTreeSet<&String> = names.iter().collect();
-        let fits = |one: &&Arc<Shelved>| names.contains(&one.entity.name) && !is_hidden(&index, &one.id);
-        let found: Vec<&Arc<Shelved>> = shelved.iter().filter(fits).collect();
+        let index = self.look().await?;
+        let mut ids = BTreeSet::new();
+        for name in names {
+            ids.extend([id_of(name), name.clone()]);
+            ids.extend(index.others_by_name.get(name).into_iter().flatten().cloned());
+        }
+        let shelf = self.shelf();
+        let mut found = Vec::new();
+        for id in ids.iter().filter(|id| !is_hidden(&index, id)) {
+            let file = super::registry::places(id).into_iter().find_map(|path| {
+                let file = shelf.files.get(&path)?;
+                let at = file.entities.binary_search_by(|one| one.id.as_str().cmp(id)).ok()?;
+                file.entities.get(at)
+            });
+            found.extend(file.filter(|one| names.contains(&one.entity.name)));
+        }
         Ok(with_relations(&index, found))
     }
 
@@ -436,28 +492,28 @@ impl ServerMemory {
             }
             let now = self.graph.now();
             let after = content_of(name, &observations);
+            let (storage, path) = (self.graph.storage(), node.content.path.clone());
+            let written = match before.is_empty() {
+                true => {
+                    let create = Operation::Create { path: path.clone(), content: after.into() };
+                    storage.batch(&[Operation::Delete { path: path.clone() }, create]).await
+                }
+                false => storage.str_replace(&path, &before, &after).await,
+            };
+            match written {
+                Ok(()) => {}
+                // Another writer changed the observations since they were read.
+                Err(error) if super::registry::is_outrun(error.code) => continue,
+                Err(error) => return Err(super::not_written(&path, error)),
+            }
             let ids = [id.as_str()];
             let put = self.graph.registry.transact(&ids, |records| {
                 let mut node = records.node(&id)?.ok_or_else(|| super::no_node(&id))?;
                 node.modified = super::later(&node.modified, &now);
-                let path = node.content.path.clone();
-                let contents = match before.is_empty() {
-                    true => vec![
-                        Operation::Delete { path: path.clone() },
-                        Operation::Create { path, content: after.clone().into() },
-                    ],
-                    false => {
-                        vec![Operation::StrReplace { path, old_str: before.clone(), new_str: after.clone() }]
-                    }
-                };
-                Ok(Decision { changes: vec![Change::PutNode(node)], contents })
+                Ok(Decision { changes: vec![Change::PutNode(node)], contents: Vec::new() })
             });
-            match put.await {
-                Ok(()) => return Ok(Some(changed)),
-                // Another writer changed the observations since they were read.
-                Err(error) if is_outrun(&error) => {}
-                Err(error) => return Err(error),
-            }
+            put.await?;
+            return Ok(Some(changed));
         }
         Err(outrun(&id))
     }
@@ -481,17 +537,21 @@ impl ServerMemory {
         Ok(others.cloned().or_else(|| index.nodes.contains_key(name).then(|| name.to_owned())))
     }
 
-    /// Reads what changed, and returns all entities.
-    async fn look(&self) -> Result<(Arc<Index>, Vec<Arc<Shelved>>), GraphError> {
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what changed, so that the shelf has all entities, and returns the records.
+    async fn look(&self) -> Result<Arc<Index>, GraphError> {
         let index = self.graph.fresh().await?;
         let mut stale = Vec::new();
         {
-            let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shelf = self.shelf();
             shelf.files.retain(|path, _| index.nodes_of(path).is_some());
             for (path, mark, ids) in index.files() {
                 let before = shelf.files.get(path);
-                if before.is_none_or(|(then, _)| then != mark) {
-                    let kept: Vec<Arc<Shelved>> = before.map(|(_, kept)| kept.clone()).unwrap_or_default();
+                if before.is_none_or(|before| before.mark != mark) {
+                    let kept = before.map(|before| before.entities.clone()).unwrap_or_default();
                     stale.push((path.to_owned(), mark.to_owned(), ids.to_vec(), kept));
                 }
             }
@@ -506,11 +566,9 @@ impl ServerMemory {
                     _ => shelved.push(Arc::new(self.shelve(node).await?)),
                 }
             }
-            let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-            shelf.files.insert(path, (mark, shelved));
+            self.shelf().files.insert(path, ShelvedFile::new(mark, shelved));
         }
-        let shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok((index, shelf.files.values().flat_map(|(_, shelved)| shelved.iter().cloned()).collect()))
+        Ok(index)
     }
 
     async fn shelve(&self, node: &Node) -> Result<Shelved, GraphError> {
@@ -522,17 +580,11 @@ impl ServerMemory {
             Err(error) => return Err(error),
         };
         let name = name_of(node);
-        let mut haystack = format!("{name}\n{}", node.node_type);
-        for observation in &observations {
-            haystack.push('\n');
-            haystack.push_str(observation);
-        }
         Ok(Shelved {
             id: node.id.clone(),
             created: node.created.clone(),
             modified: node.modified.clone(),
             entity: Entity { name, entity_type: node.node_type.clone(), observations },
-            haystack: haystack.to_lowercase(),
         })
     }
 }
