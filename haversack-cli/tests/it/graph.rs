@@ -348,6 +348,7 @@ fn memory_store_is_carried() {
     assert!(run(&["mount", "list"]).contains(&format!("team  {address}")));
     assert!(run(&["mount", "remove", &address]).starts_with("exit 0"));
     assert!(run(&["mount", "add", &address, "team", "--read-only"]).starts_with("exit 0"));
+    assert!(run(&["sync"]).contains("sent 0 files, received 0 files"));
     fs::write(env.path("home/memory/team/ours.md"), "changed\n").expect("written");
     let synced = run(&["sync"]);
     assert!(synced.contains("team/ours.md stays where it is: the memory store is only read"), "{synced}");

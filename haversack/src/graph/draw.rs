@@ -142,6 +142,8 @@ impl Picture {
         for (from, to, arrow) in self.numbered() {
             draw_arrow(&mut svg, &mut labels, (&boxes[from], &boxes[to]), from == to, &shown(&arrow.label));
         }
+        // Below the boxes: a label must not hide the name of a box.
+        svg.push_str(&labels);
         for (one, at) in self.boxes.iter().zip(&boxes) {
             let (fill, border) = COLOURS[kinds[one.kind.as_str()] % COLOURS.len()];
             let dash = if one.is_missing { " stroke-dasharray=\"5 4\"" } else { "" };
@@ -158,7 +160,6 @@ impl Picture {
                 escaped(&cut(&one.label)),
             );
         }
-        svg.push_str(&labels);
         for (kind, number) in &kinds {
             let (fill, border) = COLOURS[number % COLOURS.len()];
             let (x, y) = (left + width - 170.0, top + 18.0 + 24.0 * (*number as f64));

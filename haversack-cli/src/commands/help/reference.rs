@@ -19,6 +19,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Write",
         &["new", "edit", "create", "str-replace", "insert", "append", "rename", "delete", "check", "kinds"],
     ),
+    ("Graph", &["graph", "node", "connection", "ontology"]),
     ("Connect machines", &["sync", "join", "remote", "devices", "mount", "migrate", "provision"]),
     (
         "Connect agents",
