@@ -41,6 +41,8 @@ mod mount;
 mod new;
 mod node;
 mod ontology;
+mod open;
+mod page;
 pub(crate) mod project;
 mod properties;
 mod provision;
@@ -119,6 +121,8 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Push(sync::PushArgs),
     Join(join::JoinArgs),
+    Open(open::OpenArgs),
+    Page(page::PageArgs),
     Log(log::LogArgs),
     Diff(diff::DiffArgs),
     Restore(restore::RestoreArgs),
@@ -249,6 +253,7 @@ impl Command {
             | Command::Mcp(_)
             | Command::MemoryTool(_)
             | Command::Serve(_)
+            | Command::Open(_)
             | Command::Status(_)
             | Command::Doctor(_) => Upkeep::Upgrade,
             _ => Upkeep::UpgradeAndMend,
@@ -345,6 +350,8 @@ fn dispatch(ui: &mut Ui, resolved: &Resolved, command: &Command) -> Result<ExitC
         Command::Push(args) => sync::cmd_push(ui, settings, args),
         Command::Status(args) => status::cmd_status(ui, settings, args),
         Command::Join(args) => join::cmd_join(ui, settings, args),
+        Command::Open(args) => open::cmd_open(ui, resolved, args),
+        Command::Page(args) => page::cmd_page(ui, resolved, args),
         Command::Log(args) => log::cmd_log(ui, settings, args),
         Command::Diff(args) => diff::cmd_diff(ui, settings, args),
         Command::Restore(args) => restore::cmd_restore(ui, settings, args),

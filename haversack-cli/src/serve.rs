@@ -4,4 +4,5 @@ pub(crate) mod hooks;
 pub(crate) mod http;
 pub(crate) mod mcp;
 pub(crate) mod memory_tool;
+pub(crate) mod page;
 pub(crate) mod server_memory;

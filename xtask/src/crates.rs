@@ -184,6 +184,7 @@ pub(crate) const CRATES: [Member; 9] = [
             "hyper-util",
             "jiff",
             "jsonc-parser",
+            "maud",
             "miniz_oxide",
             "mimalloc",
             "percent-encoding",

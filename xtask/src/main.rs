@@ -10,6 +10,7 @@ mod pictures;
 mod planted;
 mod release;
 mod run;
+mod screenshots;
 mod sim;
 mod soak;
 mod source;
@@ -28,6 +29,7 @@ Usage: cargo xtask COMMAND
   pictures      Makes the pictures of the README from the demo's real output
   dist          The packages that users install, into dist/ [--reuse] [--target TRIPLE]... [PART...]; `dist --check [PART...]` installs and uses them in clean roots
   release       --dry-run [--reuse]: everything that belongs to a release, into dist/; --assemble: installers and checksums for packages that are there
+  screenshots   Makes the pictures of the page from a sample memory, with a real browser
   packages      The packages for Python and TypeScript: types, builds, tests with the real SDKs
   bench --plot  Draws the charts of docs/benchmarks.md from its tables
   bench store   Speed of the local store, compared with bare C loops in the same run [--quick]
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         ["dist", options @ ..] => dist::run(options),
         ["release", options @ ..] => release::run(options),
         ["bench", "--plot"] => pictures::charts::run(),
+        ["screenshots"] => screenshots::run(),
         ["bench", "store", options @ ..] => bench::store(options),
         ["bench", "hooks", options @ ..] => bench::hooks(options),
         ["bench", "clouds", options @ ..] => bench::clouds(options),

@@ -3,6 +3,7 @@
 //! Each is started through a small script, `bin/NAME`, which is written when all of it is there: it names the version, so what was installed is
 //! seen at a glance. Python and Node are the system's if they serve; otherwise they are fetched too, without touching the system.
 
+mod chromium;
 mod debian;
 mod node;
 mod python;
@@ -46,7 +47,7 @@ struct Tool {
 }
 
 /// The programs for the tests.
-const FOR_TESTS: [Tool; 8] = [
+const FOR_TESTS: [Tool; 9] = [
     Tool {
         name: "claude",
         version: "2.1.325",
@@ -61,6 +62,11 @@ const FOR_TESTS: [Tool; 8] = [
         name: "azurite",
         version: "3.35.0",
         source: Source::Node { package: "azurite", script: "dist/src/blob/main.js" },
+    },
+    Tool {
+        name: "axe_core",
+        version: "4.14.0",
+        source: Source::Node { package: "axe-core", script: "axe.min.js" },
     },
     Tool { name: "mcp_python", version: "2.3.0", source: Source::PythonLibrary { package: "mcp" } },
     Tool {
@@ -122,6 +128,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
 /// Installs what the tests need.
 pub(crate) fn for_tests() -> Result<(), String> {
     syncthing::ready().map_err(|why| format!("{why}\n{WITHOUT}"))?;
+    chromium::ready().map_err(|why| format!("{why}\n{WITHOUT}"))?;
     install(&FOR_TESTS)?;
     sdks().map(drop)
 }

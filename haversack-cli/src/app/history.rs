@@ -54,6 +54,18 @@ pub(crate) fn history(settings: &Settings, within: Locator, count: usize) -> Res
     Ok(History { within, waiting, commits, is_complete: at_hand == AtHand::All })
 }
 
+/// Returns the newest changes of the store that are on this machine; asks the remote nothing.
+pub(crate) fn recent(settings: &Settings, count: usize) -> Result<Vec<NumberedChange>, CommandError> {
+    let patience = Backoff::new();
+    let home = open_home(settings)?;
+    let mut changes: Vec<NumberedChange> = Vec::new();
+    HistoryReader::at_hand(settings, &home, &patience)?.each(|change| {
+        changes.push(change.clone());
+        if changes.len() < count { Enough::No } else { Enough::Yes }
+    })?;
+    Ok(changes)
+}
+
 impl History {
     /// Returns two lines for each change: machine, time and cause, then its files in short.
     pub(crate) fn text(&self) -> String {
@@ -138,9 +150,9 @@ impl ChangeDetails {
 
 /// The contents of a file before and after a change.
 pub(crate) struct Difference {
-    locator: Locator,
-    before: Option<Bytes>,
-    after: Option<Bytes>,
+    pub(crate) locator: Locator,
+    pub(crate) before: Option<Bytes>,
+    pub(crate) after: Option<Bytes>,
 }
 
 /// Returns the files that a change touched, with their contents before and after it; without a number, the files that wait to be sent.

@@ -23,7 +23,8 @@ Usage: haversack [--home DIRECTORY] COMMAND
 Start    demo          See it work, in a sandbox
          init          Carry this machine's memory (the same line on every machine)
          status        Is all well? If not, what to do
-Look     ls, view      What the agent knows here
+Look     open          See, search and mend it all in your browser
+         ls, view      What the agent knows here
          recall        Find it by what it says
          log, diff     Who wrote it, where, when
          why           The context of the last sessions, and its cost

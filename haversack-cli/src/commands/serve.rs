@@ -93,7 +93,7 @@ pub(crate) fn cmd_serve(
 }
 
 /// Waits until the process is asked to end.
-async fn stopped() {
+pub(super) async fn stopped() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

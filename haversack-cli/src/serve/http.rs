@@ -9,28 +9,25 @@
 //! 3. Connections without the token do not keep a client waiting (`http::stalled_connections_do_not_keep_a_client_waiting`).
 //! 4. Sessions are bounded, and given back when they are idle (`http::sessions_are_bounded_and_the_oldest_idle_one_is_closed`).
 
+mod accept;
 mod connections;
 mod gate;
 mod sessions;
 
-use std::convert::Infallible;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use self::connections::{Admission, ConnectionSlot, Connections, MAX_CLIENTS};
+pub(crate) use self::accept::{Body, READ_WAIT, accept, listen};
+pub(crate) use self::connections::{Admission, ConnectionSlot, MAX_CLIENTS};
 pub(crate) use self::gate::{Gate, Refusal};
 use self::sessions::{MAX_SESSIONS, Sessions};
 use super::mcp::Server;
@@ -44,38 +41,15 @@ pub(crate) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// The most requests at once.
 const MAX_REQUESTS: usize = 64;
 
-/// The most bytes of a request's head.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
-
-/// The number of connections that the system queues until we accept them; the next one would have to try again a second later.
-const MAX_WAITING: u32 = 1024;
-
-/// The number of connections that are accepted before open ones continue: far fewer than may be open without a token.
-const MAX_ACCEPTED_AT_ONCE: usize = 32;
-
-/// The time for a client's headers, and then for its body.
-const READ_WAIT: Duration = Duration::from_secs(30);
-
 /// The time until an answer must begin.
 const ANSWER_WAIT: Duration = Duration::from_secs(120);
 
-type Body = BoxBody<Bytes, Infallible>;
 type Service = StreamableHttpService<Server, Sessions>;
 
 struct Door {
     gate: Gate,
     service: Service,
     requests: Semaphore,
-}
-
-/// Listens on an address.
-pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A server that is started again takes its old port at once. Elsewhere this would let two servers share one.
-    #[cfg(unix)]
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(MAX_WAITING)
 }
 
 /// Serves until `stop` is done.
@@ -93,45 +67,11 @@ pub(crate) async fn serve(
     let ended = config.cancellation_token.clone();
     let service = StreamableHttpService::new(move || Ok(server()), Arc::new(Sessions::default()), config);
     let door = Arc::new(Door { gate, service, requests: Semaphore::new(MAX_REQUESTS) });
-    let connections = Arc::new(Connections::default());
-    let mut stop = std::pin::pin!(stop);
-    let mut accepted_at_once = 0;
-    loop {
-        let accepted = tokio::select! {
-            () = &mut stop => break,
-            accepted = listener.accept() => accepted,
-        };
-        let Ok((stream, _)) = accepted else {
-            // For example, no descriptors are left: other connections may end.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
+    let answer = move |request, slot: Arc<ConnectionSlot>| {
         let door = door.clone();
-        let (place, closed) = connections.open();
-        tokio::spawn(async move {
-            let place = Arc::new(place);
-            let answer = service_fn(move |request| {
-                let (door, place) = (door.clone(), place.clone());
-                async move { Ok::<_, Infallible>(door.answer(request, &place).await) }
-            });
-            let connection = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(READ_WAIT)
-                .max_buf_size(MAX_HEAD_BYTES)
-                .serve_connection(TokioIo::new(stream), answer);
-            // A client that goes away is no concern of ours.
-            tokio::select! {
-                _ = connection => {}
-                _ = closed => {}
-            }
-        });
-        // Connections read their requests before the number of new ones could close them.
-        accepted_at_once += 1;
-        if accepted_at_once == MAX_ACCEPTED_AT_ONCE {
-            accepted_at_once = 0;
-            tokio::task::yield_now().await;
-        }
-    }
+        async move { door.answer(request, &slot).await }
+    };
+    accept(listener, answer, stop).await;
     ended.cancel();
 }
 

@@ -7,7 +7,7 @@
 mod lines;
 mod prompts;
 mod resources;
-mod sync_scheduler;
+pub(crate) mod sync_scheduler;
 pub(crate) mod tool_handler;
 mod tools;
 mod watch;

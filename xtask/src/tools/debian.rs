@@ -35,7 +35,8 @@ pub(super) fn python() -> Result<Unpacked, String> {
     }
     drop(fs::remove_dir_all(root()));
     let scratch = tools().join("debian-packages");
-    let fetched = fetch(&scratch).and_then(|()| unpack(&scratch.join("cache/archives")));
+    let fetched = fetch(&scratch, &["python3", "python3-venv"], "Python")
+        .and_then(|()| unpack(&scratch.join("cache/archives")));
     // The packages themselves are of no further use.
     drop(fs::remove_dir_all(&scratch));
     fetched?;
@@ -66,6 +67,27 @@ pub(super) fn program(package: &str) -> Result<String, String> {
         drop(fs::remove_dir_all(&directory));
         extract(&path, &directory)?;
         version(&path)
+    });
+    drop(fs::remove_dir_all(&scratch));
+    unpacked
+}
+
+/// Unpacks packages of Debian, with all that they depend on, into a directory among the tools; returns the version of the first.
+pub(super) fn tree(directory: &str, packages: &[&str], title: &str) -> Result<String, String> {
+    let scratch = tools().join(format!("debian-{directory}"));
+    let unpacked = fetch(&scratch, packages, title).and_then(|()| {
+        let target = tools().join(directory);
+        drop(fs::remove_dir_all(&target));
+        let archives = scratch.join("cache/archives");
+        extract_all(&archives, &target)?;
+        let is_first = |path: &PathBuf| {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            name.starts_with(&format!("{}_", packages[0]))
+        };
+        let mut found = fs::read_dir(&archives).into_iter().flatten().flatten().map(|entry| entry.path());
+        version(
+            &found.find(is_first).ok_or_else(|| format!("apt-get downloaded no package {}", packages[0]))?,
+        )
     });
     drop(fs::remove_dir_all(&scratch));
     unpacked
@@ -121,12 +143,12 @@ impl Apt<'_> {
     }
 }
 
-/// Downloads Python with all that it depends on, as if nothing were installed.
-fn fetch(scratch: &Path) -> Result<(), String> {
+/// Downloads packages with all that they depend on, as if nothing were installed.
+fn fetch(scratch: &Path, packages: &[&str], title: &str) -> Result<(), String> {
     let apt = Apt::new(scratch)?;
     step("asking Debian for its packages", &mut apt.command(&["update"]))?;
-    let wanted = ["install", "--download-only", "--no-install-recommends", "python3", "python3-venv"];
-    step("fetching Python from Debian", &mut apt.command(&wanted))
+    let mut command = apt.command(&["install", "--download-only", "--no-install-recommends"]);
+    step(&format!("fetching {title} from Debian"), command.args(packages))
 }
 
 /// Unpacks a package into a directory.
@@ -140,8 +162,8 @@ fn extract(package: &Path, directory: &Path) -> Result<(), String> {
     }
 }
 
-/// Unpacks packages, and gathers their libraries in one directory.
-fn unpack(archives: &Path) -> Result<(), String> {
+/// Unpacks packages, except those of the system.
+fn extract_all(archives: &Path, directory: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("the packages cannot be unpacked: {error}");
     for entry in fs::read_dir(archives).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -149,8 +171,15 @@ fn unpack(archives: &Path) -> Result<(), String> {
         if !name.ends_with(".deb") || OF_THE_SYSTEM.iter().any(|start| name.starts_with(start)) {
             continue;
         }
-        extract(&path, &root())?;
+        extract(&path, directory)?;
     }
+    Ok(())
+}
+
+/// Unpacks packages, and gathers their libraries in one directory.
+fn unpack(archives: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("the packages cannot be unpacked: {error}");
+    extract_all(archives, &root())?;
     let libraries = root().join("libraries");
     fs::create_dir_all(&libraries).map_err(failed)?;
     for parent in ["lib", "usr/lib"] {

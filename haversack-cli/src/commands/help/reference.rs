@@ -13,7 +13,7 @@ const REGENERATE: &str = "cargo run --quiet --package haversack-cli -- help --re
 /// The groups of the page, in order. A command that no group names is listed under [`OTHERS`].
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "init", "status"]),
-    ("Look", &["ls", "view", "recall", "log", "diff", "why", "context", "index"]),
+    ("Look", &["open", "page", "ls", "view", "recall", "log", "diff", "why", "context", "index"]),
     ("Fix", &["undo", "restore", "conflicts", "resolve", "allow"]),
     (
         "Write",

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 pub(super) const MAX_STRANGERS: usize = 256;
 
 /// The most connections that have.
-pub(super) const MAX_CLIENTS: usize = 256;
+pub(crate) const MAX_CLIENTS: usize = 256;
 
 /// The connections of a server.
 #[derive(Debug, Default)]
@@ -32,14 +32,14 @@ struct All {
 
 /// The place of one connection, which is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct ConnectionSlot {
+pub(crate) struct ConnectionSlot {
     number: u64,
     connections: Arc<Connections>,
 }
 
 /// Tells if a connection with the token is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(crate) enum Admission {
     Granted,
     /// There are [`MAX_CLIENTS`] already.
     Full,
@@ -66,7 +66,7 @@ impl Connections {
 
 impl ConnectionSlot {
     /// Makes the connection a client's: it has shown the token.
-    pub(super) fn admit(&self) -> Admission {
+    pub(crate) fn admit(&self) -> Admission {
         let mut all = self.connections.all();
         if all.clients.contains_key(&self.number) {
             return Admission::Granted;
