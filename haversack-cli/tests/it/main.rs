@@ -47,6 +47,7 @@ mod names;
 #[cfg(unix)]
 mod older_homes;
 #[cfg(unix)]
+mod page;
 mod private_files;
 #[cfg(unix)]
 mod program;
