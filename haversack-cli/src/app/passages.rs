@@ -5,7 +5,7 @@
 //! 3. Lines that were there before the oldest change, and lines that are not in the history yet, have no author.
 
 use haversack::ids::Timestamp;
-use haversack::store::Locator;
+use haversack::store::{Bytes, Locator};
 use haversack_system::Backoff;
 use similar::{ChangeTag, TextDiff};
 
@@ -23,7 +23,7 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// A change of the file.
 pub(crate) struct Revision {
     pub(crate) change: NumberedChange,
-    /// The lines that it removed and added; `None` if a content is not on this machine.
+    /// The lines that it removed and added; `None` if a content is not on this machine, or too long.
     pub(crate) lines: Option<(usize, usize)>,
 }
 
@@ -77,8 +77,11 @@ pub(crate) fn file_history(
     let mut revisions = Vec::new();
     let mut versions: Vec<(Option<Author>, String)> = Vec::new();
     let as_text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+    let is_short = |bytes: Option<&Bytes>| bytes.is_none_or(|bytes| bytes.len() <= MAX_TEXT_BYTES);
     for change in changes {
         let around = history.around(locator, &change).ok();
+        // To compare long contents takes too long for a look.
+        let around = around.filter(|(before, after)| is_short(before.as_ref()) && is_short(after.as_ref()));
         if let Some((before, after)) = &around {
             versions.push((Some(Author::of(&change)), as_text(after.as_deref())));
             versions.push((None, as_text(before.as_deref())));
@@ -116,9 +119,6 @@ fn sign(versions: &[(Option<Author>, String)], text: &str) -> Vec<SignedLines> {
     for (author, version) in
         versions.iter().map(|(author, text)| (author.clone(), text.as_str())).chain([(None, text)])
     {
-        if version.len() > MAX_TEXT_BYTES {
-            continue;
-        }
         known = carried(&known, before, version, author.as_ref());
         before = version;
     }

@@ -331,7 +331,8 @@ fn answer(status: StatusCode, kind: &'static str, content: Bytes) -> Response<Bo
         (CONTENT_TYPE, kind),
         (CONTENT_SECURITY_POLICY, POLICY),
         (CACHE_CONTROL, "no-store"),
-        (REFERRER_POLICY, "no-referrer"),
+        // Not "no-referrer": browsers would then send forms of our own pages with the origin "null".
+        (REFERRER_POLICY, "same-origin"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),

@@ -18,6 +18,7 @@ const FONTS: &str = r#"<?xml version="1.0"?>
   <alias><family>sans-serif</family><prefer><family>Liberation Sans</family></prefer></alias>
   <alias><family>system-ui</family><prefer><family>Liberation Sans</family></prefer></alias>
   <alias><family>monospace</family><prefer><family>Liberation Mono</family></prefer></alias>
+  <match><edit name="family" mode="append_last"><string>Liberation Sans</string></edit></match>
 </fontconfig>
 "#;
 

@@ -217,7 +217,7 @@ mod tests {
     fn change_needs_our_origin_even_without_fetch_metadata() {
         let change = |given: &[(&'static str, &str)]| {
             let base = [("host", HERE), ("cookie", "haversack=secret")];
-            judged(&Method::POST, Target::Inside, &[&base, given].concat())
+            judged(&Method::POST, Target::Inside, &[&base[..], given].concat())
         };
         assert_eq!(change(&[]), Err(Refusal::Site));
         assert_eq!(change(&[("origin", "http://127.0.0.1:7000")]), Ok(()));

@@ -72,7 +72,7 @@ pub(crate) fn export(resolved: &Resolved) -> Result<Export, CommandError> {
     let body = html! {
         header { span.brand { "Haversack" } span.dim { "as it was on " (local(data.now())) } }
         main {
-            (verdict(&status))
+            (verdict(&status, &names))
             p { (counted(memories, "file")) " of memory"
                 @if !secret.is_empty() { ". Left out, because they look like they hold a secret: " @for (at, locator) in secret.iter().enumerate() { @if at > 0 { ", " } (one_line(&names.show(locator))) } }
                 @if left_out > 0 { ". Left out for their size, or because they could not be read: " (counted(left_out, "file")) }

@@ -94,7 +94,7 @@ pub(super) fn document(view: &View, version: &str) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
+                meta name="referrer" content="same-origin";
                 title { (view.title) " · Haversack" }
                 link rel="icon" href="data:,";
                 link rel="stylesheet" href=(format!("style.css?{version}"));

@@ -94,7 +94,7 @@ fn sites_frames_and_forms_of_others_get_nothing() {
         ("same-origin", "iframe", 403),
         ("same-origin", "object", 403),
     ] {
-        let headers = [
+        let headers: [(&str, &str); 4] = [
             ("Host", opened.address.as_str()),
             ("Cookie", &cookie),
             ("Sec-Fetch-Site", site),

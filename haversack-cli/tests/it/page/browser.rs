@@ -48,6 +48,7 @@ impl Browser {
             "--disable-component-update",
             "--disable-sync",
             "--hide-scrollbars",
+            "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable",
             "--force-color-profile=srgb",
             "--host-resolver-rules=MAP evil.example 127.0.0.1, MAP *.evil.example 127.0.0.1",
         ]);

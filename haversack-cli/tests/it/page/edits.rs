@@ -15,7 +15,8 @@ fn edit_is_saved_and_undone() {
     let cookie = opened.enter();
     let form = opened.get(&cookie, "edit?path=lamp.md");
     let (seen, token) = (form.field("seen"), form.field("token"));
-    let fields = [("path", "lamp.md"), ("seen", &seen), ("token", &token), ("text", "gas\r\nwick\r\n")];
+    let fields: [(&str, &str); 4] =
+        [("path", "lamp.md"), ("seen", &seen), ("token", &token), ("text", "gas\r\nwick\r\n")];
     let saved = opened.post(&cookie, "edit", &fields);
     assert_eq!(
         (saved.status, saved.header("location")),
@@ -26,7 +27,7 @@ fn edit_is_saved_and_undone() {
     assert_eq!(memory(&env, "lamp.md"), "gas\nwick\n");
     let plan = opened.get(&cookie, "undo?path=lamp.md");
     assert_eq!(plan.status, 200, "{}", plan.body);
-    let undo =
+    let undo: [(&str, &str); 4] =
         [("path", "lamp.md"), ("number", ""), ("token", token.as_str()), ("plan", &plan.field("plan"))];
     let undone = opened.post(&cookie, "undo", &undo);
     assert_eq!(undone.status, 303, "{}", undone.body);
@@ -46,7 +47,8 @@ fn lost_edit_is_shown_and_nothing_is_overwritten() {
     let form = opened.get(&cookie, "edit?path=lamp.md");
     let (seen, token) = (form.field("seen"), form.field("token"));
     env.run(&["str-replace", "lamp.md", "oil", "gas <b>"]);
-    let fields = [("path", "lamp.md"), ("seen", &seen), ("token", &token), ("text", "my long text\r\n")];
+    let fields: [(&str, &str); 4] =
+        [("path", "lamp.md"), ("seen", &seen), ("token", &token), ("text", "my long text\r\n")];
     let lost = opened.post(&cookie, "edit", &fields);
     assert_eq!(lost.status, 409);
     assert!(lost.body.contains("Your edit was not saved."), "{}", lost.body);
@@ -54,18 +56,19 @@ fn lost_edit_is_shown_and_nothing_is_overwritten() {
     assert_eq!(memory(&env, "lamp.md"), "gas <b>\n");
     // A second, informed save is made against the text that was shown.
     let seen = lost.field("seen");
-    let fields =
+    let fields: [(&str, &str); 4] =
         [("path", "lamp.md"), ("seen", &seen), ("token", &token), ("text", "gas and my long text\r\n")];
     assert_eq!(opened.post(&cookie, "edit", &fields).status, 303);
     assert_eq!(memory(&env, "lamp.md"), "gas and my long text\n");
     // The file is deleted while it is edited: the text can be saved as a new file.
     let form = opened.get(&cookie, "edit?path=lamp.md");
     env.run(&["delete", "lamp.md"]);
-    let fields =
+    let fields: [(&str, &str); 4] =
         [("path", "lamp.md"), ("seen", &form.field("seen")), ("token", &token), ("text", "kept\r\n")];
     let lost = opened.post(&cookie, "edit", &fields);
     assert_eq!((lost.status, lost.field("seen")), (409, "nothing".to_owned()));
-    let fields = [("path", "lamp.md"), ("seen", "nothing"), ("token", &token), ("text", "kept\r\n")];
+    let fields: [(&str, &str); 4] =
+        [("path", "lamp.md"), ("seen", "nothing"), ("token", &token), ("text", "kept\r\n")];
     assert_eq!(opened.post(&cookie, "edit", &fields).status, 303);
     assert_eq!(memory(&env, "lamp.md"), "kept\n");
 }
@@ -90,7 +93,7 @@ fn deletion_is_refused_if_the_memory_changed_and_can_be_undone() {
     let gone = opened.get(&cookie, "memory?path=lamp.md");
     assert!(gone.body.contains("It was deleted or moved"), "{}", gone.body);
     let plan = opened.get(&cookie, "undo?path=lamp.md");
-    let undo =
+    let undo: [(&str, &str); 4] =
         [("path", "lamp.md"), ("number", ""), ("token", token.as_str()), ("plan", &plan.field("plan"))];
     assert_eq!(opened.post(&cookie, "undo", &undo).status, 303);
     assert_eq!(memory(&env, "lamp.md"), "oil\nmore\n");
@@ -106,7 +109,7 @@ fn line_endings_survive_an_edit() {
     let opened = Opened::start(&env, &[]);
     let cookie = opened.enter();
     let form = opened.get(&cookie, "edit?path=pairs.md");
-    let fields = [
+    let fields: [(&str, &str); 4] = [
         ("path", "pairs.md"),
         ("seen", &form.field("seen")),
         ("token", &form.field("token")),

@@ -102,6 +102,7 @@ fn long_binary_odd_and_vanished_files_are_told_plainly() {
     let too_large = "x".repeat(5 * 1024 * 1024);
     let path = format!("/{}/edit", opened.prefix);
     let origin = format!("http://{}", opened.address);
-    let headers = [("Host", opened.address.as_str()), ("Cookie", &cookie), ("Origin", &origin)];
+    let headers: [(&str, &str); 3] =
+        [("Host", opened.address.as_str()), ("Cookie", &cookie), ("Origin", &origin)];
     assert!([413, 0].contains(&opened.send("POST", &path, &headers, &too_large).status));
 }

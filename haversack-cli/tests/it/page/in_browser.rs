@@ -51,6 +51,22 @@ fn content(sample: &Sample, file: &str) -> String {
     std::fs::read_to_string(sample.env.path("desktop/memory").join(file)).unwrap_or_default()
 }
 
+/// The browser comes from a local file, which counts as another site, and still brings the cookie to the first view.
+#[test]
+fn local_file_leads_into_the_page() {
+    let env = TestEnv::new();
+    let opened = Opened::start(&env, &[]);
+    let Some(mut window) = Window::open() else { return };
+    let file = env.path("open.html");
+    let document =
+        format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={}\"><p>x", opened.entrance());
+    std::fs::write(&file, document).expect("written");
+    window.enter(&format!("file://{}", file.display()));
+    assert!(window.text().contains("Memories"), "{}", window.text());
+    assert!(!window.eval("location.href.includes('code')").as_bool().unwrap_or(true));
+    assert_eq!(window.eval("document.cookie"), json!(""), "no script can read the cookie");
+}
+
 #[test]
 fn search_edit_lost_race_resolve_and_undo() {
     let sample = Sample::new();
@@ -132,7 +148,8 @@ fn keyboard_alone_reaches_opens_and_saves() {
     window.press("Tab");
     window.press("Enter");
     window.wait("document.body.innerText.includes('Saved.')");
-    assert!(content(&sample, "claude_memory/harbour/reference_tides.md").contains("typed "));
+    let path = window.eval("new URLSearchParams(location.search).get('path')");
+    assert!(content(&sample, path.as_str().unwrap_or_default()).contains("typed "), "{path}");
 }
 
 #[test]
@@ -253,7 +270,7 @@ fn hostile_memory_runs_nothing_and_asks_nobody() {
     ] {
         window.go(&address(&opened, view));
         assert_eq!(window.eval("window.isHacked === true"), json!(false), "{view}");
-        let asked = window.eval("performance.getEntriesByType('resource').map((entry) => entry.name).filter((name) => !name.startsWith(location.origin)).join(' ')");
+        let asked = window.eval("performance.getEntriesByType('resource').map((entry) => entry.name).filter((name) => !name.startsWith(location.origin) && !name.startsWith('data:')).join(' ')");
         assert_eq!(asked, json!(""), "{view}");
     }
 }

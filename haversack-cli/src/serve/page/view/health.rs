@@ -17,14 +17,14 @@ pub(in crate::serve::page) fn view(data: &PageData, _fields: &Fields) -> Result<
     let examined = data.examined();
     let body = html! {
         h1.unseen { "Health" }
-        (verdict(&status))
+        (verdict(&status, &data.names()))
         form.buttons method="post" action="health" {
             (data.token_field())
             button.main { @if examined.is_some() { "Check everything again" } @else { "Check everything" } }
         }
         @if let Some((time, examination)) = &examined {
             h2 { "Checked " (when(data.now(), *time)) }
-            div.card.scroll { table {
+            div.card.scroll tabindex="0" { table {
                 thead { tr { th { "Part" } th { "Result" } th { "What was found" } } }
                 tbody {
                     @for finding in &examination.findings {

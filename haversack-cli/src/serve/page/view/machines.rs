@@ -15,7 +15,7 @@ pub(in crate::serve::page) fn view(data: &PageData, _fields: &Fields) -> Result<
     let now = status.now;
     let body = html! {
         h1 { "Machines" }
-        div.card.scroll { table {
+        div.card.scroll tabindex="0" { table {
             thead { tr { th { "Machine" } th { "Last change" } th { "Last contact" } th { "Version" } th.num { "Waiting to be sent" } } }
             tbody {
                 @for device in &status.devices {

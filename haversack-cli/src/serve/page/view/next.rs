@@ -48,7 +48,7 @@ pub(in crate::serve::page) fn view(data: &PageData, _fields: &Fields) -> Result<
 /// Returns a table of the parts of a context with their cost.
 pub(super) fn portions(portions: &[Portion]) -> Markup {
     html! {
-        div.scroll { table {
+        div.scroll tabindex="0" { table {
             thead { tr { th { "File" } th { "Changed" } th.num { "Tokens" } } }
             tbody {
                 @for portion in portions {

@@ -13,6 +13,7 @@ use crate::app::session::context_record::ContextRecord;
 use crate::app::status::Status;
 use crate::error::CommandError;
 use crate::home::history::NumberedChange;
+use crate::projects::names::Names;
 use crate::serve::page::data::PageData;
 use crate::serve::page::form::Fields;
 use crate::serve::page::shell::{Mood, Section, View, notice};
@@ -67,7 +68,7 @@ pub(in crate::serve::page) fn view(data: &PageData, fields: &Fields) -> Result<V
         @if fields.get("done") == "undone" {
             (notice(&html! { "Undone. Your other machines follow at their next sync. Changed your mind: " a href="undo" { "take the undo back" } }, Mood::Good))
         }
-        (verdict(&now.status))
+        (verdict(&now.status, &data.names()))
         dl.facts {
             div { dt { "Memories" } dd { (now.memories) } }
             div { dt { "Projects" } dd { (now.projects) } }
@@ -92,20 +93,23 @@ pub(in crate::serve::page) fn view(data: &PageData, fields: &Fields) -> Result<V
 }
 
 /// Returns the verdict, and the problems with their cures.
-pub(in crate::serve::page) fn verdict(status: &Status) -> Markup {
+pub(in crate::serve::page) fn verdict(status: &Status, names: &Names) -> Markup {
+    // The status names files by their locators; people see the short names.
+    let abbreviations = names.abbreviations();
+    let shown = |text: &str| one_line(&abbreviations.apply(text)).into_owned();
     let class = if status.problems.is_empty() { "card verdict" } else { "card verdict bad" };
     html! {
         div class=(class) {
-            h1 { (one_line(&status.verdict())) }
+            h1 { (shown(&status.verdict())) }
             @if !status.problems.is_empty() {
                 ol.rows.plain {
                     @for problem in &status.problems {
                         li {
-                            div { @for line in problem.what.lines() { (one_line(line)) br; } }
+                            div { @for line in problem.what.lines() { (shown(line)) br; } }
                             @if problem.cure == "haversack conflicts" {
                                 a.button href="conflicts" { "Settle it" }
                             } @else {
-                                span.dim { "→ " } code { (one_line(&problem.cure)) }
+                                span.dim { "→ " } code { (shown(&problem.cure)) }
                             }
                         }
                     }

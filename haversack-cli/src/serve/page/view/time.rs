@@ -166,7 +166,7 @@ pub(in crate::serve::page) fn view(data: &PageData, fields: &Fields) -> Result<V
             }
             a.button href="undo" { "Undo the last change of this machine" }
         }
-        div.card.scroll { (picture(scale, &timeline)) }
+        div.card.scroll tabindex="0" { (picture(scale, &timeline)) }
         h2 {
             @if at.is_empty() { "Newest changes" } @else { (counted(chosen.len(), "change")) " " @if !device.is_empty() { "of " (one_line(device)) " " } "from " (one_line(at)) }
         }
@@ -194,7 +194,7 @@ fn picture(scale: Scale, timeline: &Timeline) -> Markup {
                         @let told = told(device, &scale.label(*start), *dot);
                         a href=(format!("time?by={}&at={start}&machine={}", scale.name(), encoded(device))) aria-label=(told) {
                             circle class=(format!("s{}", lane % 6)) cx=(x(at)) cy=(y(lane)) r=(radius(dot.changes)) { title { (told) } }
-                            @if dot.undos > 0 { text text-anchor="middle" x=(x(at)) y=(y(lane) - radius(dot.changes) - 4) { "↶" } }
+                            @if dot.undos > 0 { circle.ring cx=(x(at)) cy=(y(lane)) r=(radius(dot.changes) + 4) {} }
                         }
                     }
                 }
@@ -203,7 +203,7 @@ fn picture(scale: Scale, timeline: &Timeline) -> Markup {
                 text text-anchor="middle" x=(x(at)) y=(height - 8) { (scale.label(*start)) }
             }
         }
-        p.dim.small { "A larger dot has more changes. ↶ stands for an undo." }
+        p.dim.small { "A larger dot has more changes. A ring stands for an undo." }
     }
 }
 
