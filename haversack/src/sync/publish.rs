@@ -348,6 +348,7 @@ impl Replica {
         let mut contents = Vec::new();
         let (mut inline, mut total) = (0, 0);
         let mut left = Remainder::Nothing;
+        let mut is_cut = false;
         let old_names: BTreeMap<&Locator, &Rename> =
             pending.renames.iter().map(|rename| (&rename.to, rename)).collect();
         for (number, locator) in pending.changed.iter().enumerate() {
@@ -355,6 +356,7 @@ impl Replica {
             let is_full = changes.len() + 1 >= MAX_CHANGES || inline > MAX_INLINE_TOTAL;
             if is_full || total > MAX_FILES_TOTAL {
                 left = Remainder::Something;
+                is_cut = true;
                 break;
             }
             context.progress.at(Stage::Sending, number, Some(pending.changed.len()));
@@ -416,7 +418,8 @@ impl Replica {
         // The old name of a rename goes with the new one, or stays.
         let old_names: BTreeSet<&Locator> = pending.renames.iter().map(|rename| &rename.from).collect();
         for locator in pending.deleted.iter().filter(|locator| !old_names.contains(locator)) {
-            if changes.len() < MAX_CHANGES && turns.is_on(locator, None) {
+            // A change that did not fit can be the roll-up of a deleted file: deletions wait until all changes are sent.
+            if !is_cut && changes.len() < MAX_CHANGES && turns.is_on(locator, None) {
                 changes.push(deletion(locator));
             } else {
                 left = Remainder::Something;
