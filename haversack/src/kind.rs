@@ -95,12 +95,18 @@ pub enum Load {
 pub struct Keep {
     /// For how many days; for ever if it does not say.
     pub days: Option<u32>,
-    /// The most items.
+    /// The most items. Of a roll-up: the lines of a section that go on to the next one.
     pub items: Option<u32>,
     /// The heading below which this holds; everywhere if it does not say.
     pub section: Option<String>,
     /// The action after that.
     pub then: Then,
+    /// The heading whose items move to `section` first.
+    pub move_from: Option<String>,
+    /// The number of days without a mention after which they move.
+    pub move_days: Option<u32>,
+    /// The heading that receives the lessons.
+    pub into: Option<String>,
 }
 
 /// The action on a memory that is not kept as it was.
@@ -265,7 +271,7 @@ mod tests {
     #[test]
     fn the_table_is_complete() {
         let kinds = Kinds::built_in();
-        assert_eq!(kinds.iter().count(), 30);
+        assert_eq!(kinds.iter().count(), 32);
         for kind in kinds.iter() {
             assert!(!kind.about.is_empty(), "{}", kind.name);
             let template = kind.template.as_deref().unwrap_or_default();

@@ -154,20 +154,11 @@ fn form(kind: &Kind) -> Option<Form<'_>> {
 /// Writes a memory and its line of the index, both or neither.
 pub async fn keep(memory: &Memory, draft: &Draft) -> Result<RememberOutcome> {
     let Draft { locator, text, entry } = draft;
-    let index =
-        locator.parent().and_then(|parent| parent.child(INDEX).ok()).expect("a name fits beside a name");
     let mut tries = 0;
     loop {
-        let there = read(memory, &index).await?;
         let mut changes =
             vec![Change::Create { locator: locator.clone(), bytes: Bytes::copy_from_slice(text.as_bytes()) }];
-        let link = format!("]({})", locator.name());
-        let indexed = there.as_ref().map_or(Some(INDEX_TITLE), |bytes| std::str::from_utf8(bytes).ok());
-        if let Some(before) = indexed.filter(|before| !before.contains(&link)) {
-            let newline = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-            let bytes = Some(Bytes::from(format!("{before}{newline}{entry}\n")));
-            changes.push(Change::Put { locator: index.clone(), expected: there.clone(), bytes });
-        }
+        changes.extend(index_change(memory, locator, entry).await?);
         let error = match memory.batch(&changes).await {
             Ok(_) => return Ok(RememberOutcome::New),
             Err(error) => error,
@@ -185,6 +176,20 @@ pub async fn keep(memory: &Memory, draft: &Draft) -> Result<RememberOutcome> {
             return Err(error);
         }
     }
+}
+
+/// Returns the change that adds a memory's line to the index beside it; `None` if the index links to the memory already, or is no text.
+pub(crate) async fn index_change(memory: &Memory, locator: &Locator, entry: &str) -> Result<Option<Change>> {
+    let index =
+        locator.parent().and_then(|parent| parent.child(INDEX).ok()).expect("a name fits beside a name");
+    let there = read(memory, &index).await?;
+    let link = format!("]({})", locator.name());
+    let indexed = there.as_ref().map_or(Some(INDEX_TITLE), |bytes| std::str::from_utf8(bytes).ok());
+    Ok(indexed.filter(|before| !before.contains(&link)).map(|before| {
+        let newline = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+        let bytes = Some(Bytes::from(format!("{before}{newline}{entry}\n")));
+        Change::Put { locator: index.clone(), expected: there.clone(), bytes }
+    }))
 }
 
 async fn read(memory: &Memory, locator: &Locator) -> Result<Option<Bytes>> {

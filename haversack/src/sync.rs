@@ -74,7 +74,7 @@ use self::join::Purpose;
 pub use self::mirror::Mirrored;
 pub use self::origin::{OneLog, Origin, Origins};
 use self::outgoing::Judgement;
-pub use self::outlook::{Agreement, Outlook, Underway, look};
+pub use self::outlook::{Agreement, Outlook, Underway, look, remote_files};
 pub(crate) use self::outlook::{agreement, replica_of};
 pub use self::patience::{Impatient, Patience};
 use self::plan::{AbsenceReason, Pending};

@@ -24,6 +24,9 @@ const KEYS: &[&str] = &[
     "keep_items",
     "section",
     "then",
+    "move_from",
+    "move_days",
+    "into",
     "template",
 ];
 
@@ -154,6 +157,9 @@ fn fill(kind: &mut Kind, row: &DeTable<'_>) -> Result<(), InvalidKinds> {
             "keep_items" => kind.keep.items = Some(said.number()?),
             "section" => kind.keep.section = Some(said.text()?),
             "then" => kind.keep.then = said.one_of(THENS)?,
+            "move_from" => kind.keep.move_from = Some(said.text()?),
+            "move_days" => kind.keep.move_days = Some(said.number()?),
+            "into" => kind.keep.into = Some(said.text()?),
             "template" => kind.template = Some(said.text()?),
             _ => return Err(InvalidKinds(format!("kind {name} has no `{key}`{}", meant(key, KEYS, '`')))),
         }

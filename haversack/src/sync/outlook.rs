@@ -103,6 +103,16 @@ pub(crate) async fn agreement(state: Arc<dyn Backend>) -> StoreResult<Agreement>
     })
 }
 
+/// Returns the files that the remote had at this replica's last sync, with their sizes. Asks the remote nothing.
+pub async fn remote_files(state: Arc<dyn Backend>) -> StoreResult<Vec<(Locator, u64)>> {
+    let Some((state, JournalEnd::Whole | JournalEnd::CutShort)) = State::look(state).await? else {
+        return Ok(Vec::new());
+    };
+    let files = state.known.log.files();
+    let sized = |name: Locator| files.get(&name).map(|content| content.size).map(|size| (name, size));
+    Ok(files.entries().map(|entry| entry.locator()).filter_map(sized).collect())
+}
+
 /// Looks at a replica's files and state.
 ///
 /// `signed` is the state in which it was noted who wrote what.

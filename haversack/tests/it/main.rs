@@ -13,6 +13,7 @@ mod secrets_corpus;
 mod storage;
 mod subjects;
 mod sync;
+mod tidy;
 mod tool;
 mod vault;
 mod verbs;
