@@ -3,6 +3,7 @@
 //! Commands print a result or turn it into JSON, the server of the Model Context Protocol turns it into the text of a tool. A result whose text
 //! is the same for both has it as a method.
 
+pub(crate) mod archive;
 pub(crate) mod at_hand;
 pub(crate) mod carry;
 pub(crate) mod commitments;
@@ -21,12 +22,17 @@ pub(crate) mod memories;
 pub(crate) mod memory_stores;
 pub(crate) mod mirror;
 pub(crate) mod passages;
+pub(crate) mod prune;
 pub(crate) mod recall;
 pub(crate) mod remember;
 pub(crate) mod restore;
+pub(crate) mod review;
 pub(crate) mod revise;
+pub(crate) mod schedule;
 pub(crate) mod session;
+pub(crate) mod stale;
 pub(crate) mod status;
 pub(crate) mod summary;
 pub(crate) mod sync;
+pub(crate) mod tidy;
 pub(crate) mod undo;

@@ -25,7 +25,7 @@ use haversack_system::SystemClock;
 use self::requests::{RequestQueue, SyncRequest};
 use crate::agents::journal::Journal;
 use crate::agents::program;
-use crate::app::{digest, mirror, recall, summary};
+use crate::app::{digest, mirror, recall, summary, tidy};
 use crate::error::CommandError;
 use crate::home::contact::{Contact, Failure};
 use crate::home::{self, Home, Summary, SyncOptions, Work, local_history};
@@ -250,6 +250,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
             );
         }
         look_when_due(&settings);
+        tidy_when_due(&settings);
         drop(turn);
         if requests.is_empty() && (is_stuck || !digest::is_requested(&settings)) {
             return Ok(());
@@ -369,6 +370,20 @@ fn look_when_due(settings: &Settings) {
         Err(error) => format!("sync failed: {}", error.in_one_line()),
     };
     Journal::of(settings).note("background", None, &told);
+}
+
+/// Tidies once a day, if the user switched that on. Killed in between, the next tidy goes on.
+fn tidy_when_due(settings: &Settings) {
+    if Contact::of(settings).next_try().is_some_and(|next| next > SystemClock.now()) {
+        return;
+    }
+    match tidy::tidy_when_due(settings) {
+        Ok(None) => {}
+        Ok(Some(tidied)) => Journal::of(settings).note("background", None, &tidied.headline()),
+        Err(error) => {
+            Journal::of(settings).note("background", None, &format!("tidy failed: {}", error.in_one_line()))
+        }
+    }
 }
 
 /// Returns true if something waits to be sent there: a file that we put there ourselves is no news to the remote.

@@ -2,6 +2,7 @@
 
 mod allow;
 mod append;
+mod archive;
 mod backends;
 mod background;
 mod carry;
@@ -46,17 +47,20 @@ mod page;
 pub(crate) mod project;
 mod properties;
 mod provision;
+mod prune;
 mod recall;
 mod remote;
 mod rename;
 mod resolve;
 mod restore;
+mod schedule;
 mod serve;
 mod setup;
 mod status;
 mod str_replace;
 mod summary;
 mod sync;
+mod tidy;
 mod undo;
 mod uninstall;
 mod version;
@@ -116,6 +120,11 @@ pub(crate) enum Command {
     New(new::NewArgs),
     Check(check::CheckArgs),
     Sync(sync::SyncArgs),
+    Tidy(tidy::TidyArgs),
+    Prune(prune::PruneArgs),
+    Export(archive::ExportArgs),
+    Import(archive::ImportArgs),
+    Schedule(schedule::ScheduleArgs),
     #[command(hide = true)]
     Pull(sync::PullArgs),
     #[command(hide = true)]
@@ -213,6 +222,9 @@ impl Command {
             Command::Restore(_) => "restore",
             Command::Resolve(_) => "resolve",
             Command::Migrate(_) => "migrate",
+            Command::Tidy(_) => "tidy",
+            Command::Prune(_) => "prune",
+            Command::Import(_) => "import",
             Command::MemoryTool(_) => "memory-tool",
             Command::Node(args) if args.writes() => "node",
             Command::Connection(args) if args.writes() => "connection",
@@ -346,6 +358,11 @@ fn dispatch(ui: &mut Ui, resolved: &Resolved, command: &Command) -> Result<ExitC
         Command::New(args) => new::cmd_new(ui, settings, args),
         Command::Check(args) => check::cmd_check(ui, settings, args),
         Command::Sync(args) => sync::cmd_sync(ui, settings, args),
+        Command::Tidy(args) => tidy::cmd_tidy(ui, settings, args),
+        Command::Prune(args) => prune::cmd_prune(ui, settings, args),
+        Command::Schedule(args) => schedule::cmd_schedule(ui, settings, args),
+        Command::Export(args) => archive::cmd_export(ui, settings, args),
+        Command::Import(args) => archive::cmd_import(ui, settings, args),
         Command::Pull(args) => sync::cmd_pull(ui, settings, args),
         Command::Push(args) => sync::cmd_push(ui, settings, args),
         Command::Status(args) => status::cmd_status(ui, settings, args),

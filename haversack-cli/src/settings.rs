@@ -74,6 +74,10 @@ pub(crate) struct Settings {
     pub(crate) context_tokens: usize,
     /// True if the end of a session writes its digest.
     pub(crate) is_digest_written: bool,
+    /// True if the background process tidies once a day.
+    pub(crate) is_tidied_by_itself: bool,
+    /// The command that proposes memories; empty for the built-in extractor.
+    pub(crate) tidy_command: String,
 }
 
 /// A container of an Azure account, by its two settings.
@@ -329,6 +333,8 @@ fn resolve(
         fixed_now: None,
         context_tokens: size(declarations::CONTEXT_TOKENS),
         is_digest_written: is_on(declarations::DIGEST_AUTO),
+        is_tidied_by_itself: values.get(declarations::TIDY_AUTO) == Some(&Value::Switch(true)),
+        tidy_command: text(declarations::TIDY_COMMAND),
     };
     Ok(Resolved { settings, user_file, project_file, warnings: Vec::new(), layers })
 }
@@ -503,6 +509,8 @@ mod tests {
             fixed_now: None,
             context_tokens: 2_000,
             is_digest_written: false,
+            is_tidied_by_itself: false,
+            tidy_command: String::new(),
         };
         assert_eq!(resolved.settings, expected);
         let names: Vec<&str> = resolved.each().take(4).map(|(_, _, layer)| layer.name()).collect();

@@ -13,6 +13,7 @@ use super::recall;
 use super::sync::{
     REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, kept_elsewhere, not_mirrored, parts_of_logs, take_in,
 };
+use super::tidy;
 use crate::agents::{AGENTS, mend};
 use crate::error::{CommandError, Warning};
 use crate::home::contact::{Contact, Wait};
@@ -80,6 +81,8 @@ pub(crate) struct Status {
     pub(crate) index: Option<String>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) devices: Vec<Device>,
+    /// What there is to say about tidying.
+    pub(crate) tidy: Vec<String>,
 }
 
 /// Looks at a home; asks the remote nothing.
@@ -108,6 +111,7 @@ pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, Comm
             .map(|health| health.sentence),
         problems: Vec::new(),
         devices: Vec::new(),
+        tidy: tidy::state(settings)?,
     };
     if let Some(Warning { message, cure }) = settings.half_remote() {
         status.problems.push(Problem { what: message, short: "half a remote".to_owned(), cure });
@@ -400,6 +404,7 @@ impl Status {
             });
             facts.push(format!("machines   {}", machines.collect::<Vec<_>>().join(" · ")));
         }
+        facts.extend(self.tidy.iter().map(|line| format!("tidy       {line}")));
         text.push('\n');
         for fact in facts {
             text.push_str(&format!("  {fact}\n"));

@@ -8,7 +8,7 @@ use haversack::store::{BackendExt, Condition, Locator, block_on};
 use haversack_recall::PassageOf;
 use serde_json::json;
 
-use crate::app::recall;
+use crate::app::{recall, stale};
 use crate::error::CommandError;
 use crate::home::kinds::load;
 use crate::home::store::{open, open_to_look};
@@ -30,6 +30,10 @@ pub(crate) struct CheckArgs {
     /// Show passages of different memories that say nearly the same
     #[arg(long, conflicts_with = "fix")]
     duplicates: bool,
+    /// Show what became wrong by itself: links to files that are gone, memories past their date, citations of code that changed. Citations
+    /// are checked inside the checkout of their project
+    #[arg(long, conflicts_with = "fix")]
+    stale: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -51,6 +55,9 @@ pub(crate) fn cmd_check(
     let below = locate(settings, &args.path)?;
     if args.duplicates {
         return tell_duplicates(ui, settings, &below, args);
+    }
+    if args.stale {
+        return tell_stale(ui, settings, &below, args);
     }
     let kinds = load(settings)?;
     let memory = if args.fix { open(settings)? } else { open_to_look(settings)? };
@@ -111,6 +118,30 @@ fn tell_duplicates(
             ))?;
         }
         ui.note(count(found.len(), "pair of passages says", "pairs of passages say") + " nearly the same");
+    }
+    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Prints what became wrong by itself.
+fn tell_stale(
+    ui: &mut Ui,
+    settings: &Settings,
+    below: &Locator,
+    args: &CheckArgs,
+) -> Result<ExitCode, CommandError> {
+    let found = stale::stale(settings, below)?;
+    if args.json {
+        let findings: Vec<_> =
+            found.iter().map(|found| json!({ "path": found.locator.as_str(), "what": found.what })).collect();
+        ui.json(&json!({ "stale": findings }))?;
+    } else {
+        for found in &found {
+            ui.line(format!("{}: {}", found.locator, found.what))?;
+        }
+        ui.note(match found.len() {
+            0 => "Nothing is stale.".to_owned(),
+            some => count(some, "thing is stale.", "things are stale."),
+        });
     }
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -36,6 +36,8 @@ Write    edit, new     Change a memory in your editor, or begin one
 Manage   sync          Now, instead of by itself
          migrate       Copy what you have to another storage
          remote, join, project, devices, setup, mount, config
+         tidy, prune   Roll up what is old; delete what is old
+         export        The memory in one file; import takes it in
          doctor        Check everything
          uninstall     Leave; your files stay
 

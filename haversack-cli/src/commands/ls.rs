@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use haversack::clock::Clock;
-use haversack::store::{BackendExt, EntryKind, ErrorKind, Info, Locator, Odd, block_on};
+use haversack::store::{BackendExt, DeviceLocal, EntryKind, ErrorKind, Info, Locator, Odd, block_on};
+use haversack::sync::remote_files;
 use haversack::{Memory, View};
 use haversack_system::SystemClock;
 use serde_json::json;
@@ -16,7 +18,7 @@ use crate::home::store::{PROJECT_RECORDS, is_project_record, open_to_look};
 use crate::projects::names::{Names, holds_projects, locate};
 use crate::settings::Settings;
 use crate::ui::Ui;
-use crate::ui::moments::{ago, timestamp};
+use crate::ui::moments::{ago, counted, timestamp};
 
 /// List projects, directories and files, with size and age
 #[derive(Debug, Args)]
@@ -33,6 +35,10 @@ pub(crate) struct LsArgs {
     #[arg(long)]
     kind: Option<String>,
 
+    /// List the files that the remote had at the last sync, in all directories below it, with their sizes
+    #[arg(long)]
+    remote: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -46,6 +52,9 @@ struct Listing {
 
 pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<ExitCode, CommandError> {
     let locator = locate(settings, &args.path)?;
+    if args.remote {
+        return list_remote(ui, settings, &locator, args);
+    }
     let memory = open_to_look(settings)?;
     let names = Names::of(settings)?;
     let is_deep = args.recursive || args.kind.is_some();
@@ -88,6 +97,49 @@ pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<
     for Odd { shown, why, .. } in odd {
         ui.note(format!("Left alone: {shown}: {why}"));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists the files of the remote. A kind is told by the name, or by the `type` of the file that is here.
+fn list_remote(
+    ui: &mut Ui,
+    settings: &Settings,
+    below: &Locator,
+    args: &LsArgs,
+) -> Result<ExitCode, CommandError> {
+    let names = Names::of(settings)?;
+    let memory = open_to_look(settings)?;
+    let is_asked_for = |name: &Locator| name.is_within(below) && (is_ours(below) || !is_project_record(name));
+    let mut files = match settings.state().is_dir() {
+        true => block_on(remote_files(Arc::new(DeviceLocal::open(settings.state(), settings.locks())?)))?,
+        // A look makes no home.
+        false => Vec::new(),
+    };
+    files.retain(|(name, _)| is_asked_for(name));
+    if let Some(kind) = &args.kind {
+        let kinds = kinds::load(settings)?;
+        let kind = kinds::named(&kinds, kind)?;
+        files.retain(|(name, _)| {
+            let here = block_on(memory.files().read(name)).map(|object| object.bytes).unwrap_or_default();
+            kinds.of(name, &here).name == kind.name
+        });
+    }
+    if args.json {
+        let entries = files.iter().map(
+            |(name, size)| json!({ "path": name.as_str(), "name": names.show(name), "size_bytes": size }),
+        );
+        ui.json(&json!({ "path": below.as_str(), "remote": entries.collect::<Vec<_>>() }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = files.iter().map(|(_, size)| size.to_string().len()).max().unwrap_or(0);
+    ui.table(
+        &files
+            .iter()
+            .map(|(name, size)| vec![format!("{size:>width$}"), names.show(name)])
+            .collect::<Vec<_>>(),
+    )?;
+    let bytes: u64 = files.iter().map(|(_, size)| size).sum();
+    ui.note(format!("{}, {bytes} bytes", counted(files.len(), "file")));
     Ok(ExitCode::SUCCESS)
 }
 

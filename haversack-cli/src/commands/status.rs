@@ -75,5 +75,6 @@ fn to_json(status: &Status) -> Value {
         "unfinished": status.is_underway,
         "index": status.index,
         "devices": devices.collect::<Vec<_>>(),
+        "tidy": status.tidy,
     })
 }

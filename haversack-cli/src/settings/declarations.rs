@@ -109,6 +109,11 @@ pub(crate) const DIGEST_AUTO: &str = "digest.auto";
 
 /// The key of [`Settings::hook_wait`].
 pub(crate) const RECALL_HOOK_MILLISECONDS: &str = "recall.hook-milliseconds";
+/// The key of [`Settings::is_tidied_by_itself`].
+pub(crate) const TIDY_AUTO: &str = "tidy.auto";
+
+/// The key of [`Settings::tidy_command`].
+pub(crate) const TIDY_COMMAND: &str = "tidy.command";
 
 /// The settings that a project's file may narrow. Other people write that file, so it can only make less happen: a number counts if
 /// it is lower than the user's, and `keep-memory-local = true` keeps the memory of that project on this machine.
@@ -221,6 +226,20 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         kind: Kind::Number(1..=60_000),
         help: "How long a hook may look for passages that an agent is given (`setup claude-code --recall`); a later answer is dropped",
         read: |settings| Value::Number(u64::try_from(settings.hook_wait.as_millis()).unwrap_or(u64::MAX)),
+    },
+    Declaration {
+        key: TIDY_AUTO,
+        variable: variables::TIDY_AUTO,
+        kind: Kind::Switch,
+        help: "Rolls old memory up once a day, in the background, after the first `haversack tidy --dry-run`",
+        read: |settings| Value::Switch(settings.is_tidied_by_itself),
+    },
+    Declaration {
+        key: TIDY_COMMAND,
+        variable: variables::TIDY_COMMAND,
+        kind: Kind::Text,
+        help: "A command that proposes memories in place of the built-in extractor: it reads events as lines of JSON and prints proposals as lines of JSON",
+        read: |settings| Value::Text(settings.tidy_command.clone()),
     },
 ];
 

@@ -49,6 +49,11 @@ pub(crate) const CONTEXT_TOKENS: &str = "HAVERSACK_CONTEXT_TOKENS";
 
 /// `true`: the end of a session writes its digest.
 pub(crate) const DIGEST_AUTO: &str = "HAVERSACK_DIGEST_AUTO";
+/// Whether old memory is rolled up once a day, in the background.
+pub(crate) const TIDY_AUTO: &str = "HAVERSACK_TIDY_AUTO";
+
+/// A command that proposes memories.
+pub(crate) const TIDY_COMMAND: &str = "HAVERSACK_TIDY_COMMAND";
 
 /// The beginnings of the variables of the clouds' own tools, and the variable with further trusted certificates.
 pub(crate) const CLOUD_PREFIXES: [&str; 7] = [

@@ -45,6 +45,8 @@ fn without_any_file_the_defaults_hold_and_nothing_is_made() {
     context.tokens  2000  default
     digest.auto  false  default
     recall.hook-milliseconds  20  default
+    tidy.auto  false  default
+    tidy.command  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml (not there)
     Project file: BASE/user/.haversack.toml (not there, nor in a directory above)
@@ -88,6 +90,8 @@ fn each_value_with_its_layer() {
     context.tokens  2000  default
     digest.auto  false  default
     recall.hook-milliseconds  20  default
+    tidy.auto  false  default
+    tidy.command  default
     --- stderr
     User file: BASE/user/.local/share/haversack/config.toml
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -115,6 +119,8 @@ fn each_value_with_its_layer() {
     context.tokens               2000              default
     digest.auto                  false             default
     recall.hook-milliseconds     20                default
+    tidy.auto                    false             default
+    tidy.command                                   default
     --- stderr
     User file: /nowhere/by-flag/config.toml (not there)
     Project file: BASE/user/lighthouse/.haversack.toml
@@ -222,6 +228,18 @@ fn json_for_scripts() {
           "key": "recall.hook-milliseconds",
           "layer": "default",
           "value": 20
+        },
+        {
+          "from": null,
+          "key": "tidy.auto",
+          "layer": "default",
+          "value": false
+        },
+        {
+          "from": null,
+          "key": "tidy.command",
+          "layer": "default",
+          "value": ""
         }
       ],
       "user_file": {

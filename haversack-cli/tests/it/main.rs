@@ -67,6 +67,7 @@ mod setup;
 mod skewed_folder;
 #[cfg(unix)]
 mod syncthing;
+mod tidy;
 mod two_machines;
 #[cfg(unix)]
 mod vault;

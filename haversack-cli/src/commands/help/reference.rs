@@ -36,7 +36,23 @@ const GROUPS: &[(&str, &[&str])] = &[
             "carry",
         ],
     ),
-    ("Maintain", &["doctor", "config", "backends", "uninstall", "completions", "help", "version"]),
+    (
+        "Maintain",
+        &[
+            "tidy",
+            "prune",
+            "export",
+            "import",
+            "schedule",
+            "doctor",
+            "config",
+            "backends",
+            "uninstall",
+            "completions",
+            "help",
+            "version",
+        ],
+    ),
 ];
 
 /// The title of the group for all other commands.

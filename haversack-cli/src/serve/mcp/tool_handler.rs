@@ -25,6 +25,7 @@ use crate::app::history::{INCOMPLETE, history};
 use crate::app::index::overflow;
 use crate::app::recall::{NotRecalled, RecallRequest, recall, search};
 use crate::app::remember::{Remembered, remember};
+use crate::app::review::{self, Verdict, Waiting};
 use crate::app::status::{Extent, status};
 use crate::app::undo::{self, Wanted};
 use crate::error::CommandError;
@@ -166,6 +167,9 @@ impl ToolHandler {
             Call::Resolve { path, keep, conflict } => {
                 self.resolve(&path, keep.as_deref(), conflict.as_deref(), writer)
             }
+            Call::Proposals { id, answer, text } => {
+                self.proposals(id.as_deref(), answer.as_deref(), text.as_deref(), writer)
+            }
             Call::Status => status(&self.settings, Extent::Short).and_then(|status| self.told(status.text())),
         };
         let answer = answer.unwrap_or_else(|error| Answer::error(in_words(&error)));
@@ -201,6 +205,30 @@ impl ToolHandler {
             text.push_str(&format!("\n{told}"));
         }
         Ok(answer)
+    }
+
+    /// Lists the proposals, or answers one.
+    fn proposals(
+        &self,
+        id: Option<&str>,
+        answer: Option<&str>,
+        words: Option<&str>,
+        writer: Writer,
+    ) -> Result<Answer, CommandError> {
+        let memory = self.memory()?.with_writer(writer);
+        let Some(id) = id else {
+            let waiting = review::waiting(&self.settings, &memory)?;
+            let texts: Vec<String> = waiting.iter().map(Waiting::text).collect();
+            let none = "No proposal waits.".to_owned();
+            return self.told(if texts.is_empty() { none } else { texts.join("\n") });
+        };
+        let verdict = match (answer, words) {
+            (Some("accept"), None) => Verdict::Accept,
+            (Some("accept"), Some(words)) => Verdict::Edit(words),
+            (Some("reject"), _) => Verdict::Reject,
+            _ => return Ok(Answer::error("Error: `answer` is accept or reject")),
+        };
+        self.told(review::told(&review::answer(&self.settings, &memory, id, verdict)?))
     }
 
     fn recall(&self, input: RecallInput) -> Result<Answer, CommandError> {

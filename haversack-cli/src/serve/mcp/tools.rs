@@ -189,6 +189,16 @@ pub(crate) const TOOLS: &[Tool] = &[
         ],
     },
     Tool {
+        name: "proposals",
+        about: "List memories that tidying proposes, or answer one. Answer only as the user said.",
+        nature: Effect::Changes,
+        parameters: &[
+            ("id", Text, May, "The proposal"),
+            ("answer", Text, May, "accept or reject"),
+            ("text", Text, May, "Accept in these words"),
+        ],
+    },
+    Tool {
         name: "status",
         about: "Check that all memory is safe and synced to the other machines. If not, say what the user should do.",
         nature: Effect::Looks,
@@ -208,6 +218,7 @@ pub(crate) enum Call {
     History { path: String, limit: Option<usize> },
     Undo { path: Option<String> },
     Resolve { path: String, keep: Option<String>, conflict: Option<String> },
+    Proposals { id: Option<String>, answer: Option<String>, text: Option<String> },
     Status,
 }
 
@@ -283,6 +294,11 @@ impl Call {
                 keep: input.optional_text("keep")?,
                 conflict: input.optional_text("conflict")?,
             }),
+            "proposals" => Ok(Call::Proposals {
+                id: input.optional_text("id")?,
+                answer: input.optional_text("answer")?,
+                text: input.optional_text("text")?,
+            }),
             "status" => Ok(Call::Status),
             _ => command(input).map(Call::Command),
         }
@@ -297,6 +313,7 @@ impl Call {
             | Call::Commitments { add: None, deliver: None }
             | Call::Carry { add: None, consume: None }
             | Call::Resolve { keep: None, .. }
+            | Call::Proposals { id: None, .. }
             | Call::Command(Command::View { .. }) => false,
             Call::Remember { .. }
             | Call::Commitments { .. }
@@ -304,6 +321,7 @@ impl Call {
             | Call::Event(_)
             | Call::Undo { .. }
             | Call::Resolve { .. }
+            | Call::Proposals { .. }
             | Call::Command(_) => true,
         }
     }

@@ -1,0 +1,320 @@
+//! Ages the memory: rolls old files up, and drops what its kind does not keep. With a remote, only after a sync that went through.
+
+use std::path::PathBuf;
+
+use haversack::Change;
+use haversack::day::Day;
+use haversack::proposal::INBOX;
+use haversack::store::{BackendExt, Bytes, Locator, block_on};
+use haversack::sync::{Gate, Progress};
+use haversack::tidy::{self, Applied, Decision, Plan, Refusal};
+use serde::{Deserialize, Serialize};
+
+use super::review::{self, Proposed};
+use super::sync::sync;
+use crate::error::CommandError;
+use crate::home::gate::NothingPrivate;
+use crate::home::store::{open, open_to_look};
+use crate::home::{SyncOptions, Work, kinds};
+use crate::records::{self, Weight};
+use crate::remote::Remote;
+use crate::settings::Settings;
+use crate::ui::Bar;
+use crate::ui::moments::counted;
+
+/// The cause of our changes in the history.
+pub(crate) const CAUSE: &str = "tidy";
+
+/// The day of a tidy, and whether it changes anything.
+pub(crate) struct TidyOptions {
+    /// The day for which it is done; today if none.
+    pub(crate) day: Option<Day>,
+    pub(crate) mode: Mode,
+}
+
+/// Whether a tidy changes anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// It only says what it would do.
+    DryRun,
+    Apply,
+}
+
+/// What a tidy did, or would do.
+pub(crate) struct Tidied {
+    pub(crate) plan: Plan,
+    pub(crate) applied: Applied,
+    pub(crate) proposed: Proposed,
+    pub(crate) mode: Mode,
+}
+
+/// Tidies a home.
+pub(crate) fn tidy(
+    settings: &Settings,
+    options: &TidyOptions,
+    progress: &dyn Progress,
+) -> Result<Tidied, CommandError> {
+    let today = options.day.unwrap_or_else(|| settings.today());
+    let kinds = kinds::load(settings)?;
+    let remote = Remote::for_looking(settings)?;
+    let gate = NothingPrivate::of(settings)?;
+    // Without a remote nothing leaves, so nothing is held back.
+    let may_not_leave = |locator: &Locator, bytes: &[u8]| {
+        remote.as_ref().and_then(|_| gate.holds(locator, bytes)).map(|hold| hold.why)
+    };
+    if options.mode == Mode::DryRun {
+        let files = block_on(tidy::read(open_to_look(settings)?.files(), &kinds, today))?;
+        let plan = tidy::plan(&kinds, &files, today, &may_not_leave);
+        TidyRecord::of(settings)?.seen().save(settings)?;
+        return Ok(Tidied {
+            plan,
+            applied: Applied::default(),
+            proposed: Proposed::default(),
+            mode: options.mode,
+        });
+    }
+    if let Some(remote) = &remote {
+        sync_first(settings, remote, progress)?;
+    }
+    let memory = open(settings)?;
+    let files = block_on(tidy::read(memory.files(), &kinds, today))?;
+    let plan = tidy::plan(&kinds, &files, today, &may_not_leave);
+    // Before the logs are rolled up: a digest never feeds a proposal.
+    let proposed = review::propose(settings, &memory)?;
+    let applied = block_on(tidy::apply(&memory, &plan));
+    TidyRecord::of(settings)?.ran(today, &proposed).save(settings)?;
+    if let Some(remote) = remote.filter(|_| applied.done > 0 || !proposed.new.is_empty()) {
+        // The changes are safe here: what was not sent now goes with the next sync.
+        drop(sync(settings, &remote, &SyncOptions::new(Work::Sync, CAUSE), progress));
+    }
+    Ok(Tidied { plan, applied, proposed, mode: options.mode })
+}
+
+/// What is known of earlier tidies of this home.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TidyRecord {
+    /// The day of the last tidy.
+    #[serde(default)]
+    pub(crate) last: Option<String>,
+    /// The number of tidies since the last one that proposed something.
+    #[serde(default)]
+    pub(crate) without_proposals: u32,
+    /// True once the user has seen what a tidy would do, or has run one.
+    #[serde(default)]
+    pub(crate) is_seen: bool,
+}
+
+impl TidyRecord {
+    fn place(settings: &Settings) -> PathBuf {
+        settings.state().join("tidy.json")
+    }
+
+    pub(crate) fn of(settings: &Settings) -> Result<TidyRecord, CommandError> {
+        let read = records::read(
+            &TidyRecord::place(settings),
+            "Remove it: it only says when this machine tidied last",
+        )?;
+        Ok(read.unwrap_or_default())
+    }
+
+    fn seen(self) -> TidyRecord {
+        TidyRecord { is_seen: true, ..self }
+    }
+
+    fn ran(self, today: Day, proposed: &Proposed) -> TidyRecord {
+        let without_proposals =
+            if proposed.new.is_empty() { self.without_proposals.saturating_add(1) } else { 0 };
+        TidyRecord { last: Some(today.to_string()), without_proposals, is_seen: true }
+    }
+
+    fn save(&self, settings: &Settings) -> Result<(), CommandError> {
+        match settings.state().is_dir() {
+            true => records::write(&TidyRecord::place(settings), self, Weight::Light),
+            // A look makes no home.
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the number of days since the last tidy; `None` if there was none.
+    pub(crate) fn days_since(&self, today: Day) -> Option<i32> {
+        self.last.as_ref().and_then(|last| last.parse::<Day>().ok()).map(|last| today.days_since(last))
+    }
+}
+
+/// The days without a tidy, where it was switched on, after which a status says so.
+const LATE_DAYS: i32 = 3;
+
+/// The tidies without a proposal after which a status says so.
+const QUIET_RUNS: u32 = 14;
+
+/// Returns what a status says about tidying: nothing if there is nothing to see to.
+pub(crate) fn state(settings: &Settings) -> Result<Vec<String>, CommandError> {
+    let record = TidyRecord::of(settings)?;
+    let mut lines = Vec::new();
+    if settings.is_tidied_by_itself {
+        match (record.is_seen, record.days_since(settings.today())) {
+            (false, _) => lines.push(
+                "is switched on, and waits until you have seen what it would do: haversack tidy --dry-run"
+                    .to_owned(),
+            ),
+            (true, Some(days)) if days >= LATE_DAYS => {
+                lines.push(format!("has not run for {days} days: haversack tidy"))
+            }
+            (true, _) => {}
+        }
+    }
+    if record.without_proposals >= QUIET_RUNS {
+        lines.push(format!("proposed no memory in {} runs", record.without_proposals));
+    }
+    let inbox = Locator::parse(INBOX).map_err(|error| CommandError::ours(error.to_string()))?;
+    let entries = block_on(open_to_look(settings)?.files().list(&inbox))?.entries;
+    let waiting = entries.iter().filter(|entry| entry.locator.name().ends_with(".json")).count();
+    if waiting > 0 {
+        let wait = if waiting == 1 { "waits" } else { "wait" };
+        lines.push(format!(
+            "{} {wait} for your answer: haversack tidy --review",
+            counted(waiting, "proposal")
+        ));
+    }
+    Ok(lines)
+}
+
+/// Tidies a home whose user switched that on, once a day. The first tidy is the user's: nothing happens before they have seen what it would do.
+pub(crate) fn tidy_when_due(settings: &Settings) -> Result<Option<Tidied>, CommandError> {
+    let record = TidyRecord::of(settings)?;
+    let is_due =
+        settings.is_tidied_by_itself && record.is_seen && record.days_since(settings.today()) != Some(0);
+    match is_due {
+        true => tidy(settings, &TidyOptions { day: None, mode: Mode::Apply }, &Bar::silent()).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Syncs, or says why nothing was tidied: a device that has not seen the others' lines would roll up without them.
+fn sync_first(settings: &Settings, remote: &Remote, progress: &dyn Progress) -> Result<(), CommandError> {
+    let refused = |why: String| {
+        CommandError::user(
+            format!("nothing was tidied, because the sync before it {why}"),
+            "haversack sync, then: haversack tidy",
+        )
+    };
+    let summary = sync(settings, remote, &SyncOptions::new(Work::Sync, "sync"), progress)
+        .map_err(|error| refused(format!("failed: {}", error.in_one_line())))?;
+    if let Some((name, why)) = summary.failed.first() {
+        return Err(refused(format!("left {name} out: {why}")));
+    }
+    if summary.report.out_of_time || summary.arriving() > 0 {
+        return Err(refused("did not receive everything yet".to_owned()));
+    }
+    Ok(())
+}
+
+impl Tidied {
+    /// Returns one line for each action, and one for each file that stays.
+    pub(crate) fn text(&self) -> String {
+        let done = match self.mode {
+            Mode::DryRun => self.plan.actions.len(),
+            Mode::Apply => self.applied.done,
+        };
+        let lines = self.plan.actions[..done].iter().flat_map(|action| action.decisions.iter()).map(line);
+        let mut text: String = lines.map(|line| line + "\n").collect();
+        for kept in &self.plan.kept {
+            text.push_str(&format!("{} stays: {}\n", kept.locator, kept.why));
+        }
+        if let Some((number, refusal)) = &self.applied.stopped {
+            let (why, left) = (refusal_text(refusal), self.plan.actions.len() - number);
+            text.push_str(&format!(
+                "Stopped: {why}. {} not done; run haversack tidy again.\n",
+                counted(left, "action")
+            ));
+        }
+        text
+    }
+
+    /// Returns a line about new proposals, if there are any, and one about a command that was not used.
+    pub(crate) fn about_proposals(&self) -> Vec<String> {
+        let new = self.proposed.new.len();
+        let is = if new == 1 { "waits" } else { "wait" };
+        let waiting = (new > 0)
+            .then(|| format!("{} {is} for your answer: haversack tidy --review", counted(new, "proposal")));
+        waiting.into_iter().chain(self.proposed.trouble.clone()).collect()
+    }
+
+    /// Returns the last line: how much was done.
+    pub(crate) fn headline(&self) -> String {
+        if self.plan.actions.is_empty() {
+            return "Nothing to tidy.".to_owned();
+        }
+        match self.mode {
+            Mode::DryRun => format!(
+                "{} to do. Nothing was changed. To do it: haversack tidy",
+                counted(self.plan.actions.len(), "action")
+            ),
+            Mode::Apply => format!(
+                "Tidied in {}. To see why: haversack tidy --log. To take it back: haversack undo",
+                counted(self.applied.done, "action")
+            ),
+        }
+    }
+}
+
+/// Gives a memory of a project the status `archived`: the project's phase is over, and its memory stays.
+pub(crate) fn archive(settings: &Settings, locator: &Locator) -> Result<(), CommandError> {
+    let memory = open(settings)?;
+    let object = block_on(memory.files().read(locator))?;
+    let text = std::str::from_utf8(&object.bytes).ok().and_then(tidy::archived).ok_or_else(|| {
+        let message = format!("{locator} has no frontmatter, so it has no status");
+        CommandError::user(message, "haversack check --fix adds the fields that are missing")
+    })?;
+    let before = Some(object.bytes.clone());
+    let change = Change::Put { locator: locator.clone(), expected: before, bytes: Some(Bytes::from(text)) };
+    let _ = block_on(memory.batch(&[change]))?;
+    Ok(())
+}
+
+/// Says why an action was not carried out.
+pub(crate) fn refusal_text(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Pinned(locator) => format!("{locator} is pinned"),
+        Refusal::Failed(error) => error.to_string(),
+    }
+}
+
+/// Returns a decision as a sentence.
+pub(crate) fn line(decision: &Decision) -> String {
+    let Decision { source, reason, into, action, dropped, lines, .. } = decision;
+    let what = match (action.as_str(), into) {
+        (_, Some(into)) => format!("rolled {source} up into {into}"),
+        ("retire", None) => format!("retired {} of {source}", counted(lines.len(), "item")),
+        ("lessons", None) => {
+            format!("kept the rules of {} of {source}, without the examples", counted(lines.len(), "day"))
+        }
+        ("rest", None) => {
+            format!("marked {} of {source}: {}", counted(lines.len(), "thread"), lines.join(", "))
+        }
+        (_, None) if lines.is_empty() => format!("dropped {source}"),
+        (_, None) => format!("dropped {} of {source}", counted(lines.len(), "part")),
+    };
+    let without = if dropped.is_empty() {
+        String::new()
+    } else {
+        format!(", without {}", counted(dropped.len(), "line"))
+    };
+    format!("{what}{without} ({reason})")
+}
+
+/// Returns the decisions of the last days, the newest first.
+pub(crate) fn log(settings: &Settings) -> Result<Vec<Decision>, CommandError> {
+    let memory = open_to_look(settings)?;
+    let mut logs: Vec<(Day, Locator)> = block_on(memory.files().list_all(&Locator::root()))?
+        .into_iter()
+        .filter_map(|locator| Some((tidy::log_of(&locator)?, locator)))
+        .collect();
+    logs.sort_by(|one, other| other.cmp(one));
+    let mut decisions = Vec::new();
+    for (_, log) in logs {
+        let object = block_on(memory.files().read(&log))?;
+        decisions.extend(tidy::read_log(&object.bytes).into_iter().rev());
+    }
+    Ok(decisions)
+}

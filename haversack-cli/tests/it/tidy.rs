@@ -1,0 +1,404 @@
+//! `tidy`, `prune`, `export`, `import` and `schedule`, as a user runs them. The rules of ageing are the engine's tests.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use insta::assert_snapshot;
+
+use crate::machines::Machines;
+
+const LOG: &str = "interactions/2026-03-02.jsonl";
+
+const EVENTS: &str = concat!(
+    "{\"id\":\"7c9e6679-7425-40de-944b-e07fc1f90ae7\",\"ts\":\"2026-03-02T09:05:00Z\",\"channel\":\"chat\",\"direction\":\"inbound\",",
+    "\"sender\":\"the user\",\"summary\":\"Always use the staging port 5433.\"}\n",
+    "{\"id\":\"9a4de0c7-55aa-4b0e-9a1c-3de5f6a7b8c9\",\"ts\":\"2026-03-02T09:07:00Z\",\"direction\":\"inbound\",\"sender\":\"the user\",\"summary\":\"ok, thanks!\"}\n",
+);
+
+const LATER: &[&str] = &["--day", "2026-03-10"];
+
+fn tidy(arguments: &[&'static str]) -> Vec<&'static str> {
+    [&["tidy"], arguments, LATER].concat()
+}
+
+#[test]
+fn tidy_shows_then_rolls_up_then_explains_and_can_be_undone() {
+    let machines = Machines::new();
+    machines.write("laptop", LOG, EVENTS);
+    assert_snapshot!(machines.shown("laptop", &tidy(&["--dry-run"])), @r"
+    exit 0
+    --- stdout
+    rolled interactions/2026-03-02.jsonl up into compacted/2026-W10.md, without 1 line (older than 7 days)
+    --- stderr
+    1 action to do. Nothing was changed. To do it: haversack tidy
+    ");
+    assert_eq!(machines.read("laptop", LOG).as_deref(), Some(EVENTS));
+    assert_snapshot!(machines.shown("laptop", &tidy(&[])), @r"
+    exit 0
+    --- stdout
+    rolled interactions/2026-03-02.jsonl up into compacted/2026-W10.md, without 1 line (older than 7 days)
+    --- stderr
+    Tidied in 1 action. To see why: haversack tidy --log. To take it back: haversack undo
+    1 proposal waits for your answer: haversack tidy --review
+    ");
+    assert_eq!(machines.read("laptop", LOG), None);
+    assert!(
+        machines.read("laptop", "compacted/2026-W10.md").is_some_and(|week| week.contains("^7c9e6679-7425"))
+    );
+    assert_snapshot!(machines.shown("laptop", &["tidy", "--log"]), @r"
+    exit 0
+    --- stdout
+    2026-03-10  rolled interactions/2026-03-02.jsonl up into compacted/2026-W10.md, without 1 line (older than 7 days)
+                without 9a4de0c7-55aa: acknowledgement
+    --- stderr
+    ");
+    machines.done("laptop", &tidy(&[]));
+    machines.done("laptop", &["undo", "--yes"]);
+    assert_eq!(machines.read("laptop", LOG).as_deref(), Some(EVENTS));
+}
+
+#[test]
+fn tidy_syncs_first_and_does_nothing_if_that_fails() {
+    let machines = Machines::laptop_and_desktop(&[(LOG, EVENTS)]);
+    fs::rename(machines.env.path("remote"), machines.env.path("elsewhere")).expect("moved");
+    let shown = machines.shown("laptop", &tidy(&[]));
+    assert!(
+        shown.starts_with("exit 1\n")
+            && shown.contains("nothing was tidied, because the sync before it failed"),
+        "{shown}"
+    );
+    assert_eq!(machines.read("laptop", LOG).as_deref(), Some(EVENTS));
+    fs::rename(machines.env.path("elsewhere"), machines.env.path("remote")).expect("moved");
+    machines.done("laptop", &tidy(&[]));
+    machines.done("desktop", &tidy(&[]));
+    machines.settle(&["laptop", "desktop"]);
+    assert_eq!(machines.files("desktop"), machines.files("laptop"));
+    assert_eq!(machines.read("desktop", LOG), None);
+}
+
+#[test]
+fn proposal_is_reviewed_and_accepted() {
+    let machines = Machines::new();
+    machines.write("laptop", LOG, EVENTS);
+    machines.done("laptop", &tidy(&[]));
+    let listed = machines.shown("laptop", &["tidy", "--review"]);
+    assert!(
+        listed.contains("+Always use the staging port 5433.") && listed.contains("Said by the user"),
+        "{listed}"
+    );
+    let id: String =
+        listed.lines().find_map(|line| line.split_once("  behavioral/")).expect("an id").0.to_owned();
+    let status = machines.shown("laptop", &["status"]);
+    assert!(
+        status.contains("tidy       1 proposal waits for your answer: haversack tidy --review"),
+        "{status}"
+    );
+    machines.done("laptop", &["tidy", "--accept", &id, "--text", "Use port 5433 for staging."]);
+    let files = machines.files("laptop");
+    let memory = files.iter().find(|(name, _)| name.starts_with("behavioral/feedback_")).expect("a memory").1;
+    assert!(memory.contains("Use port 5433 for staging."), "{memory}");
+    assert!(machines.shown("laptop", &["tidy", "--reject", &id]).starts_with("exit 1\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn command_of_the_user_proposes_and_falls_back() {
+    let machines = Machines::new();
+    machines.write("laptop", LOG, EVENTS);
+    let line = r#"{"kind":"reference","text":"Staging listens on port 5433","sources":["interactions/2026-03-02.jsonl#7c9e6679-7425"]}"#;
+    let command = format!("tidy.command=cat >/dev/null; echo '{line}'");
+    let run = |command: &str| machines.shown("laptop", &["--config", command, "tidy", "--day", "2026-03-05"]);
+    let _ = run(&command);
+    let review = machines.shown("laptop", &["tidy", "--review", "--json"]);
+    assert!(
+        review.contains("Staging listens on port 5433") && review.contains("the command of tidy.command"),
+        "{review}"
+    );
+    let shown = run("tidy.command=exit 7");
+    assert!(
+        shown.contains("tidy.command failed") && shown.contains("the built-in extractor was used"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn prune_says_which_files_and_deletes_them_with_yes() {
+    let machines = Machines::new();
+    let digest = "---\nname: a\ndescription: b\ntype: session_digest\n---\nx\n";
+    for day in ["2026-01-02", "2026-03-09"] {
+        machines.write("laptop", &format!("behavioral/session_digest_{day}.md"), digest);
+    }
+    let prune = ["prune", "--older-than", "30d", "--kind", "session_digest", "--day", "2026-03-10"];
+    assert_snapshot!(machines.shown("laptop", &prune), @r"
+    exit 0
+    --- stdout
+    dropped behavioral/session_digest_2026-01-02.md (pruned: older than 30 days)
+    --- stderr
+    1 file would be deleted. Nothing was changed. To delete: the same command with --yes
+    ");
+    machines.done("laptop", &[&prune[..], &["--yes"]].concat());
+    assert_eq!(machines.read("laptop", "behavioral/session_digest_2026-01-02.md"), None);
+    assert!(machines.read("laptop", "behavioral/session_digest_2026-03-09.md").is_some());
+}
+
+#[test]
+fn export_and_import_are_the_same_memory() {
+    let machines = Machines::new();
+    let long = format!("notes/{}.md", "long".repeat(40));
+    for (name, text) in
+        [("notes/x.md", "one\n"), (long.as_str(), "two\n"), ("notes/ü.md", "three\n"), ("bin.dat", "\0a")]
+    {
+        machines.write("laptop", name, text);
+    }
+    machines.done("laptop", &["export", "memory.tar.zst"]);
+    assert!(machines.shown("laptop", &["export", "memory.tar.zst"]).contains("was not overwritten"));
+    machines.done("desktop", &["import", "memory.tar.zst"]);
+    assert_eq!(machines.files("desktop"), machines.files("laptop"));
+    // What is newer here stays, and importing twice is the same as once.
+    machines.write("desktop", "notes/x.md", "newer\n");
+    machines.write("desktop", "bin.dat", "\0b");
+    machines.done("desktop", &["import", "memory.tar.zst"]);
+    let once = machines.files("desktop");
+    assert!(once["notes/x.md"].contains("newer") && once["notes/x.md"].contains("one"), "{once:?}");
+    assert_eq!(once["bin.dat"], "\0b");
+    machines.done("desktop", &["import", "memory.tar.zst"]);
+    assert_eq!(machines.files("desktop"), once);
+}
+
+/// An entry of a tar archive: its name, its type, its content.
+type TarEntry<'a> = (&'a str, u8, &'a [u8]);
+
+/// Writes a tar archive byte by byte: a library would refuse the names.
+fn tar(entries: &[TarEntry<'_>]) -> Vec<u8> {
+    let mut tar = Vec::new();
+    for (name, kind, content) in entries {
+        let mut header = [0_u8; 512];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        header[100..108].copy_from_slice(b"0000600\0");
+        header[108..116].copy_from_slice(b"0000000\0");
+        header[116..124].copy_from_slice(b"0000000\0");
+        header[124..136].copy_from_slice(format!("{:011o}\0", content.len()).as_bytes());
+        header[136..148].copy_from_slice(b"00000000000\0");
+        header[148..156].copy_from_slice(b"        ");
+        header[156] = *kind;
+        header[157..165].copy_from_slice(b"/etc/pas");
+        header[257..265].copy_from_slice(b"ustar\x0000");
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        tar.extend_from_slice(&header);
+        tar.extend_from_slice(content);
+        tar.resize(tar.len().next_multiple_of(512), 0);
+    }
+    tar.resize(tar.len() + 1024, 0);
+    tar
+}
+
+fn compressed(place: &Path, bytes: &[u8]) {
+    let frames = ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest);
+    fs::File::create(place).and_then(|mut file| file.write_all(&frames)).expect("written");
+}
+
+fn manifest(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let listed = files.iter().map(|(path, content)| {
+        serde_json::json!({ "path": path, "size": content.len(), "hash": haversack::ids::ContentHash::of(content).to_string(), "entry": "e" })
+    });
+    serde_json::to_vec(&serde_json::json!({ "format": 1, "files": listed.collect::<Vec<_>>() }))
+        .expect("prints")
+}
+
+#[test]
+fn hostile_archives_are_refused_and_change_nothing() {
+    let machines = Machines::new();
+    machines.write("laptop", "notes/x.md", "mine\n");
+    let before = machines.files("laptop");
+    let place = machines.env.path("trap.tar.zst");
+    let one = |path: &str| manifest(&[(path, b"x")]);
+    let archives: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("dots", tar(&[("manifest.json", b'0', &one("../../x.md")), ("e", b'0', b"x")]), "none of a memory"),
+        (
+            "absolute",
+            tar(&[("manifest.json", b'0', &one("/etc/x.md")), ("e", b'0', b"x")]),
+            "which no memory has",
+        ),
+        (
+            "ours",
+            tar(&[("manifest.json", b'0', &one(".haversack/x")), ("e", b'0', b"x")]),
+            "none of a memory",
+        ),
+        ("link", tar(&[("manifest.json", b'0', &one("a.md")), ("e", b'2', b"")]), "not a plain file"),
+        ("hard link", tar(&[("manifest.json", b'0', &one("a.md")), ("e", b'1', b"")]), "not a plain file"),
+        ("device", tar(&[("manifest.json", b'0', &one("a.md")), ("e", b'3', b"")]), "not a plain file"),
+        (
+            "long name",
+            tar(&[("manifest.json", b'0', &one("a.md")), ("e", b'L', &[b'x'; 4096])]),
+            "not a plain file",
+        ),
+        ("another name", tar(&[("manifest.json", b'0', &one("a.md")), ("../e", b'0', b"x")]), "is expected"),
+        ("damaged", tar(&[("manifest.json", b'0', &one("a.md")), ("e", b'0', b"y")]), "is damaged"),
+        (
+            "longer",
+            tar(&[("manifest.json", b'0', &one("a.md")), ("e", b'0', b"xyz")]),
+            "longer than its manifest",
+        ),
+        ("missing", tar(&[("manifest.json", b'0', &one("a.md"))]), "is missing"),
+        ("more", tar(&[("manifest.json", b'0', &manifest(&[])), ("e", b'0', b"x")]), "does not list"),
+        ("twice", tar(&[("manifest.json", b'0', &manifest(&[("a.md", b"x"), ("a.md", b"x")]))]), "twice"),
+        ("no manifest", tar(&[("e", b'0', b"x")]), "is expected"),
+        ("empty", Vec::new(), "it is empty"),
+        ("format", tar(&[("manifest.json", b'0', b"{\"format\":2,\"files\":[]}")]), "format 2"),
+        (
+            "bomb",
+            tar(&[("manifest.json", b'0', &one("a.md")), ("e", b'0', &vec![0; 50_000_000])]),
+            "longer than its manifest",
+        ),
+    ];
+    for (name, bytes, why) in archives {
+        compressed(&place, &bytes);
+        let shown = machines.shown("laptop", &["import", "trap.tar.zst"]);
+        assert!(shown.starts_with("exit 1\n") && shown.contains(why), "{name}: {shown}");
+        assert_eq!(machines.files("laptop"), before, "{name}");
+    }
+    // A good file before a bad one is not written either.
+    let files: &[(&str, &[u8])] = &[("good.md", b"x"), ("bad.md", b"x")];
+    compressed(
+        &place,
+        &tar(&[("manifest.json", b'0', &manifest(files)), ("e", b'0', b"x"), ("e", b'0', b"y")]),
+    );
+    assert!(machines.shown("laptop", &["import", "trap.tar.zst"]).contains("is damaged"));
+    assert_eq!(machines.files("laptop"), before);
+    fs::write(&place, b"no archive at all").expect("written");
+    assert!(machines.shown("laptop", &["import", "trap.tar.zst"]).contains("was not imported"));
+    fs::write(&place, &fs::read(&place).expect("read")[..5]).expect("written");
+    assert!(machines.shown("laptop", &["import", "trap.tar.zst"]).contains("was not imported"));
+}
+
+#[test]
+fn schedule_prints_and_writes_entries() {
+    let machines = Machines::new();
+    let printed = machines.done("laptop", &["schedule", "systemd"]);
+    assert!(
+        printed.contains("haversack-tidy.timer") && printed.contains("\"sync\" \"--when-due\""),
+        "{printed}"
+    );
+    machines.done("laptop", &["schedule", "systemd", "--install"]);
+    let unit = machines.env.path(".config/systemd/user/haversack-tidy.service");
+    assert!(fs::read_to_string(&unit).is_ok_and(|unit| unit.contains("ExecStart=")));
+    machines.done("laptop", &["schedule", "systemd", "--remove"]);
+    assert!(!unit.exists());
+}
+
+#[test]
+fn stale_memories_are_named() {
+    let machines = Machines::new();
+    for (name, text) in [
+        ("notes/MEMORY.md", "# Memory\n\n- [a](a.md) — a\n- [gone](gone.md) — gone\n"),
+        ("notes/a.md", "See [[b]] and [[nowhere]].\n"),
+        ("notes/b.md", "---\nname: b\nsuperseded_by: a.md\n---\nOld.\n"),
+        ("notes/c.md", "---\nname: c\nstale_after: 2020-01-01\n---\nOld.\n"),
+    ] {
+        machines.write("laptop", name, text);
+    }
+    assert_snapshot!(machines.shown("laptop", &["check", "--stale"]), @r"
+    exit 1
+    --- stdout
+    notes/MEMORY.md: its line links to notes/gone.md, which does not exist
+    notes/a.md: it links to notes/nowhere.md, which does not exist
+    notes/b.md: it is superseded by a.md
+    notes/b.md: no line of the index beside it links to it
+    notes/c.md: it was to be looked at after 2020-01-01
+    notes/c.md: no line of the index beside it links to it
+    --- stderr
+    6 things are stale.
+    ");
+}
+
+#[test]
+fn project_is_archived_and_stays() {
+    let machines = Machines::new();
+    machines.write("laptop", "project_lamp.md", "---\nname: lamp\ntype: project\n---\n\nNew lamp.\n");
+    machines.done("laptop", &["tidy", "--archive", "project_lamp.md"]);
+    let expected = "---\nname: lamp\ntype: project\nstatus: archived\n---\n\nNew lamp.\n";
+    assert_eq!(machines.read("laptop", "project_lamp.md").as_deref(), Some(expected));
+}
+
+#[test]
+fn background_tidies_only_after_a_look_and_once_a_day() {
+    let machines = Machines::new();
+    machines.done("laptop", &["append", "notes.md", "x"]);
+    machines.write("laptop", LOG, EVENTS);
+    machines.done("laptop", &["config", "set", "tidy.auto", "true"]);
+    machines.done("laptop", &["background"]);
+    assert!(machines.read("laptop", LOG).is_some(), "the user has not seen what it would do");
+    let status = machines.shown("laptop", &["status"]);
+    assert!(status.contains("tidy       is switched on, and waits"), "{status}");
+    machines.done("laptop", &["tidy", "--dry-run"]);
+    machines.done("laptop", &["background"]);
+    assert_eq!(machines.read("laptop", LOG), None);
+    machines.write("laptop", LOG, EVENTS);
+    machines.done("laptop", &["background"]);
+    assert!(machines.read("laptop", LOG).is_some(), "once a day");
+}
+
+#[cfg(unix)]
+#[test]
+fn killed_tidy_and_two_at_once_lose_no_line() {
+    let machines = Machines::new();
+    let mut ids = Vec::new();
+    for day in 1..=28 {
+        let mut log = String::new();
+        for number in 0..40 {
+            let id = format!("{day:04x}{number:04x}-0000");
+            log.push_str(&format!(
+                "{{\"id\":\"{id}-4000-8000-000000000000\",\"sender\":\"s\",\"summary\":\"message {number} of day {day}\"}}\n"
+            ));
+            ids.push(id);
+        }
+        machines.write("laptop", &format!("interactions/2026-02-{day:02}.jsonl"), &log);
+    }
+    let all = || machines.files("laptop").into_values().collect::<String>();
+    for wait in [10, 30, 60, 100] {
+        let [mut killed, mut other] = [(); 2].map(|()| {
+            let mut command = machines.command("laptop", &["tidy", "--day", "2026-03-10"]);
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+            command.spawn().expect("started")
+        });
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        killed.kill().expect("killed");
+        let _ = killed.wait().expect("ended");
+        let _ = other.wait().expect("ended");
+        let text = all();
+        for id in &ids {
+            assert!(text.contains(id.as_str()), "{id} is lost after {wait} ms");
+        }
+    }
+    machines.done("laptop", &["tidy", "--day", "2026-03-10"]);
+    let files = machines.files("laptop");
+    assert!(!files.keys().any(|name| name.starts_with("interactions/")), "{:?}", files.keys());
+    let weeks: String = files
+        .iter()
+        .filter(|(name, _)| name.starts_with("compacted/2026-W"))
+        .map(|(_, text)| text.as_str())
+        .collect();
+    for id in &ids {
+        assert_eq!(weeks.matches(&format!("^{id}")).count(), 1, "{id}");
+    }
+}
+
+#[test]
+fn files_of_the_remote_are_listed_with_their_sizes() {
+    let digest = "---\nname: a\ndescription: b\ntype: session_digest\n---\nx\n";
+    let machines =
+        Machines::laptop_and_desktop(&[("session_digest_2026-03-02.md", digest), ("notes/x.md", "one\n")]);
+    machines.write("laptop", "notes/new.md", "not sent\n");
+    assert_snapshot!(machines.shown("laptop", &["ls", "--remote"]), @r"
+    exit 0
+    --- stdout
+     4  notes/x.md
+    54  session_digest_2026-03-02.md
+    --- stderr
+    2 files, 58 bytes
+    ");
+    let listed = machines.shown("laptop", &["ls", "--remote", "--kind", "session_digest"]);
+    assert!(listed.contains("1 file, 54 bytes"), "{listed}");
+}
