@@ -345,7 +345,8 @@ fn background_tidies_only_after_a_look_and_once_a_day() {
 fn killed_tidy_and_two_at_once_lose_no_line() {
     let machines = Machines::new();
     let mut ids = Vec::new();
-    for day in 1..=28 {
+    // All of them are in weeks that are not old enough for their month.
+    for day in 8..=28 {
         let mut log = String::new();
         for number in 0..40 {
             let id = format!("{day:04x}{number:04x}-0000");
