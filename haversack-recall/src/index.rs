@@ -5,7 +5,7 @@
 //! 3. Small segments are merged into larger ones, so that there are few.
 //!
 //! Ranking needs the counts of terms within the projects that a query may see, and its own weights for fields. FTS5 gives neither, so the postings
-//! are ours, in ordinary tables (docs/adr/0040-postings-of-recall-in-ordinary-tables.md).
+//! are ours, in ordinary tables (docs/adr/0036-postings-of-recall-in-ordinary-tables.md).
 //!
 //! Any number of processes may use one index. Writers take turns; a writer that waited looks again at what is still to be done. A reader works on one snapshot.
 

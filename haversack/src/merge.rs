@@ -13,9 +13,9 @@
 //!    (`merge_loses_and_revives_no_line`, `no_event_is_lost_and_none_comes_back`).
 //! 5. Taking in the same change a second time changes nothing (`change_merged_twice_is_merged_once`,
 //!    `paragraph_merged_twice_is_merged_once`, `event_merged_twice_is_merged_once`). For text this is so as far
-//! as its lines can be told apart: if a side adds a line that the base has elsewhere, or the base has it twice, the result cannot
+//!    as its lines can be told apart: if a side adds a line that the base has elsewhere, or the base has it twice, the result cannot
 //!    show which of them was meant. Blank lines, rules and fences are told apart by the line before them. Lines that were
-//! moved are told apart (`lines_put_elsewhere_are_taken_in_once`).
+//!    moved are told apart (`lines_put_elsewhere_are_taken_in_once`).
 //! 6. Three devices get the same lines in every order of merging, and the same bytes if their additions are list items
 //!    or events (`three_devices_come_to_the_same_lines`, `three_devices_come_to_the_same_list`,
 //!    `three_devices_come_to_the_same_events`).

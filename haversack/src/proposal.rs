@@ -396,7 +396,7 @@ pub enum Answered {
     /// The target has the text.
     Accepted(Locator),
     /// The target changed since the proposal was made. Nothing was written but the proposal itself, for the new text.
-    ProposedAgain(Proposal),
+    ProposedAgain(Box<Proposal>),
     /// The proposal is dropped, and will not return.
     Rejected,
     /// No proposal with this id waits.
@@ -415,7 +415,7 @@ pub async fn accept(memory: &Memory, kinds: &Kinds, id: &str, words: Option<&str
         let _ = memory
             .batch(&[Change::Put { locator: place, expected: there, bytes: Some(text_of(&proposal)) }])
             .await?;
-        return Ok(Answered::ProposedAgain(proposal));
+        return Ok(Answered::ProposedAgain(Box::new(proposal)));
     }
     if let Some(words) = words {
         proposal.add = words.trim().to_owned();

@@ -267,6 +267,9 @@ struct Source<'k> {
     bytes: Bytes,
 }
 
+/// A file that its kind's age discards: its name, its content and its kind.
+type AgedFile<'k> = (Locator, Bytes, &'k Kind);
+
 impl<'a> Planner<'a> {
     fn keep(&mut self, locator: &Locator, why: impl Into<String>) {
         self.plan.kept.push(Kept { locator: locator.clone(), why: why.into() });
@@ -402,7 +405,7 @@ impl<'a> Planner<'a> {
 
     /// Deletes files of days, weeks and so on whose kind keeps nothing of them.
     fn discard_dated(&mut self) {
-        let mut groups: BTreeMap<(Locator, String), Vec<(Locator, Bytes, &'a Kind)>> = BTreeMap::new();
+        let mut groups: BTreeMap<(Locator, String), Vec<AgedFile<'a>>> = BTreeMap::new();
         for (locator, bytes) in self.files.clone() {
             let Some(Candidate { kind, place, period: Some(period) }) =
                 candidate(self.kinds, &locator, &bytes)

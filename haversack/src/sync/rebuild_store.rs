@@ -17,7 +17,7 @@
 //!   deletion again, so nothing that a slower device put back is resurrected (`sync::lost_remote::follower_that_was_ahead_deletes_again`,
 //!   `haversack-sim: lost`).
 //! - Several devices may rebuild at once, and one that was killed may start again: the new log orders their commits, and each adds only
-//! the missing files.
+//!   the missing files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
