@@ -49,11 +49,11 @@ fn gather(data: &PageData) -> Result<Now, CommandError> {
     drop(catalogue);
     let mut changes = recent(data.settings(), MAX_CHANGES).map_err(|error| error.message);
     let mut is_since_visit = false;
-    if let (Ok(changes), Some(visit)) = (&mut changes, data.last_visit) {
-        if changes.iter().any(|change| change.time > visit) {
-            changes.retain(|change| change.time > visit);
-            is_since_visit = true;
-        }
+    if let (Ok(changes), Some(visit)) = (&mut changes, data.last_visit)
+        && changes.iter().any(|change| change.time > visit)
+    {
+        changes.retain(|change| change.time > visit);
+        is_since_visit = true;
     }
     if let (Ok(changes), false) = (&mut changes, is_since_visit) {
         changes.truncate(MAX_SHOWN);
