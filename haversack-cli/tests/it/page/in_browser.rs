@@ -96,7 +96,7 @@ fn search_edit_lost_race_resolve_and_undo() {
     window.eval("(() => { const text = document.querySelector('textarea'); text.value = text.value.replace('45 ms', '50 ms'); })()");
     window.click_and_wait("form[action=edit] button.main", "document.body.innerText.includes('Saved.')");
     assert!(content(&sample, lamp).contains("50 ms between"));
-    window.click_and_wait(".notice a", "document.querySelector('form[action=undo]')");
+    window.click_and_wait(".notice a", "!!document.querySelector('form[action=undo]')");
     window.click_and_wait("form[action=undo] button.main", "document.body.innerText.includes('Undone')");
     assert!(content(&sample, lamp).contains("45 ms between"));
 

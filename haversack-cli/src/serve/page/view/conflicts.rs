@@ -59,7 +59,7 @@ pub(in crate::serve::page) fn view(data: &PageData, _fields: &Fields) -> Result<
                                 (data.token_field())
                                 input type="hidden" name="conflict" value=(id);
                                 input type="hidden" name="keep" value=(at + 1);
-                                button.main aria-label=(format!("Keep version {}", at + 1)) { "Keep this" }
+                                button.main aria-label=(format!("Keep this, version {}", at + 1)) { "Keep this" }
                             }
                         }
                     }
