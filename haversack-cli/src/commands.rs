@@ -81,8 +81,11 @@ use crate::error::CommandError;
 use crate::home::{Work, local_history};
 use crate::projects::border::{Face, Guard};
 use crate::projects::names::Names;
-use crate::settings::{Resolved, Settings};
+use crate::remote::{Remote, is_vault};
+use crate::settings::{Resolved, Settings, tilde};
 use crate::ui::Ui;
+use crate::ui::abbreviations::Abbreviations;
+use crate::ui::paths::quoted;
 
 /// The commands. Each describes itself in its own arguments.
 ///
@@ -287,6 +290,18 @@ fn keep_hooks_running(ui: &mut Ui, settings: &Settings, upkeep: Upkeep) {
     }
 }
 
+/// Returns the short names for messages: those of the projects, and the path of a synced folder in the place of its address.
+///
+/// Records that cannot be read are the concern of the command itself. Until they are mended, messages show locators.
+fn abbreviations(settings: &Settings) -> Abbreviations {
+    let names = Names::of(settings).unwrap_or_default().abbreviations();
+    let remote = Remote::recorded(settings).ok().flatten().filter(|remote| is_vault(&remote.url));
+    match remote.map(|remote| (haversack::store::directory_of(&remote.url), remote.url)) {
+        Some((Ok(directory), url)) => names.with(url, quoted(&tilde(settings, &directory))),
+        _ => names,
+    }
+}
+
 /// Runs a command and returns the exit code of what it found.
 ///
 /// With settings that are wrong no command runs; the doctor alone has something to say about them.
@@ -304,8 +319,7 @@ pub(crate) fn run(
     };
     let settings = &resolved.settings;
     if !command.must_not_stop() {
-        // Records that cannot be read are the concern of the command itself. Until they are mended, messages show locators.
-        ui.abbreviate(Names::of(settings).unwrap_or_default().abbreviations());
+        ui.abbreviate(abbreviations(settings));
     }
     // Those that are asked about the remote tell of half a one themselves.
     let is_told = matches!(

@@ -70,9 +70,11 @@ fn main() -> ExitCode {
             .bytes(&candidates)
             .map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
-    let matches = flags::accept(Arguments::command().override_help(help::SHORT))
-        .try_get_matches()
-        .unwrap_or_else(|error| help::suggest_only_close(error).exit());
+    let matches = flags::accept(
+        Arguments::command().override_help(help::short(environment::columns().or_else(ui::terminal_columns))),
+    )
+    .try_get_matches()
+    .unwrap_or_else(|error| help::suggest_only_close(error).exit());
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let pager = environment::pager().unwrap_or_else(|| pager::DEFAULT.to_owned());
     let mut ui = Ui::terminal(Presentation {

@@ -281,15 +281,17 @@ impl Ui {
 
     /// Returns how many characters go into a line; `None` if there is no such bound.
     pub(crate) fn width(&self) -> Option<usize> {
-        self.presentation.columns.or_else(|| {
-            let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
-            Some(usize::from(width))
-        })
+        self.presentation.columns.or_else(terminal_columns)
     }
 
     /// Prints a line that is not data.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
         self.notes(&format!("{}\n", text.as_ref()));
+    }
+
+    /// Returns true if no cell of a table would be wrapped.
+    pub(crate) fn fits(&self, rows: &[Vec<String>]) -> bool {
+        wrap::widths(rows, self.width().filter(|_| self.is_watched())) == wrap::widths(rows, None)
     }
 
     /// Prints rows in aligned columns; the first row is the heading. On a terminal, long cells are wrapped.
@@ -328,6 +330,12 @@ impl Ui {
         }
         self.notes(&error.text());
     }
+}
+
+/// Returns the width of the terminal that shows stdout.
+pub(crate) fn terminal_columns() -> Option<usize> {
+    let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(usize::from(width))
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ impl Ours {
 
     /// Writes the plain copies.
     pub(crate) fn mirror(&self) -> Outcome<Nanoseconds> {
-        timed(self.command("one").args(["mirror", "--now"]))
+        timed(self.command("one").args(["mirror", "--at-once"]))
     }
 
     fn command(&self, machine: &str) -> Command {

@@ -15,7 +15,7 @@ mod frames;
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use haversack::ids::ContentHash;
@@ -33,6 +33,9 @@ use crate::settings::{Settings, shown};
 
 /// The version of the format.
 const FORMAT: u32 = 1;
+
+/// The first bytes of a Zstandard frame.
+const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 const MANIFEST: &str = "manifest.json";
 
@@ -229,8 +232,18 @@ fn each(
     source: &Path,
     take: &mut dyn FnMut(Locator, Bytes) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
-    let file = File::open(source).map_err(|error| refused(source, error))?;
-    let mut archive = tar::Archive::new(FrameReader::new(BufReader::new(file)));
+    let file = File::open(source).map_err(|error| CommandError {
+        source: Some(error.into()),
+        ..CommandError::user(
+            format!("{} could not be read", shown(source)),
+            "Name a file that haversack export wrote",
+        )
+    })?;
+    let mut file = BufReader::new(file);
+    if !file.fill_buf().map_err(|error| refused(source, error))?.starts_with(&ZSTANDARD) {
+        return Err(refused(source, "it is not a .tar.zst file"));
+    }
+    let mut archive = tar::Archive::new(FrameReader::new(file));
     // Raw entries: extended headers, links and devices are entries that the manifest does not name.
     let entries = archive.entries().map_err(|error| refused(source, error))?.raw(true);
     let mut expected: Option<std::vec::IntoIter<Listed>> = None;

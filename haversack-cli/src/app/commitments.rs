@@ -76,9 +76,9 @@ pub(super) fn changed<T>(
 fn reason(refusal: Refusal) -> String {
     match refusal {
         Refusal::Unfit(why) => why,
-        Refusal::NotFound => "No item of the list has this id or these words".to_owned(),
-        Refusal::Several => "Several items of the list have these words: say more of them".to_owned(),
-        Refusal::Already => "That was done already".to_owned(),
+        Refusal::NotFound => "no item of the list has this id or these words".to_owned(),
+        Refusal::Several => "several items of the list have these words: say more of them".to_owned(),
+        Refusal::Already => "that was done already".to_owned(),
     }
 }
 

@@ -10,6 +10,8 @@ use crate::error::CommandError;
 use crate::home::history::{
     AtHand, ChangeNumber, Enough, HistoryReader, Log, NumberedChange, Waiting, open_home,
 };
+use crate::home::store::is_project_record;
+use crate::projects::names::Names;
 use crate::settings::Settings;
 use crate::ui::moments::{counted, local};
 
@@ -86,10 +88,13 @@ impl History {
 }
 
 /// Returns one line about changed files, each given with the kind of its change. If the line does not name them all, it ends with the
-/// command that does.
+/// command that does. Our records of projects are named only if nothing else changed.
 fn files_in_short(files: Vec<(&str, &Locator)>, all: &str) -> String {
+    let is_record = |(_, file): &(&str, &Locator)| is_project_record(file);
+    let (records, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_record);
     match &files[..] {
-        [] => String::new(),
+        [] if records.is_empty() => String::new(),
+        [] => "      our record of a project\n".to_owned(),
         [(change, file)] => format!("      {change:<8}  {file}\n"),
         several => {
             let mut named: Vec<String> = Vec::new();
@@ -153,6 +158,8 @@ pub(crate) struct Difference {
     pub(crate) locator: Locator,
     pub(crate) before: Option<Bytes>,
     pub(crate) after: Option<Bytes>,
+    /// The name of the file as people read it.
+    name: String,
 }
 
 /// Returns the files that a change touched, with their contents before and after it; without a number, the files that wait to be sent.
@@ -164,19 +171,22 @@ pub(crate) fn differences(
     let patience = Backoff::new();
     let home = open_home(settings)?;
     let mut history = HistoryReader::open(settings, &home, &patience)?;
+    let names = Names::of(settings)?;
     let mut differences = Vec::new();
     match number {
         Some(number) => {
             let commit = history.change(number)?;
             for change in commit.changes.iter().filter(|change| change.locator.is_within(within)) {
                 let (before, after) = history.around(&change.locator, &commit)?;
-                differences.push(Difference { locator: change.locator.clone(), before, after });
+                let (locator, name) = (change.locator.clone(), names.show(&change.locator));
+                differences.push(Difference { locator, name, before, after });
             }
         }
         None => {
             for Waiting { locator, before, now, .. } in history.waiting(&home)? {
                 if locator.is_within(within) {
-                    differences.push(Difference { locator, before, after: now });
+                    let name = names.show(&locator);
+                    differences.push(Difference { locator, name, before, after: now });
                 }
             }
         }
@@ -190,7 +200,7 @@ pub(crate) fn differences(
 impl Difference {
     /// Returns the unified diff.
     pub(crate) fn unified(&self) -> String {
-        unified(&self.locator, self.before.as_ref(), self.after.as_ref())
+        unified(&self.name, self.before.as_ref(), self.after.as_ref())
     }
 }
 
@@ -227,17 +237,17 @@ impl Waiting {
 }
 
 /// Returns the unified diff of two contents.
-fn unified(locator: &Locator, before: Option<&Bytes>, after: Option<&Bytes>) -> String {
+fn unified(name: &str, before: Option<&Bytes>, after: Option<&Bytes>) -> String {
     let text =
         |bytes: Option<&Bytes>| std::str::from_utf8(bytes.map_or(&[], |bytes| bytes)).map(str::to_owned);
     // The lines of the files are data. Their names are ours to show.
-    let locator = one_line(locator.as_str());
+    let shown = one_line(name);
     let name = |side: &str, bytes: Option<&Bytes>| match bytes {
-        Some(_) => format!("{side}/{locator}"),
+        Some(_) => format!("{side}/{shown}"),
         None => "/dev/null".to_owned(),
     };
     let (Ok(old), Ok(new)) = (text(before), text(after)) else {
-        return format!("Binary file {locator} differs\n");
+        return format!("Binary file {shown} differs\n");
     };
     let diff = TextDiff::from_lines(&old, &new);
     diff.unified_diff().header(&name("a", before), &name("b", after)).to_string()

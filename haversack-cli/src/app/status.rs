@@ -18,6 +18,7 @@ use crate::agents::{AGENTS, mend};
 use crate::error::{CommandError, Warning};
 use crate::home::contact::{Contact, Wait};
 use crate::home::gate::{HELD_BACK, HeldFiles, grouped};
+use crate::home::store::PROJECT_RECORDS;
 use crate::home::{Home, mounts};
 use crate::remote::{self, Remote};
 use crate::settings::{Settings, shown};
@@ -179,11 +180,17 @@ pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, Comm
         status.is_underway |= look.underway.publishing || look.underway.applying;
         status.problems.extend(problems(&place.name, &look, extent));
     }
+    status.files -= project_records(settings).min(status.files);
     status.problems.extend(conflicts(settings)?);
     if status.remote.is_some() && home.agreements()?.iter().any(|agreement| agreement.store.is_some()) {
         status.devices = known_devices(settings, &home)?;
     }
     Ok(status)
+}
+
+/// Returns the number of our records of projects, which are files of the store and no memory.
+fn project_records(settings: &Settings) -> usize {
+    std::fs::read_dir(settings.memory().join(PROJECT_RECORDS)).map_or(0, |records| records.flatten().count())
 }
 
 /// Returns memories that hold two versions of something.
@@ -331,7 +338,7 @@ impl Status {
                     .to_owned()
             }
             (0, None) => {
-                "On this machine only: there is no remote. Carry it: haversack remote add URL".to_owned()
+                "On this machine only: there is no remote. Carry it: haversack init URL".to_owned()
             }
             (0, Some(_)) if self.waiting > 0 => {
                 let wait = if self.waiting == 1 { "waits" } else { "wait" };

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::app::archive::{self, Imported};
 use crate::error::CommandError;
-use crate::projects::names::locate;
+use crate::projects::names::locate_existing;
 use crate::settings::{Settings, shown};
 use crate::ui::Ui;
 use crate::ui::moments::counted;
@@ -49,7 +49,7 @@ pub(crate) fn cmd_export(
     settings: &Settings,
     args: &ExportArgs,
 ) -> Result<ExitCode, CommandError> {
-    let place = locate(settings, &args.path)?;
+    let place = locate_existing(settings, &args.path)?;
     let exported = archive::export(settings, &place, &args.file)?;
     if args.json {
         ui.json(

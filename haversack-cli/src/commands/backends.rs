@@ -22,7 +22,11 @@ pub(crate) fn cmd_backends(ui: &mut Ui, args: &BackendsArgs) -> Result<ExitCode,
     if args.json {
         ui.json(&as_json(&registry))?;
     } else {
-        ui.table(&as_table(&registry))?;
+        let table = as_table(&registry);
+        match ui.fits(&table) {
+            true => ui.table(&table)?,
+            false => ui.table(&as_list(&registry))?,
+        }
         if registry.known().next().is_some() {
             ui.line("")?;
         }
@@ -48,6 +52,15 @@ fn as_table(registry: &Registry) -> Vec<Vec<String>> {
         rows.push(row);
     }
     rows
+}
+
+/// Returns a row for each storage, for a terminal that is too narrow for a column for each.
+fn as_list(registry: &Registry) -> Vec<Vec<String>> {
+    let promises = |name: &str| {
+        let capabilities = registry.get(name).expect("the registry lists it").capabilities;
+        capabilities.each().filter(|(_, has)| *has).map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+    };
+    registry.names().map(|name| vec![name.to_owned(), promises(name)]).collect()
 }
 
 fn as_json(registry: &Registry) -> Value {

@@ -12,7 +12,7 @@ use crate::app::{recall, stale};
 use crate::error::CommandError;
 use crate::home::kinds::load;
 use crate::home::store::{open, open_to_look};
-use crate::projects::names::{Names, locate};
+use crate::projects::names::{Names, locate_existing};
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -52,7 +52,7 @@ pub(crate) fn cmd_check(
     settings: &Settings,
     args: &CheckArgs,
 ) -> Result<ExitCode, CommandError> {
-    let below = locate(settings, &args.path)?;
+    let below = locate_existing(settings, &args.path)?;
     if args.duplicates {
         return tell_duplicates(ui, settings, &below, args);
     }

@@ -15,7 +15,7 @@ use crate::app::graph::{self, LeftOut, Neighbour};
 use crate::error::CommandError;
 use crate::settings::{Settings, flags, shown};
 use crate::ui::Ui;
-use crate::ui::moments::counted;
+use crate::ui::moments::{counted, parse_count};
 
 /// Show what leads where between nodes and memories, draw it, and exchange it with server-memory
 ///
@@ -34,7 +34,7 @@ enum Action {
         /// A node's id or name, or a memory: feedback_tone, lighthouse/feedback_tone.md
         name: String,
         /// The number of steps to go
-        #[arg(long, default_value_t = 1)]
+        #[arg(long, default_value_t = 1, value_parser = parse_count)]
         depth: usize,
         /// Print JSON
         #[arg(long)]
@@ -46,7 +46,7 @@ enum Action {
         #[arg(long, value_name = "NAME")]
         around: Option<String>,
         /// The number of steps from the center
-        #[arg(long, default_value_t = 2)]
+        #[arg(long, default_value_t = 2, value_parser = parse_count)]
         depth: usize,
         /// The file to write: .svg, .dot or .mmd; stdout if left out
         #[arg(long, short, value_name = "FILE")]

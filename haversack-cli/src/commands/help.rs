@@ -13,6 +13,7 @@ use crate::Arguments;
 use crate::error::CommandError;
 use crate::settings::flags;
 use crate::ui::Ui;
+use crate::ui::wrap::wrapped;
 
 /// The text of `haversack --help`.
 pub(crate) const SHORT: &str = "\
@@ -84,11 +85,35 @@ pub(crate) fn cmd_help(ui: &mut Ui, args: &HelpArgs) -> Result<ExitCode, Command
             everything.build();
             everything.render_help().to_string()
         }
-        false => SHORT.to_owned(),
+        false => short(ui.width().filter(|_| ui.is_watched())),
     };
     ui.bytes(page.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// Returns the page of `haversack --help`, its lines broken for a narrow terminal.
+pub(crate) fn short(columns: Option<usize>) -> String {
+    let Some(columns) = columns.filter(|columns| *columns > MEANING_AT) else { return SHORT.to_owned() };
+    let mut page = String::new();
+    for line in SHORT.lines() {
+        // A command and its description are beside each other, as in `         init          Carry …`.
+        let at =
+            if line.get(9..10).is_some_and(|c| c != " ") && line.len() > MEANING_AT { MEANING_AT } else { 0 };
+        let is_described = at > 0 && line[..at].ends_with("  ") && columns > MEANING_AT + 10;
+        let (left, right) = line.split_at(if is_described { at } else { 0 });
+        for (number, part) in wrapped(right, columns - left.len()).iter().enumerate() {
+            let start = if number == 0 { left.to_owned() } else { " ".repeat(left.len()) };
+            page.push_str(&format!("{start}{part}\n"));
+        }
+        if line.is_empty() {
+            page.push('\n');
+        }
+    }
+    page
+}
+
+/// The column of the descriptions in [`SHORT`].
+const MEANING_AT: usize = 23;
 
 /// Prints the help of a command, named by one word or several (`config set`).
 fn explain(ui: &mut Ui, words: &[String]) -> Result<ExitCode, CommandError> {
@@ -117,7 +142,7 @@ fn explain(ui: &mut Ui, words: &[String]) -> Result<ExitCode, CommandError> {
 const CLOSE: f64 = 0.6;
 
 /// Returns the known name that a mistyped one is close to: most letters are the same, or one begins with the other.
-fn closest<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
+pub(crate) fn closest<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
     let closeness = |known: &str| match known.starts_with(typed) && typed.len() >= 2 {
         true => 1.0,
         false => strsim::normalized_damerau_levenshtein(typed, known),
@@ -167,6 +192,23 @@ mod tests {
             }
         }
         assert!(seen > 14, "{seen}");
+    }
+
+    #[test]
+    fn short_page_fits_a_narrow_terminal() {
+        assert_eq!((short(Some(200)), short(Some(0))), (SHORT.to_owned(), SHORT.to_owned()));
+        let narrow = short(Some(60));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+        assert!(
+            narrow.contains(
+                "Carry this machine's memory (the same\n                       line on every machine)"
+            ),
+            "{narrow}"
+        );
+        assert_eq!(
+            narrow.split_whitespace().collect::<Vec<_>>(),
+            SHORT.split_whitespace().collect::<Vec<_>>()
+        );
     }
 
     #[test]

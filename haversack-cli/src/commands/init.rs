@@ -11,7 +11,8 @@ use clap::Args;
 use self::found::Found;
 use self::places::RemoteOption;
 use super::join::{self, JoinArgs};
-use super::remote::{AddArgs, NamedArgs, add};
+use super::project::{elsewhere, listed, shown_id};
+use super::remote::{NamedArgs, connect, refuse_second};
 use super::setup;
 use crate::agents::canary::{Canary, try_hooks};
 use crate::agents::claude_code::ClaudeCode;
@@ -89,6 +90,9 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
             None => Remote::for_looking(&settings)?.map(|remote| remote.url),
         },
     };
+    if let Some(url) = &url {
+        refuse_second(&settings, url)?;
+    }
     let found = Found::look(&settings)?;
     found.tell(ui, url.is_some())?;
     let agents: Vec<Agent> = AGENTS.into_iter().filter(|agent| agent.is_here(&settings)).collect();
@@ -104,7 +108,7 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
         None => false,
     };
     if !args.yes {
-        tell_plan(ui, &settings, args, &changes, &found, url.as_deref())?;
+        tell_plan(ui, &settings, args, &changes, &found, (url.as_deref(), is_ours))?;
     }
     if args.dry_run {
         if let Some(url) = url.as_ref().filter(|_| !is_ours) {
@@ -190,6 +194,9 @@ enum Asks {
     No,
 }
 
+/// The most projects that are named as not being here.
+const MAX_ABSENT: usize = 5;
+
 /// Lets the user choose a place at which the machines meet, from those that are here.
 fn choose_place(ui: &mut Ui, settings: &Settings, args: &mut InitArgs) -> Result<(), CommandError> {
     let Some(user) = &settings.surroundings.user else { return Ok(()) };
@@ -248,7 +255,7 @@ fn tell_plan(
     args: &InitArgs,
     changes: &[(Agent, Vec<Change>)],
     found: &Found,
-    url: Option<&str>,
+    (url, is_ours): (Option<&str>, bool),
 ) -> Result<(), CommandError> {
     let mut lines = Vec::new();
     for (agent, changes) in changes {
@@ -268,8 +275,20 @@ fn tell_plan(
         ));
     }
     match url {
+        Some(url) if is_ours => {
+            lines.push(format!(
+                "  send    only what changed since the last sync, to {}",
+                place_of(settings, args, url)
+            ));
+        }
+        Some(url) if found.to_carry() == 0 => {
+            lines.push(format!(
+                "  send    nothing yet to {}: there is no memory here",
+                place_of(settings, args, url)
+            ));
+        }
         Some(url) => {
-            lines.push(format!("  send    {} to {}", found.to_send(), place_of(settings, args, url)))
+            lines.push(format!("  send    {} to {}", found.to_send(), place_of(settings, args, url)));
         }
         None => lines.push("  send    nothing: memory stays on this machine".to_owned()),
     }
@@ -381,6 +400,7 @@ fn meet(
     let before = (mounts::of(settings)?, ProjectRegistry::of(settings)?);
     if is_ours {
         bind_all(settings, found)?;
+        ui.abbreviate(super::abbreviations(settings));
         send(ui, settings)?;
         return Ok(Met::Agreed);
     }
@@ -393,21 +413,49 @@ fn meet(
             before.1.save(settings)?;
             return joined.map(|_| Met::Refused);
         }
+        ui.abbreviate(super::abbreviations(settings));
+        tell_absent(ui, settings)?;
         return Ok(Met::Agreed);
     }
-    let question = format!(
-        "{}Start a new store at {url} and copy {} there? Not encrypted: anyone with access to that place can read them.",
-        reach(url),
-        found.to_send()
-    );
+    let place = place_of(settings, args, url);
+    let (start, sent) = match found.to_carry() {
+        0 => (format!("Start a new store at {place}"), "your memory"),
+        _ => (format!("Start a new store at {place} and copy {} there", found.to_send()), "them"),
+    };
+    let question =
+        format!("{}{start}? Not encrypted: anyone with access to that place can read {sent}.", reach(url));
     if !args.yes && ui.ask(&question)? == Answer::No {
         ui.note("Nothing was changed.");
         return Ok(Met::Refused);
     }
-    add(ui, settings, &AddArgs { named: named() })?;
+    let device = connect(ui, settings, &named())?;
+    ui.note(format!("This machine's name is \"{device}\" (change it with --device NAME)."));
     bind_all(settings, found)?;
+    ui.abbreviate(super::abbreviations(settings));
     send(ui, settings)?;
     Ok(Met::Agreed)
+}
+
+/// Names the projects of the store that this machine has no directory of.
+fn tell_absent(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
+    let listed = listed(settings, &ClaudeCode::expected(settings)?, &ProjectRegistry::of(settings)?);
+    let absent: Vec<String> =
+        elsewhere(settings, &listed)?.into_iter().map(|(id, _)| shown_id(&id)).collect();
+    let more = absent.len().saturating_sub(MAX_ABSENT);
+    let named = absent[..absent.len() - more].join(", ");
+    match (absent.len(), more) {
+        (0, _) => {}
+        (1, _) => {
+            ui.note(format!("{named} is not on this machine yet. Its memory arrives when you first open Claude Code in it."));
+        }
+        (_, 0) => ui.note(format!(
+            "These projects are not on this machine yet: {named}. Their memory arrives when you first open Claude Code in them."
+        )),
+        (_, more) => ui.note(format!(
+            "These projects are not on this machine yet: {named} and {more} more. Their memory arrives when you first open Claude Code in them."
+        )),
+    }
+    Ok(())
 }
 
 /// Says of a directory that nothing replicates that other machines do not see it.

@@ -12,6 +12,7 @@ use crate::home::store::open;
 use crate::projects::names::locate;
 use crate::settings::Settings;
 use crate::ui::Ui;
+use crate::ui::moments::parse_count;
 
 /// Insert whole lines after a line of a file
 #[derive(Debug, Args)]
@@ -20,6 +21,7 @@ pub(crate) struct InsertArgs {
     path: String,
 
     /// The line after which, counted from 1; 0 is the top
+    #[arg(value_parser = parse_count)]
     line: usize,
 
     /// The lines, taken as they are; stdin if left out

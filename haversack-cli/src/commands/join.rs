@@ -147,7 +147,7 @@ pub(crate) fn join(
     } else {
         preview.tell(ui, &here)?;
     }
-    let question = "Join and merge? You can take it back with: haversack undo --join ";
+    let question = "Join and merge? You can take it back with: haversack undo --join";
     if !args.yes && ui.ask(question)? == Answer::No {
         ui.note("Nothing was changed.");
         return Ok(ExitCode::from(1));

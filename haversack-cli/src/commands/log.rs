@@ -10,6 +10,7 @@ use crate::error::CommandError;
 use crate::home::history::{ChangeNumber, Log, NumberedChange, Waiting};
 use crate::projects::names::locate;
 use crate::settings::Settings;
+use crate::ui::moments::parse_count;
 use crate::ui::{Ui, colors};
 
 /// Show who wrote what, on which machine, when and why
@@ -20,7 +21,7 @@ pub(crate) struct LogArgs {
     target: String,
 
     /// The number of changes
-    #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(long, short = 'n', default_value_t = 20, value_parser = parse_count)]
     count: usize,
 
     /// Print JSON

@@ -94,6 +94,12 @@ pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<
     {
         ui.note(format!("No file here is of the kind {kind}"));
     }
+    if infos.is_empty() && odd.is_empty() && args.kind.is_none() {
+        ui.note(match locator.is_root() {
+            true => "There is no memory yet. Begin with the memory of your agents: haversack init".to_owned(),
+            false => format!("{locator} is empty"),
+        });
+    }
     for Odd { shown, why, .. } in odd {
         ui.note(format!("Left alone: {shown}: {why}"));
     }

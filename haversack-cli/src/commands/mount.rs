@@ -15,7 +15,7 @@ use crate::home::{self, Home};
 use crate::projects::names::parse_place;
 use crate::projects::registry;
 use crate::remote::Remote;
-use crate::settings::{Settings, flags, shown};
+use crate::settings::{Settings, flags, shown, tilde};
 use crate::ui::Ui;
 use crate::ui::moments::counted;
 use crate::ui::paths::quoted;
@@ -169,7 +169,7 @@ fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandEr
     }
     for mount in &mounts {
         let missing = if mount.is_there() { "" } else { "  (not there)" };
-        ui.line(format!("{}  {}{missing}", mount.prefix, shown(&mount.directory)))?;
+        ui.line(format!("{}  {}{missing}", mount.prefix, tilde(settings, &mount.directory)))?;
     }
     for store in &stores {
         let access = if store.access == Access::ReadOnly { "  (only read)" } else { "" };

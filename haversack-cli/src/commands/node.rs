@@ -15,6 +15,7 @@ use crate::app::graph::{graph, graph_to_look};
 use crate::error::CommandError;
 use crate::settings::{Settings, flags};
 use crate::ui::Ui;
+use crate::ui::moments::parse_count;
 
 /// The default number of nodes that a search returns.
 const LIMIT: usize = 20;
@@ -92,7 +93,7 @@ enum Action {
         #[arg(long = "type", value_name = "TYPE")]
         node_type: Option<String>,
         /// The most nodes in the answer
-        #[arg(long, default_value_t = LIMIT)]
+        #[arg(long, default_value_t = LIMIT, value_parser = parse_count)]
         limit: usize,
         /// Print JSON
         #[arg(long)]

@@ -30,7 +30,7 @@ pub(crate) struct OpenArgs {
     no_browser: bool,
 
     /// The port; 0 is any that is free
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = parse_port)]
     port: u16,
 
     /// How long nobody has to use the page until it ends, as 30min or 2h
@@ -46,6 +46,10 @@ struct Visit {
 
 fn directory(settings: &Settings) -> PathBuf {
     settings.home.join("state").join("page")
+}
+
+fn parse_port(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| "it is not a port: a number from 0 to 65535".to_owned())
 }
 
 pub(crate) fn cmd_open(ui: &mut Ui, resolved: &Resolved, args: &OpenArgs) -> Result<ExitCode, CommandError> {

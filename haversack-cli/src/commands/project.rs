@@ -18,7 +18,7 @@ use crate::home::store::open_to_look;
 use crate::projects::bind::{self, AskedBy, Bound};
 use crate::projects::discover::{self, Found};
 use crate::projects::registry::{self, ProjectRegistry};
-use crate::projects::{Project, id_of_prefix, identity};
+use crate::projects::{Project, id_of_prefix, identity, prefix_of};
 use crate::remote::Remote;
 use crate::settings::tilde;
 use crate::settings::{Settings, flags, shown};
@@ -258,13 +258,18 @@ fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandEr
     }
     rows.extend(elsewhere.iter().map(|(id, files)| {
         let remark = "not on this machine yet: its memory arrives when you first open Claude Code in it";
-        vec![id.clone(), files.to_string(), remark.to_owned()]
+        vec![shown_id(id), files.to_string(), remark.to_owned()]
     }));
     if rows.len() == 1 {
         ui.note("No project has memory here yet. It is found when you open Claude Code in one.");
         return Ok(());
     }
     ui.table(&rows)
+}
+
+/// Returns the locator of a project's memory, which messages show as the short name of the project.
+pub(crate) fn shown_id(id: &str) -> String {
+    prefix_of(id).map_or_else(|| id.to_owned(), |prefix| prefix.to_string())
 }
 
 /// Returns the projects of the store that are not bound here, and how many files they have.

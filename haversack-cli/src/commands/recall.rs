@@ -10,9 +10,10 @@ use crate::app::recall::{NotRecalled, RecallRequest, found_by, recall, search};
 use crate::error::CommandError;
 use crate::home::store::open_to_look;
 use crate::projects::border::{self, Breadth};
-use crate::projects::names::{Names, locate};
+use crate::projects::names::{Names, locate_existing};
 use crate::settings::Settings;
 use crate::ui::Ui;
+use crate::ui::moments::parse_count;
 
 /// The exit code of a recall that could not look.
 const COULD_NOT_LOOK: u8 = 4;
@@ -49,7 +50,7 @@ pub(crate) struct RecallArgs {
     until: Option<String>,
 
     /// The most memories in the answer
-    #[arg(long, short = 'n', alias = "count", value_name = "COUNT", default_value_t = DEFAULT_LIMIT)]
+    #[arg(long, short = 'n', alias = "count", value_name = "COUNT", default_value_t = DEFAULT_LIMIT, value_parser = parse_count)]
     limit: usize,
 
     /// Show each passage as a hit of its own, not the best one of each memory
@@ -77,7 +78,7 @@ pub(crate) fn cmd_recall(
     let breadth = if args.everywhere { Breadth::Everywhere } else { Breadth::ThisProject };
     let wanted = RecallRequest {
         text: args.query.join(" "),
-        within: locate(settings, &args.within)?,
+        within: locate_existing(settings, &args.within)?,
         projects: border::reach(settings, breadth),
         kinds: args.kind.clone(),
         since: args.since.clone(),

@@ -99,7 +99,16 @@ pub(crate) fn cmd_remote(
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
+fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs) -> Result<(), CommandError> {
+    let device = connect(ui, settings, named)?;
+    ui.note(format!(
+        "This machine's name is \"{device}\" (change it with --device NAME). Send its files: haversack sync"
+    ));
+    Ok(())
+}
+
+/// Makes a place the remote of this home; returns the name of this machine there.
+pub(crate) fn connect(ui: &mut Ui, settings: &Settings, named: &NamedArgs) -> Result<String, CommandError> {
     let url = &named.url;
     let asked = Asked { command: "haversack remote add", typed: url };
     let remote = Candidate::named(ui, settings, asked, named, Instead::OfNothing)?.admit(ui, settings)?;
@@ -121,11 +130,7 @@ pub(crate) fn add(ui: &mut Ui, settings: &Settings, AddArgs { named }: &AddArgs)
         ui.note("There is nothing yet: a new store begins there, with everything that is here.");
     }
     remote.save(settings)?;
-    let device = &remote.device;
-    ui.note(format!(
-        "This machine's name is \"{device}\" (change it with --device NAME). Send its files: haversack sync"
-    ));
-    Ok(())
+    Ok(remote.device)
 }
 
 /// Tells if a named remote replaces the present one.
@@ -221,7 +226,7 @@ impl Candidate {
 }
 
 /// Refuses a second remote.
-fn refuse_second(settings: &Settings, url: &str) -> Result<(), CommandError> {
+pub(crate) fn refuse_second(settings: &Settings, url: &str) -> Result<(), CommandError> {
     match Remote::recorded(settings)? {
         Some(remote) if remote.url != url && !remote.from_settings => Err(CommandError::user(
             format!("this memory has a remote already: {}", remote.url),

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 use similar::TextDiff;
 
+use super::help::closest;
 use crate::agents::claude_code::wiring;
 use crate::agents::program;
 use crate::agents::skills;
@@ -73,6 +74,16 @@ pub(crate) fn cmd_setup(
     settings: &Settings,
     args: &SetupArgs,
 ) -> Result<ExitCode, CommandError> {
+    let clients = CLIENTS.iter().map(|client| client.name);
+    let mut known = AGENTS.map(Agent::name).into_iter().chain(clients).chain([GENERIC_MCP]);
+    if !known.clone().any(|name| name == args.agent)
+        && let Some(alike) = closest(&args.agent, &mut known)
+    {
+        return Err(CommandError::user(
+            format!("there is no agent {} that we know", args.agent),
+            format!("Did you mean {alike}? For any other agent: haversack setup {GENERIC_MCP}"),
+        ));
+    }
     if !args.diff && !args.remove {
         // Everything below names the copy: settings that are written and hooks that are printed.
         program::install(settings)?;

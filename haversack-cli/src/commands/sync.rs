@@ -18,6 +18,7 @@ use crate::app::sync::{sync, text};
 use crate::error::CommandError;
 use crate::home::contact::Contact;
 use crate::home::gate::named;
+use crate::home::store::{LookupResult, look_up};
 use crate::home::{Summary, SyncOptions, Work};
 use crate::projects::names::{locate, locate_file};
 use crate::remote::site::{self, Asked};
@@ -174,18 +175,30 @@ fn agreed(ui: &mut Ui, settings: &Settings) -> Result<Remote, CommandError> {
     Ok(named)
 }
 
-/// Returns the plain files at these paths, as they are there now.
+/// Returns the plain files at these paths, as they are there now. A path that is neither in the folder nor in the memory is an error.
 fn these(settings: &Settings, remote: &Remote, paths: &[String]) -> Result<Mine, CommandError> {
     let locators = paths.iter().map(|path| locate(settings, path)).collect::<Result<Vec<Locator>, _>>()?;
-    let Some(vault) = remote::vault(settings, remote)? else { return Ok(Mine::Nothing) };
+    let vault = remote::vault(settings, remote)?;
     let mut these = BTreeSet::new();
-    for locator in locators {
-        match block_on(vault.folder.read(&locator)) {
-            Ok(there) => drop(these.insert((locator, ContentHash::of(&there.bytes)))),
-            // Nothing is there, or its client has only its name: there is nothing to take in.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Unavailable) => {}
-            Err(error) => return Err(error.into()),
+    for (locator, path) in locators.into_iter().zip(paths) {
+        let read = vault.as_ref().map(|vault| block_on(vault.folder.read(&locator)));
+        match read {
+            Some(Ok(there)) => drop(these.insert((locator, ContentHash::of(&there.bytes)))),
+            // The sync client has only its name. The file is imported when the client downloads it.
+            Some(Err(error)) if error.kind() == ErrorKind::Unavailable => {}
+            Some(Err(error)) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            Some(Err(_)) | None if look_up(settings, &locator)? == LookupResult::Nothing => {
+                return Err(CommandError::user(
+                    format!("there is no {path}, neither in the memory nor in the synced folder"),
+                    "See the files that wait: haversack status",
+                ));
+            }
+            // Every sync sends it.
+            Some(Err(_)) | None => {}
         }
+    }
+    if vault.is_none() {
+        return Ok(Mine::Nothing);
     }
     Ok(Mine::These(these))
 }

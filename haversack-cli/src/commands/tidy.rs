@@ -78,6 +78,12 @@ pub(crate) fn cmd_tidy(ui: &mut Ui, settings: &Settings, args: &TidyArgs) -> Res
             (Some(_), Some(words)) => Verdict::Edit(words),
         };
         let answered = app_review::answer(settings, &open(settings)?, id, verdict)?;
+        if matches!(answered, Answered::NotFound) && !args.json {
+            return Err(CommandError::user(
+                format!("no proposal with the id {id} waits"),
+                "See the proposals: haversack tidy --review",
+            ));
+        }
         if args.json {
             ui.json(&json!({ "id": id, "result": app_review::told(&answered) }))?;
         } else {

@@ -47,7 +47,11 @@ fn parse_lines(text: &str) -> Result<Lines, String> {
         },
     };
     let (first, last) = text.split_once(':').unwrap_or((text, text));
-    Ok(Lines { first: number(first, 1)?, last: number(last, usize::MAX)? })
+    let (first, last) = (number(first, 1)?, number(last, usize::MAX)?);
+    match first <= last {
+        true => Ok(Lines { first, last }),
+        false => Err(format!("line {first} comes after line {last}")),
+    }
 }
 
 pub(crate) fn cmd_view(ui: &mut Ui, settings: &Settings, args: &ViewArgs) -> Result<ExitCode, CommandError> {
@@ -127,6 +131,11 @@ mod tests {
         ] {
             assert_eq!(cut(range), expected, "{range}");
         }
-        assert!(parse_lines("0:1").is_err() && parse_lines("a").is_err() && parse_lines("-1").is_err());
+        assert!(
+            parse_lines("0:1").is_err()
+                && parse_lines("a").is_err()
+                && parse_lines("-1").is_err()
+                && parse_lines("9:2").is_err()
+        );
     }
 }

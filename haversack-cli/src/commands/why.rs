@@ -12,7 +12,7 @@ use crate::error::CommandError;
 use crate::projects::Project;
 use crate::settings::Settings;
 use crate::ui::Ui;
-use crate::ui::moments::{counted, local};
+use crate::ui::moments::{counted, local, parse_count};
 
 /// Show the context of the last sessions, and its cost
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(crate) struct WhyArgs {
     compacted: bool,
 
     /// The number of sessions
-    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 5)]
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 5, value_parser = parse_count)]
     limit: usize,
 
     /// Print JSON

@@ -22,7 +22,7 @@ use super::{PLACE, border, identity, prefix_of};
 use crate::error::CommandError;
 use crate::home::mounts;
 use crate::home::store::{LookupResult, look_up, place_of};
-use crate::settings::{Settings, shown};
+use crate::settings::{Settings, tilde};
 use crate::ui::abbreviations::Abbreviations;
 
 /// The fewest characters of a hash that tell two projects of one name apart.
@@ -185,6 +185,18 @@ pub(crate) fn locate_from(
     }
 }
 
+/// Returns the file or directory that a text names, seen from the current directory. It must be there, or be the whole memory.
+pub(crate) fn locate_existing(settings: &Settings, text: &str) -> Result<Locator, CommandError> {
+    let locator = locate(settings, text)?;
+    match locator.is_root() || look_up(settings, &locator)? != LookupResult::Nothing {
+        true => Ok(locator),
+        false => Err(CommandError::user(
+            format!("there is no {locator} in the memory"),
+            "See the files of the memory: haversack ls",
+        )),
+    }
+}
+
 /// Returns the file of the memory that a text names, seen from the current directory.
 ///
 /// A file that was deleted here is known as long as its deletion waits to be sent. Everything else is an error, so that no command
@@ -254,7 +266,7 @@ fn readings(settings: &Settings, viewpoint: Viewpoint, text: &str) -> Result<Vec
             None => Err(CommandError::user(
                 format!(
                     "{text} is not in the memory: it is in no bound directory, and not in {}",
-                    shown(&settings.memory())
+                    tilde(settings, &settings.memory())
                 ),
                 "See the files of the memory: haversack ls. See the bound directories: haversack mount list",
             )),

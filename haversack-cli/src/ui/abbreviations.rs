@@ -20,6 +20,12 @@ impl Abbreviations {
         Abbreviations { pairs }
     }
 
+    /// Returns these abbreviations and one more.
+    pub(crate) fn with(mut self, place: String, name: String) -> Abbreviations {
+        self.pairs.push((place, name));
+        Abbreviations::new(self.pairs)
+    }
+
     /// Returns a text of ours with the short name of each place that has one. A place that is part of a longer path stays as it is.
     pub(crate) fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);

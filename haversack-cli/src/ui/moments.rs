@@ -57,6 +57,11 @@ pub(crate) fn time_of_day(then: Timestamp) -> String {
     local(then).chars().skip(11).collect()
 }
 
+/// Parses a number of things.
+pub(crate) fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "it is not a whole number such as 5".to_owned())
+}
+
 /// Parses a span such as `2h`, `30min` or `3d`, in milliseconds.
 pub(crate) fn parse_span(text: &str) -> Result<i64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

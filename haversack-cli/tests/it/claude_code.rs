@@ -2,8 +2,8 @@
 //!
 //! `claude_code/README.md` says how it works. Where the client is not installed, each test says that it was skipped.
 
-mod api;
-mod client;
+pub(crate) mod api;
+pub(crate) mod client;
 mod mcp;
 
 use std::fs;

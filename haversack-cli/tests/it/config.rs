@@ -286,6 +286,7 @@ fn a_setting_that_is_none_names_the_nearest() {
     --- stderr
     Warning: the variable HAVERSACK_HOEM is not one of Haversack's and does nothing
     Hint: Set HAVERSACK_HOME instead, and unset HAVERSACK_HOEM
+    There is no memory yet. Begin with the memory of your agents: haversack init
     "#);
     let mut examined = env.command(&["doctor"]);
     examined.env("HAVERSACK_HOEM", "/x");

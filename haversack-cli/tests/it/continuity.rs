@@ -197,14 +197,14 @@ fn commitments_keep_their_ids_and_items_are_carried() {
     let file = env.path(".local/share/haversack/memory/behavioral/running_commitments.md");
     let text = fs::read_to_string(file).expect("there");
     assert!(text.contains(&format!("## Delivered\n- 2026-11-18: mend the lamp ✓ ^{id}\n")), "{text}");
-    assert!(run(&["commitments", "deliver", &id]).contains("That was done already"));
-    assert!(run(&["commitments", "deliver", "fly"]).contains("No item of the list"));
+    assert!(run(&["commitments", "deliver", &id]).contains("that was done already"));
+    assert!(run(&["commitments", "deliver", "fly"]).contains("no item of the list"));
     let listed: Value = serde_json::from_str(stdout(&run(&["commitments", "list", "--json"]))).expect("JSON");
     let states: Vec<&Value> =
         listed["commitments"].as_array().expect("a list").iter().map(|one| &one["delivered"]).collect();
     assert_eq!(states, [&json!(false), &json!(true)]);
     run(&["carry", "add", "ask how the release went"]);
-    assert!(run(&["carry", "add", "Ask how the release went"]).contains("That was done already"));
+    assert!(run(&["carry", "add", "Ask how the release went"]).contains("that was done already"));
     assert_snapshot!(run(&["carry", "list"]), @r"
     exit 0
     --- stdout

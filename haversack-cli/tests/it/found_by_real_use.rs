@@ -133,6 +133,43 @@ fn status_names_a_file_of_the_folder_that_is_waited_for() {
     assert!(!machines.done("laptop", &["status"]).contains("waits"), "it was taken in");
 }
 
+#[test]
+fn mine_names_a_path_that_does_not_exist() {
+    let (machines, folder) = laptop_with_a_folder();
+    fs::write(folder.join("oil.md"), "three barrels\n").expect("written");
+    let shown = machines.shown("laptop", &["sync", "--mine", "oil.md", "nowhere.md"]);
+    assert!(shown.starts_with("exit 1\n"), "{shown}");
+    assert!(
+        shown.contains("there is no nowhere.md, neither in the memory nor in the synced folder"),
+        "{shown}"
+    );
+    assert!(!machines.path("laptop", "oil.md").exists(), "nothing is imported");
+    machines.write("laptop", "wick.md", "new\n");
+    machines.done("laptop", &["sync", "--mine", "oil.md", "wick.md"]);
+    assert!(machines.path("laptop", "oil.md").exists() && folder.join("wick.md").exists());
+}
+
+#[test]
+fn doctor_does_not_fail_while_a_sync_runs() {
+    let (machines, _) = laptop_with_a_folder();
+    let locks = machines.env.path("laptop/state/locks");
+    let is_lock = |path: &PathBuf| path.to_string_lossy().ends_with(".vault.lock");
+    let held: Vec<fs::File> = fs::read_dir(locks)
+        .expect("there")
+        .map(|entry| entry.expect("readable").path())
+        .filter(is_lock)
+        .map(|path| fs::File::open(path).expect("there"))
+        .collect();
+    assert!(!held.is_empty());
+    held.iter().for_each(|file| file.lock().expect("free"));
+    let busy = machines.shown("laptop", &["--config", "lock-wait-seconds=0", "doctor"]);
+    assert!(!busy.contains("another process is syncing"), "{busy}");
+    assert!(busy.contains("OK    logs      a sync is running, so we did not check them"), "{busy}");
+    drop(held);
+    let free = machines.shown("laptop", &["doctor"]);
+    assert!(free.contains("arrived whole, and no conflict copy waits"), "{free}");
+}
+
 /// The names of several problems and an unreachable remote fit into one line for a status bar.
 #[test]
 fn status_line_is_one_clean_line() {

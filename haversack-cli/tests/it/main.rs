@@ -22,6 +22,8 @@ mod doctor;
 #[cfg(unix)]
 mod edit;
 mod environment;
+#[cfg(target_os = "linux")]
+mod every_command;
 mod expected_verbs;
 mod forged_names;
 #[cfg(unix)]
@@ -32,6 +34,8 @@ mod guides;
 #[cfg(unix)]
 mod hooks;
 mod kinds;
+#[cfg(target_os = "linux")]
+mod life;
 mod local_history;
 mod losses;
 mod lost;

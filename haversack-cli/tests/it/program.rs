@@ -127,7 +127,7 @@ fn higher_release_replaces_the_copy_and_setup_replaces_any() {
     agents.hook("laptop", "SessionEnd", Path::new("/"), json!({}));
     agents.rest();
     assert!(!is_replaced());
-    assert_eq!(complaints(&agents, &["ls"]), "");
+    assert_eq!(complaints(&agents, &["kinds"]), "");
     assert!(is_replaced());
     assert_eq!(read(&version), concat!(env!("CARGO_PKG_VERSION"), "\n"));
     // A setup that was killed left the copy and no version.
@@ -210,9 +210,9 @@ fn dead_hooks_are_named_and_mended() {
     FAIL  hooks     6 hooks and the MCP server of Claude Code cannot run: /gone/haversack is not there
                     → haversack setup claude-code
     "#);
-    assert_snapshot!(complaints(&agents, &["ls"]), @"Mended 6 hooks and the MCP server of Claude Code: they run ~/laptop/bin/TARGET/haversack now, because /gone/haversack is not there");
+    assert_snapshot!(complaints(&agents, &["kinds"]), @"Mended 6 hooks and the MCP server of Claude Code: they run ~/laptop/bin/TARGET/haversack now, because /gone/haversack is not there");
     assert_eq!(files.each_ref().map(|file| read(file)), sound);
-    assert_eq!(complaints(&agents, &["ls"]), "");
+    assert_eq!(complaints(&agents, &["kinds"]), "");
     // A program that may not be run, and one that works, outside of the home: an older release wrote that.
     let script = agents.machines.env.path("old/haversack");
     write_script(&script, 0o600);
@@ -257,9 +257,9 @@ fn dead_hooks_of_codex_are_mended() {
     }
     let told = shown(&agents, &["doctor"]);
     assert!(told.contains("FAIL  hooks     5 hooks and the MCP server of Codex cannot run"), "{told}");
-    assert_snapshot!(complaints(&agents, &["ls"]), @"Mended 5 hooks and the MCP server of Codex: they run ~/laptop/bin/TARGET/haversack now, because /gone/haversack is not there. Codex asks for your permission once: type /hooks in Codex");
+    assert_snapshot!(complaints(&agents, &["kinds"]), @"Mended 5 hooks and the MCP server of Codex: they run ~/laptop/bin/TARGET/haversack now, because /gone/haversack is not there. Codex asks for your permission once: type /hooks in Codex");
     assert_eq!(files.each_ref().map(|file| read(file)), sound);
-    assert_eq!(complaints(&agents, &["ls"]), "");
+    assert_eq!(complaints(&agents, &["kinds"]), "");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn lost_copy_is_made_anew() {
     let settings = read(&agents.claude("laptop").join("settings.json"));
     fs::remove_dir_all(agents.machines.env.path("laptop/bin")).expect("removed");
     assert!(shown(&agents, &["status"]).contains("bin/TARGET/haversack is not there"));
-    assert_snapshot!(complaints(&agents, &["ls"]), @"Mended 6 hooks and the MCP server of Claude Code: made their program ~/laptop/bin/TARGET/haversack again");
+    assert_snapshot!(complaints(&agents, &["kinds"]), @"Mended 6 hooks and the MCP server of Claude Code: made their program ~/laptop/bin/TARGET/haversack again");
     assert!(shown(&agents, &["doctor"]).contains("OK    hooks     Claude Code: 6 hooks fire"));
     assert_eq!(read(&agents.claude("laptop").join("settings.json")), settings);
 }
@@ -289,7 +289,7 @@ fn entries_of_others_are_not_mended() {
     let of_another_tool = sound.replace(&format!("{program} --home {home} hook"), "/gone/audit hook");
     for text in [of_another_home, by_hand, of_another_tool] {
         fs::write(&file, &text).expect("written");
-        assert_eq!(complaints(&agents, &["ls"]), "");
+        assert_eq!(complaints(&agents, &["kinds"]), "");
         assert_eq!(read(&file), text);
     }
     // A hook that its owner took out stays out when the others are mended.

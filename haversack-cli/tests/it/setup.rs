@@ -283,7 +283,7 @@ fn codex_and_others() {
     let told =
         agents.fire(&mut agents.command("laptop", &["hook", "--codex", "SessionStart"]), input.as_bytes());
     assert!(!told.contains("watchPaths"), "{told}");
-    assert!(shown(&agents, "laptop", &["setup", "gemini"]).contains("paste these"));
+    assert!(shown(&agents, "laptop", &["setup", "aider"]).contains("paste these"));
 }
 
 #[test]
@@ -422,11 +422,11 @@ fn the_same_line_on_every_machine() {
       1 file stays here, and will not be sent:
         lighthouse/deploy.md: line 1 holds a GitHub token (github-token)
     Sent 2 files.
-      claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md stays on this machine: line 1 holds a GitHub token (github-token)
-      → edit the line, or, if it may be sent: haversack allow claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md:1
+      lighthouse/deploy.md stays on this machine: line 1 holds a GitHub token (github-token)
+      → edit the line, or, if it may be sent: haversack allow lighthouse/deploy.md:1
     Done. On your other machine:  haversack init ~/remote
     --- stderr
-    This machine's name is "laptop" (change it with --device NAME). Send its files: haversack sync
+    This machine's name is "laptop" (change it with --device NAME).
     changed ~/laptop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
     changed ~/laptop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
     added 3 skills to ~/laptop-claude/skills

@@ -15,7 +15,7 @@ fn from_one_machine_to_the_next() {
     assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
     exit 0
     --- stdout
-    On this machine only: there is no remote. Carry it: haversack remote add URL
+    On this machine only: there is no remote. Carry it: haversack init URL
 
       files      2
     --- stderr
@@ -622,7 +622,7 @@ fn the_plain_copies_of_a_large_store_are_written_later() {
     }
     machines.done("laptop", &["remote", "add", &machines.url(), "--device", "laptop"]);
     machines.done("laptop", &["sync"]);
-    // The background process waits for more changes; a command with `--now` waits for it.
+    // The background process waits for more changes; a command with `--at-once` waits for it.
     let manifest = machines.env.path("remote").join("manifest.json");
     while !std::fs::read_to_string(&manifest).is_ok_and(|text| text.contains("\"position\"")) {
         machines.done("laptop", &["mirror", "--at-once"]);

@@ -1,9 +1,11 @@
 //! Finds problems in a folder that a sync client copies.
 
 use std::path::Path;
+use std::time::Duration;
 
 use haversack::check::Finding;
 use haversack::store::{BackendExt, DirectoryKind, Locator, Vault, block_on, directory_of, recognise};
+use haversack::sync::SyncError;
 use haversack::vault::copies::waiting;
 use haversack::vault::lost::Named;
 use haversack::vault::strays::strays;
@@ -18,6 +20,9 @@ use crate::ui::moments::counted;
 
 /// The number of names that a finding lists.
 const SHOWN: usize = 3;
+
+/// The most time that the check waits for a running sync.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(5);
 
 const SUBJECT: &str = "folder";
 
@@ -54,7 +59,15 @@ fn look(settings: &Settings, remote: &Remote) -> Result<Vec<Finding>, CommandErr
         findings.push(Finding::warn(SUBJECT, detail, "Move them out of the folder"));
     }
     if let Some(vault) = remote::vault(settings, remote)? {
-        let mut bridge = block_on(Bridge::open(vault.folder.clone(), vault.home.clone(), &RandomIds))?;
+        let wait = settings.lock_wait.min(MAX_LOCK_WAIT);
+        let opened =
+            block_on(Bridge::open_within(vault.folder.clone(), vault.home.clone(), &RandomIds, wait));
+        if matches!(opened, Err(SyncError::Busy)) {
+            let detail = "a sync is running, so we did not check them; when it is done: haversack doctor";
+            findings.push(Finding::ok("logs", detail));
+            return Ok(findings);
+        }
+        let mut bridge = opened?;
         findings.extend(logs(&vault, &mut bridge, &there)?);
         if let Some(lost_and_found) = LostAndFound::of(settings, remote, vault.folder.clone())? {
             let named = Named::of(block_on(bridge.contents())?);

@@ -95,6 +95,9 @@ impl Found {
         if !self.is_here {
             return ui.line("Claude Code was not found on this machine.");
         }
+        if self.listed.is_empty() {
+            return ui.line("Found Claude Code: no project has memory yet.");
+        }
         let files: usize = self.listed.iter().map(|listed| listed.files).sum();
         let bytes: u64 = self.listed.iter().map(|listed| listed.bytes).sum();
         let projects = counted(self.listed.len(), "project");

@@ -26,9 +26,9 @@ use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use crate::error::CommandError;
 use crate::home::{mounts, store};
-use crate::remote::Remote;
 use crate::remote::address::refuse_mistyped;
 use crate::remote::credential::{Cloud, Source};
+use crate::remote::{Remote, is_vault};
 use crate::settings::{Settings, shown};
 
 /// The most that a store may hold to be read through its log: all of it is held in memory.
@@ -111,6 +111,15 @@ impl Endpoint {
             What::Directory(real(Path::new(text))?)
         };
         Ok(Endpoint { text: text.to_owned(), what })
+    }
+
+    /// Returns the place of this home's remote. A synced folder is a directory like any other here.
+    fn of_remote(settings: &Settings, url: &str) -> Result<Endpoint, CommandError> {
+        if !is_vault(url) {
+            return Endpoint::parse(settings, url, None);
+        }
+        let directory = real(&directory_of(url).map_err(failed)?)?;
+        Ok(Endpoint { text: url.to_owned(), what: What::Directory(directory) })
     }
 
     /// Returns true if what goes there leaves the memory of this machine.
@@ -308,9 +317,8 @@ pub(super) fn refuse<'a>(
     sources: impl Iterator<Item = &'a Endpoint> + Clone,
     target: &Endpoint,
 ) -> Result<(), CommandError> {
-    let of_home = Remote::of(settings)?;
-    if let Some(remote) = of_home
-        && Endpoint::parse(settings, &remote.url, None)?.overlaps(target)
+    if let Some(remote) = Remote::of(settings)?
+        && Endpoint::of_remote(settings, &remote.url)?.overlaps(target)
     {
         return Err(target.is_a_store(settings, ""));
     }
