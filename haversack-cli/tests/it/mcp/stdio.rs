@@ -151,7 +151,7 @@ fn the_newest_revision_needs_no_hello() {
     assert!(versions.contains(&json!(NEWEST)) && versions.contains(&json!("2025-11-25")), "{found}");
     assert!(!env.path(".local/share/haversack").exists(), "it answered before anything was opened");
     let tools = client.ask("tools/list", json!({ "_meta": meta("tester") }));
-    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(15), "{tools}");
+    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(16), "{tools}");
     let arguments = json!({ "path": "/memories/a.md", "file_text": "lamp" });
     let created = client
         .ask("tools/call", json!({ "name": "create", "arguments": arguments, "_meta": meta("tester") }));
