@@ -37,7 +37,10 @@ pub(crate) struct Examination {
 pub(crate) fn examine(resolved: &Resolved) -> Examination {
     let settings = &resolved.settings;
     let mut findings = examine_home(resolved);
-    findings.extend(graph::examine(settings));
+    // The graph is in the home: if the home cannot be opened, its finding says so.
+    if findings.iter().all(|finding| finding.verdict != Verdict::Fail) {
+        findings.extend(graph::examine(settings));
+    }
     findings.extend(projects::examine(settings));
     findings.extend(remote_check::examine(settings));
     let hooks = examine_hooks(settings);

@@ -250,8 +250,8 @@ mod tests {
                 "host:me/x",
                 "\"host:me/x\" looks like an address of the kind \"host\", and is none | Name a directory",
             ),
-            ("https://example.com/x.git", "\"https://example.com/x.git\" is an address of the web"),
-            ("https://me:word@example.com/x?sig=1", "\"https://…@example.com/x\" is an address of the web"),
+            ("https://example.com/x.git", "\"https://example.com/x.git\" is a web address"),
+            ("https://me:word@example.com/x?sig=1", "\"https://…@example.com/x\" is a web address"),
             (
                 "http://example.com/x",
                 "\"http://example.com/x\" is an address of the kind \"http\", which we do not know",

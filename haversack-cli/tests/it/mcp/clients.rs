@@ -97,6 +97,9 @@ fn calls() -> Vec<(&'static str, Value, &'static str, bool)> {
         ),
         ("undo", json!({ "path": "/memories/old.md" }), "\nUndone.", false),
         ("resolve", json!({ "path": "/memories/kept.md" }), "No conflicts.", false),
+        ("commitments", json!({ "add": "send the plan" }), "Promised as c-1.", false),
+        ("carry", json!({ "add": "ask about the lamp" }), "Carried forward.", false),
+        ("proposals", json!({}), "No proposal waits.", false),
         ("status", json!({}), "All well.", false),
         ("view", json!({}), "Error: The parameter `path` of `view` is missing", true),
         (
@@ -289,7 +292,7 @@ fn the_inspector() {
     let recall = ["tools/call", "--tool-name", "recall", "--tool-arg", "query=lamp"];
     let newest = ["tools/list", "--strict", "--protocol-era", "modern"];
     let asked: [(&[&str], &[&str], &str, &str); 7] = [
-        (&[haversack, "mcp"], &["tools/list", "--strict"], "/result/tools/12/name", "status"),
+        (&[haversack, "mcp"], &["tools/list", "--strict"], "/result/tools/15/name", "status"),
         (&[haversack, "mcp"], &newest, "/result/tools/0/name", "recall"),
         (
             &[haversack, "mcp"],
