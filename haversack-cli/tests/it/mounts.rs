@@ -186,13 +186,13 @@ fn push_refuses_what_is_no_file_of_the_memory() {
     .collect();
     assert_snapshot!(shown.concat(), @r#"
     exit 1
-    Error: ../other.md is not in the memory: it is in no bound directory, and not in BASE/user/laptop/memory
+    Error: ../other.md is not in the memory: it is in no bound directory, and not in ~/laptop/memory
     Hint: See the files of the memory: haversack ls. See the bound directories: haversack mount list
     exit 1
-    Error: BASE/user/other.md is not in the memory: it is in no bound directory, and not in BASE/user/laptop/memory
+    Error: BASE/user/other.md is not in the memory: it is in no bound directory, and not in ~/laptop/memory
     Hint: See the files of the memory: haversack ls. See the bound directories: haversack mount list
     exit 1
-    Error: /etc/hosts is not in the memory: it is in no bound directory, and not in BASE/user/laptop/memory
+    Error: /etc/hosts is not in the memory: it is in no bound directory, and not in ~/laptop/memory
     Hint: See the files of the memory: haversack ls. See the bound directories: haversack mount list
     exit 1
     Error: the memory has no file BASE/user/laptop-project/typo.md
@@ -335,7 +335,7 @@ fn directories_that_are_never_bound() {
     assert_snapshot!(machines.shown("laptop", &["mount", "list"]), @r#"
     exit 0
     --- stdout
-    x  BASE/user/.claude/projects/-work/memory
+    x  ~/.claude/projects/-work/memory
     --- stderr
     "#);
 }

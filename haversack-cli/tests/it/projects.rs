@@ -89,8 +89,8 @@ fn a_project_is_found_bound_and_named() {
     assert_snapshot!(agents.shown("laptop", &["mount", "list"]), @r#"
     exit 0
     --- stdout
-    My-Notes  BASE/user/laptop-claude/projects/-BASE-user-notes-deep/memory
-    lighthouse  BASE/user/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory
+    My-Notes  ~/laptop-claude/projects/-BASE-user-notes-deep/memory
+    lighthouse  ~/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory
     --- stderr
     "#);
 }
@@ -130,7 +130,7 @@ fn a_worktree_shares_and_a_name_joins_two_repositories() {
     agents.start("laptop", &worktree);
     agents.rest();
     let told = agents.done("laptop", &["mount", "list"]);
-    let place = "lighthouse  BASE/user/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory\n";
+    let place = "lighthouse  ~/laptop-claude/projects/-BASE-user-laptop-code-lighthouse/memory\n";
     assert!(told.contains(place), "{told}");
     // A fork is the same project if the user says so; the other machine learns it.
     let fork = agents.repository("desktop", "fork", "https://github.com/a-teammate/lighthouse");

@@ -104,6 +104,7 @@ fn a_file_from_its_creation_to_its_end() {
     exit 0
     --- stdout
     --- stderr
+    There is no memory yet. Begin with the memory of your agents: haversack init
     "#);
 }
 
@@ -264,7 +265,7 @@ fn refusals_say_what_to_do() {
     exit 1
     --- stdout
     --- stderr
-    Error: ../x is not in the memory: it is in no bound directory, and not in BASE/user/.local/share/haversack/memory
+    Error: ../x is not in the memory: it is in no bound directory, and not in ~/.local/share/haversack/memory
     Hint: See the files of the memory: haversack ls. See the bound directories: haversack mount list
     "#);
     assert_snapshot!(env.run(&["create", "con.md", "x"]), @r#"
@@ -376,6 +377,7 @@ fn looking_makes_nothing() {
     exit 0
     --- stdout
     --- stderr
+    There is no memory yet. Begin with the memory of your agents: haversack init
     "#);
     assert_snapshot!(env.run(&["ls", "lighthouse"]), @r#"
     exit 1

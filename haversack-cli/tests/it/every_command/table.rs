@@ -21,7 +21,7 @@ const INITIALIZE: &str = concat!(
 
 /// A server that is stopped as soon as it has named its address.
 const SERVE: &str = concat!(
-    "haversack serve --listen 127.0.0.1:0 >\"$HOME/served\" 2>&1 & until grep -q http \"$HOME/served\"; do sleep 0.02; done; ",
+    "haversack serve --listen 127.0.0.1:0 >\"$HOME/served\" 2>&1 & until grep -qs http \"$HOME/served\"; do sleep 0.02; done; ",
     "kill $!; wait $! 2>/dev/null; sed 's/:[0-9][0-9]*/:PORT/' \"$HOME/served\""
 );
 

@@ -97,7 +97,7 @@ fn calls() -> Vec<(&'static str, Value, &'static str, bool)> {
         ),
         ("undo", json!({ "path": "/memories/old.md" }), "\nUndone.", false),
         ("resolve", json!({ "path": "/memories/kept.md" }), "No conflicts.", false),
-        ("commitments", json!({ "add": "send the plan" }), "Promised as c-1.", false),
+        ("commitments", json!({ "add": "send the plan" }), "Promised as c-", false),
         ("carry", json!({ "add": "ask about the lamp" }), "Carried forward.", false),
         ("proposals", json!({}), "No proposal waits.", false),
         ("status", json!({}), "All well.", false),
