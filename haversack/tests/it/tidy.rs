@@ -325,7 +325,8 @@ impl Device {
         let home = Home::new("memory", self.store.files.clone(), self.store.state.clone(), Vec::new());
         let author = Author { device: "laptop".to_owned(), agent: None, session: None };
         // A tidy after a long time deletes more files than another device takes in unasked; the user says yes here.
-        let context = Context { deletions: Deletions::Allowed, ..Context::new(&Midnight, &self.ids, &author) };
+        let context =
+            Context { deletions: Deletions::Allowed, ..Context::new(&Midnight, &self.ids, &author) };
         let meeting = Meeting::log(self.remote.clone());
         let _ = block_on(sync(&home, &meeting, context, &Round::new(Work::Sync))).expect("synced");
     }
