@@ -268,4 +268,22 @@ mod tests {
             assert!(told.hint.as_deref().is_some_and(|hint| hint.contains(cure)), "{told:?}");
         }
     }
+
+    #[test]
+    fn errors_page_has_the_messages_of_a_sync() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/errors.md"));
+        let page = page.expect("the page is there");
+        let error = |kind| StoreError::at(kind, Operation::Write, "a.md", "no");
+        for trouble in [
+            SyncError::Busy,
+            SyncError::Remote(error(ErrorKind::Unavailable)),
+            SyncError::Remote(error(ErrorKind::Denied)),
+            SyncError::Local(error(ErrorKind::Denied)),
+            SyncError::Vanished,
+            SyncError::Emptied,
+            SyncError::Outrun,
+        ] {
+            assert!(page.contains(&format!("| `{trouble}` |")), "docs/errors.md lacks: {trouble}");
+        }
+    }
 }
