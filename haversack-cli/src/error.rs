@@ -131,18 +131,20 @@ impl From<Error> for CommandError {
             Reason::NotEmpty => {
                 Some(format!("Delete it with everything in it: haversack delete --recursive {place}"))
             }
-            Reason::IsRoot => Some("Name something in it: haversack ls".to_owned()),
+            Reason::IsRoot => Some("Name a file or directory in the memory: haversack ls".to_owned()),
             Reason::IntoItself => Some("Take a name outside of it".to_owned()),
             Reason::NotText { .. } => {
-                Some("Only text can be edited. Delete the file and create it again".to_owned())
+                Some("Only text can be edited. Keep a copy of the file before you replace it".to_owned())
             }
-            Reason::TooLarge { .. } => Some("A memory must be text that an agent can read".to_owned()),
+            Reason::TooLarge { .. } => {
+                Some("Split it into smaller files: an agent must be able to read a memory".to_owned())
+            }
             Reason::EmptyOld => Some("Name the text to replace, or use insert".to_owned()),
             Reason::OldNotFound => {
-                Some(format!("See the text, and take it letter by letter: haversack view {place}"))
+                Some(format!("Copy the text exactly as it is in the file: haversack view {place}"))
             }
             Reason::OldNotUnique(_) => {
-                Some("Name more of the text around it, so that it occurs once".to_owned())
+                Some("Include more of the surrounding text, so that it matches one place only".to_owned())
             }
             Reason::LineOutOfRange { lines, .. } => {
                 Some(format!("Name a line from 0 (the top) to {lines}: haversack view {place}"))
@@ -204,15 +206,15 @@ impl From<SyncError> for CommandError {
     fn from(trouble: SyncError) -> CommandError {
         let cure = Refusal::of(&trouble).map(|refusal| refusal.cure().to_owned());
         let hint = match &trouble {
-            SyncError::Busy => "Wait for it, then run the same command again",
+            SyncError::Busy => "Wait until that sync has ended, then run the same command again",
             SyncError::Remote(error) if error.kind() == ErrorKind::Full => {
                 "All you wrote is safe on this machine. Make space where the remote is, then: haversack sync"
             }
             SyncError::Remote(_) => "All you wrote is safe on this machine. Try again later: haversack sync",
             SyncError::Local(error) if error.kind() == ErrorKind::Full => {
-                "All you wrote is where it was. Make space on this machine's disk, then: haversack sync"
+                "Your files are unchanged. Make space on this machine's disk, then: haversack sync"
             }
-            SyncError::Local(_) => "All you wrote is where it was. Check the home: haversack doctor",
+            SyncError::Local(_) => "Your files are unchanged. Check the home: haversack doctor",
             SyncError::OtherStore { .. } => {
                 "Nothing was written there. To rebuild this memory's store at another place: haversack remote rebuild URL. To join the other store with another home: haversack --home DIRECTORY join URL"
             }

@@ -5,9 +5,9 @@
 //!
 //! 1. Finish a batch of writes that a killed process left half done.
 //! 2. Move files that lie in the memory directory below a bound prefix into the bound directory.
-//! 3. In a synced folder: check the folder, and read it if this home has never read it.
+//! 3. If the devices meet in a synced folder: check the folder, and read it if this home has never read it.
 //! 4. Open every replica.
-//! 5. Each replica takes in the news of the log, merges, and publishes its changes.
+//! 5. Each replica reads the new commits of the log, merges them, and publishes its changes.
 //! 6. In a synced folder: carry the new commits both ways, and let the replicas take in the commits that arrived.
 //! 7. Keep the commits of this round in the archive, for the history.
 //! 8. Write the mirror, if something changed and the store is small enough.
@@ -15,11 +15,11 @@
 //! # Invariants
 //! - A commit that changes a file of this home is built on the files as the user saw them: in a synced folder step 5 publishes before step 6
 //!   takes anything in (`haversack-sim: sync`).
-//! - A bound directory that is missing, emptied or broken stops only itself. A broken memory directory stops the round
+//! - A bound directory that is missing, emptied or broken is skipped, and the others still sync. A broken memory directory stops the round
 //!   (`home::broken_directory_stops_only_itself`).
-//! - Moving a file into a bound directory loses no line of either side, also if the process is killed in between and moves it again
+//! - Moving a file into a bound directory loses no line of either side, even if the process is killed during the move and the next round repeats it
 //!   (`home::moved_file_keeps_lines_of_both_sides`).
-//! - The archive has every commit that the round published, also if the round failed later.
+//! - The archive has every commit that the round published, even if a later step failed.
 
 mod hand_over;
 mod lost_and_found;

@@ -123,7 +123,8 @@ fn nothing_there(locator: &Locator, line: usize, found: &[Finding]) -> CommandEr
     CommandError::user(
         format!("nothing in line {line} of {locator} looks like a secret"),
         match found.is_empty() {
-            true => "Nor does any other line of it. See why a file is held back: haversack status".to_owned(),
+            true => "No other line of this file does either. See why a file is held back: haversack status"
+                .to_owned(),
             false => hint(locator, found),
         },
     )
@@ -142,7 +143,7 @@ fn hint(locator: &Locator, found: &[Finding]) -> String {
         0 => String::new(),
         more => format!(" ({} more)", counted(more, "line")),
     };
-    format!("These lines do: haversack allow {}{more}", places.join(" "))
+    format!("These lines look like secrets. If they may be sent: haversack allow {}{more}", places.join(" "))
 }
 
 fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandError> {

@@ -163,7 +163,7 @@ fn tell(ui: &mut Ui, files: usize, found: &[Found], args: &CheckArgs) -> Result<
     let fixable = found.iter().filter(|found| !found.is_fixed && found.flaw.is_repaired()).count();
     ui.note(format!("{}: {}", count(files, "file", "files"), count(left, "flaw", "flaws")));
     if fixable > 0 && !args.fix {
-        ui.note(format!("Hint: haversack check --fix puts {fixable} of them right"));
+        ui.note(format!("Hint: To repair {fixable} of them: haversack check --fix"));
     }
     Ok(())
 }

@@ -52,10 +52,7 @@ pub(crate) fn cmd_conflicts(
         }
         ui.note(count(found.len()));
         if let Some(first) = found.first() {
-            ui.note(format!(
-                "Hint: haversack resolve {} --keep 1|2|both settles the first of them",
-                first.conflict.id
-            ));
+            ui.note(format!("Hint: Resolve the first one: haversack resolve {} --keep 1", first.conflict.id));
         }
     }
     // That nothing was found there says nothing.

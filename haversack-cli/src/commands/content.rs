@@ -19,7 +19,10 @@ pub(crate) fn content(argument: Option<&str>) -> Result<Vec<u8>, CommandError> {
     })?;
     if bytes.len() as u64 > MAX_STDIN_BYTES {
         let message = format!("stdin has more than {MAX_STDIN_BYTES} bytes");
-        return Err(CommandError::user(message, "A memory must be text that an agent can read"));
+        return Err(CommandError::user(
+            message,
+            "Split it into smaller files: an agent must be able to read a memory",
+        ));
     }
     Ok(bytes)
 }

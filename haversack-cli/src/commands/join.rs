@@ -124,17 +124,19 @@ pub(crate) fn join(
     let store = &preview.there.store;
     if let Some(ours) = home.memory().look()?.store.filter(|ours| *ours != store.store) {
         return Err(CommandError::user(
-            format!("this memory belongs to another store ({ours}), and merging two is not undone easily"),
-            "Use another home for the other store: haversack --home DIRECTORY join URL",
+            format!(
+                "this home already belongs to the store {ours}, and two merged stores are hard to separate"
+            ),
+            "Keep the new store in a home of its own: haversack --home DIRECTORY join URL",
         ));
     }
     if let Some(id) = old_id_in(&preview.there.files) {
         return Err(CommandError::user(
             format!(
-                "this store has project ids of the old form ({id}), which another repository can be made to have"
+                "this store has a project id of the old form ({id}), which is not safe: another repository can be made to have the same id"
             ),
             format!(
-                "On a machine that has joined, open a session in that project and follow its hint, or: haversack delete --recursive claude_memory/{id}"
+                "On a machine that already uses this store, start a session in that project and do what its hint says. If nobody needs the notes of that project, delete them there: haversack delete --recursive claude_memory/{id}"
             ),
         ));
     }
@@ -223,7 +225,7 @@ fn look_there(
     let meeting = remote::meeting(settings, remote).map_err(|error| match Cloud::of(url) {
         Some(_) => error,
         None => {
-            let hint = "Name it as file:///home/me/memory, where another machine or home began a store";
+            let hint = "Write the address as in file:///home/me/memory. It must be a place where another machine or home began a store";
             CommandError { hint: Some(hint.to_owned()), ..error }
         }
     })?;

@@ -90,7 +90,7 @@ pub(crate) fn cmd_recall(
     let found = match recall(settings, &memory, &search(settings), wanted) {
         Ok(found) => found,
         Err(NotRecalled::OtherProject(why)) => {
-            let hint = "To look there: haversack recall --everywhere; excluded projects only from their own checkout";
+            let hint = "An excluded project can be searched only from its own checkout. To search the others: haversack recall --everywhere";
             return Err(CommandError::user(why, hint));
         }
         Err(NotRecalled::Unknown(error)) => return Err(error),

@@ -69,8 +69,8 @@ fn tell_kept(ui: &mut Ui, settled: &Settled) {
 fn choose(ui: &mut Ui, settings: &Settings, name: Option<&str>) -> Result<ExitCode, CommandError> {
     if !ui.can_ask() {
         return Err(CommandError::user(
-            "resolve needs to know which passage stays, and this is no terminal to ask on",
-            "See the conflicts: haversack conflicts. Then say it: haversack resolve CONFLICT --keep 1|2|both",
+            "say which passage stays: this is not a terminal, so we cannot ask you",
+            "See the conflicts: haversack conflicts. Then, for example: haversack resolve CONFLICT --keep 1",
         ));
     }
     let wanted = name.map(|name| find(settings, name)).transpose()?;

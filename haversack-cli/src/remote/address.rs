@@ -112,9 +112,7 @@ pub(crate) fn refuse_mistyped(text: &str) -> Result<(), CommandError> {
     let Some(start) = before_colon(text) else { return Ok(()) };
     if start.contains('@') {
         return refused(
-            format!(
-                "\"{told}\" is a place on another host in the style of git and ssh, and not a storage that we know"
-            ),
+            format!("\"{told}\" looks like an address of git or ssh, which is no storage that we know"),
             FORMS.to_owned(),
         );
     }
@@ -137,7 +135,10 @@ pub(crate) fn refuse_mistyped(text: &str) -> Result<(), CommandError> {
         None => format!("{FORMS}. A directory of this very name: {}", quoted(&format!("./{text}"))),
     };
     refused(
-        format!("\"{told}\" looks like an address of the kind \"{}\", and is none", start.escape_debug()),
+        format!(
+            "\"{told}\" looks like an address of the kind \"{}\", but it is not a valid one",
+            start.escape_debug()
+        ),
         hint,
     )
 }
@@ -192,16 +193,16 @@ fn ask(
     [replicated, local]: [&str; 2],
 ) -> Result<bool, CommandError> {
     let question = format!(
-        "{name} may be replicated to other machines: {mark}. Does a sync client, or another machine, write there?"
+        "{name} may be synced to other machines ({mark}). Does a sync client, or another machine, write there?"
     );
     match ui.ask(&question) {
         Ok(answer) => Ok(answer == Answer::Yes),
         Err(_) => Err(CommandError::user(
             format!(
-                "{name} may be replicated to other machines: {mark}. This is not a terminal, so we cannot ask. Nothing was changed"
+                "{name} may be synced to other machines ({mark}). This is not a terminal, so we cannot ask you. Nothing was changed"
             ),
             format!(
-                "If it is: {command} {}. If only this machine writes there: {command} {}",
+                "If a sync client or another machine writes there: {command} {}. If only this machine does: {command} {}",
                 quoted(replicated),
                 quoted(local)
             ),
@@ -220,15 +221,15 @@ mod tests {
             (" \t", "the address of the remote is empty"),
             (
                 "s3:bucket",
-                "\"s3:bucket\" looks like an address of the kind \"s3\", and is none | Did you mean s3://bucket?",
+                "\"s3:bucket\" looks like an address of the kind \"s3\", but it is not a valid one | Did you mean s3://bucket?",
             ),
             (
                 "s3:/bucket",
-                "\"s3:/bucket\" looks like an address of the kind \"s3\", and is none | Did you mean s3://bucket?",
+                "\"s3:/bucket\" looks like an address of the kind \"s3\", but it is not a valid one | Did you mean s3://bucket?",
             ),
             (
                 "S3:bucket",
-                "\"S3:bucket\" looks like an address of the kind \"S3\", and is none | Did you mean s3://bucket?",
+                "\"S3:bucket\" looks like an address of the kind \"S3\", but it is not a valid one | Did you mean s3://bucket?",
             ),
             (
                 "S3://bucket",
@@ -236,19 +237,16 @@ mod tests {
             ),
             (
                 "file:/srv/x",
-                "\"file:/srv/x\" looks like an address of the kind \"file\", and is none | Did you mean file:///srv/x?",
+                "\"file:/srv/x\" looks like an address of the kind \"file\", but it is not a valid one | Did you mean file:///srv/x?",
             ),
             (
                 "file://srv/x",
                 "\"file://srv/x\" names no directory: its path does not begin with a slash | file:///home",
             ),
-            (
-                "git@host:me/x.git",
-                "\"git@host:me/x.git\" is a place on another host in the style of git and ssh",
-            ),
+            ("git@host:me/x.git", "\"git@host:me/x.git\" looks like an address of git or ssh"),
             (
                 "host:me/x",
-                "\"host:me/x\" looks like an address of the kind \"host\", and is none | Name a directory",
+                "\"host:me/x\" looks like an address of the kind \"host\", but it is not a valid one | Name a directory",
             ),
             ("https://example.com/x.git", "\"https://example.com/x.git\" is a web address"),
             ("https://me:word@example.com/x?sig=1", "\"https://…@example.com/x\" is a web address"),
@@ -257,11 +255,14 @@ mod tests {
                 "\"http://example.com/x\" is an address of the kind \"http\", which we do not know",
             ),
             ("ssh://host/x", "\"ssh://host/x\" is an address of the kind \"ssh\", which we do not know"),
-            ("Dropbox:/x", "\"Dropbox:/x\" looks like an address of the kind \"Dropbox\", and is none"),
+            (
+                "Dropbox:/x",
+                "\"Dropbox:/x\" looks like an address of the kind \"Dropbox\", but it is not a valid one",
+            ),
             #[cfg(unix)]
-            ("C:foo", "\"C:foo\" looks like an address of the kind \"C\", and is none"),
+            ("C:foo", "\"C:foo\" looks like an address of the kind \"C\", but it is not a valid one"),
             #[cfg(unix)]
-            ("C:\\foo", "\"C:\\\\foo\" looks like an address of the kind \"C\", and is none"),
+            ("C:\\foo", "\"C:\\\\foo\" looks like an address of the kind \"C\", but it is not a valid one"),
         ] {
             let error = refuse_mistyped(text).expect_err(text);
             let told = format!("{} | {}", error.message, error.hint.unwrap_or_default());

@@ -169,7 +169,7 @@ fn mistyped_address_is_an_error_and_makes_no_directory() {
     exit 1
     --- stdout
     --- stderr
-    Error: "s3:bucket" looks like an address of the kind "s3", and is none
+    Error: "s3:bucket" looks like an address of the kind "s3", but it is not a valid one
     Hint: Did you mean s3://bucket? Name a directory (~/Dropbox/haversack), a bucket (s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX, https://ACCOUNT.blob.core.windows.net/CONTAINER), or say which sort of directory it is (vault:///FOLDER for one that is replicated, file:///DIRECTORY for one of this machine)
     "#);
     assert_snapshot!(machines.shown("laptop", &["remote", "add", "./s3:bucket", "--device", "laptop"]), @r#"
@@ -216,8 +216,8 @@ fn folder_that_may_be_replicated_is_asked_about() {
     exit 1
     --- stdout
     --- stderr
-    Error: BASE/user/Sync/haversack may be replicated to other machines: a directory above it, or itself, is called Sync, as Syncthing or Sync.com calls its folder. This is not a terminal, so we cannot ask. Nothing was changed
-    Hint: If it is: haversack init vault://BASE/user/Sync/haversack. If only this machine writes there: haversack init file://BASE/user/Sync/haversack
+    Error: BASE/user/Sync/haversack may be synced to other machines (a directory above it, or itself, is called Sync, as Syncthing or Sync.com calls its folder). This is not a terminal, so we cannot ask you. Nothing was changed
+    Hint: If a sync client or another machine writes there: haversack init vault://BASE/user/Sync/haversack. If only this machine does: haversack init file://BASE/user/Sync/haversack
     "#);
     assert!(!machines.env.path("Sync").exists() && !machines.env.path("laptop/remote.toml").exists());
     let explicit = format!("vault://{}", machines.env.path("Sync/haversack").display());

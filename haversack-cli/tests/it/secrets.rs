@@ -210,14 +210,14 @@ fn what_is_allowed_is_allowed_by_what_it_is() {
     --- stdout
     --- stderr
     Error: nothing in line 1 of a.md looks like a secret
-    Hint: These lines do: haversack allow a.md:2
+    Hint: These lines look like secrets. If they may be sent: haversack allow a.md:2
     "#);
     assert_snapshot!(machines.shown("laptop", &["allow", "a.md"]), @r#"
     exit 1
     --- stdout
     --- stderr
     Error: "a.md" does not name a line
-    Hint: These lines do: haversack allow a.md:2
+    Hint: These lines look like secrets. If they may be sent: haversack allow a.md:2
     "#);
     assert_snapshot!(machines.shown("laptop", &["allow", "--list"]), @r#"
     exit 0

@@ -593,7 +593,7 @@ fn addresses_that_are_refused() {
     --- stdout
     --- stderr
     Error: the remote is not there: BASE/user/remote
-    Hint: Name it as file:///home/me/memory, where another machine or home began a store
+    Hint: Write the address as in file:///home/me/memory. It must be a place where another machine or home began a store
     "#);
 }
 

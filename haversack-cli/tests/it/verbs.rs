@@ -282,14 +282,14 @@ fn refusals_say_what_to_do() {
     --- stdout
     --- stderr
     Error: could not edit d/a.md: the text to replace is there more than once, in lines 1, 2
-    Hint: Name more of the text around it, so that it occurs once
+    Hint: Include more of the surrounding text, so that it matches one place only
     "#);
     assert_snapshot!(env.run(&["str-replace", "d/a.md", "two", "x"]), @r#"
     exit 1
     --- stdout
     --- stderr
     Error: could not edit d/a.md: the text to replace is not there
-    Hint: See the text, and take it letter by letter: haversack view d/a.md
+    Hint: Copy the text exactly as it is in the file: haversack view d/a.md
     "#);
     assert_snapshot!(env.run(&["str-replace", "d/a.md", "", "x"]), @r#"
     exit 1
@@ -303,7 +303,7 @@ fn refusals_say_what_to_do() {
     --- stdout
     --- stderr
     Error: could not edit b.bin: it is not text: byte 1 is not UTF-8
-    Hint: Only text can be edited. Delete the file and create it again
+    Hint: Only text can be edited. Keep a copy of the file before you replace it
     "#);
     assert_snapshot!(env.run(&["insert", "d/a.md", "3", "x"]), @r#"
     exit 1
@@ -344,7 +344,7 @@ fn refusals_say_what_to_do() {
     --- stdout
     --- stderr
     Error: could not delete the memory: it is the memory itself
-    Hint: Name something in it: haversack ls
+    Hint: Name a file or directory in the memory: haversack ls
     "#);
     assert_snapshot!(env.run(&["rename", "d", "d/e"]), @r#"
     exit 1

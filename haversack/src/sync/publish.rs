@@ -1,13 +1,15 @@
 //! Publishes local changes as commits.
 //!
-//! 1. Collect the files that differ from their bases, as many as fit into one commit ([`Replica::changes`]). One commit has one author.
+//! 1. Collect the files that differ from their bases: only those of one author, and as many as fit into one commit ([`Replica::changes`]). The others
+//!    go into the next commit.
 //! 2. Upload contents that are too large for a commit.
-//! 3. Write the encoded commit into the journal (`begin_publishing`). From now on its bytes are fixed.
-//! 4. Try to create the next position with these bytes.
-//! 5. Read the position if the answer was lost. Ours: move the bases. Another device's: drop the attempt, apply the other commit, start at 1.
+//! 3. Write the encoded commit into the journal (`begin_publishing`). From now on every attempt sends exactly these bytes, also after a crash.
+//! 4. Try to create the next position with these bytes. This fails if the position exists already.
+//! 5. If the answer was lost, read the position. If it has nothing, go back to step 4.
+//! 6. If the position has our commit, move the bases to it. If it has another device's commit, drop our attempt, apply that commit and go back to step 1.
 //!
-//! Example: we have read position 7 and create 8. The answer is lost. We read 8. If it has our commit id, the commit is published. If another
-//! commit is there, we apply it, merge, and create 9.
+//! Example: we have read up to position 7 and try to create position 8. The answer is lost. We read position 8. If the commit there has our id, it is
+//! published. If another commit is there, we apply it, merge, and try to create position 9.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -11,7 +11,7 @@
 //! Example: the laptop's own log has positions 1 to 4, and its heads are laptop 3, desktop 2. The user's edit became position 5. Step 1 makes it
 //! entry laptop 4 on these heads. Step 2 finds desktop 3. Step 3 merges it and appends the result as position 6. Step 4 writes laptop 4.
 //!
-//! Killed at any moment, the next run continues: an entry is stored at home before it is written to the folder, and the commits of the own log
+//! If a run is killed at any moment, the next run continues its work: an entry is stored at home before it is written to the folder, and the commits of the own log
 //! name their entries, so the progress can be computed from both.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

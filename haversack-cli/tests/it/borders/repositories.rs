@@ -370,7 +370,7 @@ fn old_ids_are_refused_with_their_cure() {
     let doctor = agents.done("laptop", &["doctor"]);
     assert!(doctor.contains("WARN  projects  lighthouse-d004b9e9 is an id of the old form"), "{doctor}");
     let join = agents.shown("third", &["join", &agents.machines.url(), "--yes"]);
-    assert!(join.starts_with("exit 1\n") && join.contains("project ids of the old form"), "{join}");
+    assert!(join.starts_with("exit 1\n") && join.contains("project id of the old form"), "{join}");
     let (old, new) = ("claude_memory/lighthouse-d004b9e9", format!("claude_memory/{ID}"));
     agents.done("laptop", &["rename", old, &new]);
     agents.done("laptop", &["sync"]);

@@ -1,7 +1,7 @@
 //! Brings moved lines into one order on the base and both sides, before the rest of the merge.
 //!
-//! 1. Select the lines that the base and both sides have exactly once. Other lines move with their neighbours ([`arrange`]).
-//! 2. Collect the inversions of each side: pairs of base lines that are in the opposite order on that side.
+//! 1. Select the lines that are exactly once in the base and exactly once in each side. Other lines move with their neighbours ([`arrange`]).
+//! 2. Collect the inversions of each side: pairs of selected lines that are in the opposite order on that side.
 //! 3. Compute the smallest order with the inversions of both sides (the join of two permutations in the weak order).
 //! 4. Put the base and both sides into that order. After that no line has moved; only additions and removals are left.
 //!
