@@ -165,7 +165,9 @@ impl Window {
     /// Waits until a condition holds.
     pub(super) fn wait(&mut self, condition: &str) {
         let deadline = Instant::now() + PATIENCE;
-        while self.eval(condition) != json!(true) {
+        // Between two documents there is no body to look at.
+        let safe = format!("(() => {{ try {{ return Boolean({condition}) }} catch {{ return false }} }})()");
+        while self.eval(&safe) != json!(true) {
             assert!(Instant::now() < deadline, "never: {condition}\n{}", self.text());
             std::thread::sleep(Duration::from_millis(15));
         }
