@@ -197,13 +197,17 @@ fn attacker(document: String) -> u16 {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { break };
-            let mut request = [0u8; 4096];
-            drop(stream.read(&mut request));
             let head = format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
                 document.len()
             );
-            drop(stream.write_all(format!("{head}{document}").as_bytes()));
+            let answer = format!("{head}{document}");
+            // A browser opens connections in advance and sends nothing on them for a while.
+            std::thread::spawn(move || {
+                let mut request = [0u8; 4096];
+                drop(stream.read(&mut request));
+                drop(stream.write_all(answer.as_bytes()));
+            });
         }
     });
     port
