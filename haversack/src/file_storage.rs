@@ -1,6 +1,6 @@
 //! Storage of files behind six commands: the seam of the graph, and of programs that were written against such an interface.
 //!
-//! [`FileStorage`] is the seam: its users do not know where the files are. [`MemoryStorage`] offers it over a [`Memory`], and over any
+//! [`FileStorage`] is the seam: its users do not know where the files are. [`MemoryStorage`] offers it over a [`Memory`](crate::Memory), and over any
 //! backend by itself; `AnthropicMemoryStorage` over a memory store of Anthropic's. Lines are inserted before a line counted from 1, a
 //! directory with something in it is not deleted, and every error has a [`Code`].
 

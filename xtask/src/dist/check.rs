@@ -1,6 +1,6 @@
 //! `cargo xtask dist --check [PART...]`: installs what `dist/` holds and uses it as a user would.
 //!
-//! Each part runs in a [`CleanRoot`]: a minimal Debian without Rust, without this project and without a network other than loopback. A part that needs
+//! Each part runs in a clean root: a minimal Debian without Rust, without this project and without a network other than loopback. A part that needs
 //! something that this machine lacks is skipped with the reason.
 
 mod machines;
