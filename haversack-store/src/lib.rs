@@ -12,7 +12,7 @@
 //! let notes = Locator::parse("notes/today.md")?;
 //! let first = store.write(&notes, "port 5433\n", Condition::Absent)?;
 //! store.write(&notes, "port 5434\n", Condition::Matches(first.version.clone()))?;
-//! A writer with the first version gets an error, and nothing is lost.
+//! // A writer with the first version gets an error, and nothing is lost.
 //! assert!(store.write(&notes, "port 5435\n", Condition::Matches(first.version)).is_err());
 //! assert_eq!(store.read_text(&notes)?.as_deref(), Some("port 5434\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
