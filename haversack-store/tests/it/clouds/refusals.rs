@@ -82,8 +82,8 @@ fn what_a_provider_answers_is_understood() {
         (400, "ExpiredToken", ErrorKind::Denied, "has expired", "Sign in again"),
         (404, "NoSuchBucket", ErrorKind::Invalid, "there is no bucket", "Create it"),
         (301, "PermanentRedirect", ErrorKind::Invalid, "another region", "AWS_REGION"),
-        (503, "SlowDown", ErrorKind::Unavailable, "", "Wait"),
-        (500, "InternalError", ErrorKind::Unavailable, "", "Wait"),
+        (503, "SlowDown", ErrorKind::Unavailable, "", "Changes that wait are kept"),
+        (500, "InternalError", ErrorKind::Unavailable, "", "Changes that wait are kept"),
         (418, "Teapot", ErrorKind::Internal, "", ""),
     ];
     for (status, code, kind, message, cure) in cases {
