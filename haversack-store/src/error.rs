@@ -231,11 +231,14 @@ impl From<NotHere> for io::Error {
 /// Returns true if the system met a symbolic link where none may be.
 ///
 /// `std` has the kind (`FilesystemLoop`) but not yet on the stable channel.
+#[cfg(unix)]
 fn is_loop(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    return error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
-    #[cfg(not(unix))]
-    return false;
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
+#[cfg(not(unix))]
+fn is_loop(_: &io::Error) -> bool {
+    false
 }
 
 /// Names the place of an error as the caller of a wrapper knows it.

@@ -8,7 +8,7 @@
 //! - However many ask at once, one chain of hops runs, and its outcome is everybody's (`fifty_who_ask_at_once_share_one_chain`).
 //! - No key, assertion or token is in any message (`secrets_are_never_printed`).
 
-mod hops;
+pub(super) mod hops;
 mod key;
 mod trial;
 

@@ -12,7 +12,7 @@
 //! 3. The key is in no message and in no debug output (`key_is_in_no_message`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -25,6 +25,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::backend::CAPABILITIES;
+use super::local_locks::LocalLocks;
 use super::sign::{Kind, Signer};
 use super::wire::{Answer, Ask, Repeat, Unanswered, Wire};
 use crate::backend::{
@@ -32,12 +33,9 @@ use crate::backend::{
     Pages, Written,
 };
 use crate::capabilities::{Capabilities, ConflictStrategy};
-use crate::device_local::DeviceLocal;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
-use crate::refuse::{
-    check_lock_name, check_rename, condition_failed, is_a_directory, nothing_there, root_refused,
-};
+use crate::refuse::{check_rename, condition_failed, is_a_directory, nothing_there, root_refused};
 use crate::registry::OpenOptions;
 use crate::version::{Fingerprint, TouchMark, Version};
 
@@ -91,8 +89,8 @@ pub(crate) struct MemoryStore {
     access: Access,
     wire: Arc<Wire>,
     ids: Mutex<HashMap<Locator, String>>,
-    locks: String,
-    local: OnceLock<DeviceLocal>,
+    /// Keeps the processes of this machine apart; a memory store has no locks.
+    locks: LocalLocks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +165,7 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Arc<dyn Backend>> {
         Some("true" | "1") => Access::ReadOnly,
         Some(_) => return Err(invalid(format!("{ANTHROPIC_READ_ONLY} is true or false"))),
     };
+    let locks = LocalLocks::new(&options.locks, &format!("{base} {store}"));
     Ok(Arc::new(MemoryStore {
         base,
         store: store.to_owned(),
@@ -174,8 +173,7 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Arc<dyn Backend>> {
         access,
         wire: Arc::new(Wire::new(Signer::new(Kind::Nobody, ANTHROPIC_KEY), SILENCE, Vec::new())),
         ids: Mutex::default(),
-        locks: options.locks.clone(),
-        local: OnceLock::new(),
+        locks,
     }))
 }
 
@@ -753,17 +751,7 @@ impl Backend for MemoryStore {
     }
 
     async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        check_lock_name(name)?;
-        let local = match self.local.get() {
-            Some(local) => local,
-            None => {
-                let key = blake3::hash(format!("{} {}", self.base, self.store).as_bytes()).to_hex();
-                let place = std::path::Path::new(&self.locks).join("clouds").join(&key[..16]);
-                let opened = DeviceLocal::open(place, &self.locks)?;
-                self.local.get_or_init(|| opened)
-            }
-        };
-        local.lock(name, wait).await
+        self.locks.lock(name, wait).await
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -8,7 +8,7 @@
 //!    other answers (`clouds::refusals`).
 //! 3. A key that is no locator is reported, and the rest of its page is served.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use reqwest::header::HeaderValue;
 use reqwest::{Method, Url};
 
 use super::listing::{self, KeyPage, Listed};
+use super::local_locks::LocalLocks;
 use super::refusal::{refused, unanswered};
 use super::service::{Query, Service};
 use super::wire::{Answer, Ask, Repeat, Wire, chance};
@@ -25,11 +26,10 @@ use crate::backend::{
     Pages, Written,
 };
 use crate::capabilities::{Capabilities, ConflictStrategy};
-use crate::device_local::DeviceLocal;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::ext::BackendExt;
 use crate::locator::Locator;
-use crate::refuse::{check_lock_name, check_rename, condition_failed, nothing_there, root_refused};
+use crate::refuse::{check_rename, condition_failed, nothing_there, root_refused};
 use crate::version::{Fingerprint, TouchMark, Version};
 
 /// The guarantees of every cloud.
@@ -73,10 +73,8 @@ const STEP_ASIDE: Duration = Duration::from_millis(10);
 pub(crate) struct Cloud {
     service: Service,
     pub(super) wire: Arc<Wire>,
-    /// The directory of lock files.
-    locks: String,
     /// Keeps the processes of this machine apart; a cloud has no locks.
-    local: OnceLock<DeviceLocal>,
+    locks: LocalLocks,
 }
 
 /// The result of a write without an answer.
@@ -88,7 +86,8 @@ enum Outcome {
 
 impl Cloud {
     pub(crate) fn new(service: Service, wire: Wire, locks: &str) -> Cloud {
-        Cloud { service, wire: Arc::new(wire), locks: locks.to_owned(), local: OnceLock::new() }
+        let locks = LocalLocks::new(locks, service.base.as_ref());
+        Cloud { service, wire: Arc::new(wire), locks }
     }
 
     fn ask(&self, method: Method, url: Url) -> Ask {
@@ -518,17 +517,7 @@ impl Backend for Cloud {
     }
 
     async fn lock(&self, name: &str, wait: Duration) -> Result<Guard> {
-        check_lock_name(name)?;
-        let local = match self.local.get() {
-            Some(local) => local,
-            None => {
-                let key = blake3::hash(self.service.base.as_bytes()).to_hex();
-                let place = std::path::Path::new(&self.locks).join("clouds").join(&key[..16]);
-                let opened = DeviceLocal::open(place, &self.locks)?;
-                self.local.get_or_init(|| opened)
-            }
-        };
-        local.lock(name, wait).await
+        self.locks.lock(name, wait).await
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -19,7 +19,7 @@ use super::content::SeenContent;
 use super::core::{Core, FILE_MODE};
 use super::fs::{Fs, Target};
 use super::note::{self, UnderWay};
-use super::recent::Reopened;
+use super::recent::{KEEPS_OPEN, Reopened};
 use super::recover::{Content, Leftover};
 use super::temp::{Digest, TargetMark, Temp, Verdict};
 use super::trust::Owed;
@@ -430,6 +430,10 @@ impl<F: Fs> Core<F> {
 
     /// Steps 5 and 6: lets the edit take effect.
     fn put_in_place(&self, job: &mut Job<F>, owed: &mut Owed<F>) -> Result<Done> {
+        // Windows may refuse to replace a file that we still have open.
+        if !KEEPS_OPEN {
+            drop(job.old.take());
+        }
         let target = match &job.plan {
             Plan::Extend { offset, inode, durability } => {
                 let (offset, inode, durability) = (*offset, *inode, *durability);

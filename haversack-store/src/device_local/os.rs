@@ -99,7 +99,7 @@ impl Disk {
     /// Another program may put a link there while we open it. So we compare the directory that we opened with the one that the path
     /// names afterwards.
     pub fn open_real(root: &Path, locks: &Path) -> io::Result<Disk> {
-        let refuse_links = || match root.canonicalize()? == root {
+        let refuse_links = || match is_same_path(&root.canonicalize()?, root) {
             true => Ok(()),
             false => Err(io::Error::new(io::ErrorKind::InvalidInput, "the path leads through a link")),
         };
@@ -132,6 +132,25 @@ impl Disk {
         // A deleted lock file does not exclude a process that opens a new one.
         system::has_name(&file).then_some(file)
     }
+}
+
+/// Returns true if a resolved path is the one that was resolved. Windows puts a prefix before it, and spells it as the disk does.
+fn is_same_path(resolved: &Path, path: &Path) -> bool {
+    resolved == path
+        || (cfg!(windows) && is_same_windows_path(&resolved.to_string_lossy(), &path.to_string_lossy()))
+}
+
+/// Returns true if two paths of Windows differ only by case, slashes and the prefix of resolved paths.
+fn is_same_windows_path(one: &str, other: &str) -> bool {
+    let plain = |path: &str| {
+        let path = path.replace('/', "\\");
+        let path = match path.strip_prefix(r"\\?\UNC\") {
+            Some(share) => format!(r"\\{share}"),
+            None => path.strip_prefix(r"\\?\").unwrap_or(&path).to_owned(),
+        };
+        path.to_lowercase()
+    };
+    plain(one) == plain(other)
 }
 
 /// Returns how many threads it pays to look at files with.
@@ -179,6 +198,7 @@ impl Fs for Disk {
     }
 
     fn make_dir(&self, parent: &Dir, name: &str) -> io::Result<()> {
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has modes"))]
         let mut builder = cap_std::fs::DirBuilder::new();
         #[cfg(unix)]
         cap_std::fs::DirBuilderExt::mode(&mut builder, DIRECTORY_MODE);
@@ -251,7 +271,7 @@ impl Fs for Disk {
 
     fn sync_files(&self, files: &[&File]) -> Vec<io::Result<()>> {
         if let [file] = files {
-            return vec![file.sync_data()];
+            return vec![system::sync_file(file)];
         }
         if files.len() >= MANY
             && let Some(synced) = system::sync_together(files)
@@ -267,7 +287,7 @@ impl Fs for Disk {
             for (files, results) in files.chunks(per_lane).zip(results.chunks_mut(per_lane)) {
                 scope.spawn(|| {
                     for (file, result) in files.iter().zip(results) {
-                        *result = file.sync_data();
+                        *result = system::sync_file(file);
                     }
                 });
             }
@@ -437,6 +457,19 @@ mod tests {
 
     fn take(disk: &Disk, name: &str) -> Option<DiskLock> {
         disk.lock(name, Duration::ZERO).expect("the lock file can be opened")
+    }
+
+    #[test]
+    fn resolved_windows_path_is_the_same_path() {
+        for (resolved, path, is_same) in [
+            (r"\\?\C:\Users\me\memory", r"C:\Users\me\memory", true),
+            (r"\\?\C:\Users\me\memory", "c:/users/me/memory", true),
+            (r"\\?\UNC\server\share\memory", r"\\server\share\memory", true),
+            // The path led through a link.
+            (r"\\?\D:\elsewhere", r"C:\Users\me\memory", false),
+        ] {
+            assert_eq!(is_same_windows_path(resolved, path), is_same, "{path}");
+        }
     }
 
     #[test]

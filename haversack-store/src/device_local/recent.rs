@@ -12,8 +12,8 @@ use super::walk::{EntryHandle, Level, Way};
 use crate::locator::Locator;
 use crate::version::Version;
 
-/// True if an open handle does not prevent moving or deleting the file.
-const KEEPS_OPEN: bool = cfg!(unix);
+/// True if an open handle does not prevent moving, replacing or deleting the file.
+pub(super) const KEEPS_OPEN: bool = cfg!(unix);
 
 /// The recently used handles.
 pub(super) struct Recent<F: Fs> {

@@ -102,7 +102,7 @@ pub(super) fn client(authority: &str) -> Result<Client, Failure> {
 }
 
 /// Returns true if an address is on this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
+pub(in crate::cloud) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
@@ -349,7 +349,7 @@ pub(super) fn tame(text: &str) -> String {
 }
 
 /// Returns an error and what led to it, in one line.
-pub(super) fn chain_of(error: reqwest::Error) -> String {
+pub(in crate::cloud) fn chain_of(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut line = error.to_string();
     let mut cause = error.source();

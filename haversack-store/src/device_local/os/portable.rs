@@ -112,6 +112,10 @@ pub(super) fn sync_together<T>(_handles: &[&T]) -> Option<io::Result<()>> {
     None
 }
 
+pub(super) fn sync_file(file: &File) -> io::Result<()> {
+    file.sync_data()
+}
+
 pub(super) fn sync_dir(_dir: &Dir) -> io::Result<()> {
     // A directory has no handle that can be flushed; its names are as durable as the system makes them.
     Ok(())

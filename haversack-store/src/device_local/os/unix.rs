@@ -215,8 +215,44 @@ pub(super) fn sync_ambient_dir(path: &Path) -> io::Result<()> {
     std::fs::File::open(path)?.sync_all()
 }
 
+/// Makes a file's content durable.
+#[cfg(not(target_vendor = "apple"))]
+pub(super) fn sync_file(file: &File) -> io::Result<()> {
+    file.sync_data()
+}
+
+/// Makes the names in a directory durable.
+#[cfg(not(target_vendor = "apple"))]
 pub(super) fn sync_dir(dir: &Dir) -> io::Result<()> {
     Ok(rustix::fs::fsync(dir)?)
+}
+
+#[cfg(target_vendor = "apple")]
+pub(super) fn sync_file(file: &File) -> io::Result<()> {
+    flush_drive(file)
+}
+
+#[cfg(target_vendor = "apple")]
+pub(super) fn sync_dir(dir: &Dir) -> io::Result<()> {
+    flush_drive(dir)
+}
+
+/// Flushes a file or directory down to the medium. On Apple's systems `fsync` ends at the drive, whose cache a power cut empties.
+#[cfg(target_vendor = "apple")]
+fn flush_drive(handle: impl AsFd) -> io::Result<()> {
+    Ok(full_or_plain(rustix::fs::fcntl_fullfsync(&handle), || rustix::fs::fsync(&handle))?)
+}
+
+/// Returns the result of a full flush, or that of a plain one where the filesystem knows no full one: network shares, some external disks.
+#[cfg(any(target_vendor = "apple", test))]
+fn full_or_plain(
+    full: rustix::io::Result<()>,
+    plain: impl FnOnce() -> rustix::io::Result<()>,
+) -> rustix::io::Result<()> {
+    match full {
+        Err(Errno::NOTSUP | Errno::INVAL | Errno::NOTTY | Errno::NOSYS) => plain(),
+        result => result,
+    }
 }
 
 /// Makes everything on the filesystem of some handles durable in one call, theirs with it.
@@ -375,6 +411,19 @@ mod tests {
         // An answer at once without writing is not believed.
         assert!(sync_together(&[&elsewhere]).is_none());
         assert!(sync_together::<std::fs::File>(&[]).is_none());
+    }
+
+    #[test]
+    fn plain_flush_replaces_only_an_unknown_full_flush() {
+        for unknown in [Errno::NOTSUP, Errno::INVAL, Errno::NOTTY, Errno::NOSYS] {
+            assert_eq!(full_or_plain(Err(unknown), || Ok(())), Ok(()), "{unknown}");
+            assert_eq!(full_or_plain(Err(unknown), || Err(Errno::IO)), Err(Errno::IO), "{unknown}");
+        }
+        // A drive that could not write is an error, whatever a plain flush would say.
+        for failed in [Errno::IO, Errno::NOSPC, Errno::BADF] {
+            assert_eq!(full_or_plain(Err(failed), || Ok(())), Err(failed));
+        }
+        assert_eq!(full_or_plain(Ok(()), || Err(Errno::IO)), Ok(()));
     }
 
     #[test]
