@@ -1,4 +1,4 @@
-//! Runs schedules of the sync simulator: `sim [--vault | --weave | --lost] [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`,
+//! Runs schedules of the sync simulator: `sim [--vault | --weave | --lost | --tidy] [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`,
 //! `sim --shrink SEED`, `sim --mutants`.
 
 #![expect(
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use haversack::sync::planted::Planted;
 use haversack_sim::sync::{Failure, LogsOnlySchedule, Meeting, Run, Schedule, explain, run, shrink};
 
-const USAGE: &str = "Usage: sim [--vault | --weave | --lost] [--from SEED] [--seeds N | --minutes M]
+const USAGE: &str = "Usage: sim [--vault | --weave | --lost | --tidy] [--from SEED] [--seeds N | --minutes M]
        sim --explain SEED [--planted NAME]    all that happens in one schedule
        sim --shrink SEED [--planted NAME]     as little of it as breaks the same promise
        sim --mutants [NAME]                   which schedule finds each planted mistake
 
-With --vault devices share a folder that a sync client replicates; with --lost their remote is wiped, restored and replaced; with --weave they read each other's logs, and nothing goes wrong.
+With --vault devices share a folder that a sync client replicates; with --lost their remote is wiped, restored and replaced; with --tidy days go by and devices tidy; with --weave they read each other's logs, and nothing goes wrong.
 ";
 
 /// Within how many schedules a planted mistake must be found.
@@ -50,6 +50,7 @@ impl Subject {
             Subject::Devices(Meeting::Log) => "",
             Subject::Devices(Meeting::Vault) => "--vault ",
             Subject::Devices(Meeting::Lost) => "--lost ",
+            Subject::Devices(Meeting::Aged) => "--tidy ",
             Subject::Logs => "--weave ",
         }
     }
@@ -101,11 +102,11 @@ fn main() -> ExitCode {
     if is_asked("--weave") {
         return weave(&words);
     }
-    let meeting = match (is_asked("--vault"), is_asked("--lost")) {
-        (true, _) => Meeting::Vault,
-        (false, true) => Meeting::Lost,
-        (false, false) => Meeting::Log,
-    };
+    let meetings =
+        [("--vault", Meeting::Vault), ("--lost", Meeting::Lost), ("--tidy", Meeting::Aged)].into_iter();
+    let asked: Vec<Meeting> =
+        meetings.filter(|(option, _)| is_asked(option)).map(|(_, meeting)| meeting).collect();
+    let meeting = asked.first().copied().unwrap_or(Meeting::Log);
     if let ["--explain" | "--shrink", seed, rest @ ..] = words.as_slice()
         && let Ok(seed) = seed.parse()
         && let Some(planted) = planted(rest)
@@ -140,7 +141,8 @@ fn planted(words: &[&str]) -> Option<Option<Planted>> {
                 .into_iter()
                 .chain(Planted::IN_A_VAULT)
                 .chain(Planted::IN_HOMES)
-                .chain(Planted::AFTER_A_LOSS);
+                .chain(Planted::AFTER_A_LOSS)
+                .chain(Planted::IN_TIDIES);
             Some(Some(all.find(|planted| format!("{planted:?}") == *name)?))
         }
         _ => None,
@@ -185,6 +187,7 @@ fn hunt(meeting: Meeting, names: &[&str]) -> ExitCode {
         Meeting::Log => Planted::ALL.into_iter().chain(Planted::IN_HOMES).collect(),
         Meeting::Vault => Planted::IN_A_VAULT.to_vec(),
         Meeting::Lost => Planted::AFTER_A_LOSS.to_vec(),
+        Meeting::Aged => Planted::IN_TIDIES.to_vec(),
     };
     for planted in all.into_iter().filter(is_meant) {
         let mut seeds = (0..MUTANT_SEEDS).filter(|seed| Schedule::at(meeting, *seed).may_show(planted));

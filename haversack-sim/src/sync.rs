@@ -69,6 +69,9 @@
 //!   bound again, or moved, counts as written anew. A step that a killed sync had begun in a directory is completed there, also if a deeper
 //!   directory was bound meanwhile.
 //!
+//! - *Tidies*: days go by, and devices roll old files up. Of every unit that a commit takes out of the store's files, a user removed it or a decision in the
+//!   store names it, at each position. Events are there once at the end, a further tidy changes nothing, and what a user removed from a source can be in a roll-up.
+//!
 //! The published changes of a device are known from its syncs: one that ended well has published everything that was done before it started.
 //!
 //! # Not modelled
@@ -77,8 +80,10 @@
 //! - Homes whose devices are copied, backed up or on a crashing disk, whose memory directory vanishes, whose users rename files, or
 //!   whose remote gets lost. Edits below a bound prefix that are not sent when a directory is unbound or a deeper one is bound.
 //! - A round with a deadline for one directory ([`Work::Near`](haversack::home::Work::Near)), a round that only takes in, and one that sends one file.
+//! - Schedules with tidies have one memory directory for each device, and no copies, backups, mirrors or folders.
 //! - Files that are too large for a commit. Renames in a folder, where both names stay, and edits of the mirror in a schedule with renames.
 
+mod age;
 mod client;
 mod crashing;
 mod device;
@@ -133,6 +138,11 @@ impl Run {
     /// Returns the run of a seed over a remote that gets lost.
     pub fn with_losses(seed: u64) -> Run {
         Run { meeting: Meeting::Lost, ..Run::of(seed) }
+    }
+
+    /// Returns the run of a seed with devices that tidy.
+    pub fn with_tidies(seed: u64) -> Run {
+        Run { meeting: Meeting::Aged, ..Run::of(seed) }
     }
 }
 

@@ -158,6 +158,14 @@ impl Period {
         rest.split_once('.').map_or(rest, |(stem, _)| stem).parse().ok()
     }
 
+    /// Returns the week of a name such as `2026-47.md`, which is no month if its number is above 12.
+    pub fn of_plain_week(name: &str) -> Option<Period> {
+        let start = name.find(|c: char| c.is_ascii_digit())?;
+        let stem = name[start..].split('.').next()?;
+        let (year, week) = stem.split_once('-')?;
+        format!("{year}-W{week}").parse().ok()
+    }
+
     /// Returns the first day.
     pub fn first_day(self) -> Day {
         let day = match self {
@@ -217,7 +225,8 @@ fn parse(text: &str) -> Option<Period> {
     };
     let two = |digits: &str| number(digits, 2).and_then(|number| i8::try_from(number).ok());
     let mut parts = text.split('-');
-    let year = number(parts.next()?, 4)?;
+    // The first days of the year 0 are in a week of the year -1, which no file can be named after.
+    let year = number(parts.next()?, 4).filter(|year| *year > 0)?;
     let period = match (parts.next(), parts.next(), parts.next()) {
         (None, ..) => Period::Year(year),
         (Some(week), None, _) if week.starts_with('W') => {

@@ -93,6 +93,7 @@ pub fn line(event: &Event, stamp: &Stamp) -> Result<String, String> {
     let writer = Writer {
         agent: stamp.writer.agent.as_deref().map(names::harmless),
         session: stamp.writer.session.as_deref().map(names::harmless),
+        cause: None,
     };
     let line = Line {
         id: uuid(stamp.id),
@@ -250,7 +251,7 @@ mod tests {
     }
 
     fn stamp() -> Stamp {
-        let writer = Writer { agent: Some("claude-code".to_owned()), session: None };
+        let writer = Writer { agent: Some("claude-code".to_owned()), session: None, cause: None };
         Stamp { id: [0xff; 16], time: Timestamp(1_763_251_200_000), device: "laptop".to_owned(), writer }
     }
 

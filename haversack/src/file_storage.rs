@@ -32,6 +32,19 @@ pub trait FileStorage: fmt::Debug + Send + Sync {
     /// Makes a new file, and the directories on the way; a file that is there already is [`Code::FileExists`].
     async fn create(&self, path: &str, content: Bytes) -> Result<(), StorageError>;
 
+    /// Makes new files as [`create`](Self::create) does, each by itself, and returns the results in their order. If a path is no path of a file, or the storage
+    /// cannot be written at all, none is made.
+    async fn create_all(
+        &self,
+        files: Vec<(String, Bytes)>,
+    ) -> Result<Vec<Result<(), StorageError>>, StorageError> {
+        let mut results = Vec::with_capacity(files.len());
+        for (path, content) in files {
+            results.push(self.create(&path, content).await);
+        }
+        Ok(results)
+    }
+
     /// Replaces the only occurrence of `old_str`, literally.
     async fn str_replace(&self, path: &str, old_str: &str, new_str: &str) -> Result<(), StorageError>;
 

@@ -284,7 +284,7 @@ pub struct Meeting {
 #[derive(Clone, Debug)]
 struct Folder {
     folder: Arc<dyn Backend>,
-    /// This device's own log, and its copies of all logs in the folder.
+    /// The home log, and the copies of all folder logs.
     home: Arc<dyn Backend>,
 }
 

@@ -26,6 +26,8 @@ pub mod file_storage;
 #[doc(hidden)]
 pub mod frame;
 pub mod graph;
+mod growing_hash;
+mod growth;
 pub mod history;
 pub mod home;
 pub mod ids;
@@ -33,8 +35,9 @@ pub mod index;
 pub mod kind;
 pub mod log;
 // Tests read the manifest of a remote with it.
-#[doc(hidden)]
 pub mod manifest;
+#[doc(hidden)]
+mod many;
 mod memory;
 pub mod memory_tool;
 pub mod merge;

@@ -15,6 +15,7 @@ mod batch;
 mod conflicts;
 mod redo;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,10 @@ use haversack_store::{
 
 pub use self::batch::{BatchReport, Change};
 pub use self::conflicts::{Conflicts, Resolved};
+use self::redo::OtherWriters;
 use crate::error::{Error, Reason, Result, Verb};
+use crate::growth;
+use crate::many::{MAX_AT_ONCE, MAX_FILES_AT_ONCE, Work, many};
 use crate::signed::{self, WriteFingerprint, Writer};
 use crate::text::{Ending, NewText, insert_lines, replace_once};
 
@@ -138,11 +142,36 @@ impl Memory {
     pub async fn create(&self, locator: &Locator, bytes: impl Into<Bytes>) -> Result<Version> {
         let bytes = bytes.into();
         let _turn = self.turn(Verb::Create, locator).await?;
-        match self.files.write(locator, bytes.clone(), Condition::Absent).await {
-            Ok(written) => {
-                self.sign(|| [(locator, WriteFingerprint::content(&bytes))]).await;
-                Ok(written.version)
-            }
+        let version = self.create_unsigned(locator, bytes.clone()).await?;
+        self.sign(|| [(locator, WriteFingerprint::content(&bytes))]).await;
+        Ok(version)
+    }
+
+    /// Creates files, each by itself, and returns the results in their order. The disk makes many of them durable at once.
+    pub async fn create_all(&self, files: Vec<(Locator, Bytes)>) -> Result<Vec<Result<()>>> {
+        let _turn = self.turn(Verb::Create, &Locator::root()).await?;
+        let mut work: Vec<Work<'_, Result<Version>, Infallible>> = Vec::with_capacity(files.len());
+        for (locator, bytes) in &files {
+            work.push(Box::pin(async move { Ok(self.create_unsigned(locator, bytes.clone()).await) }));
+        }
+        let created = match many(self.at_once(), work).await {
+            Ok(created) => created,
+            Err(never) => match never {},
+        };
+        let is_new = files.iter().zip(&created).filter(|(_, result)| result.is_ok());
+        self.sign(|| is_new.map(|((locator, bytes), _)| (locator, WriteFingerprint::content(bytes)))).await;
+        Ok(created.into_iter().map(|result| result.map(drop)).collect())
+    }
+
+    /// Returns the number of files that are written together.
+    fn at_once(&self) -> usize {
+        // Requests to a remote are not made durable together, and a server refuses too many.
+        if self.files.capabilities().tree { MAX_FILES_AT_ONCE } else { MAX_AT_ONCE }
+    }
+
+    async fn create_unsigned(&self, locator: &Locator, bytes: Bytes) -> Result<Version> {
+        match self.files.write(locator, bytes, Condition::Absent).await {
+            Ok(written) => Ok(written.version),
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 Err(Error::new(Verb::Create, locator, Reason::Exists))
             }
@@ -178,6 +207,7 @@ impl Memory {
     pub async fn append(&self, locator: &Locator, bytes: impl Into<Bytes>) -> Result<u64> {
         let bytes = bytes.into();
         let _turn = self.turn(Verb::Append, locator).await?;
+        let watch = growth::Watch::begin(&*self.state, &*self.files, locator).await;
         let appended = match self.files.append(locator, bytes.clone(), Durability::Now).await {
             Ok(appended) => appended,
             Err(error) => return Err(self.explain(Verb::Append, locator, error).await),
@@ -185,6 +215,9 @@ impl Memory {
         let Some(displaced) = appended.displaced else {
             let size = appended.offset + bytes.len() as u64;
             self.sign(|| [(locator, WriteFingerprint::Size(size))]).await;
+            if let Some(watch) = watch {
+                watch.note(&*self.state, &*self.files, locator, appended.offset, &bytes).await;
+            }
             return Ok(appended.offset);
         };
         // The file was replaced, and an editor saved in that moment: its text came first.
@@ -270,7 +303,18 @@ impl Memory {
     /// changes before the others. If the process dies in between, the next writer completes the batch.
     pub async fn batch(&self, changes: &[Change]) -> Result<BatchReport> {
         let turn = self.turn(Verb::Batch, &Locator::root()).await?;
-        batch::apply(self, &turn, changes).await
+        batch::apply(self, &turn, changes, OtherWriters::PutAside).await
+    }
+
+    /// Does the same for changes that can be decided anew: if another program changes one of the files in the same moment, its text stays, no file is removed after
+    /// that, and the error says so.
+    pub async fn batch_unless_changed(&self, changes: &[Change]) -> Result<()> {
+        let turn = self.turn(Verb::Batch, &Locator::root()).await?;
+        let report = batch::apply(self, &turn, changes, OtherWriters::GoFirst).await?;
+        match report.kept.first() {
+            Some(changed) => Err(Error::new(Verb::Batch, changed, Reason::Changed)),
+            None => Ok(()),
+        }
     }
 
     /// Completes a batch that a process which died left unfinished, if there is one.

@@ -409,19 +409,19 @@ pub async fn accept(memory: &Memory, kinds: &Kinds, id: &str, words: Option<&str
         return Ok(Answered::NotFound);
     };
     let place = place_of(id).expect("it was found by its id");
-    if base_of(memory, &proposal).await? != proposal.base {
-        proposal.base = base_of(memory, &proposal).await?;
+    let add = words.map_or_else(|| proposal.add.clone(), |words| words.trim().to_owned());
+    // One read decides and is written over: another writer between two reads would change what the user agreed to.
+    let patch = patch(memory, kinds, &Proposal { add, ..proposal.clone() }).await?;
+    let before = patch.before.map(|text| Bytes::from(text.into_bytes()));
+    let base = before.as_deref().map(|bytes| ContentHash::of(bytes).to_string());
+    if base != proposal.base {
+        proposal.base = base;
         let there = read(memory, &place).await?;
         let _ = memory
             .batch(&[Change::Put { locator: place, expected: there, bytes: Some(text_of(&proposal)) }])
             .await?;
         return Ok(Answered::ProposedAgain(Box::new(proposal)));
     }
-    if let Some(words) = words {
-        proposal.add = words.trim().to_owned();
-    }
-    let patch = patch(memory, kinds, &proposal).await?;
-    let before = patch.before.map(|text| Bytes::from(text.into_bytes()));
     let bytes = Some(Bytes::from(patch.after.clone()));
     let mut changes = vec![Change::Put { locator: patch.target.clone(), expected: before.clone(), bytes }];
     if before.is_none() && remember::is_indexed(&patch.target) {

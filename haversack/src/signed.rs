@@ -33,12 +33,15 @@ pub struct Writer {
     /// The session of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The cause of its changes, if it is not the cause of the sync that sends them: "undo".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
 }
 
 impl Writer {
-    /// Returns true if it has no name.
+    /// Returns true if it has no name, and its changes have no cause of their own.
     pub fn is_nobody(&self) -> bool {
-        self.agent.is_none() && self.session.is_none()
+        self.agent.is_none() && self.session.is_none() && self.cause.is_none()
     }
 }
 
@@ -126,8 +129,16 @@ pub(crate) async fn sign_merged(
     let content = |bytes: &[u8]| Some((ContentHash::of(bytes), bytes.len() as u64));
     let newest = sides.iter().filter_map(|side| signatures.newest(locator, content(side))).max();
     let Some((_, _, writer)) = newest.and_then(|number| signatures.lines.get(number)) else { return Ok(()) };
-    let lines = results.iter().map(|(locator, bytes)| (*locator, WriteFingerprint::content(bytes)));
-    match writer.is_nobody() {
+    if writer.is_nobody() {
+        return Ok(());
+    }
+    // A merge that is repeated after a crash must not sign again: its line would be newer than the lines of later writes.
+    let is_signed =
+        |locator: &Locator, bytes: &[u8]| signatures.writer(locator, content(bytes)) == Some(writer);
+    let unsigned = results.iter().filter(|(locator, bytes)| !is_signed(locator, bytes));
+    let lines: Vec<_> =
+        unsigned.map(|(locator, bytes)| (*locator, WriteFingerprint::content(bytes))).collect();
+    match lines.is_empty() {
         true => Ok(()),
         false => sign(state, writer, lines).await,
     }
@@ -212,7 +223,7 @@ mod tests {
     }
 
     fn writer(agent: &str) -> Writer {
-        Writer { agent: Some(agent.to_owned()), session: Some("7f3a".to_owned()) }
+        Writer { agent: Some(agent.to_owned()), session: Some("7f3a".to_owned()), cause: None }
     }
 
     #[test]
@@ -244,6 +255,22 @@ mod tests {
         assert_eq!(who(&locator("lighthouse/lamp.md"), Some(b"lamp")), "two");
         assert_eq!(who(&locator("lighthouse/lamp.md"), None), "one");
         assert_eq!(who(&locator("lighthouses.md"), None), "");
+    }
+
+    #[test]
+    fn repeated_merge_is_signed_once() {
+        let state = InMemory::new();
+        let note = locator("note.md");
+        let merge = || {
+            block_on(sign_merged(&state, &note, &[b"mine"], &[(&note, b"mine and theirs")])).expect("signed");
+            block_on(state.read(&LINES)).expect("there").bytes.len()
+        };
+        block_on(sign(&state, &writer("one"), [(&note, WriteFingerprint::content(b"mine"))]))
+            .expect("signed");
+        let once = merge();
+        assert_eq!(merge(), once);
+        let found = block_on(writer_of(&state, &note, Some(b"mine and theirs"))).expect("read");
+        assert_eq!(found, Some(writer("one")));
     }
 
     #[test]

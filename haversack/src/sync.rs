@@ -29,7 +29,6 @@ mod fetch;
 mod held;
 mod incoming;
 mod join;
-mod many;
 mod mirror;
 mod origin;
 mod outgoing;
@@ -53,6 +52,7 @@ mod rebuild_store;
 mod relocate;
 mod remote;
 mod renames;
+mod roll_ups;
 mod scan;
 mod scope;
 mod snapshot;
@@ -75,7 +75,7 @@ pub use self::mirror::Mirrored;
 pub use self::origin::{OneLog, Origin, Origins};
 use self::outgoing::Judgement;
 pub use self::outlook::{Agreement, Outlook, Underway, look, remote_files};
-pub(crate) use self::outlook::{agreement, replica_of};
+pub(crate) use self::outlook::{agreement, base_of, replica_of};
 pub use self::patience::{Impatient, Patience};
 use self::plan::{AbsenceReason, Pending};
 use self::planted::{Planted, has};
@@ -94,6 +94,7 @@ pub use self::sync_error::{SyncError, SyncErrorKind};
 use self::take_in::Taking;
 pub use self::upkeep::Intervals;
 use crate::clock::Clock;
+use crate::growth::Growth;
 use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
 use crate::log::{Commit, Files, StoreFile};
 use crate::names;
@@ -138,6 +139,11 @@ pub trait Gate: Send + Sync {
         let _ = sent;
         self.holds(locator, content)
     }
+
+    /// Returns true if it holds nothing, whatever a content is.
+    fn holds_nothing(&self) -> bool {
+        false
+    }
 }
 
 /// Why a file stays on this device.
@@ -169,6 +175,10 @@ pub struct Open;
 impl Gate for Open {
     fn holds(&self, _: &Locator, _: &[u8]) -> Option<Hold> {
         None
+    }
+
+    fn holds_nothing(&self) -> bool {
+        true
     }
 }
 
@@ -378,6 +388,10 @@ pub struct Replica {
     unseen: Vec<(Locator, String)>,
     /// The amount that this sync has received.
     received: Budget,
+    /// The growth of files that the last scan did not read.
+    growths: BTreeMap<Locator, Growth>,
+    /// True while everything is checked again: then every file is read.
+    reads_all: bool,
     /// True while this replica syncs for the first time: its files were there before.
     is_first_sync: bool,
     _lock: Guard,
@@ -461,6 +475,8 @@ impl Replica {
             merged_copies,
             unseen,
             received,
+            growths: BTreeMap::new(),
+            reads_all: false,
             is_first_sync,
             _lock: lock,
         })
@@ -531,6 +547,7 @@ impl Replica {
     pub async fn reconcile(&mut self, context: Context<'_>, mirror: Mirror) -> Result<Report, SyncError> {
         let mut report = Report::default();
         self.cache = StatCache::default();
+        self.reads_all = true;
         self.check_store(context).await?;
         self.rounds(context, Sending::All, &mut report).await?;
         self.state.begin().await.map_err(SyncError::Local)?;
@@ -550,6 +567,7 @@ impl Replica {
         self.compact(context).await?;
         self.state.collect().await.map_err(SyncError::Local)?;
         self.state.save_cache(&mut self.cache).await.map_err(SyncError::Local)?;
+        self.reads_all = false;
         self.name_what_stays(&mut report);
         Ok(report)
     }
@@ -677,7 +695,9 @@ impl Replica {
     }
 
     async fn look(&mut self) -> Result<Found, SyncError> {
-        let mut found = scan::scan(&*self.files, &mut self.cache).await.map_err(SyncError::Local)?;
+        let found = scan::scan(&*self.files, &mut self.cache, &self.growths).await;
+        let mut found = found.map_err(SyncError::Local)?;
+        self.growths.retain(|locator, _| found.grown.contains(locator));
         found.contents.retain(|locator| self.scope.contains(locator));
         found.keep_unseen(self.state.known.bases());
         self.unseen.clone_from(&found.unseen);

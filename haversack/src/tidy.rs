@@ -11,7 +11,8 @@
 //! 1. Nothing leaves without being represented: every line of a source is in the roll-up, or its id is in the decision log (`tidy::every_line_is_represented`).
 //! 2. A roll-up, the deletion of its sources and the line of the decision log are one batch, and lie in one directory of the home, so one commit
 //!    publishes them (`tidy::roll_up_and_deletion_are_one_commit`).
-//! 3. If the gate holds a roll-up back from the remote, its sources stay (`tidy::held_roll_up_keeps_its_sources`).
+//! 3. If the gate holds a roll-up back from the remote, its sources stay (`tidy::held_roll_up_keeps_its_sources`), in the store also if it is held back only after
+//!    the tidy (`sync::roll_ups`, `tidy::held_roll_up_keeps_its_sources_in_the_store`).
 //! 4. Planning again after applying finds nothing to do (`tidy::twice_is_once`), and a tidy that was killed after any action ends in the same files
 //!    (`tidy::killed_tidy_ends_in_the_same_files`).
 //! 5. A pinned file is never changed or deleted: [`apply`] refuses it, whatever the plan says (`tidy::pinned_file_is_refused_by_apply`).
@@ -23,7 +24,7 @@ mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use haversack_store::{Backend, BackendExt, Bytes, Locator, Result as StoreResult};
+use haversack_store::{Backend, BackendExt, Bytes, Info, Locator, Result as StoreResult};
 
 pub use self::decision::{Decision, DroppedLine, log_of, read_log};
 use self::digest::{NewSection, Onward};
@@ -32,8 +33,9 @@ use crate::day::{Day, Period};
 use crate::document::Document;
 use crate::error::Error;
 use crate::ids::ContentHash;
-use crate::kind::{Kind, Kinds, Pattern, Then};
+use crate::kind::{Keep, Kind, Kinds, Pattern, Then};
 use crate::memory::{Change, MAX_TEXT_BYTES, Memory};
+use crate::sync::planted::{Planted, has};
 
 /// The directory of the roll-ups, beside their sources.
 const COMPACTED: &str = "compacted";
@@ -110,6 +112,9 @@ pub struct Plan {
     pub kept: Vec<Kept>,
 }
 
+/// The kind of files that are no text.
+const BINARY: &str = "binary";
+
 /// Returns why a content may not be sent to the remote; `None` if it may.
 pub type MayNotLeave<'a> = &'a dyn Fn(&Locator, &[u8]) -> Option<String>;
 
@@ -130,14 +135,13 @@ pub fn select<'a>(kinds: &Kinds, names: impl IntoIterator<Item = &'a Locator>, t
     let mut roll_ups: Vec<(Locator, Locator)> = Vec::new();
     let mut places = BTreeSet::new();
     for name in names {
-        let Some(candidate) = candidate_by_name(kinds, name) else {
-            let is_unknown =
-                name.name().ends_with(".md") && !kinds.iter().any(|kind| matching(kind, name).is_some());
-            if is_unknown {
+        let Some((kind, pattern)) = named(kinds, name) else {
+            if name.name().ends_with(".md") {
                 selected.push(name.clone());
             }
             continue;
         };
+        let Some(candidate) = candidate_of_kind(kinds, kind, pattern, name) else { continue };
         match candidate.period {
             Some(period) if is_old(candidate.kind, period, today) => {
                 selected.push(name.clone());
@@ -152,9 +156,24 @@ pub fn select<'a>(kinds: &Kinds, names: impl IntoIterator<Item = &'a Locator>, t
     selected
 }
 
+/// Returns true if files of a kind leave or change when they grow old.
+pub fn ages(kind: &Kind) -> bool {
+    kind.keep != Keep::default() || is_roll_up(kind)
+}
+
 /// Reads the files that a plan needs.
 pub async fn read(files: &dyn Backend, kinds: &Kinds, today: Day) -> StoreResult<BTreeMap<Locator, Bytes>> {
     let infos = files.scan_all(&Locator::root()).await?.infos;
+    read_listed(files, &infos, kinds, today).await
+}
+
+/// Reads the files that a plan needs, of those that a scan has found.
+pub async fn read_listed(
+    files: &dyn Backend,
+    infos: &[Info],
+    kinds: &Kinds,
+    today: Day,
+) -> StoreResult<BTreeMap<Locator, Bytes>> {
     let sizes: BTreeMap<&Locator, u64> = infos.iter().map(|info| (&info.locator, info.size_bytes)).collect();
     let mut contents = BTreeMap::new();
     for locator in select(kinds, sizes.keys().copied(), today) {
@@ -193,25 +212,31 @@ fn above(locator: &Locator, segments: usize) -> Locator {
     place
 }
 
+/// Returns the kind that a file's name says, and the pattern that says so.
+fn named<'k>(kinds: &'k Kinds, locator: &Locator) -> Option<(&'k Kind, &'k Pattern)> {
+    kinds.iter().find_map(|kind| Some((kind, matching(kind, locator)?)))
+}
+
 fn candidate_by_name<'k>(kinds: &'k Kinds, locator: &Locator) -> Option<Candidate<'k>> {
-    let (kind, pattern) = kinds.iter().find_map(|kind| Some((kind, matching(kind, locator)?)))?;
+    let (kind, pattern) = named(kinds, locator)?;
+    candidate_of_kind(kinds, kind, pattern, locator)
+}
+
+fn candidate_of_kind<'k>(
+    kinds: &'k Kinds,
+    kind: &'k Kind,
+    pattern: &Pattern,
+    locator: &Locator,
+) -> Option<Candidate<'k>> {
     let place = above(locator, pattern.as_str().split('/').count());
     let period = Period::of_name(locator.name());
     // Some write a week as `2026-47`. Above 12 it can be no month.
     if kind.name == "monthly" && period.is_none() {
         let weekly = kinds.get("weekly")?;
-        return Some(Candidate { kind: weekly, place, period: Some(week_of(locator.name())?) });
+        return Some(Candidate { kind: weekly, place, period: Some(Period::of_plain_week(locator.name())?) });
     }
     let has_rule = kind.keep.then != Then::Stays || is_roll_up(kind);
     has_rule.then_some(Candidate { kind, place, period })
-}
-
-/// Returns the week of a name such as `2026-47.md`.
-fn week_of(name: &str) -> Option<Period> {
-    let start = name.find(|c: char| c.is_ascii_digit())?;
-    let stem = name[start..].split('.').next()?;
-    let (year, week) = stem.split_once('-')?;
-    format!("{year}-W{week}").parse().ok()
 }
 
 /// Returns the retention of a file that was read: by its name, and by the type that it states.
@@ -225,7 +250,7 @@ fn candidate<'k>(kinds: &'k Kinds, locator: &Locator, bytes: &[u8]) -> Option<Ca
         by_name => {
             let name = locator.name();
             let period = if kind.name == "weekly" {
-                week_of(name).or(Period::of_name(name))
+                Period::of_plain_week(name).or(Period::of_name(name))
             } else {
                 Period::of_name(name)
             };
@@ -243,6 +268,7 @@ pub fn plan(
     may_not_leave: MayNotLeave<'_>,
 ) -> Plan {
     let mut planner = Planner { kinds, today, may_not_leave, files: files.clone(), plan: Plan::default() };
+    planner.report_unreadable();
     planner.roll_up();
     planner.discard_dated();
     planner.age_lists();
@@ -273,6 +299,20 @@ type AgedFile<'k> = (Locator, Bytes, &'k Kind);
 impl<'a> Planner<'a> {
     fn keep(&mut self, locator: &Locator, why: impl Into<String>) {
         self.plan.kept.push(Kept { locator: locator.clone(), why: why.into() });
+    }
+
+    /// Reports old logs and roll-ups that are no text. They stay, because no roll-up can hold them.
+    fn report_unreadable(&mut self) {
+        for (locator, bytes) in self.files.clone() {
+            if let Some(Candidate { kind, period: Some(period), .. }) =
+                candidate_by_name(self.kinds, &locator)
+                && kind.keep.then != Then::Gone
+                && is_old(kind, period, self.today)
+                && self.kinds.of(&locator, &bytes).name == BINARY
+            {
+                self.keep(&locator, "it is no text");
+            }
+        }
     }
 
     /// Rolls up days into weeks, then weeks into months, then months into years.
@@ -391,6 +431,7 @@ impl<'a> Planner<'a> {
         let lines = if is_events { digest::of_events(locator, text) } else { digest::of_text(locator, text) };
         let known: BTreeSet<String> = [day.week(), day.month(), day.year()]
             .iter()
+            .filter(|_| !has(Planted::RollUpsForgetIds))
             .filter_map(|period| self.files.get(&roll_up_of(place, *period)))
             .filter_map(|bytes| std::str::from_utf8(bytes).ok())
             .flat_map(digest::ids)
@@ -603,17 +644,44 @@ async fn apply_one(memory: &Memory, action: &Action) -> Result<(), Refusal> {
     }
     let (writes, deletions): (Vec<&Edit>, Vec<&Edit>) =
         action.edits.iter().partition(|edit| edit.after.is_some());
-    changes.extend(writes.into_iter().chain(deletions).map(|edit| Change::Put {
-        locator: edit.locator.clone(),
-        expected: edit.before.clone(),
-        bytes: edit.after.clone(),
-    }));
-    memory.batch(&changes).await.map(drop).map_err(Refusal::Failed)
+    if has(Planted::TidyDeletesFirst) {
+        let deletions: Vec<Change> = deletions.iter().map(|edit| change(edit)).collect();
+        memory.batch_unless_changed(&deletions).await.map_err(Refusal::Failed)?;
+        changes.extend(writes.into_iter().map(change));
+        return memory.batch_unless_changed(&changes).await.map_err(Refusal::Failed);
+    }
+    changes.extend(writes.into_iter().chain(deletions).map(change));
+    if has(Planted::TidyTrustsItsPlan) {
+        for change in &mut changes {
+            let Change::Put { locator, expected, .. } = change else { continue };
+            *expected = memory.files().read(locator).await.ok().map(|object| object.bytes);
+        }
+    }
+    memory.batch_unless_changed(&changes).await.map_err(Refusal::Failed)
+}
+
+fn change(edit: &Edit) -> Change {
+    Change::Put { locator: edit.locator.clone(), expected: edit.before.clone(), bytes: edit.after.clone() }
 }
 
 /// Returns a memory of a project with the status `archived`; `None` if it has no frontmatter. It is never deleted.
 pub fn archived(text: &str) -> Option<String> {
     lists::with_field(text, "status", "archived")
+}
+
+/// Returns true if tidying leaves a file alone, because its frontmatter has `pinned: true`.
+pub fn is_pinned(bytes: &[u8]) -> bool {
+    lists::is_pinned(bytes)
+}
+
+/// Returns a text with `pinned: true` in its frontmatter. A text without frontmatter gets one; `None` if it has one that we cannot read.
+pub fn pinned(text: &str) -> Option<String> {
+    lists::pinned(text)
+}
+
+/// Returns a text that is not pinned any more; `None` if its frontmatter cannot say so.
+pub fn unpinned(text: &str) -> Option<String> {
+    lists::unpinned(text)
 }
 
 /// Returns true if a memory is out of date or replaced, by its frontmatter: its status, the memory that replaced it, the day after which it is stale.

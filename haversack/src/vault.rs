@@ -6,12 +6,12 @@
 //! 1. Every device writes its own log ([`layout`]). No other device writes to it.
 //! 2. Each [`Entry`] of a log contains a commit, its contents, and the last entry of every log that its author had read ([`Heads`]).
 //! 3. The files are a pure function of the entries that have arrived ([`merge_file()`]).
-//! 4. The rest of the engine knows one log with one order. So each device keeps such a log in its home, for itself. A [`Bridge`] appends the
-//!    entries of others to it, one commit for each, and makes an entry of each new commit in it.
+//! 4. The rest of the engine needs one log with one order. So each device has such a log in its home: its *home log*. A [`Bridge`] appends the
+//!    entries of other devices to the home log, one commit for each, and turns each new commit of the home log into an entry.
 //!
 //! ```text
 //!  laptop                             folder                              desktop
-//!  own log 1 2 3 4 5  ── bridge ──▶  log/laptop/1 2 3    ── bridge ──▶  own log 1 2 3 4 5
+//!  home log 1 2 3 4 5 ── bridge ──▶  log/laptop/1 2 3    ── bridge ──▶  home log 1 2 3 4 5
 //!                     ◀── bridge ──  log/desktop/1 2     ◀── bridge ──
 //! ```
 //!
@@ -22,7 +22,7 @@
 //! 3. The base of two entries is the state that both of their authors had read. Every device that has both entries can compute it, because the logs hold the
 //!    contents. The order in which a device learned of them decides nothing.
 //! 4. A merge without a user's change makes no commit. Otherwise it would count as an edit and win over a deletion that does not know of it.
-//! 5. A device's own log at a position is the merge of the entries that it had read then. Its commits are sent on those heads, unchanged,
+//! 5. A device's home log at a position is the merge of the entries that it had read then. Its commits are sent on those heads, unchanged,
 //!    before it imports anything else. So all merging is done by [`merge_file()`] (`haversack-sim: vault`).
 //! 6. A device keeps a copy of everything that it has read: a folder that loses it, or goes back, changes nothing (`vault::folder_that_loses_logs_changes_nothing`), and
 //!    gets it back from any device that has a copy (`vault::lost_logs_of_a_gone_machine_are_restored`).

@@ -9,15 +9,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use haversack::clock::Clock;
+use haversack::day::Day;
 use haversack::home::{self, BoundDirectory, Home, HomeReport, Round, Stopped, Work};
 use haversack::ids::{ContentHash, Ids, Timestamp};
 use haversack::sync::{
     Author, Context, Deletions, ForeignFiles, Gate, Hold, Intervals, Mirror, Patience, SyncError,
 };
+use haversack::tidy::Decision;
 use haversack::vault::{self, Mine};
 use haversack::{Memory, Writer};
 use haversack_store::{Backend, Bytes, Error, Locator};
 
+use super::age;
 use super::crashing::Crashing;
 use super::link::{Connection, Link, Wire};
 use super::memory::Numbers;
@@ -66,6 +69,8 @@ pub(crate) struct Device {
     pub(crate) held: Vec<Locator>,
     /// True once it had to merge without a base, because its archive did not reach back.
     lost_base: Arc<AtomicBool>,
+    /// The units that its tidies planned to drop, each with the decision that says so.
+    pub(crate) dropped: Arc<Mutex<Vec<(String, Decision)>>>,
     connection: Arc<Mutex<Connection>>,
     is_full: Arc<AtomicBool>,
     /// The last text that its user wrote by hand into each file of the folder.
@@ -174,6 +179,8 @@ pub(crate) struct Now {
     pub(crate) started: usize,
     /// As those do who wait in a folder.
     pub(crate) hours: u64,
+    /// As its calendar shows.
+    pub(crate) today: Day,
     /// The time that it has.
     pub(crate) time: Time,
 }
@@ -203,7 +210,7 @@ impl Device {
         };
         let (files, state) = (storage(0), storage(1));
         let vault = match meeting {
-            Meeting::Log | Meeting::Lost => None,
+            Meeting::Log | Meeting::Lost | Meeting::Aged => None,
             Meeting::Vault => Some(Vault { home: storage(2), folder: storage(3).versioned_by_content() }),
         };
         Device::with(number, actor, processes, files, state, vault, meeting, is_full)
@@ -265,6 +272,7 @@ impl Device {
             meeting,
             held: Vec::new(),
             lost_base: Arc::default(),
+            dropped: Arc::default(),
             connection,
             is_full,
             mine: BTreeMap::new(),
@@ -466,7 +474,7 @@ impl Device {
     /// Returns the memory as an agent writes it.
     pub(crate) fn memory_of(&self, agent: &str) -> Memory {
         let home = self.home(&mut Opened::default()).expect("storage in memory");
-        let writer = Writer { agent: Some(agent.to_owned()), session: None };
+        let writer = Writer { agent: Some(agent.to_owned()), session: None, cause: None };
         let state = self.state.open(&Hands::default()).expect("storage in memory");
         Memory::new(home.files(), state).with_lock_wait(Duration::ZERO).with_writer(writer)
     }
@@ -582,10 +590,12 @@ impl Device {
         deletions: Deletions,
         secrets: Secrets,
     ) {
-        let Now { started, hours, time } = now;
+        let Now { started, hours, today, time } = now;
         let number = self.number;
         let mut opened = Opened::default();
         let home = self.home(&mut opened);
+        let state = opened.open(&self.state);
+        let dropped = self.dropped.clone();
         let vault = self.vault.as_ref().map(|vault| (opened.open(&vault.home), opened.open(&vault.folder)));
         let (faults, choices) = (stream(seed, Stream::Faults), stream(seed, Stream::Store));
         let link = Link::new(wire.clone(), self.connection.clone(), number, faults, choices);
@@ -621,8 +631,16 @@ impl Device {
                 let rebuilt = home::rebuild(&home, &meeting, context, Duration::ZERO).await?.rebuilt;
                 lost_base.fetch_or(rebuilt.without_base > 0, Ordering::Relaxed);
             }
+            if task == Task::Tidy {
+                let report = home::sync(&home, &meeting, context, &Round::new(Work::Sync)).await?;
+                if report.sync.out_of_time || report.sync.missing.len() + report.sync.unseen.len() > 0 {
+                    return Ok(report);
+                }
+                let memory = Memory::new(home.files(), local(state)?).with_lock_wait(Duration::ZERO);
+                age::tidy(&memory, today, &secrets, &dropped).await;
+            }
             let (work, mirror) = match task {
-                Task::Sync | Task::Rebuild => (Work::Sync, Mirror::Off),
+                Task::Sync | Task::Rebuild | Task::Tidy => (Work::Sync, Mirror::Off),
                 Task::Mirror => (Work::Sync, Mirror::On),
                 Task::Compact => (Work::Full, Mirror::Off),
                 Task::Reconcile => (Work::Full, Mirror::On),
@@ -742,7 +760,7 @@ impl Clock for Jumping {
     fn now(&self) -> Timestamp {
         let number = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         let milliseconds = match self.meeting {
-            Meeting::Log => number % 4_000_000_000_000,
+            Meeting::Log | Meeting::Aged => number % 4_000_000_000_000,
             Meeting::Lost => number % (30 * 24 * HOUR),
             Meeting::Vault => self.hours * HOUR + number % (PATIENCE / 2),
         };

@@ -274,6 +274,17 @@ impl Oracle {
         }
     }
 
+    /// Returns true if a user took a unit out of any file, or deleted a file that had it.
+    pub(crate) fn is_removed(&self, text: &str) -> bool {
+        self.units.get(text).is_none_or(|unit| unit.is_open || !unit.removed_by.is_empty())
+            || self.deletions.iter().any(|deletion| deletion.seen.contains(text))
+    }
+
+    /// Returns all units, each with its file.
+    pub(crate) fn units(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.units.iter().map(|(text, unit)| (text.as_str(), unit.file))
+    }
+
     /// Returns what is wrong with the units that are there at the end.
     pub(crate) fn judge(&self, there: &There) -> Result<(), Failure> {
         for (text, unit) in self.units.iter().filter(|(_, unit)| !unit.is_open) {

@@ -3,6 +3,7 @@
 //! Every action has a seed of its own, and from it a stream of random numbers for each purpose: leaving actions out does not
 //! change what the rest means.
 
+use haversack::day::Day;
 use haversack::sync::Mirror;
 use haversack::sync::planted::Planted;
 
@@ -55,6 +56,7 @@ pub(crate) enum Stream {
     TimeLimits,
     Renames,
     Homes,
+    Ageing,
 }
 
 /// Returns the random numbers for a purpose, from a seed.
@@ -72,6 +74,36 @@ pub enum Meeting {
     Vault,
     /// At one log, in a remote that is wiped, restored from a backup and replaced by another store.
     Lost,
+    /// At one log, while days go by and devices tidy.
+    Aged,
+}
+
+/// How days go by in a schedule whose devices tidy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ageing {
+    /// The days between two actions.
+    pub(crate) days_per_action: usize,
+    /// The days between the last action and the end.
+    pub(crate) days_at_the_end: i32,
+    /// Tells if clocks jump, by up to a year.
+    pub(crate) jumps: Jumps,
+}
+
+/// Tells if the clocks of devices that tidy jump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Jumps {
+    Never,
+    Sometimes,
+}
+
+impl Ageing {
+    fn any(random: &mut Random) -> Ageing {
+        Ageing {
+            days_per_action: random.between(0, 3),
+            days_at_the_end: [0, 0, 40, 800][random.between(0, 3)],
+            jumps: if random.between(1, 3) == 1 { Jumps::Sometimes } else { Jumps::Never },
+        }
+    }
 }
 
 /// The losses of a remote.
@@ -107,6 +139,8 @@ pub struct Schedule {
     pub(crate) renames: Renames,
     /// Returns true if devices have bound directories, agents sign, and a gate holds files back.
     pub(crate) homes: Homes,
+    /// How days go by, if devices tidy.
+    pub(crate) ageing: Ageing,
     /// The number of actions in a tick of the filesystems' clock.
     pub(crate) actions_per_tick: usize,
     pub(crate) actions: Vec<Action>,
@@ -194,6 +228,8 @@ pub(crate) enum Task {
     Reconcile,
     /// It rebuilds the store in a remote that was lost, or follows who did, and syncs.
     Rebuild,
+    /// It syncs, tidies, and syncs again.
+    Tidy,
 }
 
 /// An action.
@@ -331,6 +367,11 @@ struct DeviceState {
     has_backup: bool,
 }
 
+/// Returns the day of the oldest log that users write.
+fn first_day() -> Day {
+    "2026-11-04".parse().expect("a day")
+}
+
 impl Schedule {
     /// Returns the schedule of a seed.
     pub fn of(seed: u64) -> Schedule {
@@ -368,7 +409,7 @@ impl Schedule {
                 Swarm { forgery: false, copies, ..swarm }
             }
             // Changes that were published to a lost remote are only on the devices that had read them: these devices stay.
-            Meeting::Lost => Swarm {
+            Meeting::Lost | Meeting::Aged => Swarm {
                 copies: false,
                 backups: false,
                 vanishing: false,
@@ -379,7 +420,7 @@ impl Schedule {
         };
         let mut of_homes = stream(seed, Stream::Homes);
         let homes = match of_homes.between(1, HOMES) {
-            1 if meeting != Meeting::Lost => Homes::Bound,
+            1 if !matches!(meeting, Meeting::Lost | Meeting::Aged) => Homes::Bound,
             _ => Homes::Plain,
         };
         // Bound directories are in memory, and are neither copied nor backed up with their device.
@@ -391,6 +432,7 @@ impl Schedule {
                 sheets.in_directories(&mut of_homes),
             ),
         };
+        let sheets = if meeting == Meeting::Aged { sheets.aged() } else { sheets };
         // Of three devices one can have seen a line that the second has removed and the third, which rebuilds, has never seen: see docs/adr/0029.
         let count = if meeting == Meeting::Lost { 2 } else { count };
         let planned = |begins, random: &mut Random| Planned { begins, processes: random.between(1, 2) };
@@ -414,6 +456,7 @@ impl Schedule {
                 _ => Renames::Never,
             },
             homes,
+            ageing: Ageing::any(&mut stream(seed, Stream::Ageing)),
             actions_per_tick,
             actions: Vec::new(),
         };
@@ -457,7 +500,27 @@ impl Schedule {
     /// Returns true if an edit writes a secret.
     pub(crate) fn is_secret(&self, action: Action) -> bool {
         let mut random = stream(action.seed.rotate_left(1), Stream::Homes);
-        self.homes == Homes::Bound && random.between(1, SECRETS) == 1
+        (self.homes == Homes::Bound || self.meeting == Meeting::Aged) && random.between(1, SECRETS) == 1
+    }
+
+    /// Returns the day on which an action happens; the last one if there is no such action any more.
+    pub(crate) fn day(&self, number: usize) -> Day {
+        let days = i32::try_from(number * self.ageing.days_per_action).expect("few actions");
+        first_day().plus(days)
+    }
+
+    /// Returns the day on which all ends.
+    pub(crate) fn last_day(&self) -> Day {
+        self.day(self.actions.last().map_or(0, |action| action.number)).plus(self.ageing.days_at_the_end)
+    }
+
+    /// Returns the day that a device's clock shows when it begins to tidy.
+    pub(crate) fn shown_day(&self, action: Action) -> Day {
+        let mut random = stream(action.seed, Stream::Ageing);
+        let day = self.day(action.number);
+        let is_off = self.ageing.jumps == Jumps::Sometimes && random.between(1, 6) == 1;
+        let days = i32::try_from(random.between(0, 800)).expect("small") - 400;
+        if is_off { day.plus(days) } else { day }
     }
 
     /// Returns how many actions there are.
@@ -512,6 +575,15 @@ impl Schedule {
                 next,
             ];
         }
+        if let What::Sync { device, process, task: Task::Tidy } = next {
+            // What runs comes to an end first, and most tidies come to their end.
+            let effects = random.between(1, 3 * MANY_EFFECTS);
+            return vec![
+                What::GoOn { device, process, effects: MANY_EFFECTS },
+                next,
+                What::GoOn { device, process, effects },
+            ];
+        }
         let What::Vanish { device } = next else { return vec![next] };
         // A directory vanishes whose files the log knows, perhaps while something of another device is being put into it; and then
         // a sync runs.
@@ -555,6 +627,8 @@ impl Schedule {
             44..=47 if flip(&mut mood.is_offline) => What::GoOffline { device },
             44..=47 => What::ComeOnline { device },
             48..=53 => What::Arrive,
+            54..=58 if self.meeting == Meeting::Aged => What::Sync { device, process, task: Task::Tidy },
+            59 if self.meeting == Meeting::Aged => What::Allow,
             54..=59 if self.homes == Homes::Bound => What::Arrange { device },
             60 if self.homes == Homes::Bound => What::Allow,
             54 | 55 if swarm.copies && self.devices.len() < MAX_DEVICES => {

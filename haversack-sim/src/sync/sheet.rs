@@ -69,6 +69,11 @@ impl Sheet {
         std::iter::once(self.path.to_owned()).chain(other_spelling(self.path))
     }
 
+    /// Returns true if users only add to it.
+    pub(crate) fn only_grows(&self) -> bool {
+        self.path.starts_with("interactions/")
+    }
+
     /// Returns what a file becomes when a user does something to it; a wish that cannot be fulfilled becomes an addition.
     pub(crate) fn edit(
         &self,
@@ -148,12 +153,17 @@ impl Sheets {
 
     /// Returns the same with all files but one below the prefixes of bound directories.
     pub(crate) fn in_directories(self, random: &mut Random) -> Sheets {
-        let mut below: Vec<usize> = (PLAIN_SHEETS..SHEETS.len()).collect();
+        let mut below: Vec<usize> = (PLAIN_SHEETS..AGED_SHEETS).collect();
         let mut numbers = self.numbers;
         for number in &mut numbers[1..] {
             *number = below.swap_remove(random.between(0, below.len() - 1));
         }
         Sheets { numbers, ..self }
+    }
+
+    /// Returns the files of which tidies make roll-ups, and a roll-up.
+    pub(crate) fn aged(self) -> Sheets {
+        Sheets { numbers: std::array::from_fn(|at| AGED_SHEETS + at), are_rearranged: false }
     }
 
     /// Returns the same with fewer files, so that users meet more often.
@@ -184,11 +194,14 @@ const fn sheet(path: &'static str, text: Text) -> Sheet {
 /// The number of sheets that lie anywhere; the sheets after them lie below the prefixes of bound directories.
 const PLAIN_SHEETS: usize = 19;
 
+/// The number of sheets before those that age.
+const AGED_SHEETS: usize = 23;
+
 /// The file of the rule that the last plain sheet resembles.
 const LOG: &str = "self_observations.md";
 
 /// Every file.
-const SHEETS: [Sheet; 23] = [
+const SHEETS: [Sheet; AGED_SHEETS + FILES] = [
     sheet("notes.md", Text::lines(|_, unit| format!("line {unit}"))),
     sheet("deep/er.md", Text::lines(|_, unit| format!("- {unit}"))),
     sheet("events.jsonl", Text::events(|key, unit| format!("{{\"id\":\"{key}\",\"text\":\"{unit}\"}}"))),
@@ -262,6 +275,30 @@ const SHEETS: [Sheet; 23] = [
     sheet(
         "lighthouse/lamp/MEMORY.md",
         Text::under("# Memory\n", |key, unit| format!("- [{key}]({key}.md) — {unit}")),
+    ),
+    sheet(
+        "interactions/2026-11-04.jsonl",
+        Text::events(|key, unit| {
+            // An event's id is known by its first 13 digits.
+            let id = key.replace(['k', 'd'], "-");
+            format!(
+                "{{\"id\":\"{id}-0000-0000\",\"ts\":\"2026-11-04T10:00:00Z\",\"summary\":\"met {unit}\"}}"
+            )
+        }),
+    ),
+    sheet(
+        "interactions/2026-11-05.jsonl",
+        Text::events(|key, unit| {
+            format!("{{\"id\":\"{key}\",\"sender\":\"s\",\"summary\":\"{unit} said\"}}")
+        }),
+    ),
+    sheet(
+        "session_digest_2026-11-06.md",
+        Text::in_sections(&["## Arcs", "## Left open"], |_, unit| format!("- {unit} was met")),
+    ),
+    sheet(
+        "compacted/2026-W45.md",
+        Text::in_sections(&["## 2026-11-04", "## 2026-11-05"], |_, unit| format!("On {unit}.")),
     ),
 ];
 

@@ -98,13 +98,14 @@ impl Intention {
         let how = if self.random.coin() { Saving::InPlace } else { Saving::Replacing };
         let wish = match choice {
             // The only file is not deleted: that would look like an emptied directory.
-            0 | 1 if text.is_some() && files > 1 => {
+            0 | 1 if text.is_some() && files > 1 && !self.sheet.only_grows() => {
                 let removed = BTreeSet::new();
                 let (is_made, added, about) = (false, None, None);
                 let change = Change::Deleted;
                 return Some(Edit { file, at, change, is_made, seen, removed, added, about });
             }
             _ if self.is_full => return None,
+            _ if self.sheet.only_grows() => Wish::Add,
             2..=5 => Wish::Remove,
             6..=9 => Wish::Reword,
             10 | 11 if self.can_move => Wish::Move,

@@ -1,5 +1,6 @@
 //! A schedule, played: a few devices, a remote, and users.
 
+mod age;
 mod arrange;
 mod lose;
 mod meddle;
@@ -14,6 +15,7 @@ use haversack::home::{HomeReport, Stopped};
 use haversack::sync::{Deletions, Mirror, SyncError};
 use haversack_store::{Bytes, ErrorKind, Locator};
 
+use self::age::Aged;
 use self::lose::Swapped;
 use self::signed::Signed;
 use super::client::{Client, Found, Whole};
@@ -83,6 +85,7 @@ pub(crate) struct World<'a> {
     is_rebuild_cut: bool,
     secrets: Secrets,
     signed: Signed,
+    aged: Aged,
 }
 
 impl<'a> World<'a> {
@@ -120,6 +123,7 @@ impl<'a> World<'a> {
             is_rebuild_cut: false,
             secrets: Secrets::default(),
             signed: Signed::default(),
+            aged: Aged::default(),
         }
     }
 
@@ -158,6 +162,7 @@ impl<'a> World<'a> {
         match action.what {
             What::Edit { device } => self.edit(device, action),
             What::Sync { device, process, task } => {
+                self.aged.today = Some(self.schedule.shown_day(action));
                 self.start(device, process, task, action.seed, self.schedule.time(action));
             }
             What::Meddle => self.meddle(action),
@@ -242,7 +247,8 @@ impl<'a> World<'a> {
         if device.processes.get(process).is_none_or(Option::is_some) {
             return;
         }
-        let now = Now { started: self.oracle.now(), hours: self.hours, time };
+        let today = self.aged.today.unwrap_or_else(|| self.schedule.last_day());
+        let now = Now { started: self.oracle.now(), hours: self.hours, today, time };
         device.start(process, seed, &self.wire, now, task, self.deletions, self.secrets.clone());
         let does = match task {
             Task::Sync => "syncs",
@@ -250,9 +256,11 @@ impl<'a> World<'a> {
             Task::Mirror => "syncs and mirrors",
             Task::Reconcile => "reconciles",
             Task::Rebuild => "rebuilds",
+            Task::Tidy => "tidies",
         };
+        let on = if task == Task::Tidy { format!(" on {today}") } else { String::new() };
         let haste = if time == Time::Enough { "" } else { " in haste" };
-        self.note(format!("{}: {does}{haste}", shown(number, process)));
+        self.note(format!("{}: {does}{on}{haste}", shown(number, process)));
         self.take_notice();
     }
 
@@ -267,6 +275,7 @@ impl<'a> World<'a> {
         }
         self.take_notice();
         self.check_sent()?;
+        self.check_store()?;
         if self.devices.get(&number).is_some_and(Device::has_crashed) {
             return Ok(false);
         }
@@ -436,6 +445,9 @@ impl<'a> World<'a> {
         let found = intention.find(|at| device.files.text(&named(at)));
         let Some(edit) = intention.decide(found, device.texts().len()) else { return };
         let locator = named(&edit.at);
+        if let Some(unit) = edit.added().filter(|_| self.schedule.is_secret(action)) {
+            self.secrets.hold(unit);
+        }
         match &edit.change {
             Change::Saved(text, how) => device.files.save(&locator, text.clone(), *how),
             Change::Deleted => device.files.remove(&locator),

@@ -14,6 +14,7 @@ mod mutants;
 mod recovery;
 mod remembered;
 mod sync;
+mod tidy;
 mod twice;
 mod twins;
 mod vault;

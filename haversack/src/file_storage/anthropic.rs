@@ -35,6 +35,13 @@ impl FileStorage for AnthropicMemoryStorage {
         self.files.create(path, content).await
     }
 
+    async fn create_all(
+        &self,
+        files: Vec<(String, Bytes)>,
+    ) -> Result<Vec<Result<(), StorageError>>, StorageError> {
+        self.files.create_all(files).await
+    }
+
     async fn str_replace(&self, path: &str, old_str: &str, new_str: &str) -> Result<(), StorageError> {
         self.files.str_replace(path, old_str, new_str).await
     }

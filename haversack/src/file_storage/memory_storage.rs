@@ -74,6 +74,22 @@ impl FileStorage for MemoryStorage {
         Ok(())
     }
 
+    async fn create_all(
+        &self,
+        files: Vec<(String, Bytes)>,
+    ) -> Result<Vec<Result<(), StorageError>>, StorageError> {
+        let mut located = Vec::with_capacity(files.len());
+        for (path, content) in &files {
+            located.push((locate(path)?, content.clone()));
+        }
+        let created = self.memory.create_all(located).await.map_err(|error| translate("", error))?;
+        let translated = created
+            .into_iter()
+            .zip(&files)
+            .map(|(result, (path, _))| result.map_err(|error| translate(path, error)));
+        Ok(translated.collect())
+    }
+
     async fn str_replace(&self, path: &str, old_str: &str, new_str: &str) -> Result<(), StorageError> {
         let locator = locate(path)?;
         let edited = self.memory.str_replace(&locator, old_str, new_str).await;

@@ -25,13 +25,22 @@ const ROUNDS: usize = 220;
 /// The most times that overlapping boxes are pushed apart.
 const MAX_PUSHES: usize = 400;
 
-/// The height of a box, and the room around it, in pixels.
-const BOX_HEIGHT: f64 = 30.0;
+/// The height of a box, in pixels.
+pub const BOX_HEIGHT: f64 = 30.0;
+
+/// The room around a box, in pixels.
 const GAP_X: f64 = 26.0;
 const GAP_Y: f64 = 34.0;
 
 /// The width of a character of the labels.
 const CHARACTER: f64 = 7.3;
+
+/// The width of a character of the names of arrows, and the height of such a name.
+const ARROW_CHARACTER: f64 = 5.6;
+const ARROW_NAME_HEIGHT: f64 = 12.0;
+
+/// The places on an arrow where its name can be, from the best one.
+const NAME_PLACES: [f64; 7] = [0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78];
 
 /// Colours of boxes, by the order of their types: fill and border.
 const COLOURS: [(&str, &str); 8] = [
@@ -40,9 +49,9 @@ const COLOURS: [(&str, &str); 8] = [
     ("#fdf0e1", "#b7791f"),
     ("#f3e9fb", "#6b46c1"),
     ("#fde8ec", "#b83280"),
-    ("#e4f5f5", "#2c7a7b"),
-    ("#f6f4d8", "#8a7a14"),
     ("#eceff3", "#4a5568"),
+    ("#f6f4d8", "#8a7a14"),
+    ("#e4f5f5", "#2c7a7b"),
 ];
 
 /// A graph to be drawn.
@@ -138,12 +147,12 @@ impl Picture {
         if boxes.is_empty() {
             svg.push_str("<text x=\"30\" y=\"45\" fill=\"#64748b\">Nothing to draw yet.</text>\n");
         }
-        let mut labels = String::new();
+        let mut names = ArrowNames { boxes: &boxes, taken: Vec::new(), svg: String::new() };
         for (from, to, arrow) in self.numbered() {
-            draw_arrow(&mut svg, &mut labels, (&boxes[from], &boxes[to]), from == to, &shown(&arrow.label));
+            draw_arrow(&mut svg, &mut names, (&boxes[from], &boxes[to]), from == to, &shown(&arrow.label));
         }
-        // Below the boxes: a label must not hide the name of a box.
-        svg.push_str(&labels);
+        // Below the boxes: the name of an arrow must not hide the name of a box.
+        svg.push_str(&names.svg);
         for (one, at) in self.boxes.iter().zip(&boxes) {
             let (fill, border) = COLOURS[kinds[one.kind.as_str()] % COLOURS.len()];
             let dash = if one.is_missing { " stroke-dasharray=\"5 4\"" } else { "" };
@@ -176,8 +185,13 @@ impl Picture {
         svg
     }
 
+    /// Returns the places of the boxes, in their order: those of [`Picture::svg`]. For programs that draw the picture in their own style.
+    pub fn lay_out(&self) -> Vec<Placed> {
+        lay_out(self)
+    }
+
     /// Returns the arrows whose ends are in the picture, with the numbers of their boxes.
-    fn numbered(&self) -> impl Iterator<Item = (usize, usize, &Arrow)> {
+    pub fn numbered(&self) -> impl Iterator<Item = (usize, usize, &Arrow)> {
         let numbers: HashMap<&str, usize> =
             self.boxes.iter().enumerate().map(|(number, one)| (one.id.as_str(), number)).collect();
         self.arrows.iter().filter_map(move |arrow| {
@@ -186,17 +200,20 @@ impl Picture {
     }
 }
 
-/// A box with its place.
-#[derive(Clone, Copy, Debug)]
-struct Placed {
-    x: f64,
-    y: f64,
-    width: f64,
+/// The place of a box, in pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placed {
+    /// Its middle, from the left.
+    pub x: f64,
+    /// Its middle, from above.
+    pub y: f64,
+    /// Its width.
+    pub width: f64,
 }
 
 impl Placed {
     /// Returns where a line from the middle of the box to `(x, y)` leaves it.
-    fn border_towards(&self, x: f64, y: f64) -> (f64, f64) {
+    pub fn border_towards(&self, x: f64, y: f64) -> (f64, f64) {
         let (dx, dy) = (x - self.x, y - self.y);
         let (half_width, half_height) = (self.width / 2.0 + 2.0, BOX_HEIGHT / 2.0 + 2.0);
         let scale = (half_width / dx.abs().max(1e-9)).min(half_height / dy.abs().max(1e-9)).min(1.0);
@@ -204,14 +221,49 @@ impl Placed {
     }
 }
 
+/// The names of arrows, each where it covers no box and no other name, if there is such a place on its arrow.
+struct ArrowNames<'a> {
+    boxes: &'a [Placed],
+    /// The middle and width of each name that was drawn.
+    taken: Vec<(f64, f64, f64)>,
+    svg: String,
+}
+
+impl ArrowNames<'_> {
+    fn draw(&mut self, name: &str, places: &[(f64, f64)]) {
+        if name.is_empty() {
+            return;
+        }
+        let name = cut(name);
+        let width = ARROW_CHARACTER * name.chars().count() as f64;
+        let is_free = |(x, y): (f64, f64)| {
+            let covers = |other_x: f64, other_y: f64, other_width: f64, other_height: f64| {
+                (x - other_x).abs() < (width + other_width) / 2.0
+                    && (y - other_y).abs() < (ARROW_NAME_HEIGHT + other_height) / 2.0
+            };
+            !self.boxes.iter().any(|one| covers(one.x, one.y, one.width, BOX_HEIGHT))
+                && !self.taken.iter().any(|(x, y, width)| covers(*x, *y, *width, ARROW_NAME_HEIGHT))
+        };
+        let free = places.iter().copied().find(|place| is_free(*place));
+        let Some((x, y)) = free.or(places.first().copied()) else { return };
+        self.taken.push((x, y, width));
+        let _ = writeln!(
+            self.svg,
+            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10.5\" fill=\"#475569\" stroke=\"#ffffff\" \
+             stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
+            y + 3.0,
+            escaped(&name),
+        );
+    }
+}
+
 fn draw_arrow(
     svg: &mut String,
-    labels: &mut String,
+    names: &mut ArrowNames<'_>,
     (from, to): (&Placed, &Placed),
     is_loop: bool,
-    label: &str,
+    name: &str,
 ) {
-    let (label_x, label_y);
     if is_loop {
         let (x, y) = (from.x + from.width / 4.0, from.y - BOX_HEIGHT / 2.0);
         let _ = writeln!(
@@ -219,29 +271,23 @@ fn draw_arrow(
             "<path d=\"M{:.1} {y:.1}c-6 -26 34 -26 28 -2\" fill=\"none\" stroke=\"#94a3b8\" marker-end=\"url(#tip)\"/>",
             x - 14.0
         );
-        (label_x, label_y) = (x, y - 20.0);
-    } else {
-        let (x1, y1) = from.border_towards(to.x, to.y);
-        let (x2, y2) = to.border_towards(from.x, from.y);
-        // A slight bend keeps the two directions between the same boxes apart.
-        let (dx, dy) = (x2 - x1, y2 - y1);
-        let (middle_x, middle_y) = ((x1 + x2) / 2.0 - dy * 0.08, (y1 + y2) / 2.0 + dx * 0.08);
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{x1:.1} {y1:.1}Q{middle_x:.1} {middle_y:.1} {x2:.1} {y2:.1}\" fill=\"none\" stroke=\"#94a3b8\" stroke-width=\"1.2\" \
-             marker-end=\"url(#tip)\"/>"
-        );
-        (label_x, label_y) = ((x1 + x2) / 4.0 + middle_x / 2.0, (y1 + y2) / 4.0 + middle_y / 2.0);
+        return names.draw(name, &[(x, y - 20.0)]);
     }
-    if !label.is_empty() {
-        let _ = writeln!(
-            labels,
-            "<text x=\"{label_x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10.5\" fill=\"#475569\" stroke=\"#ffffff\" \
-             stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
-            label_y + 3.0,
-            escaped(&cut(label)),
-        );
-    }
+    let (x1, y1) = from.border_towards(to.x, to.y);
+    let (x2, y2) = to.border_towards(from.x, from.y);
+    // A slight bend keeps the two directions between the same boxes apart.
+    let (dx, dy) = (x2 - x1, y2 - y1);
+    let (middle_x, middle_y) = ((x1 + x2) / 2.0 - dy * 0.08, (y1 + y2) / 2.0 + dx * 0.08);
+    let _ = writeln!(
+        svg,
+        "<path d=\"M{x1:.1} {y1:.1}Q{middle_x:.1} {middle_y:.1} {x2:.1} {y2:.1}\" fill=\"none\" stroke=\"#94a3b8\" stroke-width=\"1.2\" \
+         marker-end=\"url(#tip)\"/>"
+    );
+    let on_curve = |at: f64| {
+        let (start, bend, end) = ((1.0 - at) * (1.0 - at), 2.0 * at * (1.0 - at), at * at);
+        (start * x1 + bend * middle_x + end * x2, start * y1 + bend * middle_y + end * y2)
+    };
+    names.draw(name, &NAME_PLACES.map(on_curve));
 }
 
 fn lay_out(picture: &Picture) -> Vec<Placed> {
@@ -340,7 +386,8 @@ fn push_apart(places: &mut [Placed]) {
     }
 }
 
-fn cut(label: &str) -> String {
+/// Returns a label as it stands in a box: on one line, and not too long.
+pub fn cut(label: &str) -> String {
     let label = shown(label);
     match label.chars().count() > MAX_LABEL {
         true => label.chars().take(MAX_LABEL - 1).chain(['…']).collect(),
@@ -392,6 +439,17 @@ mod tests {
             }
         }
         assert_eq!(picture.svg(), many(200).svg(), "the same picture every time");
+    }
+
+    #[test]
+    fn names_of_arrows_move_away_from_boxes_and_each_other() {
+        let at = |x: f64| Placed { x, y: 0.0, width: 80.0 };
+        let boxes = [at(0.0), at(400.0), at(200.0)];
+        let mut names = ArrowNames { boxes: &boxes, taken: Vec::new(), svg: String::new() };
+        draw_arrow(&mut String::new(), &mut names, (&boxes[0], &boxes[1]), false, "links");
+        draw_arrow(&mut String::new(), &mut names, (&boxes[0], &boxes[1]), false, "links");
+        let [(first, ..), (second, ..)] = names.taken[..] else { panic!("two names: {:?}", names.taken) };
+        assert!((first - 200.0).abs() > 40.0 && (first - second).abs() > 20.0, "{first} {second}");
     }
 
     #[test]

@@ -74,7 +74,9 @@ impl Index {
                 connections: read.connections.keys().cloned().collect(),
             };
             self.files.insert(path, loaded);
+            // The key of a record counts: a person may have changed the id in it.
             for (id, node) in read.nodes {
+                let node = Node { id: id.clone(), ..node };
                 let name = record::name_of(&node);
                 if name != id && record::id_of(&name) != id {
                     self.others_by_name.entry(name).or_default().insert(id.clone());
@@ -82,6 +84,7 @@ impl Index {
                 self.nodes.insert(id, Arc::new(node));
             }
             for (id, connection) in read.connections {
+                let connection = Connection { id: id.clone(), ..connection };
                 for end in [&connection.from, &connection.to] {
                     self.of_node.entry(end.clone()).or_default().insert(id.clone());
                 }

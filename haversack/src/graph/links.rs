@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::document::Document;
 
 /// A link that a memory has.
@@ -35,32 +37,41 @@ pub fn name_of(path: &str) -> &str {
     name.strip_suffix(".md").unwrap_or(name)
 }
 
-/// Finds the links in the texts of one directory. Each text comes with its path and its kind.
-pub fn find<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Links {
-    let texts: Vec<(&str, &str, &str)> = texts.into_iter().collect();
-    let mut memories = BTreeMap::new();
-    // Links use the name in the frontmatter too, and whatever way of writing spaces.
-    let mut called: BTreeMap<String, String> = BTreeMap::new();
-    for (path, kind, text) in &texts {
-        let name = name_of(path).to_owned();
-        called.insert(plain(&name), name.clone());
-        if let Some(title) = Document::read(text).text("name") {
-            called.entry(plain(&title)).or_insert_with(|| name.clone());
+/// The type of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum LinkType {
+    /// `[[name]]` in any memory.
+    Links,
+    /// An entry of an index.
+    Lists,
+}
+
+impl LinkType {
+    fn name(self) -> &'static str {
+        match self {
+            LinkType::Links => "links",
+            LinkType::Lists => "lists",
         }
-        memories.insert(name, (*kind).to_owned());
     }
-    let mut links = BTreeSet::new();
-    for (path, kind, text) in &texts {
-        let from = name_of(path).to_owned();
-        let mut add = |target: &str, link_type: &'static str| {
+}
+
+/// The links as one text writes them. Finding them needs the text; connecting them needs only this.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrittenLinks {
+    /// The name in the frontmatter, in the form in which names are compared.
+    title: Option<String>,
+    /// The targets, as they are written, and the type of each link.
+    targets: Vec<(String, LinkType)>,
+}
+
+impl WrittenLinks {
+    /// Finds the links in a text of a kind.
+    pub fn of(kind: &str, text: &str) -> WrittenLinks {
+        let mut targets: Vec<(String, LinkType)> = Vec::new();
+        let mut add = |target: &str, link_type: LinkType| {
             let target = name_of(target.split(['#', '|']).next().unwrap_or(target).trim());
-            if target.is_empty() {
-                return;
-            }
-            let there = called.get(&plain(target));
-            let to = there.cloned().unwrap_or_else(|| target.to_owned());
-            if to != from {
-                links.insert(Link { from: from.clone(), to, link_type, is_there: there.is_some() });
+            if !target.is_empty() {
+                targets.push((target.to_owned(), link_type));
             }
         };
         let mut is_code = false;
@@ -72,12 +83,48 @@ pub fn find<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) ->
                 continue;
             }
             for target in between(line, "[[", "]]") {
-                add(target, "links");
+                add(target, LinkType::Links);
             }
-            if *kind == "index" {
+            if kind == "index" {
                 for target in between(line, "](", ")").filter(|target| is_local(target)) {
-                    add(target, "lists");
+                    add(target, LinkType::Lists);
                 }
+            }
+        }
+        WrittenLinks { title: Document::read(text).text("name").map(|title| plain(&title)), targets }
+    }
+}
+
+/// Finds the links in the texts of one directory. Each text comes with its path and its kind.
+pub fn find<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Links {
+    let written = texts.into_iter().map(|(path, kind, text)| (path, kind, WrittenLinks::of(kind, text)));
+    let written: Vec<(&str, &str, WrittenLinks)> = written.collect();
+    connect(written.iter().map(|(path, kind, written)| (*path, *kind, written)))
+}
+
+/// Connects the links of the memories of one directory. Each memory comes with its path and its kind.
+pub fn connect<'a>(memories: impl IntoIterator<Item = (&'a str, &'a str, &'a WrittenLinks)>) -> Links {
+    let all: Vec<(&str, &str, &WrittenLinks)> = memories.into_iter().collect();
+    let mut memories = BTreeMap::new();
+    // Links use the name in the frontmatter too, and whatever way of writing spaces.
+    let mut called: BTreeMap<String, String> = BTreeMap::new();
+    for (path, kind, written) in &all {
+        let name = name_of(path).to_owned();
+        called.insert(plain(&name), name.clone());
+        if let Some(title) = &written.title {
+            called.entry(title.clone()).or_insert_with(|| name.clone());
+        }
+        memories.insert(name, (*kind).to_owned());
+    }
+    let mut links = BTreeSet::new();
+    for (path, _, written) in &all {
+        let from = name_of(path).to_owned();
+        for &(ref target, link_type) in &written.targets {
+            let there = called.get(&plain(target));
+            let to = there.cloned().unwrap_or_else(|| target.clone());
+            if to != from {
+                let link_type = link_type.name();
+                links.insert(Link { from: from.clone(), to, link_type, is_there: there.is_some() });
             }
         }
     }

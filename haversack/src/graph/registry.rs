@@ -36,6 +36,9 @@ pub(crate) const FULL_BYTES: u64 = 32 * 1024;
 /// The letters of shard names: two of them are 1,024 shards, of a hundred records each in a graph of 100,000.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
+/// The most ids that are looked for in the text of the first file: to parse it costs less than to look for more.
+const MAX_LOOKED_FOR: usize = 16;
+
 /// The most times that a change is decided again because another writer was faster.
 const MAX_TRIES: usize = 1000;
 
@@ -109,7 +112,11 @@ impl Records {
             let Some(record) = self.files.get(&path).and_then(|file| record(&file.data, sort, id)) else {
                 continue;
             };
-            return serde_json::from_value(record.clone()).map(Some).map_err(|error| {
+            let mut record = record.clone();
+            if let Value::Object(fields) = &mut record {
+                fields.insert("id".to_owned(), Value::from(id));
+            }
+            return serde_json::from_value(record).map(Some).map_err(|error| {
                 GraphError::new(
                     Code::ContentReadFailed,
                     format!("the record of {id} in {path} is damaged: {error}"),
@@ -146,10 +153,23 @@ impl Registry {
         ids: &[&str],
         decide: impl Fn(&Records) -> Result<Decision, GraphError>,
     ) -> Result<(), GraphError> {
+        self.transact_on(None, ids, decide).await
+    }
+
+    /// As [`transact`](Self::transact), beginning with records that were just read: large files are not read and parsed twice.
+    pub(crate) async fn transact_on(
+        &self,
+        mut read: Option<Records>,
+        ids: &[&str],
+        decide: impl Fn(&Records) -> Result<Decision, GraphError>,
+    ) -> Result<(), GraphError> {
         let _turn = self.turn.lock().await;
         let mut last = None;
         for _ in 0..MAX_TRIES {
-            let records = self.records(ids).await?;
+            let records = match read.take() {
+                Some(records) => records,
+                None => self.records(ids).await?,
+            };
             let decision = decide(&records)?;
             if decision.changes.is_empty() && decision.contents.is_empty() {
                 return Ok(());
@@ -182,6 +202,7 @@ impl Registry {
         let Some(text) = text_of(&*self.storage, path).await? else { return Ok(File::default()) };
         let is_full_and_foreign = path == HOME
             && text.len() as u64 >= FULL_BYTES
+            && ids.len() <= MAX_LOOKED_FOR
             && !ids.iter().any(|id| text.contains(&format!("\"{id}\"")));
         let data = if is_full_and_foreign { Map::new() } else { parse(path, &text)? };
         Ok(File { text: Some(text), data })
@@ -248,7 +269,8 @@ pub(crate) fn written(data: &Map<String, Value>) -> String {
 
 fn operations(records: Records, ids: &[&str], decision: Decision) -> Result<Vec<Operation>, GraphError> {
     let Records { files } = records;
-    let mut after = files.clone();
+    // Only the files that change.
+    let mut after: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for change in decision.changes {
         let (sort, id, record) = match change {
             Change::PutNode(node) => (Sort::Nodes, node.id.clone(), Some(to_value(&node)?)),
@@ -258,46 +280,64 @@ fn operations(records: Records, ids: &[&str], decision: Decision) -> Result<Vec<
             Change::Remove(sort, id) => (sort, id, None),
         };
         let [home, shard] = places(&id);
-        let is_in =
-            |path: &String| after.get(path).is_some_and(|file| self::record(&file.data, sort, &id).is_some());
+        let is_in = |path: &String| {
+            let data = after.get(path).or_else(|| files.get(path).map(|file| &file.data));
+            data.is_some_and(|data| self::record(data, sort, &id).is_some())
+        };
         let path = if is_in(&home) {
             home
         } else if is_in(&shard)
-            || after[&home].text.as_ref().is_some_and(|text| text.len() as u64 >= FULL_BYTES)
+            || files
+                .get(&home)
+                .and_then(|file| file.text.as_ref())
+                .is_some_and(|text| text.len() as u64 >= FULL_BYTES)
         {
             shard
         } else {
             home
         };
-        let Some(file) = after.get_mut(&path) else {
+        let Some(before) = files.get(&path) else {
             return Err(GraphError::new(Code::InvalidArgument, format!("{id} was not asked for")));
         };
+        let data = after.entry(path).or_insert_with(|| before.data.clone());
         match record {
-            Some(record) => put(&mut file.data, sort, id, record),
+            Some(record) => put(data, sort, id, record),
             None => {
-                if let Some(map) = file.data.get_mut(sort.key()).and_then(Value::as_object_mut) {
+                if let Some(map) = data.get_mut(sort.key()).and_then(Value::as_object_mut) {
                     map.remove(&id);
                 }
             }
         }
     }
     let mut operations = decision.contents;
+    let mut holding = BTreeSet::new();
+    for id in ids {
+        let holds = |path: &String| {
+            let data = files.get(path).map(|file| &file.data);
+            [Sort::Nodes, Sort::Connections]
+                .iter()
+                .any(|sort| data.and_then(|data| record(data, *sort, id)).is_some())
+        };
+        holding.extend(places(id).into_iter().filter(holds));
+    }
     for (path, before) in files {
-        let now = &after[&path].data;
-        let holds_one = ids.iter().any(|id| {
-            [Sort::Nodes, Sort::Connections].iter().any(|sort| record(&before.data, *sort, id).is_some())
-        });
+        let now = after.get(&path).filter(|now| **now != before.data);
+        let holds_one = holding.contains(&path);
         match before.text {
-            None if now.is_empty() => {}
-            None => operations.push(Operation::Create { path, content: Bytes::from(written(now)) }),
-            Some(text) if before.data != *now => {
-                operations.push(Operation::StrReplace { path, old_str: text, new_str: written(now) });
+            None => {
+                let content = now.map(|now| Bytes::from(written(now)));
+                operations.extend(content.map(|content| Operation::Create { path, content }));
             }
-            // The records that the decision depends on must still be what they were when the changes are made.
-            Some(text) if holds_one => {
-                operations.push(Operation::StrReplace { path, old_str: text.clone(), new_str: text });
-            }
-            Some(_) => {}
+            Some(text) => match now {
+                Some(now) => {
+                    operations.push(Operation::StrReplace { path, old_str: text, new_str: written(now) });
+                }
+                // The records that the decision depends on must still be what they were when the changes are made.
+                None if holds_one => {
+                    operations.push(Operation::StrReplace { path, old_str: text.clone(), new_str: text });
+                }
+                None => {}
+            },
         }
     }
     Ok(operations)

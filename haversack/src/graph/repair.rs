@@ -133,25 +133,92 @@ fn is_copy(path: &str) -> bool {
 pub async fn repair(graph: &Graph) -> Result<(Vec<Trouble>, Vec<Trouble>), GraphError> {
     let storage = graph.storage().clone();
     let mut repaired = Vec::new();
-    // Twice: contents without a record show only when the registry can be read.
-    for _ in 0..2 {
-        for trouble in examine(&*storage).await? {
-            match &trouble {
-                Trouble::Damaged { path, .. } => salvage(&*storage, path).await?,
-                Trouble::OrphanContent { path } => adopt(graph, path).await?,
-                Trouble::LostContent { id, path } => {
-                    let note = format!(
-                        "The content of {id} was lost. Its history may have it: haversack log {path}\n"
-                    );
-                    create(&*storage, path, note.into()).await?;
+    // In this order: contents without a record show only when the registry can be read, and a connection may get back the node that it lacks.
+    for phase in [Phase::Registry, Phase::LostContents, Phase::Orphans, Phase::Connections] {
+        let troubles = examine(&*storage).await?;
+        for trouble in &troubles {
+            match (phase, trouble) {
+                (Phase::Registry, Trouble::Damaged { path, .. }) => salvage(&*storage, path).await?,
+                (Phase::LostContents, Trouble::LostContent { id, path }) => {
+                    restore_content(graph, id, path, &troubles).await?;
                 }
-                Trouble::Dangling { id, .. } => graph.delete_connection(id).await?,
-                Trouble::OntologyDamaged { .. } => continue,
+                (Phase::Orphans, Trouble::OrphanContent { path }) => adopt(graph, path).await?,
+                (Phase::Connections, Trouble::Dangling { id, .. }) => graph.delete_connection(id).await?,
+                _ => continue,
             }
-            repaired.push(trouble);
+            repaired.push(trouble.clone());
         }
     }
     Ok((repaired, examine(&*storage).await?))
+}
+
+/// The phases of a repair.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Registry,
+    LostContents,
+    Orphans,
+    Connections,
+}
+
+/// Gives a record its content again: the file that has the record's id as its name and no other record, else a note in the place of the content.
+async fn restore_content(
+    graph: &Graph,
+    id: &str,
+    path: &str,
+    troubles: &[Trouble],
+) -> Result<(), GraphError> {
+    let orphan = troubles.iter().find_map(|trouble| match trouble {
+        Trouble::OrphanContent { path } if id_of_content(path) == id => Some(path.clone()),
+        _ => None,
+    });
+    if let Some(orphan) = orphan {
+        return point_at(graph, id, &orphan).await;
+    }
+    let note = |path: &str| {
+        format!("The content of {id} was lost. Its history may have it: haversack log {path}\n").into()
+    };
+    let storage = &**graph.storage();
+    if let Ok(FileContent::File { .. }) = storage.view(path).await {
+        // A person keeps it in another directory.
+        return Ok(());
+    }
+    if path.starts_with("_content/") {
+        match create(storage, path, note(path)).await {
+            Err(error) if error.storage_code() == Some(file_storage::Code::InvalidPath) => {}
+            created => return created,
+        }
+    }
+    // The record names a place where no content can be: a person edited it.
+    let is_node = graph.registry.records(&[id]).await?.node(id)?.is_some();
+    let directory = if is_node { "nodes" } else { "connections" };
+    let place = format!("_content/{directory}/{id}.md");
+    create(storage, &place, note(&place)).await?;
+    point_at(graph, id, &place).await
+}
+
+/// Changes the place of a record's content.
+async fn point_at(graph: &Graph, id: &str, path: &str) -> Result<(), GraphError> {
+    let decide = |records: &registry::Records| {
+        let mut changes = Vec::new();
+        if let Some(mut node) = records.node(id)? {
+            node.content.path = path.to_owned();
+            changes.push(Change::PutNode(node));
+        } else if let Some(mut connection) = records.connection(id)? {
+            if let Some(content) = &mut connection.content {
+                content.path = path.to_owned();
+            }
+            changes.push(Change::PutConnection(connection));
+        }
+        Ok(Decision { changes, contents: Vec::new() })
+    };
+    graph.registry.transact(&[id], decide).await
+}
+
+/// Returns the id in the name of a content's file.
+fn id_of_content(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
 #[derive(Default)]
@@ -200,12 +267,13 @@ fn whole(path: &str, text: &str) -> Result<Found, String> {
     let records = |sort: &str| data.get(sort).and_then(Value::as_object).cloned().unwrap_or_default();
     for (id, record) in records("nodes") {
         let node: Node = serde_json::from_value(record).map_err(|error| format!("{id}: {error}"))?;
-        found.nodes.insert(id, node);
+        // The key counts, as in the index.
+        found.nodes.insert(id.clone(), Node { id, ..node });
     }
     for (id, record) in records("connections") {
         let connection: Connection =
             serde_json::from_value(record).map_err(|error| format!("{id}: {error}"))?;
-        found.connections.insert(id, connection);
+        found.connections.insert(id.clone(), Connection { id, ..connection });
     }
     Ok(found)
 }
@@ -263,8 +331,7 @@ async fn salvage(storage: &dyn FileStorage, path: &str) -> Result<(), GraphError
 
 /// Makes a node of a content that has no record. The content of a connection that is gone becomes a node too: which nodes it connected is lost.
 async fn adopt(graph: &Graph, path: &str) -> Result<(), GraphError> {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let id = name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
+    let id = id_of_content(path).to_owned();
     let (format, encoding) = match graph.content(path).await? {
         Content::Text(_) => ("text", "utf-8"),
         Content::Bytes(_) => ("bytes", "base64"),

@@ -6,7 +6,7 @@
 //! `server-memory` accepts relations between entities that were never created. Here each such name becomes a node of type [`UNSPECIFIED`] that is shown
 //! only as the end of relations, until an entity of that name is created: no connection leads nowhere.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memchr::memmem::Finder;
@@ -20,8 +20,9 @@ use super::repair::UNSPECIFIED;
 use super::{Graph, Properties, Property};
 use crate::file_storage::{self, Content, Operation};
 
-/// The number of entities or relations that are written in one step.
-const CHUNK: usize = 256;
+/// The most entities or relations that are written in one step, and about the most bytes of their contents.
+const CHUNK: usize = 8_192;
+const CHUNK_BYTES: usize = 32 * 1024 * 1024;
 
 /// The most times that a change is repeated because another writer changed the same entity.
 const MAX_TRIES: usize = 64;
@@ -157,8 +158,11 @@ impl ServerMemory {
     /// Creates the entities whose names are new, and returns those.
     pub async fn create_entities(&self, entities: &[Entity]) -> Result<Vec<Entity>, GraphError> {
         let mut created = Vec::new();
-        for chunk in entities.chunks(CHUNK) {
+        let mut rest = entities;
+        while !rest.is_empty() {
+            let (chunk, others) = rest.split_at(first_chunk(rest));
             created.extend(again(|| self.create_chunk(chunk)).await?);
+            rest = others;
         }
         Ok(created)
     }
@@ -172,11 +176,13 @@ impl ServerMemory {
         for (entity, id) in entities.iter().zip(&ids) {
             let there = records.node(id)?;
             if there.as_ref().is_none_or(is_placeholder) && seen.insert(id) {
-                self.write_content(id, entity).await?;
                 new.push((entity, there, self.graph.now()));
             }
         }
-        let put = self.graph.registry.transact(&asked, |records| {
+        let contents: Vec<(String, &Entity)> =
+            new.iter().map(|(entity, _, _)| (id_of(&entity.name), *entity)).collect();
+        self.write_contents(&contents).await?;
+        let put = self.graph.registry.transact_on(Some(records), &asked, |records| {
             let mut decision = Decision::default();
             for (entity, before, now) in &new {
                 let id = id_of(&entity.name);
@@ -189,6 +195,26 @@ impl ServerMemory {
         });
         put.await?;
         Ok(new.into_iter().map(|(entity, _, _)| entity.clone()).collect())
+    }
+
+    /// Writes the contents of new entities.
+    async fn write_contents(&self, entities: &[(String, &Entity)]) -> Result<(), GraphError> {
+        let file = |(id, entity): &(String, &Entity)| {
+            (path_of(id), content_of(&entity.name, &entity.observations).into())
+        };
+        let files = entities.iter().map(file).collect();
+        let created = self.graph.storage().create_all(files).await;
+        let created = created.map_err(|error| super::not_written("_content/nodes", error))?;
+        for ((id, entity), result) in entities.iter().zip(created) {
+            match result {
+                Ok(()) => {}
+                Err(error) if error.code == file_storage::Code::FileExists => {
+                    self.write_content(id, entity).await?;
+                }
+                Err(error) => return Err(super::not_written(&path_of(id), error)),
+            }
+        }
+        Ok(())
     }
 
     /// Writes the content of a new entity. If the file is there already, another process is creating the same entity, or one died while it did: its
@@ -241,10 +267,16 @@ impl ServerMemory {
     }
 
     async fn relate_chunk(&self, relations: &[Relation]) -> Result<Vec<Relation>, GraphError> {
-        let mut ends = BTreeMap::new();
-        for name in relations.iter().flat_map(|relation| [&relation.from, &relation.to]) {
-            if !ends.contains_key(name) {
-                ends.insert(name.clone(), self.resolve(name).await?.unwrap_or_else(|| id_of(name)));
+        let names = relations.iter().flat_map(|relation| [&relation.from, &relation.to]);
+        let mut ends: BTreeMap<String, String> = names.map(|name| (name.clone(), id_of(name))).collect();
+        let likely: Vec<String> = ends.values().cloned().collect();
+        let likely: Vec<&str> = likely.iter().map(String::as_str).collect();
+        let records = self.graph.registry.records(&likely).await?;
+        for (name, id) in &mut ends {
+            if records.node(id)?.is_none()
+                && let Some(other) = self.resolve_other(name).await?
+            {
+                *id = other;
             }
         }
         let mut new: BTreeMap<String, &Relation> = BTreeMap::new();
@@ -274,10 +306,15 @@ impl ServerMemory {
                     entity_type: UNSPECIFIED.to_owned(),
                     observations: Vec::new(),
                 };
-                self.write_content(id, &entity).await?;
                 missing.push((id, entity));
             }
         }
+        if !missing.is_empty() {
+            let contents: Vec<(String, &Entity)> =
+                missing.iter().map(|(id, entity)| ((*id).clone(), entity)).collect();
+            self.write_contents(&contents).await?;
+        }
+        let made: HashSet<&String> = missing.iter().map(|(id, _)| *id).collect();
         let put = self.graph.registry.transact(&asked, |records| {
             let mut decision = Decision::default();
             for (id, entity) in &missing {
@@ -291,7 +328,7 @@ impl ServerMemory {
             for (id, relation, now) in &created {
                 let (from, to) = (ends[&relation.from].clone(), ends[&relation.to].clone());
                 for end in [&from, &to] {
-                    if records.node(end)?.is_none() && !missing.iter().any(|(id, _)| *id == end) {
+                    if records.node(end)?.is_none() && !made.contains(end) {
                         return Err(outrun(end));
                     }
                 }
@@ -531,6 +568,11 @@ impl ServerMemory {
         if self.graph.registry.records(&[&id]).await?.node(&id)?.is_some() {
             return Ok(Some(id));
         }
+        self.resolve_other(name).await
+    }
+
+    /// Returns the id of the node of this name that was made by other means.
+    async fn resolve_other(&self, name: &str) -> Result<Option<String>, GraphError> {
         let index = self.graph.index().clone();
         let index = if index.generation == 0 { self.graph.fresh().await? } else { index };
         let others = index.others_by_name.get(name).and_then(|ids| ids.first());
@@ -602,7 +644,11 @@ fn parse(text: &str) -> Result<Knowledge, GraphError> {
     let mut knowledge = Knowledge::default();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let bad = |error: serde_json::Error| {
-            GraphError::new(Code::InvalidArgument, format!("line {}: {error}", number + 1))
+            let why = match error.is_data() {
+                true => error.to_string(),
+                false => format!("not JSON from column {} on", error.column()),
+            };
+            GraphError::new(Code::InvalidArgument, format!("line {}: {why}", number + 1))
         };
         let value: serde_json::Value = serde_json::from_str(line).map_err(bad)?;
         let is_ours = matches!(value.get("type").and_then(|name| name.as_str()), Some("entity" | "relation"));
@@ -629,6 +675,16 @@ async fn again<T, F: Future<Output = Result<T, GraphError>>>(
             done => return done,
         }
     }
+}
+
+/// Returns how many of these entities are written in one step.
+fn first_chunk(entities: &[Entity]) -> usize {
+    let mut bytes = 0;
+    let fits = |entity: &&Entity| {
+        bytes += entity.observations.iter().map(String::len).sum::<usize>();
+        bytes <= CHUNK_BYTES
+    };
+    entities.iter().take(CHUNK).take_while(fits).count().max(1)
 }
 
 fn outrun(id: &str) -> GraphError {

@@ -17,17 +17,26 @@ use haversack_store::{
 };
 
 use super::{BoundDirectory, Directory, Home};
-use crate::ids::Ids;
+use crate::ids::{ContentHash, Ids};
 use crate::merge::{Rule, Side, conflict_name, merge};
 use crate::signed;
 use crate::sync::planted::{Planted, has};
-use crate::sync::{Replica, SyncError};
+use crate::sync::{Replica, SyncError, base_of};
 
 /// The lock of those who write through the verbs.
 const STORE_LOCK: &str = "store";
 
 /// The most times that one file is tried again because another program wrote it.
 const MAX_TRIES: usize = 100;
+
+/// A bound directory that is there.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    files: &'a Arc<dyn Backend>,
+    prefix: &'a Locator,
+    /// The state of the directory's replica.
+    state: Option<&'a Arc<dyn Backend>>,
+}
 
 pub(super) async fn move_to_bound_directories(
     home: &Home,
@@ -48,9 +57,9 @@ pub(super) async fn move_to_bound_directories(
     }
     let moved = async {
         let _turn = home.memory_files.lock(STORE_LOCK, lock_wait).await?;
-        for (there, prefix, file) in files_to_move(home).await? {
-            let here = Prefixed::new(home.memory_files.clone(), prefix.clone());
-            hand_over(home, &here, (&*there, &prefix), &file).await?;
+        for (target, file) in files_to_move(home).await? {
+            let here = Prefixed::new(home.memory_files.clone(), target.prefix.clone());
+            hand_over(home, &here, target, &file).await?;
         }
         Ok(())
     };
@@ -58,10 +67,11 @@ pub(super) async fn move_to_bound_directories(
 }
 
 /// Returns the files in the memory directory that belong in a bound directory that is there: the directory, its prefix, and the name there.
-async fn files_to_move(home: &Home) -> StoreResult<Vec<(Arc<dyn Backend>, Locator, Locator)>> {
+async fn files_to_move(home: &Home) -> StoreResult<Vec<(Target<'_>, Locator)>> {
     let mut all = Vec::new();
-    for BoundDirectory { prefix, files, .. } in &home.bound {
+    for BoundDirectory { prefix, files, state, .. } in &home.bound {
         let Some(there) = files else { continue };
+        let target = Target { files: there, prefix, state: state.as_ref() };
         let here = Prefixed::new(home.memory_files.clone(), prefix.clone());
         for file in here.list_all(&Locator::root()).await? {
             let is_deeper = |other: &BoundDirectory| {
@@ -71,7 +81,7 @@ async fn files_to_move(home: &Home) -> StoreResult<Vec<(Arc<dyn Backend>, Locato
             };
             // The file of a deeper directory that is not there waits for it.
             if !is_fenced(file.as_str()) && !home.bound.iter().any(is_deeper) {
-                all.push((there.clone(), prefix.clone(), file));
+                all.push((target, file));
             }
         }
     }
@@ -82,7 +92,7 @@ async fn files_to_move(home: &Home) -> StoreResult<Vec<(Arc<dyn Backend>, Locato
 async fn hand_over(
     home: &Home,
     from: &dyn Backend,
-    (to, prefix): (&dyn Backend, &Locator),
+    target: Target<'_>,
     locator: &Locator,
 ) -> StoreResult<()> {
     for _ in 0..MAX_TRIES {
@@ -93,7 +103,7 @@ async fn hand_over(
         if has(Planted::HandOverDeletesFirst) {
             from.delete(locator, Condition::Any).await?;
         }
-        if !put(home, (to, prefix), locator, &ours.bytes).await? {
+        if !put(home, target, locator, &ours.bytes).await? {
             continue;
         }
         match from.delete(locator, Condition::Matches(ours.version)).await {
@@ -110,10 +120,11 @@ async fn hand_over(
 /// Puts a content in its place, merged with the content that is there. Returns false if another program wrote there meanwhile.
 async fn put(
     home: &Home,
-    (to, prefix): (&dyn Backend, &Locator),
+    target: Target<'_>,
     locator: &Locator,
     ours: &haversack_store::Bytes,
 ) -> StoreResult<bool> {
+    let to = target.files;
     match to.write(locator, ours.clone(), Condition::Absent).await {
         Ok(_) => return Ok(true),
         Err(error) if error.kind() == ErrorKind::Conflict => {}
@@ -137,9 +148,16 @@ async fn put(
     if merged.bytes == theirs.bytes {
         return Ok(true);
     }
-    // The merge is in the history under the writer of either side.
-    if let Ok(whole) = prefix.child(locator.as_str()) {
-        let sides = [&ours[..], &theirs.bytes[..]];
+    // The merge is in the history under the writer of either side. A side that the store has already has its writer in the history.
+    if let Ok(whole) = target.prefix.child(locator.as_str()) {
+        let base = match target.state {
+            Some(state) => base_of(state.clone(), &whole).await?,
+            None => None,
+        };
+        let mut sides = vec![&ours[..]];
+        if base != Some(ContentHash::of(&theirs.bytes)) {
+            sides.push(&theirs.bytes);
+        }
         signed::sign_merged(&*home.verb_state, &whole, &sides, &[(&whole, &merged.bytes)]).await?;
     }
     match to.write(locator, merged.bytes, Condition::Matches(theirs.version)).await {

@@ -18,6 +18,9 @@ impl Pattern {
 
     /// Returns true if a place is called like this.
     pub fn matches(&self, locator: &Locator) -> bool {
+        if !may_match(self.0.as_bytes(), locator.as_str().as_bytes()) {
+            return false;
+        }
         let mut segments = locator.as_str().rsplit('/');
         self.0.rsplit('/').all(|pattern| {
             segments.next().is_some_and(|segment| segment_matches(pattern.as_bytes(), segment.as_bytes()))
@@ -47,6 +50,17 @@ impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Compares only the first byte of the last segment, and the last byte: most patterns differ from most names there.
+fn may_match(pattern: &[u8], name: &[u8]) -> bool {
+    let first = |text: &[u8]| text.get(memchr::memrchr(b'/', text).map_or(0, |end| end + 1)).copied();
+    let fits = |expected: Option<u8>, byte: Option<u8>| match (expected, byte) {
+        (Some(b'*' | b'#'), _) => true,
+        (Some(expected), Some(byte)) => expected.eq_ignore_ascii_case(&byte),
+        (None, _) | (_, None) => true,
+    };
+    fits(first(pattern), first(name)) && fits(pattern.last().copied(), name.last().copied())
 }
 
 /// Compares with one place to come back to, so that no pattern takes long.

@@ -94,7 +94,7 @@ impl What {
     }
 
     /// Returns the bytes that are inside the commit.
-    pub(super) fn inline(&self) -> Option<&Bytes> {
+    pub(crate) fn inline(&self) -> Option<&Bytes> {
         match self {
             What::Put { content: Carried::Inline(bytes), .. }
             | What::Append { added: Carried::Inline(bytes), .. } => Some(bytes),

@@ -9,7 +9,7 @@ use haversack_store::{
     BackendExt, Bytes, EntryKind, Error as StoreError, ErrorKind, Locator, Object, Operation,
 };
 
-use super::redo::{self, Step};
+use super::redo::{self, OtherWriters, Step};
 use super::{Depth, Memory, Turn, as_text};
 use crate::error::{Error, Reason, Result, Verb};
 use crate::signed::WriteFingerprint;
@@ -87,14 +87,19 @@ pub struct BatchReport {
 }
 
 /// Makes the changes, all or nothing.
-pub(super) async fn apply(memory: &Memory, turn: &Turn, changes: &[Change]) -> Result<BatchReport> {
+pub(super) async fn apply(
+    memory: &Memory,
+    turn: &Turn,
+    changes: &[Change],
+    others: OtherWriters,
+) -> Result<BatchReport> {
     let mut draft = Draft { memory, files: BTreeMap::new(), gone: BTreeSet::new() };
     for (number, change) in changes.iter().enumerate() {
         draft.change(change).await.map_err(|error| error.in_batch(number))?;
     }
     let steps = draft.steps();
     let fingerprints: Vec<(Locator, WriteFingerprint)> = steps.iter().map(Step::fingerprint).collect();
-    let report = redo::commit(memory, turn, steps).await?;
+    let report = redo::commit(memory, turn, steps, others).await?;
     let is_signed = |fingerprint: &WriteFingerprint| {
         !memory.writer.is_nobody() || *fingerprint == WriteFingerprint::Nothing
     };
@@ -377,9 +382,14 @@ impl Draft<'_> {
     }
 
     /// Returns what is to be done: first what goes, then what comes.
+    /// Returns the steps: writes first, so that a program that looks in between sees a text twice rather than not at all. A file that takes the place of a removed
+    /// file or directory is written after the removal.
     fn steps(self) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut puts = Vec::new();
+        let mut removed: BTreeSet<String> = self.gone.iter().map(Locator::folded).collect();
+        let is_removed = |slot: &Slot| slot.before.is_some() && slot.now.is_none();
+        removed.extend(self.files.iter().filter(|(_, slot)| is_removed(slot)).map(|(at, _)| at.folded()));
         for (locator, Slot { before, now }) in self.files {
             match (before, now) {
                 (Some(before), None) => steps.push(Step::Remove { locator, expected: before.version }),
@@ -392,7 +402,18 @@ impl Draft<'_> {
         }
         // The deepest sort last.
         steps.extend(self.gone.into_iter().rev().map(|locator| Step::Sweep { locator }));
-        steps.extend(puts);
-        steps
+        let is_late = |put: &Step| matches!(put, Step::Put { locator, .. } if is_in_the_way(&removed, &locator.folded()));
+        let (late, mut all): (Vec<Step>, Vec<Step>) = puts.into_iter().partition(is_late);
+        all.extend(steps);
+        all.extend(late);
+        all
     }
+}
+
+/// Returns true if a file has the name of a removed one, or one of them is a directory of the other's. Names are folded.
+fn is_in_the_way(removed: &BTreeSet<String>, name: &str) -> bool {
+    let below = format!("{name}/");
+    removed.contains(name)
+        || removed.range(below.clone()..).next().is_some_and(|other| other.starts_with(&below))
+        || name.match_indices('/').any(|(at, _)| removed.contains(&name[..at]))
 }

@@ -2,7 +2,7 @@
 
 use haversack_store::{BackendExt, EntryKind, ErrorKind, Info, Locator, Object};
 
-use super::redo::{self, Step};
+use super::redo::{self, OtherWriters, Step};
 use super::{MAX_TEXT_BYTES, Memory, Turn};
 use crate::conflict::{Conflict, Copy, Keep, find, of_copy, original_name, settle};
 use crate::error::{Error, Reason, Result, Verb};
@@ -126,7 +126,7 @@ impl Memory {
                 return Ok(Resolved { renamed: Some(name), kept: Vec::new() });
             }
         };
-        let report = redo::commit(self, &turn, steps).await?;
+        let report = redo::commit(self, &turn, steps, OtherWriters::PutAside).await?;
         if !report.stayed.is_empty() {
             return Err(Error::new(verb, locator, Reason::Restless));
         }

@@ -5,8 +5,10 @@
 //!
 //! Every step can be done twice, and what is found done is made durable before the record goes. A file that is neither as the batch found it nor as the batch leaves it was changed by
 //! another program: while the batch runs, that program's text is put aside; when a batch is completed later, the file may
-//! have been changed on top of what the batch wrote, so it stays and the batch's own text is put aside. Nothing is dropped.
+//! have been changed on top of what the batch wrote, so it stays and the batch's own text is put aside. Then the files that the batch was to remove
+//! after it stay too. Nothing is dropped.
 
+use std::convert::Infallible;
 use std::sync::LazyLock;
 
 use haversack_store::{
@@ -19,6 +21,7 @@ use super::batch::BatchReport;
 use super::{MAX_TRIES, Memory, Turn};
 use crate::error::{Error, Reason, Result, Verb};
 use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
+use crate::many::{Work, many};
 use crate::signed::WriteFingerprint;
 
 /// The name of the record.
@@ -57,11 +60,27 @@ impl Step {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Run {
     First,
+    /// As the first run, but the text of another program stays where it is.
+    Yielding,
     Again,
 }
 
+/// What a batch does with a file that another program changes in the same moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OtherWriters {
+    /// It writes its own text, and puts the other program's aside.
+    PutAside,
+    /// It leaves the other program's text, and removes no file after that.
+    GoFirst,
+}
+
 /// Records the steps and applies them.
-pub(super) async fn commit(memory: &Memory, _turn: &Turn, steps: Vec<Step>) -> Result<BatchReport> {
+pub(super) async fn commit(
+    memory: &Memory,
+    _turn: &Turn,
+    steps: Vec<Step>,
+    others: OtherWriters,
+) -> Result<BatchReport> {
     let root = Locator::root();
     if steps.len() > 1 {
         // A record that could not be read back would block all later writes.
@@ -75,7 +94,11 @@ pub(super) async fn commit(memory: &Memory, _turn: &Turn, steps: Vec<Step>) -> R
         let written = memory.state.write(&RECORD, record, Condition::Absent).await;
         let _ = written.map_err(|error| Error::storage(Verb::Batch, &root, error))?;
     }
-    let applied = apply(memory, &steps, Run::First).await;
+    let run = match others {
+        OtherWriters::PutAside => Run::First,
+        OtherWriters::GoFirst => Run::Yielding,
+    };
+    let applied = apply(memory, &steps, run).await;
     // One step is all or nothing by itself.
     let unfinished = if steps.len() > 1 { Reason::Unfinished } else { Reason::Storage };
     let report = applied.map_err(|error| Error::new(Verb::Batch, &root, unfinished).caused_by(error))?;
@@ -103,21 +126,45 @@ pub(super) async fn complete(memory: &Memory, _turn: &Turn) -> StoreResult<()> {
 
 async fn apply(memory: &Memory, steps: &[Step], run: Run) -> StoreResult<BatchReport> {
     let mut report = BatchReport::default();
-    for step in steps {
+    let mut rest = steps;
+    while let Some((step, others)) = rest.split_first() {
         match step {
+            // The text that was to replace these files is in no file, so they stay.
+            Step::Remove { locator, .. } if run != Run::First && !report.kept.is_empty() => {
+                report.stayed.push(locator.clone());
+            }
             Step::Remove { locator, expected } => {
                 if !remove(memory, locator, expected).await? {
                     report.stayed.push(locator.clone());
                 }
             }
             Step::Sweep { locator } => sweep(memory, locator).await?,
-            Step::Put { locator, expected, bytes } => {
-                let kept = put(memory, locator, expected.clone(), bytes, run).await?;
-                report.kept.extend(kept);
+            Step::Put { .. } => {
+                let puts = rest.iter().take_while(|step| matches!(step, Step::Put { .. })).count();
+                for kept in put_all(memory, &rest[..puts], run).await {
+                    report.kept.extend(kept?);
+                }
+                rest = &rest[puts..];
+                continue;
             }
         }
+        rest = others;
     }
     Ok(report)
+}
+
+/// Writes files, each of a step of its own: the disk makes many of them durable at once. None is under way any more when this returns.
+async fn put_all(memory: &Memory, steps: &[Step], run: Run) -> Vec<StoreResult<Option<Locator>>> {
+    let mut work: Vec<Work<'_, StoreResult<Option<Locator>>, Infallible>> = Vec::with_capacity(steps.len());
+    for step in steps {
+        if let Step::Put { locator, expected, bytes } = step {
+            work.push(Box::pin(async move { Ok(put(memory, locator, expected.clone(), bytes, run).await) }));
+        }
+    }
+    match many(memory.at_once(), work).await {
+        Ok(written) => written,
+        Err(never) => match never {},
+    }
 }
 
 /// Deletes a file unless a program changed it; returns true if it is gone.
@@ -160,7 +207,21 @@ async fn put(
     for _ in 0..MAX_TRIES {
         let condition = expected.map_or(Condition::Absent, Condition::Matches);
         match memory.files.write(locator, bytes.clone(), condition).await {
-            Ok(written) => return Ok(written.displaced.map(|displaced| displaced.kept).or(kept)),
+            Ok(written) => {
+                let Some(displaced) = written.displaced else { return Ok(kept) };
+                if run != Run::First {
+                    let ours = Condition::Matches(written.version);
+                    let back = memory.files.write(locator, displaced.bytes, ours).await;
+                    if back.is_ok_and(|back| back.displaced.is_none()) {
+                        memory.files.delete(&displaced.kept, Condition::Any).await?;
+                        return match run {
+                            Run::Again => keep(memory, locator, bytes).await.map(Some),
+                            Run::First | Run::Yielding => Ok(Some(locator.clone())),
+                        };
+                    }
+                }
+                return Ok(Some(displaced.kept));
+            }
             Err(error) if error.kind() == ErrorKind::Conflict => match memory.files.read(locator).await {
                 // The process that wrote it may have died before it was durable: write it again.
                 Ok(there) if there.bytes == *bytes => expected = Some(there.version),
@@ -169,6 +230,7 @@ async fn put(
                         kept = Some(keep(memory, locator, &there.bytes).await?);
                         expected = Some(there.version);
                     }
+                    Run::Yielding => return Ok(Some(locator.clone())),
                     Run::Again => return keep(memory, locator, bytes).await.map(Some),
                 },
                 Err(error) if error.kind() == ErrorKind::NotFound => expected = None,

@@ -16,12 +16,12 @@ use haversack_store::{
     Result as StoreResult,
 };
 
-use super::many::{MAX_FILES_AT_ONCE, Work, many};
 use super::plan::case_name;
 use super::planted::{Planted, has};
 use super::progress::{Progress, Stage};
 use super::state::{ApplyRecord, Move, State};
 use crate::ids::ContentHash;
+use crate::many::{MAX_FILES_AT_ONCE, Work, many};
 use crate::merge::{Rule, Side, conflict_name, merge};
 use crate::signed;
 

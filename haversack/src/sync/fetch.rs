@@ -2,7 +2,6 @@
 
 use haversack_store::Bytes;
 
-use super::many::{MAX_AT_ONCE, Work, many};
 use super::plan::Reach;
 use super::progress::Stage;
 use super::remote::At;
@@ -11,6 +10,7 @@ use super::{Asking, Context, Replica, SyncError, other_store};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Carried, Commit, Misplaced, Notice, What};
+use crate::many::{MAX_AT_ONCE, Work, many};
 
 /// The most commits that are applied at a time.
 const MAX_TAKEN_COMMITS: usize = 256;

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use haversack_store::{Bytes, Locator, Odd};
 
 use super::apply;
-use super::many::{self, many};
 use super::plan::{self, AbsenceReason, Reach};
 use super::progress::Stage;
 use super::scan::Found;
@@ -20,6 +19,7 @@ use super::take_in::{IncomingChanges, Work};
 use super::{Context, Replica, Report, SyncError};
 use crate::ids::{ContentHash, StoreId};
 use crate::log::{self, Checkpoint, Content, ContentLocation, unpack};
+use crate::many::{self, many};
 
 /// The most files that are written under one record.
 const MAX_PORTION_FILES: usize = 2_000;
@@ -281,7 +281,7 @@ impl Replica {
     }
 
     /// Returns contents that the log names, from here or from the remote; missing ones are left out.
-    async fn contents(
+    pub(super) async fn contents(
         &self,
         context: Context<'_>,
         wanted: &[Content],

@@ -1,5 +1,6 @@
 //! How a replica stands, looked at without a remote and without changing anything.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use haversack_store::{Backend, Locator, Odd, Result as StoreResult};
@@ -12,7 +13,7 @@ use super::renames;
 use super::scan::{self, StatCache};
 use super::state::{JournalEnd, LogView, State};
 use super::{Gate, Hold, Scope};
-use crate::ids::{Position, ReplicaId, StoreId, Timestamp};
+use crate::ids::{ContentHash, Position, ReplicaId, StoreId, Timestamp};
 
 /// How a replica stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,6 +104,14 @@ pub(crate) async fn agreement(state: Arc<dyn Backend>) -> StoreResult<Agreement>
     })
 }
 
+/// Returns the content that a file of a replica is based on: the last one that this replica agreed on with the store.
+pub(crate) async fn base_of(state: Arc<dyn Backend>, locator: &Locator) -> StoreResult<Option<ContentHash>> {
+    Ok(match State::look(state).await? {
+        Some((state, JournalEnd::Whole | JournalEnd::CutShort)) => state.known.ground(locator.as_str()),
+        _ => None,
+    })
+}
+
 /// Returns the files that the remote had at this replica's last sync, with their sizes. Asks the remote nothing.
 pub async fn remote_files(state: Arc<dyn Backend>) -> StoreResult<Vec<(Locator, u64)>> {
     let Some((state, JournalEnd::Whole | JournalEnd::CutShort)) = State::look(state).await? else {
@@ -147,7 +156,7 @@ pub async fn look(
     let unbound = known.log.files().entries().filter(|entry| !scope.holds(entry.name));
     known.absent.extend(unbound.map(|entry| (entry.locator(), AbsenceReason::Unbound)));
     let known = state.as_ref().map_or(&unmet, |state| &state.known);
-    let mut found = scan::scan(files, &mut cache).await?;
+    let mut found = scan::scan(files, &mut cache, &BTreeMap::new()).await?;
     let bases = known.bases();
     let fenced = found.contents.iter().filter(|(locator, _)| scope.fences(locator)).count();
     found.contents.retain(|locator| scope.contains(locator));

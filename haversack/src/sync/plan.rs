@@ -470,6 +470,8 @@ pub(crate) struct Pending {
     pub(crate) record: Option<DeletionRecord>,
     /// Files that have another name now. The old name is also in `deleted`, the new one in `changed`.
     pub(crate) renames: Vec<Rename>,
+    /// Roll-ups among the changed files, also those that stay here: their sources are not deleted elsewhere before they are sent.
+    pub(crate) roll_ups: Vec<Locator>,
     /// Files that a user created here before the log's files were fetched. Both must be merged first.
     pub(crate) met: Vec<Locator>,
     /// The number of the log's files that are not in the working directory, without being deleted.

@@ -89,6 +89,14 @@ pub enum Planted {
     GateIgnoresAppends,
     /// The gate is not asked about a file that was merged.
     GateIgnoresMerges,
+    /// The deletion of a file that was rolled up leaves before its roll-up.
+    SourcesLeaveFirst,
+    /// A tidy deletes the sources before it writes their roll-up.
+    TidyDeletesFirst,
+    /// A tidy writes over whatever its files hold by now.
+    TidyTrustsItsPlan,
+    /// A source that comes back is rolled up again.
+    RollUpsForgetIds,
     /// A file that moves to a bound directory is deleted before it is written there.
     HandOverDeletesFirst,
     /// A bound directory holds the files of a deeper bound directory too.
@@ -168,6 +176,14 @@ impl Planted {
 
     /// Every mistake that schedules over a remote that gets lost are to find.
     pub const AFTER_A_LOSS: [Planted; 2] = [Planted::AbsentBeforeComplete, Planted::NewerBaseIsTaken];
+
+    /// Every mistake of tidies that schedules are to find.
+    pub const IN_TIDIES: [Planted; 4] = [
+        Planted::SourcesLeaveFirst,
+        Planted::TidyDeletesFirst,
+        Planted::TidyTrustsItsPlan,
+        Planted::RollUpsForgetIds,
+    ];
 }
 
 #[cfg(feature = "planted")]

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use haversack_store::{Locator, Version};
+use haversack_store::{Bytes, Locator, Version};
 
 use super::held;
 use super::join::Purpose;
@@ -22,9 +22,11 @@ use super::planted::{Planted, has};
 use super::progress::Stage;
 use super::remote::{Attempt, MAX_TRIES};
 use super::renames::{self, Rename};
+use super::roll_ups;
 use super::scan::Found;
 use super::state::{Advance, BaseLine, Head, PublishRecord};
 use super::{Author, Context, IMPORT, Recent, Replica, Report, Sending, SyncError};
+use crate::growth::{self, Growth};
 use crate::ids::{CommitId, ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Carried, Commit, Content, FileChange, MAX_CHANGES, MAX_INLINE_BYTES, What};
@@ -78,6 +80,8 @@ struct Changes {
     changes: Vec<FileChange>,
     /// The bases that come of it.
     bases: Vec<BaseLine>,
+    /// The growth of long files, as it is recorded after the commit.
+    growths: BTreeMap<Locator, Growth>,
     left: Remainder,
 }
 
@@ -126,15 +130,26 @@ enum CommitAuthor {
 impl AuthorChooser<'_> {
     /// Returns true if this change belongs to the author of the commit. The first change decides the author.
     fn is_on(&mut self, locator: &Locator, content: Option<(ContentHash, u64)>) -> bool {
-        let turn = match self.signatures.writer(locator, content).cloned() {
+        let turn = self.author_of(locator, content);
+        *self.turn.get_or_insert_with(|| turn.clone()) == turn
+    }
+
+    /// Returns true if a change would belong to the author of the commit, and decides nothing.
+    fn would_be_on(&self, locator: &Locator, content: (ContentHash, u64)) -> bool {
+        let turn = self.author_of(locator, Some(content));
+        self.turn.as_ref().is_none_or(|other| *other == turn)
+    }
+
+    fn author_of(&self, locator: &Locator, content: Option<(ContentHash, u64)>) -> CommitAuthor {
+        match self.signatures.writer(locator, content).cloned() {
             Some(writer) => CommitAuthor::Of(writer),
             None if self.is_first_sync => CommitAuthor::Import,
             None => CommitAuthor::Of(Writer {
                 agent: self.author.agent.clone(),
                 session: self.author.session.clone(),
+                cause: None,
             }),
-        };
-        *self.turn.get_or_insert_with(|| turn.clone()) == turn
+        }
     }
 }
 
@@ -166,6 +181,10 @@ impl Replica {
         seen: &mut Option<Found>,
         report: &mut Report,
     ) -> Result<Published, SyncError> {
+        self.growths = match context.signed.filter(|_| context.gate.holds_nothing() && !self.reads_all) {
+            Some(signed) => growth::read(signed).await.map_err(SyncError::Local)?,
+            None => BTreeMap::new(),
+        };
         let mut pending = match self.pending(context, sending, seen, report).await? {
             ToSend::Nothing => return Ok(Published::Nothing),
             ToSend::AfterTakingIn => return Ok(Published::Behind),
@@ -176,17 +195,18 @@ impl Replica {
         {
             self.state.save_deletions(&record).await.map_err(SyncError::Local)?;
         }
-        let Changes { turn, changes, bases, left } = self.changes(context, &pending, report).await?;
+        let Changes { turn, changes, bases, growths, left } = self.changes(context, &pending, report).await?;
         let Some(turn) = turn else {
             return Ok(if left == Remainder::Nothing { Published::Nothing } else { Published::Gone });
         };
         if self.log_tail(context).await? == LogTail::Behind {
             return Ok(Published::Behind);
         }
-        let (writer, cause) = match turn {
-            CommitAuthor::Of(writer) => (writer, context.cause),
-            CommitAuthor::Import => (Writer::default(), IMPORT),
+        let writer = match turn {
+            CommitAuthor::Of(writer) => writer,
+            CommitAuthor::Import => Writer { cause: Some(IMPORT.to_owned()), ..Writer::default() },
         };
+        let cause = writer.cause.unwrap_or_else(|| context.cause.to_owned());
         let (position, previous) = self.next();
         let deleted = changes.iter().filter(|change| change.what.after().is_none());
         let deleted: Vec<Locator> = deleted.map(|change| change.locator.clone()).collect();
@@ -202,7 +222,7 @@ impl Replica {
             agent: writer.agent.as_deref().map(names::harmless),
             session: writer.session.as_deref().map(names::harmless),
             time: context.clock.now(),
-            cause: cause.to_owned(),
+            cause,
             state: mark,
             changes,
             odd: Vec::new(),
@@ -219,6 +239,9 @@ impl Replica {
         }
         if let Some(signed) = context.signed {
             signed::note_sent(signed, &deleted).await.map_err(SyncError::Local)?;
+            if !growths.is_empty() {
+                growth::write(signed, &growths).await.map_err(SyncError::Local)?;
+            }
         }
         Ok(Published::Ours { settled, left })
     }
@@ -255,6 +278,16 @@ impl Replica {
             }
             (found, pending) = self.look_for_changes(context).await?;
         }
+        // A scan is not one moment: a tidy can change a roll-up after the scan read it, and delete a source before the scan comes to that. A
+        // second scan sees the roll-up of every deletion that the first one found.
+        if pending.deleted.iter().any(roll_ups::is_dated) && !has(Planted::SourcesLeaveFirst) {
+            let first = std::mem::take(&mut pending.deleted);
+            (found, pending) = self.look_for_changes(context).await?;
+            let is_first = |locator: &Locator| first.binary_search(locator).is_ok();
+            pending.deleted.retain(|locator| !roll_ups::is_dated(locator) || is_first(locator));
+        }
+        pending.roll_ups =
+            pending.changed.iter().filter(|at| roll_ups::place(at).is_some()).cloned().collect();
         self.forget_absent_held(context, &pending, report).await?;
         self.remember_waiting(&pending).await?;
         report.waiting_deletions.clone_from(&pending.waiting);
@@ -348,27 +381,60 @@ impl Replica {
         let mut turns = AuthorChooser { signatures, author: context.author, is_first_sync, turn: None };
         let mut changes = Vec::new();
         let mut contents = Vec::new();
+        let (mut growths, mut packed) = (BTreeMap::new(), BTreeMap::new());
         let (mut inline, mut total) = (0, 0);
         let mut left = Remainder::Nothing;
         let mut is_cut = false;
+        let mut old_halves = 0;
+        let mut order: Vec<&Locator> = pending.changed.iter().collect();
+        order.sort_by_key(|locator| roll_ups::rank(locator));
+        let is_here = |locator: &&Locator| pending.changed.binary_search(locator).is_ok();
+        let mut unsent: BTreeSet<&Locator> = pending.roll_ups.iter().filter(|at| !is_here(at)).collect();
+        let mut waiting: Vec<&Locator> = Vec::new();
         let old_names: BTreeMap<&Locator, &Rename> =
             pending.renames.iter().map(|rename| (&rename.to, rename)).collect();
-        for (number, locator) in pending.changed.iter().enumerate() {
+        for (number, locator) in order.iter().copied().enumerate() {
             // A rename needs room for both of its halves.
-            let is_full = changes.len() + 1 >= MAX_CHANGES || inline > MAX_INLINE_TOTAL;
+            let is_full = changes.len() + old_halves + 1 >= MAX_CHANGES || inline > MAX_INLINE_TOTAL;
             if is_full || total > MAX_FILES_TOTAL {
                 left = Remainder::Something;
                 is_cut = true;
+                unsent.extend(order[number..].iter().filter(|at| roll_ups::place(at).is_some()));
                 break;
             }
+            let is_source = roll_ups::is_source_of(locator, unsent.iter().copied());
+            if roll_ups::place(locator).is_some() {
+                unsent.insert(locator);
+            }
             context.progress.at(Stage::Sending, number, Some(pending.changed.len()));
+            if let Some((what, growth)) = self.grown(context, locator, &mut turns).await? {
+                inline += what.inline().map_or(0, Bytes::len);
+                packed.extend(what.after().map(|content| (content.hash, (growth.kept(), 0))));
+                changes.push(FileChange { locator: locator.clone(), what });
+                growths.insert(locator.clone(), growth);
+                unsent.remove(locator);
+                continue;
+            }
+            let base = self.state.known.log.files().get(locator);
+            let may_grow = context.gate.holds_nothing() && context.signed.is_some();
+            let before = match may_grow && base.is_some() {
+                true => self.files.info(locator).await.ok(),
+                false => None,
+            };
             let Some(bytes) = self.local(locator).await? else {
                 left = Remainder::Something;
                 continue;
             };
-            let base = self.state.known.log.files().get(locator);
             let hash = ContentHash::of(&bytes);
             if base.is_some_and(|base| base.hash == hash) {
+                unsent.remove(locator);
+                continue;
+            }
+            if is_source
+                && let Some(base) = base
+                && !self.keeps_lines(&base.hash, &bytes).await?
+            {
+                waiting.push(locator);
                 continue;
             }
             let rename = old_names.get(locator);
@@ -385,12 +451,31 @@ impl Replica {
                 continue;
             }
             total += size;
-            contents.push((hash, bytes.clone()));
             let extends = |base: &Content| {
                 let start = usize::try_from(base.size).ok().and_then(|length| bytes.get(..length));
                 base.size > 0 && base.size < size && start.map(ContentHash::of) == Some(base.hash)
             };
             let extended = base.filter(extends);
+            let watched = before.filter(|info| {
+                size >= growth::MIN_BYTES
+                    && extended.is_some()
+                    && info.size_bytes == size
+                    && info.version.is_none()
+            });
+            let kept = match watched {
+                Some(info) => {
+                    let name = self.state.keep_growing(&bytes).await.map_err(SyncError::Local)?;
+                    name.map(|name| (name, info.fingerprint))
+                }
+                None => None,
+            };
+            match kept {
+                Some((name, fingerprint)) => {
+                    packed.insert(hash, (name, 0));
+                    growths.insert(locator.clone(), Growth::begin(locator, &bytes, &fingerprint, name));
+                }
+                None => contents.push((hash, bytes.clone())),
+            }
             let carry = match extended {
                 Some(base) => bytes.slice(usize::try_from(base.size).unwrap_or(0)..),
                 None => bytes,
@@ -410,16 +495,29 @@ impl Replica {
                     What::Put { hash, size, content: carried, from }
                 }
             };
+            unsent.remove(locator);
+            old_halves += usize::from(rename.is_some());
             changes.push(FileChange { locator: locator.clone(), what });
-            if let Some(rename) = rename
-                && pending.deleted.binary_search(&rename.from).is_ok()
-            {
-                changes.push(deletion(&rename.from));
-            }
         }
+        let waits = |deleted: &Locator| roll_ups::is_source_of(deleted, unsent.iter().copied());
         // The old name of a rename goes with the new one, or stays.
+        let sent: BTreeMap<&Locator, ContentHash> =
+            changes.iter().filter_map(|change| Some((&change.locator, change.what.after()?.hash))).collect();
+        let goes = |rename: &&Rename| {
+            let Some(hash) = sent.get(&rename.to) else { return false };
+            // The two names cannot be in one store.
+            let is_in_the_way =
+                rename.from.folded() == rename.to.folded() || rename.to.is_within(&rename.from);
+            let is_deleted = pending.deleted.binary_search(&rename.from).is_ok();
+            is_deleted && (*hash == rename.before || is_in_the_way || !waits(&rename.from))
+        };
+        let renamed: Vec<FileChange> =
+            pending.renames.iter().filter(goes).map(|rename| deletion(&rename.from)).collect();
+        changes.extend(renamed);
         let old_names: BTreeSet<&Locator> = pending.renames.iter().map(|rename| &rename.from).collect();
-        for locator in pending.deleted.iter().filter(|locator| !old_names.contains(locator)) {
+        for locator in
+            pending.deleted.iter().filter(|locator| !old_names.contains(locator) && !waits(locator))
+        {
             // A change that did not fit can be the roll-up of a deleted file: deletions wait until all changes are sent.
             if !is_cut && changes.len() < MAX_CHANGES && turns.is_on(locator, None) {
                 changes.push(deletion(locator));
@@ -427,14 +525,64 @@ impl Replica {
                 left = Remainder::Something;
             }
         }
-        let packed = self.state.keep_all(&contents).await.map_err(SyncError::Local)?;
+        let is_held = |locator: &&Locator| {
+            let mut held = report.held.iter().map(|(held, _)| held);
+            held.any(|held| unsent.contains(held) && roll_ups::is_source_of(locator, [held]))
+        };
+        let (stays, later): (Vec<&Locator>, Vec<&Locator>) = waiting.iter().copied().partition(is_held);
+        if !later.is_empty() && turns.turn.is_some() {
+            left = Remainder::Something;
+        }
+        let is_awaited = |roll_up: &Locator| {
+            let mut sources = pending.deleted.iter().chain(waiting.iter().copied());
+            sources.any(|locator| roll_ups::is_source_of(locator, [roll_up]))
+        };
+        for (locator, hold) in report.held.iter_mut().filter(|(locator, _)| is_awaited(locator)) {
+            if unsent.contains(locator) {
+                *hold = roll_ups::with_sources(hold.clone());
+            }
+        }
+        report.held.extend(stays.into_iter().map(|at| (at.clone(), roll_ups::hold_of_source())));
+        packed.extend(self.state.keep_all(&contents).await.map_err(SyncError::Local)?);
         let base = |change: &FileChange| {
             let after = change.what.after();
             let pack = after.and_then(|content| packed.get(&content.hash).copied());
             BaseLine { pack, ..BaseLine::new(change.locator.as_str(), after) }
         };
         let bases = changes.iter().map(base).collect();
-        Ok(Changes { turn: turns.turn, changes, bases, left })
+        Ok(Changes { turn: turns.turn, changes, bases, growths, left })
+    }
+
+    /// Returns the appended bytes of a file whose growth is recorded, as a change, and its growth afterwards. `None` if the file has to be read.
+    async fn grown(
+        &self,
+        context: Context<'_>,
+        locator: &Locator,
+        turns: &mut AuthorChooser<'_>,
+    ) -> Result<Option<(What, Growth)>, SyncError> {
+        let Some(growth) = self.growths.get(locator) else { return Ok(None) };
+        let (base, after) = (growth.base(), growth.published());
+        let Content { hash, size } = after.base();
+        let is_base = self.state.known.log.files().get(locator) == Some(base);
+        if !is_base || size == base.size || !turns.would_be_on(locator, (hash, size)) {
+            return Ok(None);
+        }
+        let added = growth.added();
+        if !self.state.grow(&growth.kept(), base.size, &added).await.map_err(SyncError::Local)? {
+            return Ok(None);
+        }
+        turns.is_on(locator, Some((hash, size)));
+        let added = match added.len() <= MAX_INLINE_BYTES {
+            true => Carried::Inline(added),
+            false => Carried::Object(self.remote.put_object(context.patience, &added).await?),
+        };
+        Ok(Some((What::Append { base: base.hash, base_size: base.size, hash, size, added }, after)))
+    }
+
+    /// Returns true if a content has all lines of an earlier one.
+    async fn keeps_lines(&self, before: &ContentHash, bytes: &[u8]) -> Result<bool, SyncError> {
+        let before = self.state.kept(before).await.map_err(SyncError::Local)?;
+        Ok(before.is_some_and(|before| roll_ups::has_all_lines(&before, bytes)))
     }
 
     /// Tries to create a position until it is known whose commit is there.

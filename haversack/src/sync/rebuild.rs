@@ -17,6 +17,11 @@ pub(super) struct Trail {
 }
 
 impl Trail {
+    /// Returns the trail of a file whose whole content is known.
+    pub(super) fn of(content: Content, bytes: Bytes) -> Trail {
+        Trail { parts: vec![Carried::Inline(bytes)], now: Some(content) }
+    }
+
     pub(super) fn follow(&mut self, what: &What) {
         let part = match what {
             What::Put { content, .. } => {
@@ -60,11 +65,24 @@ impl Replica {
         wanted: &[(Locator, Content)],
         last: Position,
     ) -> Result<BTreeMap<ContentHash, Bytes>, SyncError> {
+        self.found_after(context, wanted, BTreeMap::new(), None, last).await
+    }
+
+    /// Returns the same from the commits after a position alone. `trails` says where the files' contents at that position are.
+    pub(super) async fn found_after(
+        &self,
+        context: Context<'_>,
+        wanted: &[(Locator, Content)],
+        mut trails: BTreeMap<Locator, Trail>,
+        after: Option<Position>,
+        last: Position,
+    ) -> Result<BTreeMap<ContentHash, Bytes>, SyncError> {
         let mut found = BTreeMap::new();
-        let mut trails: BTreeMap<&Locator, Trail> =
-            wanted.iter().map(|(at, _)| (at, Trail::default())).collect();
+        for (locator, _) in wanted {
+            trails.entry(locator.clone()).or_default();
+        }
         let hashes: BTreeSet<ContentHash> = wanted.iter().map(|(_, content)| content.hash).collect();
-        let mut next = Position::FIRST.number();
+        let mut next = after.map_or(Position::FIRST.number(), |after| after.number() + 1);
         while next <= last.number() && found.len() < hashes.len() {
             let end = last.number().min(next + SEARCHED_AT_ONCE - 1);
             let positions = (next..=end).filter_map(Position::new).collect();

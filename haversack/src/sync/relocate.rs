@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 use haversack_store::{Backend, Locator};
 
-use super::many::{MAX_AT_ONCE, Work, many};
 use super::progress::Stage;
 use super::remote::{Attempt, Remote};
 use super::{Context, Replica, SyncError, other_store};
 use crate::ids::{CommitId, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{Commit, Folded, Notice, StoreFile};
+use crate::many::{MAX_AT_ONCE, Work, many};
 use crate::names;
 
 /// The most times that the copy is updated because other devices commit.

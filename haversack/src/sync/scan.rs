@@ -1,6 +1,6 @@
 //! Lists the working directory, and reads only files that may have changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_lite::StreamExt;
 use haversack_store::{Backend, Bytes, ErrorKind, Fingerprint, Info, Locator, Odd, Result as StoreResult};
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::{Bases, Contents};
 use super::planted::{Planted, has};
 use crate::frame::Framed;
+use crate::growth::{Growth, Rest};
 use crate::ids::ContentHash;
 use crate::table::{Table, Writer};
 
@@ -124,6 +125,8 @@ pub(crate) struct Found {
     pub(crate) unseen: Vec<(Locator, String)>,
     /// The number of files that had to be read.
     pub(crate) read: usize,
+    /// Files that were not read, because their growth is recorded.
+    pub(crate) grown: BTreeSet<Locator>,
     /// True if a file was listed, and gone when it was read.
     has_vanished: bool,
 }
@@ -157,19 +160,27 @@ const MAX_LOOKS: usize = 3;
 ///
 /// A file that was listed and is gone when it is read may have been renamed in this moment: then its new name was not listed. So everything is
 /// looked at again.
-pub(crate) async fn scan(files: &dyn Backend, cache: &mut StatCache) -> StoreResult<Found> {
-    let mut found = look(files, cache).await?;
+pub(crate) async fn scan(
+    files: &dyn Backend,
+    cache: &mut StatCache,
+    growths: &BTreeMap<Locator, Growth>,
+) -> StoreResult<Found> {
+    let mut found = look(files, cache, growths).await?;
     for _ in 1..MAX_LOOKS {
         if !found.has_vanished {
             break;
         }
-        found = look(files, cache).await?;
+        found = look(files, cache, growths).await?;
     }
     Ok(found)
 }
 
 /// Looks at every file once.
-async fn look(files: &dyn Backend, cache: &mut StatCache) -> StoreResult<Found> {
+async fn look(
+    files: &dyn Backend,
+    cache: &mut StatCache,
+    growths: &BTreeMap<Locator, Growth>,
+) -> StoreResult<Found> {
     let mark = files.touch_mark().await?;
     let mut found = Found::default();
     let mut contents = Vec::with_capacity(cache.written.len());
@@ -194,9 +205,18 @@ async fn look(files: &dyn Backend, cache: &mut StatCache) -> StoreResult<Found> 
                 Some((known, hash)) if *known == token => hash.try_into().map(ContentHash::from_bytes).ok(),
                 _ => None,
             };
-            let hash = match hash {
-                Some(hash) => hash,
-                None => {
+            let is_settled = info.fingerprint.is_settled(&mark) || has(Planted::StaleStatTrusted);
+            let rest = if is_settled { Rest::Settled } else { Rest::Fresh };
+            let growth = growths.get(&info.locator).filter(|growth| {
+                info.version.is_none() && growth.fits(&info.fingerprint, info.size_bytes, rest)
+            });
+            let hash = match (hash, growth) {
+                (Some(hash), _) => hash,
+                (None, Some(growth)) => {
+                    found.grown.insert(info.locator.clone());
+                    growth.published().base().hash
+                }
+                (None, None) => {
                     found.read += 1;
                     match files.read(&info.locator).await {
                         Ok(object) => ContentHash::of(&object.bytes),
@@ -218,7 +238,6 @@ async fn look(files: &dyn Backend, cache: &mut StatCache) -> StoreResult<Found> 
                     }
                 }
             };
-            let is_settled = info.fingerprint.is_settled(&mark) || has(Planted::StaleStatTrusted);
             if info.version.is_some() || is_settled {
                 let mut record = [0; RECORD];
                 record[..Fingerprint::BYTES].copy_from_slice(&token);
@@ -269,8 +288,8 @@ mod tests {
 
     /// Looks at all files, and returns how many were read.
     fn look(files: &InMemory, cache: &mut StatCache) -> usize {
-        let found = block_on(scan(files, cache)).expect("looked at");
-        let all = block_on(scan(files, &mut StatCache::default())).expect("looked at");
+        let found = block_on(scan(files, cache, &BTreeMap::new())).expect("looked at");
+        let all = block_on(scan(files, &mut StatCache::default(), &BTreeMap::new())).expect("looked at");
         assert_eq!(found.contents, all.contents);
         found.read
     }
@@ -320,7 +339,7 @@ mod tests {
         let known = ["a", "c/d", "c/e/f", "cd", "linked", "fetched"];
         let files: Files = known.iter().map(|name| (at(name), content("before"))).collect();
         let absent = BTreeMap::from([(at("fetched"), AbsenceReason::Unfetched)]);
-        let (before, held) = (BTreeMap::new(), std::collections::BTreeSet::new());
+        let (before, held) = (BTreeMap::new(), BTreeSet::new());
         let bases = Bases { files: &files, absent: &absent, before: &before, held: &held };
         let odd =
             |name: &str, at: Option<Locator>| Odd { at, shown: name.to_owned(), why: "refused".to_owned() };

@@ -7,16 +7,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use haversack_store::{Bytes, Condition, ErrorKind};
+use haversack_store::{Bytes, Condition, ErrorKind, Locator};
 use serde::{Deserialize, Serialize};
 
+use super::rebuild::Trail;
 use super::remote::{At, patiently};
 use super::state::Head;
 use super::{Context, Replica, SyncError};
 use crate::ids::{ContentHash, Position, StoreId};
 use crate::log::layout::{self, Item};
 use crate::log::{
-    Checkpoint, ContentLocation, FileState, Folded, MAX_CHANGES, MAX_SEGMENT_BYTES, Segment, pack,
+    Checkpoint, Content, ContentLocation, FileState, Folded, MAX_CHANGES, MAX_SEGMENT_BYTES, Segment, pack,
 };
 
 /// The intervals at which the log is folded.
@@ -95,7 +96,9 @@ impl Replica {
 
     /// Writes the state at the last applied position; contents that an older checkpoint has stay where they are.
     ///
-    /// Returns false if it could not: a device without all contents, or with unreadable names, leaves it to others.
+    /// Contents that are not here, because their files are outside of the replica's scope or not fetched yet, come from the commits after the older
+    /// checkpoint (docs/adr/0037). Returns false if it could not: a device with unreadable names, or without contents that the remote has lost too,
+    /// leaves it to others.
     async fn write_checkpoint(
         &self,
         context: Context<'_>,
@@ -107,17 +110,26 @@ impl Replica {
         if !state.odd().is_empty() {
             return Ok(false);
         }
-        let older = older.iter().flat_map(|older| older.files.values());
-        let mut places: BTreeMap<ContentHash, ContentLocation> = older
+        let older_files = older.iter().flat_map(|older| older.files.values());
+        let mut places: BTreeMap<ContentHash, ContentLocation> = older_files
             .filter(|file| !matches!(file.place, ContentLocation::Inline(_)))
             .map(|file| (file.hash, file.place.clone()))
             .collect();
         let mut new = Vec::new();
-        for content in state.files().values().filter(|content| !places.contains_key(&content.hash)) {
-            let Some(bytes) = self.state.kept(&content.hash).await.map_err(SyncError::Local)? else {
-                return Ok(false);
-            };
-            new.push(bytes);
+        let mut elsewhere: Vec<(Locator, Content)> = Vec::new();
+        for (locator, content) in state.files().iter() {
+            if places.contains_key(&content.hash) {
+                continue;
+            }
+            match self.state.kept(&content.hash).await.map_err(SyncError::Local)? {
+                Some(bytes) => new.push(bytes),
+                None => elsewhere.push((locator, content)),
+            }
+        }
+        let found = self.contents_elsewhere(context, &elsewhere, older.as_ref(), head).await?;
+        for (_, content) in &elsewhere {
+            let Some(bytes) = found.get(&content.hash) else { return Ok(false) };
+            new.push(bytes.clone());
         }
         let (packs, new_places) = pack(&new);
         for pack in &packs {
@@ -145,6 +157,35 @@ impl Replica {
         let bytes = checkpoint.encode().map_err(|why| SyncError::Unfit { position, why: why.to_string() })?;
         self.remote.create(context.patience, &layout::checkpoint(position), &bytes).await?;
         Ok(true)
+    }
+
+    /// Returns contents of the log's files that this replica does not keep. Those that the remote has lost too are left out.
+    async fn contents_elsewhere(
+        &self,
+        context: Context<'_>,
+        wanted: &[(Locator, Content)],
+        older: Option<&Checkpoint>,
+        head: &Head,
+    ) -> Result<BTreeMap<ContentHash, Bytes>, SyncError> {
+        if wanted.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        // What was appended since extends the content that the older checkpoint has.
+        let before: Vec<(&Locator, Content)> = wanted
+            .iter()
+            .filter_map(|(locator, _)| Some((locator, older?.files.get(locator)?)))
+            .map(|(locator, file)| (locator, Content { hash: file.hash, size: file.size }))
+            .collect();
+        let contents: Vec<Content> = before.iter().map(|(_, content)| *content).collect();
+        let contents = self.contents(context, &contents, older).await?;
+        let trails = before.into_iter().filter_map(|(locator, content)| {
+            Some((locator.clone(), Trail::of(content, contents.get(&content.hash)?.clone())))
+        });
+        let after = older.map(|older| older.position);
+        let mut found = self.found_after(context, wanted, trails.collect(), after, head.position).await?;
+        // An older checkpoint inside of which a content lies has it for a file that did not change.
+        found.extend(contents);
+        Ok(found)
     }
 
     /// Returns the last position that is in a segment.

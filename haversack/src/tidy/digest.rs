@@ -30,6 +30,7 @@ use super::parts::{Chunk, Section, chunks, sections};
 use crate::day::{Day, Period};
 use crate::document::{self, Document, scalar};
 use crate::ids::ContentHash;
+use crate::sync::planted::{Planted, has};
 
 /// The longest line, in characters. The whole text stays in the history.
 const MAX_LINE_CHARACTERS: usize = 400;
@@ -223,16 +224,23 @@ pub(super) fn empty(period: Period) -> String {
     )
 }
 
-/// Adds a section to a roll-up, in the order of days. Lines that the section has already are not added.
+/// Adds a section to a roll-up, in the order of days. Lines that the section has already are not added, nor lines whose id is anywhere in the roll-up: an edit by
+/// hand can leave two sections with one heading.
 pub(super) fn with_section(text: &str, new: &NewSection) -> String {
     let body = document::body_of(text);
     let above = &text[..text.len() - body.len()];
     let parts = sections(body);
+    let known: BTreeSet<String> = match has(Planted::RollUpsForgetIds) {
+        true => BTreeSet::new(),
+        false => ids(body).into_iter().map(|id| format!("^{id}")).collect(),
+    };
     if let Some(at) = parts.iter().position(|part| part.title == Some(new.title.as_str())) {
-        let there: BTreeSet<String> = chunks(parts[at].body).iter().map(key).collect();
+        let mut there: BTreeSet<String> = chunks(parts[at].body).iter().map(key).collect();
+        there.extend(known);
+        let is_new = |chunk: &Chunk<'_>| !there.contains(&key(chunk)) || has(Planted::RollUpsForgetIds);
         let more: String = chunks(&new.body)
             .iter()
-            .filter(|chunk| !chunk.text.trim().is_empty() && !there.contains(&key(chunk)))
+            .filter(|chunk| !chunk.text.trim().is_empty() && is_new(chunk))
             .map(|chunk| format!("{}\n", chunk.text.trim_end()))
             .collect();
         if more.is_empty() {
@@ -246,6 +254,12 @@ pub(super) fn with_section(text: &str, new: &NewSection) -> String {
             }
         });
     }
+    let lines = chunks(&new.body);
+    let lines = lines.iter().filter(|chunk| !known.contains(&key(chunk)));
+    let lines: String = lines.map(|chunk| chunk.text).collect();
+    if lines.trim().is_empty() {
+        return text.to_owned();
+    }
     let before = parts.iter().rposition(|part| match (part.title, part.day(), new.day) {
         (None, ..) => true,
         (Some(title), Some(day), Some(new_day)) => (day, title) < (new_day, new.title.as_str()),
@@ -256,7 +270,7 @@ pub(super) fn with_section(text: &str, new: &NewSection) -> String {
     written(above, &parts, at, |out| {
         trim_end(out);
         let gap = if out.is_empty() { "" } else { "\n\n" };
-        let _ = write!(out, "{gap}## {}\n{}\n", new.title, new.body.trim_matches('\n'));
+        let _ = write!(out, "{gap}## {}\n{}\n", new.title, lines.trim_matches('\n'));
         if at < parts.len() {
             out.push('\n');
         }
@@ -296,8 +310,11 @@ pub(super) struct Onward {
 /// wrote goes on whole.
 pub(super) fn onward(text: &str, period: Period, limit: Option<u32>) -> Vec<Onward> {
     let body = Document::read(text).body;
+    // The title of the whole is no text of a section, wherever an edit by hand has left it.
+    let title = format!("# {period}");
+    let body: String = body.split_inclusive('\n').filter(|line| line.trim_end() != title).collect();
     let mut onward = Vec::new();
-    for part in sections(body) {
+    for part in sections(&body) {
         // The middle of a period is in the month and year that it counts to.
         let middle = period.first_day().plus(period.last_day().days_since(period.first_day()) / 2);
         let (title, day, lines) = match part.title {
@@ -308,9 +325,8 @@ pub(super) fn onward(text: &str, period: Period, limit: Option<u32>) -> Vec<Onwa
                 part.body.to_owned(),
             ),
             None => {
-                let title = format!("# {period}");
-                let lines = part.body.lines().filter(|line| line.trim_end() != title);
-                (period.to_string(), None, lines.map(|line| format!("{line}\n")).collect())
+                let lines = part.body.lines().map(|line| format!("{line}\n")).collect();
+                (period.to_string(), None, lines)
             }
         };
         if lines.trim().is_empty() {

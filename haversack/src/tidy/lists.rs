@@ -18,6 +18,9 @@ pub(super) struct Aged {
 /// The field that lists the threads at rest.
 const DORMANT: &str = "dormant";
 
+/// The field of a file that tidying leaves alone.
+const PINNED: &str = "pinned";
+
 fn split(text: &str) -> (&str, Vec<Section<'_>>) {
     let body = document::body_of(text);
     (&text[..text.len() - body.len()], sections(body))
@@ -220,7 +223,8 @@ pub(super) fn threads_rest(text: &str, days: u32, today: Day) -> Option<Aged> {
 pub(super) fn with_field(text: &str, name: &str, value: &str) -> Option<String> {
     let document = Document::read(text);
     let frontmatter = document.frontmatter.as_ref()?;
-    let line = format!("{name}: {value}\n");
+    let end = if frontmatter.opening.ends_with("\r\n") { "\r\n" } else { "\n" };
+    let line = format!("{name}: {value}{end}");
     let mut out = format!("{}{}", document.mark, frontmatter.opening);
     let mut is_written = false;
     for entry in &frontmatter.entries {
@@ -236,11 +240,43 @@ pub(super) fn with_field(text: &str, name: &str, value: &str) -> Option<String> 
     Some(out)
 }
 
+/// Returns a text without a field of its frontmatter. A frontmatter that had only this field is removed whole.
+fn without_field(text: &str, name: &str) -> String {
+    let document = Document::read(text);
+    let Some(frontmatter) = &document.frontmatter else { return text.to_owned() };
+    let others =
+        frontmatter.entries.iter().filter(|entry| entry.field().is_none_or(|field| field.name != name));
+    let others: String = others.map(|entry| entry.raw()).collect();
+    if others.is_empty() {
+        return [document.mark, document.body].concat();
+    }
+    [document.mark, frontmatter.opening, &others, frontmatter.closing, document.body].concat()
+}
+
+/// Returns a text that tidying leaves alone. A text without frontmatter gets one; `None` if it has one that we cannot read.
+pub(super) fn pinned(text: &str) -> Option<String> {
+    if let Some(pinned) = with_field(text, PINNED, "true") {
+        return Some(pinned);
+    }
+    let Document { mark, body, .. } = Document::read(text);
+    let end = if body.contains("\r\n") { "\r\n" } else { "\n" };
+    // A frontmatter that we cannot read would become part of the text.
+    let is_plain = !document::begins_with_rule(body);
+    is_plain.then(|| format!("{mark}---{end}{PINNED}: true{end}---{end}{body}"))
+}
+
+/// Returns a text that tidying treats like every other.
+pub(super) fn unpinned(text: &str) -> Option<String> {
+    let without = without_field(text, PINNED);
+    // Claude Code moves fields that it does not know below `metadata`. A field at the top counts before it.
+    if is_pinned(without.as_bytes()) { with_field(&without, PINNED, "false") } else { Some(without) }
+}
+
 /// Returns true if a file says that tidying leaves it alone.
 pub(super) fn is_pinned(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let document = Document::read(text);
     document
-        .text("pinned")
+        .text(PINNED)
         .is_some_and(|value| value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("yes"))
 }

@@ -1,18 +1,24 @@
-//! Exchanges commits between a synced folder and this device's own log.
+//! Exchanges commits between a synced folder and this device's home log.
+//!
+//! There are two kinds of logs:
+//!
+//! - A **folder log** is in the synced folder. Each device has one and writes only its own changes there. An item of it is an *entry*.
+//! - The **home log** is in the home of a device, and only this device reads it. It has the changes of all devices in one order. An item of it is a
+//!   *commit* at a *position*.
 //!
 //! One run:
 //!
-//! 1. *Collect*: make an entry of each new commit in the device's own log. It names the heads on which the commit was made.
-//! 2. *Fetch*: copy log files that have arrived in the folder into the home.
-//! 3. *Take in*: for each new entry that can be read, merge all logs ([`merge_file`](super::merge_file)) and append the changed files to the
-//!    device's own log, as a commit with the entry's id.
-//! 4. *Send*: write entries that the folder does not have yet.
+//! 1. *Collect*: turn each new commit of the home log into an entry. The entry lists the heads: the last entry of every folder log that the commit is based on.
+//! 2. *Fetch*: copy the folder logs of other devices, as far as they have arrived, into the home.
+//! 3. *Take in*: for each new entry that can be read, merge all folder logs ([`merge_file`](super::merge_file)) and append the changed files to the
+//!    home log, as a commit with the entry's id.
+//! 4. *Send*: write the new entries of step 1 to this device's folder log.
 //!
-//! Example: the laptop's own log has positions 1 to 4, and its heads are laptop 3, desktop 2. The user's edit became position 5. Step 1 makes it
-//! entry laptop 4 on these heads. Step 2 finds desktop 3. Step 3 merges it and appends the result as position 6. Step 4 writes laptop 4.
+//! Example: the laptop's home log has positions 1 to 4, and its heads are laptop 3, desktop 2. The user's edit became position 5. Step 1 turns it into
+//! entry laptop 4 on these heads. Step 2 finds entry desktop 3. Step 3 merges it and appends the result as position 6. Step 4 writes entry laptop 4 to the folder.
 //!
-//! If a run is killed at any moment, the next run continues its work: an entry is stored at home before it is written to the folder, and the commits of the own log
-//! name their entries, so the progress can be computed from both.
+//! If a run is killed, the next run continues its work: an entry is stored in the home before it is written to the folder, and each commit of the home log
+//! has the id of its entry, so the progress follows from both.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -39,7 +45,7 @@ use crate::sync::{Context, Impatient, Remote, SyncError};
 /// The lock that a run holds; never waited for.
 const LOCK: &str = "vault";
 
-/// The most times that a run starts over because another process of this device wrote to its own log.
+/// The most times that a run starts over because another process of this device wrote to the home log.
 const MAX_ROUNDS: usize = 64;
 
 /// The result of a run.
@@ -55,7 +61,7 @@ pub struct TransferStats {
     pub early: usize,
 }
 
-/// A folder that a sync client replicates, and the log that the rest of this device follows instead.
+/// A synced folder, and the home log that the rest of the engine uses instead of it.
 #[derive(Debug)]
 pub struct Bridge {
     pub(super) folder: Arc<dyn Backend>,
@@ -67,7 +73,7 @@ pub struct Bridge {
     pub(super) read: Option<Read>,
     /// Contents that were put together in this run.
     pub(super) contents: HashMap<ContentHash, Bytes>,
-    /// Contents in this device's own order that perhaps no log names.
+    /// Contents in the home log that perhaps no folder log has.
     unannounced: BTreeSet<(Locator, ContentHash)>,
     _lock: Guard,
 }
@@ -150,7 +156,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Returns the name of this device's log.
+    /// Returns the name of this device's folder log.
     pub fn replica(&self) -> ReplicaId {
         self.replica
     }
@@ -318,7 +324,7 @@ impl Bridge {
         Ok(Some(commit))
     }
 
-    /// Finds commits in this device's own log that a killed process did not announce.
+    /// Finds commits in the home log that a killed process did not announce.
     async fn find_unannounced(&mut self) -> Result<(), SyncError> {
         let mut last = self.cursor.announced;
         while last < self.cursor.position {
@@ -336,7 +342,7 @@ impl Bridge {
         Ok(self.read().await?.logs.of_commit(id, &names))
     }
 
-    /// Adds an entry to this device's log, at home.
+    /// Adds an entry to the home's copy of this device's folder log.
     async fn make_entry(
         &mut self,
         commit: Option<Commit>,
@@ -367,7 +373,7 @@ impl Bridge {
         self.cursor.kept.of(self.replica)
     }
 
-    /// Appends the readable entries to this device's own log.
+    /// Appends the readable entries to the home log.
     async fn take_in(
         &mut self,
         context: Context<'_>,
@@ -423,7 +429,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Appends one entry to this device's own log: the merged files that it changed.
+    /// Appends one entry to the home log: the merged files that it changed.
     async fn add(
         &mut self,
         store: StoreId,
@@ -461,7 +467,7 @@ impl Bridge {
         let theirs = entry.as_deref().and_then(|entry| entry.commit.as_ref()).map(|commit| commit.heading());
         if let Some(theirs) = theirs.filter(|_| !changes.is_empty()) {
             if *is_unsaved {
-                // An entry without changes leaves no trace in the own log: save the cursor before any commit is built on it.
+                // An entry without changes leaves no trace in the home log: save the cursor before any commit is built on it.
                 self.save().await?;
                 *is_unsaved = false;
             }
@@ -628,7 +634,7 @@ fn contents_after(commit: &Commit) -> impl Iterator<Item = (Locator, ContentHash
     commit.changes.iter().filter_map(|change| Some((change.locator.clone(), change.what.after()?.hash)))
 }
 
-/// The result of an attempt to append to this device's own log.
+/// The result of an attempt to append to the home log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
     Done,

@@ -1,4 +1,4 @@
-//! A device's position in a synced folder: the entries that it has read, and the part of its own log that is in the folder.
+//! A device's position in a synced folder: the entries that it has read, and the part of its folder log that is in the folder already.
 
 use haversack_store::{Backend, Condition, ErrorKind, Locator};
 use serde::{Deserialize, Serialize};
@@ -18,9 +18,9 @@ pub(super) struct FolderCursor {
     /// The store that was met in the folder.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) store: Option<StoreId>,
-    /// The heads that the device's own log has at `position`.
+    /// The heads that the home log has at `position`.
     pub(super) heads: Heads,
-    /// The last position of its own log that was processed.
+    /// The last position of the home log that was processed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) position: Option<Position>,
     /// Up to which position every content in its own order is named by a log: until then it may be shown as a plain file.
@@ -85,7 +85,7 @@ impl FolderCursor {
     }
 }
 
-/// The name of a device's log, as it was found.
+/// The name of a device's folder log, as it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogName {
     /// It has none yet.
@@ -96,7 +96,7 @@ pub(super) enum LogName {
     Stale(ReplicaId),
 }
 
-/// Returns the name of the device's log.
+/// Returns the name of the device's folder log.
 ///
 /// The fingerprint of the name's file tells if the home is a copy: a copy has another fingerprint.
 pub(super) async fn name(home: &dyn Backend, cursor: &FolderCursor) -> Result<LogName, SyncError> {
@@ -110,7 +110,7 @@ pub(super) async fn name(home: &dyn Backend, cursor: &FolderCursor) -> Result<Lo
     Ok(if is_kept { LogName::Current(name) } else { LogName::Stale(name) })
 }
 
-/// Gives the device's log another name, and writes that down.
+/// Gives the device's folder log another name, and writes that down.
 pub(super) async fn rename(
     home: &dyn Backend,
     cursor: &mut FolderCursor,

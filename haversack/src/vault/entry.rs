@@ -29,7 +29,7 @@ pub struct Entry {
     pub number: u64,
     /// The entries of every log that its author had read, including its own.
     pub seen: Heads,
-    /// The author's changes, as in the author's own log; `None` if the entry only announces something.
+    /// The author's changes, as in the author's home log; `None` if the entry only announces something.
     pub commit: Option<Commit>,
     /// Contents that its author puts into the folder as plain files, and that no commit contains: results of merges.
     ///

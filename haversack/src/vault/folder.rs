@@ -88,7 +88,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Returns the fingerprints of this device's own log files.
+    /// Returns the fingerprints of the files of this device's folder log.
     async fn own_mark(&self) -> Result<Option<ContentHash>, SyncError> {
         let mut seen = String::new();
         let directory = layout::log(self.replica);
@@ -232,7 +232,7 @@ impl Bridge {
         Ok(Some((object.bytes, entries)))
     }
 
-    /// Writes the entries of this device's own log that the folder does not have.
+    /// Writes the entries of this device's folder log that the folder does not have yet.
     pub(super) async fn send(
         &mut self,
         context: Context<'_>,

@@ -126,13 +126,13 @@ impl Logs {
         self.entries.contains_key(&at)
     }
 
-    /// Returns the entry of a commit in a device's own log: an imported one, or one that the device wrote, under any of its names.
+    /// Returns the entry of a commit in a device's home log: an imported one, or one that the device wrote, under any of its names.
     pub fn of_commit(&self, id: CommitId, names: &[ReplicaId]) -> Option<Numbered> {
         let wrote = self.commits.get(&id).into_iter().flatten().find(|(replica, _)| names.contains(replica));
         self.taken.get(&id).or(wrote).copied()
     }
 
-    /// Returns true if a commit of a device's own log is the first part of an entry that was imported as two commits.
+    /// Returns true if a commit of a device's home log is the first part of an entry that was imported as two commits.
     pub fn is_first_part(&self, id: CommitId) -> bool {
         self.first_parts.contains(&id)
     }
@@ -368,7 +368,7 @@ impl Logs {
     }
 }
 
-/// Returns the id of an entry's commit in the own log of a device that has imported it.
+/// Returns the id of an entry's commit in the home log of a device that has imported it.
 pub(super) fn taken_id((replica, number): Numbered) -> CommitId {
     commit_id(&format!("{replica} {number}"))
 }

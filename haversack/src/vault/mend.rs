@@ -129,7 +129,7 @@ impl Bridge {
         Ok(mended)
     }
 
-    /// Removes single entries of this device's own log that are also in a range: another device restored them before the range had arrived there.
+    /// Removes single entries of this device's folder log that are also in a range: another device restored them before the range had arrived there.
     async fn tidy(&mut self, there: &FolderListing) -> Result<(), SyncError> {
         let ranges = there.logs.get(&self.replica).map(Vec::as_slice).unwrap_or_default();
         for whole in ranges.iter().filter(|range| range.first < range.last) {

@@ -66,7 +66,7 @@ pub struct FolderOrigins {
     /// True if there was time to read all entries that have arrived. Otherwise the base of an edit is unknown.
     is_all_read: bool,
     machines: Vec<String>,
-    /// The part of this device's own log that is in the folder, or announced there.
+    /// The part of this device's folder log that is in the folder, or announced there.
     told: Option<Position>,
 }
 

@@ -1,7 +1,14 @@
 //! Several changes, all or nothing.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use futures_lite::future::block_on;
-use haversack::store::{Bytes, Entry, ErrorKind, Fault, Locator};
+use haversack::store::{
+    Backend, Bytes, Condition, Entry, ErrorKind, Fault, Locator, Result as StoreResult, Written,
+    forward_backend,
+};
 use haversack::{Change, Depth, Ending, Memory, Reason};
 
 use crate::subjects::{Subject, at, on_every_backend};
@@ -206,4 +213,73 @@ fn completing_a_batch_does_not_undo_what_came_after_it() {
     block_on(subject.memory.append(&at("log"), "x")).expect("completed");
     assert_eq!(subject.text("a.md").as_deref(), Some("new a\nand more\n"));
     assert_eq!(subject.text("b.md").as_deref(), Some("new b\n"));
+}
+
+/// A batch writes before it removes: whenever it dies, what the removed file held is in one of the two files.
+#[test]
+fn batch_writes_before_it_removes() {
+    let mut seen = BTreeSet::new();
+    for dies_in_files in 0..12 {
+        let (subject, files, _state) = Subject::faulty();
+        subject.put("z.md", "a line\n");
+        let dead = std::iter::repeat_n(Fault::Refused(ErrorKind::Unavailable), 1000);
+        files.plan(std::iter::repeat_n(Fault::None, dies_in_files).chain(dead));
+        let changes = [create("a.md", "a line\n"), delete("z.md")];
+        let result = block_on(subject.memory.batch(&changes));
+        files.plan([]);
+        let now = (subject.text("a.md").is_some(), subject.text("z.md").is_some());
+        assert!(now.0 || now.1, "{dies_in_files}: the line is nowhere");
+        seen.insert(now);
+        if now == (true, true) {
+            // A user changes the new file before the batch is completed: the old file stays.
+            subject.put("a.md", "another line\n");
+            block_on(subject.memory.append(&at("log"), "x")).expect("completed");
+            assert_eq!(subject.text("z.md").as_deref(), Some("a line\n"), "{result:?}");
+        }
+    }
+    assert!(seen.contains(&(true, true)) && seen.contains(&(true, false)), "{seen:?}");
+}
+
+/// Files in which a user saves `a.md`, just before a program writes it.
+#[derive(Debug)]
+struct SavedBefore {
+    inner: Arc<dyn Backend>,
+    saved: &'static str,
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl Backend for SavedBefore {
+    async fn write(&self, locator: &Locator, bytes: Bytes, condition: Condition) -> StoreResult<Written> {
+        if locator.as_str() == "a.md" {
+            let _ = self.inner.write(locator, self.saved.into(), Condition::Any).await?;
+        }
+        self.inner.write(locator, bytes, condition).await
+    }
+
+    forward_backend!(self => self.inner; read, prepare, append, barrier, list, scan, info, touch_mark, delete);
+    forward_backend!(self => self.inner; rename, exchange, mkdir, lock, capabilities, conflict_strategy);
+}
+
+#[test]
+fn batch_that_can_be_decided_anew_leaves_the_text_of_another_writer() {
+    let Subject { files, state, .. } = Subject::in_memory();
+    for (key, text) in [("a.md", "a line\n"), ("z.md", "a second line\n")] {
+        let _ = block_on(files.write(&at(key), text.into(), Condition::Any)).expect("written");
+    }
+    let saved = "a line\nof the user\n";
+    let over = Arc::new(SavedBefore { inner: files, saved });
+    let subject = Subject::over(over, state, None);
+    let batch = [
+        Change::Put {
+            locator: at("a.md"),
+            expected: Some("a line\n".into()),
+            bytes: Some("a line\na second line\n".into()),
+        },
+        delete("z.md"),
+    ];
+    let refused = block_on(subject.memory.batch_unless_changed(&batch)).expect_err("it changed");
+    assert_eq!(refused.reason(), &Reason::Changed);
+    assert_eq!(subject.text("a.md").as_deref(), Some(saved));
+    assert_eq!(subject.text("z.md").as_deref(), Some("a second line\n"));
 }

@@ -199,7 +199,7 @@ fn merged_write_is_under_its_writer() {
         put(&*laptop.memory, file, text);
     }
     laptop.sync();
-    let writer = Writer { agent: Some("agent-a".to_owned()), session: None };
+    let writer = Writer { agent: Some("agent-a".to_owned()), session: None, cause: None };
     let memory = Memory::new(desktop.memory.clone(), desktop.state.clone()).with_writer(writer);
     block_on(memory.create(&at("notes.md"), "the door is open\n")).expect("created");
     block_on(memory.create(&at("sketch.bin"), "\0two\n")).expect("created");

@@ -3,6 +3,7 @@
 mod batch;
 mod carried;
 mod conflicts;
+mod days;
 mod graph;
 mod home;
 mod log;

@@ -19,6 +19,7 @@ crate::subjects::on_memory_store!(
     rename_file,
     view_directory,
     create_existing_file_is_refused,
+    create_all_tells_of_each_file,
     str_replace_with_non_unique_string_is_refused,
     errors_carry_code_message_and_path,
     inserting_a_whole_line,
@@ -50,6 +51,7 @@ on_every_storage!(
     rename_file,
     view_directory,
     create_existing_file_is_refused,
+    create_all_tells_of_each_file,
     str_replace_with_non_unique_string_is_refused,
     bytes_come_back_as_bytes,
     every_code,
@@ -131,6 +133,21 @@ fn view_directory(subject: &Subject) {
     assert_eq!(block_on(storage.view("/dir")).expect("there"), FileContent::Directory { entries });
     let root = FileContent::Directory { entries: vec!["dir".to_owned()] };
     assert_eq!(block_on(storage.view("/")).expect("there"), root);
+}
+
+fn create_all_tells_of_each_file(subject: &Subject) {
+    let storage = storage(subject);
+    block_on(storage.create("there.md", Bytes::from("before"))).expect("created");
+    let file = |path: &str| (path.to_owned(), Bytes::from("new"));
+    let created = block_on(storage.create_all(vec![file("a.md"), file("there.md"), file("deep/b.md")]));
+    let codes: Vec<Option<Code>> =
+        created.expect("written").into_iter().map(|one| one.err().map(|error| error.code)).collect();
+    assert_eq!(codes, [None, Some(Code::FileExists), None]);
+    assert_eq!([text(&storage, "a.md"), text(&storage, "deep/b.md")], ["new", "new"]);
+    assert_eq!(text(&storage, "there.md"), "before");
+    assert!(block_on(storage.create_all(Vec::new())).expect("nothing to do").is_empty());
+    block_on(storage.create_all(vec![file("c.md"), file("../out.md")])).expect_err("no path of a file");
+    block_on(storage.view("c.md")).expect_err("none was made");
 }
 
 fn create_existing_file_is_refused(subject: &Subject) {

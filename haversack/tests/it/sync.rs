@@ -17,6 +17,7 @@ use crate::subjects::at;
 mod damage;
 mod damaged_state;
 mod folding;
+mod growth;
 mod held;
 mod history;
 mod hostile;

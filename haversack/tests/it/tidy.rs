@@ -10,10 +10,12 @@ use std::sync::atomic::AtomicU64;
 use futures_lite::future::block_on;
 use haversack::Memory;
 use haversack::day::Day;
+use haversack::history::{History, PastContent};
 use haversack::home::{Home, Meeting, Round, Work, sync};
+use haversack::ids::Position;
 use haversack::kind::Kinds;
 use haversack::store::{Backend, BackendExt, Bytes, Condition, InMemory, Locator};
-use haversack::sync::{Author, Context, Deletions};
+use haversack::sync::{Author, Context, Deletions, Gate, Hold, Impatient, Open, store_at};
 use haversack::tidy::{self, Plan, Refusal, log_of, read_log};
 use proptest::prelude::*;
 
@@ -296,6 +298,22 @@ fn weeks_written_with_a_plain_number_are_weeks() {
 }
 
 #[test]
+fn logs_that_are_no_text_stay_and_are_reported() {
+    let store = Store::of(START);
+    let bytes = Bytes::from_static(b"\0\xff\xfe not text");
+    for name in ["interactions/2026-03-03.jsonl", "interactions/0000-01-01.jsonl"] {
+        let _ = block_on(store.files.write(&at(name), bytes.clone(), Condition::Any)).expect("written");
+    }
+    let plan = store.tidy("2026-04-02");
+    let kept: Vec<(&str, &str)> =
+        plan.kept.iter().map(|kept| (kept.locator.as_str(), kept.why.as_str())).collect();
+    assert_eq!(kept, [("interactions/2026-03-03.jsonl", "it is no text")]);
+    let files = store.files();
+    assert_eq!(files.get(&at("interactions/2026-03-03.jsonl")), Some(&bytes));
+    assert_eq!(files.get(&at("interactions/0000-01-01.jsonl")), Some(&bytes), "no day is in the year 0");
+}
+
+#[test]
 fn selection_reads_only_old_files() {
     let names: Vec<Locator> = (0..100_000)
         .map(|number| at(&format!("claude_memory/p{}/feedback_{number}.md", number % 50)))
@@ -322,13 +340,51 @@ impl Device {
     }
 
     fn sync(&self) {
+        assert_eq!(self.sync_with(&Open, Work::Sync), Vec::<String>::new());
+    }
+
+    /// Syncs; returns what the gate held back.
+    fn sync_with(&self, gate: &dyn Gate, work: Work<'_>) -> Vec<String> {
         let home = Home::new("memory", self.store.files.clone(), self.store.state.clone(), Vec::new());
         let author = Author { device: "laptop".to_owned(), agent: None, session: None };
         // A tidy after a long time deletes more files than another device takes in unasked; the user says yes here.
         let context =
-            Context { deletions: Deletions::Allowed, ..Context::new(&Midnight, &self.ids, &author) };
+            Context { deletions: Deletions::Allowed, gate, ..Context::new(&Midnight, &self.ids, &author) };
         let meeting = Meeting::log(self.remote.clone());
-        let _ = block_on(sync(&home, &meeting, context, &Round::new(Work::Sync))).expect("synced");
+        let report = block_on(sync(&home, &meeting, context, &Round::new(work))).expect("synced");
+        report.sync.held.iter().map(|(at, hold)| format!("{at}: {}", hold.why)).collect()
+    }
+}
+
+impl Device {
+    /// Returns each interaction log that left: its last content in the history, and the other files of the commit that deleted it.
+    fn deleted_sources(&self) -> BTreeMap<String, (String, Vec<String>)> {
+        block_on(async {
+            let file = store_at(self.remote.clone(), &Impatient).await.expect("asked").expect("a store");
+            let state = self.store.state.clone();
+            let history = History::open(state, Some(self.remote.clone()), file.store, &Impatient).await;
+            let mut history = history.expect("opened");
+            let mut sources = BTreeMap::new();
+            let mut position = Position::FIRST;
+            while let Some(commit) = history.commit(position).await.expect("looked") {
+                for change in &commit.changes {
+                    let is_log = change.locator.as_str().starts_with("interactions/");
+                    if !is_log || change.what.after().is_some() {
+                        continue;
+                    }
+                    let before = history.held_before(&change.locator, &commit).await.expect("looked");
+                    let PastContent::Content(bytes) = before else {
+                        panic!("{} is not in the history", change.locator)
+                    };
+                    let others = commit.changes.iter().map(|other| other.locator.to_string()).collect();
+                    let text = String::from_utf8_lossy(&bytes).into_owned();
+                    sources.insert(change.locator.to_string(), (text, others));
+                }
+                let Some(next) = position.next() else { break };
+                position = next;
+            }
+            sources
+        })
     }
 }
 
@@ -418,6 +474,65 @@ fn roll_up_and_deletion_are_one_commit() {
     assert_eq!(desktop.store.tree(), laptop.store.tree());
 }
 
+/// Holds a text back.
+struct Secret(&'static str);
+
+impl Gate for Secret {
+    fn holds(&self, _: &Locator, content: &[u8]) -> Option<Hold> {
+        String::from_utf8_lossy(content).contains(self.0).then(|| Hold::whole("it looks like a secret"))
+    }
+}
+
+#[test]
+fn held_roll_up_keeps_its_sources_in_the_store() {
+    let (laptop, desktop) = two_devices();
+    laptop.store.tidy("2026-03-10");
+    let week = laptop.store.text("compacted/2026-W10.md").expect("rolled up");
+    laptop.store.put("compacted/2026-W10.md", &format!("{week}The door opens with sesame.\n"));
+    block_on(laptop.store.files.delete(&at("behavioral/feedback_short.md"), Condition::Any))
+        .expect("deleted");
+    let sources = ["interactions/2026-03-02.jsonl", "interactions/2026-03-04.jsonl"];
+    let one = at(sources[0]);
+    let mut held = Vec::new();
+    for work in [Work::PushOne(&one), Work::Sync, Work::Full, Work::Sync] {
+        held = laptop.sync_with(&Secret("sesame"), work);
+        desktop.sync();
+        assert!(
+            sources.iter().all(|source| desktop.store.text(source).is_some()),
+            "{}",
+            desktop.store.tree()
+        );
+        assert_eq!(desktop.store.text("compacted/2026-W10.md"), None);
+        assert_eq!(laptop.store.text(sources[0]), None);
+    }
+    assert_eq!(
+        held,
+        [
+            "compacted/2026-W10.md: it looks like a secret. The files that it was made from stay on other machines until then"
+        ]
+    );
+    // A log that a program begins anew does not take the place of the source.
+    laptop.store.put(sources[0], "{\"summary\":\"a late event\"}\n");
+    held = laptop.sync_with(&Secret("sesame"), Work::Sync);
+    desktop.sync();
+    assert!(desktop.store.text(sources[0]).is_some_and(|log| !log.contains("late")), "{held:?}");
+    assert_eq!(
+        held[1..],
+        [
+            "interactions/2026-03-02.jsonl: lines that this change removes can be in a roll-up that stays on this machine"
+        ]
+    );
+    // A file without a date is no source, and the roll-up of another directory is not held.
+    assert_eq!(desktop.store.text("behavioral/feedback_short.md"), None);
+    assert!(desktop.store.text("behavioral/compacted/2026-W10.md").is_some());
+    // Once the secret is out, the roll-up and the deletions leave.
+    laptop.store.put("compacted/2026-W10.md", &week);
+    assert_eq!(laptop.sync_with(&Secret("sesame"), Work::Sync), Vec::<String>::new());
+    desktop.sync();
+    assert_eq!(desktop.store.tree(), laptop.store.tree());
+    assert!(desktop.store.text(sources[0]).is_some_and(|log| log.contains("late")));
+}
+
 /// Days of 2026 and the words of their events.
 fn logs() -> impl Strategy<Value = BTreeMap<i32, Vec<usize>>> {
     prop::collection::btree_map(0_i32..500, prop::collection::vec(0_usize..40, 1..20), 1..12)
@@ -459,18 +574,24 @@ proptest! {
     }
 }
 
-/// A year of use, tidied every day: 10,000 events and 300 session digests. Each line is in a roll-up with the id of its source, or a decision says why not, and
-/// each line of the yearly roll-up leads to the source that the history holds.
+/// A year of use, tidied and synced every day. Each line is in a roll-up with the id of its source, or a decision says why not. Each line of the yearly roll-up
+/// leads to its source, and the history holds the source with that line, deleted by the commit that wrote its roll-up.
+///
+/// With `HAVERSACK_SOAK` the year has 10,000 events and 300 sessions.
 #[test]
 fn year_of_use_leaves_no_line_without_a_decision() {
-    const EVENTS: usize = 10_000;
-    const SESSIONS: usize = 300;
-    let store = Store::of("");
+    #[expect(clippy::disallowed_methods, reason = "a long version of the test is asked for by a variable")]
+    let is_long = std::env::var_os("HAVERSACK_SOAK").is_some();
+    let (events, sessions) = if is_long { (10_000, 300) } else { (120, 12) };
+    let remote: Arc<dyn Backend> = Arc::new(InMemory::new());
+    let device = Device::new(1, &remote);
+    let store = &device.store;
     let first = day("2026-01-01");
     let mut lines: BTreeMap<String, String> = BTreeMap::new();
     let mut sources = BTreeMap::new();
-    for number in 0..EVENTS {
-        let date = first.plus(i32::try_from(number * 365 / EVENTS).expect("small"));
+    for number in 0..events {
+        // Three events come on each day at least.
+        let date = first.plus((number / 3) * 365 / (events / 3 + 1));
         let id = format!("{number:08x}-0000-4000-8000-000000000000");
         let words =
             if number % 9 == 0 { "ok".to_owned() } else { format!("word {} of {number}", number % 31) };
@@ -481,8 +602,8 @@ fn year_of_use_leaves_no_line_without_a_decision() {
         lines.entry(name.clone()).or_default().push_str(&line);
         sources.insert(id[..13].to_owned(), name);
     }
-    for number in 0..SESSIONS {
-        let date = first.plus(i32::try_from(number * 365 / SESSIONS).expect("small"));
+    for number in 0..sessions {
+        let date = first.plus(i32::try_from(number * 365 / sessions).expect("small"));
         let text =
             format!("---\nname: d\ndescription: d\ntype: session_digest\n---\n\n## Arcs\n- Did {number}\n");
         lines.insert(format!("behavioral/session_digest_{date}.md"), text);
@@ -507,21 +628,33 @@ fn year_of_use_leaves_no_line_without_a_decision() {
         for decision in plan.actions.iter().flat_map(|action| &action.decisions) {
             decided.extend(decision.dropped.iter().map(|dropped| dropped.id.clone()));
         }
-        assert!(block_on(tidy::apply(&store.memory, &plan)).stopped.is_none());
+        if !plan.actions.is_empty() {
+            // The sources are in the history before they leave.
+            device.sync();
+            assert!(block_on(tidy::apply(&store.memory, &plan)).stopped.is_none());
+            device.sync();
+        }
     }
+    let deleted = device.deleted_sources();
     let year = store.text("compacted/2026.md").expect("a yearly roll-up");
     for (id, source) in &sources {
         match year.contains(&format!("^{id}")) {
-            true => assert!(year.contains(&format!("· {source}")), "{id} does not lead to {source}"),
+            true => {
+                assert!(year.contains(&format!("· {source}")), "{id} does not lead to {source}");
+                let (text, roll_ups) = deleted.get(source).expect("the history has its deletion");
+                assert!(text.contains(id.as_str()), "the history has {source} without {id}");
+                assert!(roll_ups.iter().any(|name| name.starts_with("compacted/")), "{source}: {roll_ups:?}");
+            }
             false => assert!(decided.contains(id), "{id} is neither in the yearly roll-up nor in a decision"),
         }
     }
     let kept = sources.keys().filter(|id| year.contains(&format!("^{id}"))).count();
-    assert!((365..=4 * 365).contains(&kept), "{kept} lines of {EVENTS} are in the yearly roll-up");
+    let days = sources.values().collect::<BTreeSet<_>>().len();
+    assert!((days..=4 * days).contains(&kept), "{kept} lines of {days} days are in the yearly roll-up");
     assert!(
         store
             .text("behavioral/compacted/2026.md")
-            .is_some_and(|year| year.matches("Arcs: Did").count() == SESSIONS)
+            .is_some_and(|year| year.matches("Arcs: Did").count() == sessions)
     );
 }
 
@@ -616,6 +749,29 @@ proptest! {
             prop_assert!(count == 1 || decided.contains(id), "{} is neither in a roll-up nor in a decision", id);
         }
     }
+}
+
+#[test]
+fn pin_is_set_and_removed_and_changes_nothing_else() {
+    for (text, pinned) in [
+        ("Plain.\n", "---\npinned: true\n---\nPlain.\n"),
+        ("\u{feff}Plain.\r\n", "\u{feff}---\r\npinned: true\r\n---\r\nPlain.\r\n"),
+        ("---\nname: a # b\n---\n\nx\n", "---\nname: a # b\npinned: true\n---\n\nx\n"),
+        ("---\r\nname: a\r\n---\r\nx", "---\r\nname: a\r\npinned: true\r\n---\r\nx"),
+    ] {
+        assert!(!tidy::is_pinned(text.as_bytes()), "{text:?}");
+        assert_eq!(tidy::pinned(text).as_deref(), Some(pinned));
+        assert!(tidy::is_pinned(pinned.as_bytes()), "{pinned:?}");
+        assert_eq!(tidy::pinned(pinned).as_deref(), Some(pinned));
+        assert_eq!(tidy::unpinned(pinned).as_deref(), Some(text));
+    }
+    // Claude Code moves fields that it does not know below `metadata`.
+    let moved = "---\nname: a\nmetadata:\n  pinned: true\n---\nx\n";
+    assert!(tidy::is_pinned(moved.as_bytes()));
+    let unpinned = tidy::unpinned(moved).expect("it has a place for the field");
+    assert!(!tidy::is_pinned(unpinned.as_bytes()) && unpinned.contains("  pinned: true"), "{unpinned}");
+    // A frontmatter that we cannot read stays as it is.
+    assert_eq!(tidy::pinned("---\nname: *a\n---\nx\n"), None);
 }
 
 #[test]

@@ -32,6 +32,8 @@ enum Adds {
     AtTheEnd,
     /// Items go anywhere, new headings above the others.
     HeadingsOnTop,
+    /// Anywhere below the fields that another program wrote.
+    BelowFields,
 }
 
 impl Text {
@@ -62,6 +64,11 @@ impl Text {
     /// Items below fields and headings, which come with their first item.
     pub(super) const fn by_day(of_type: &'static str, headings: &'static [&'static str], item: Item) -> Text {
         Text { headings, ..Text::new(Some(of_type), "", item) }
+    }
+
+    /// Items below headings, which come with their first item.
+    pub(super) const fn in_sections(headings: &'static [&'static str], item: Item) -> Text {
+        Text { headings, adds: Adds::BelowFields, ..Text::new(None, "", item) }
     }
 
     /// Items below fields and headings; a new heading comes on top, with its first item.
@@ -113,7 +120,7 @@ impl Text {
         }
         let top = end_of_fields(lines);
         let choice = random.between(0, 7);
-        if top > 0 && choice == 0 {
+        if top > 0 && choice == 0 && self.adds != Adds::BelowFields {
             lines.insert(top - 1, format!("{key}: {unit}"));
             return;
         }

@@ -8,8 +8,8 @@ use haversack_store::{Bytes, Condition, Error as StoreError, ErrorKind, Locator,
 use super::MAX_ROUNDS;
 use crate::ids::{ContentHash, Position, Timestamp};
 use crate::manifest::{Entry, Manifest};
+use crate::many::{self, MAX_AT_ONCE, many};
 use crate::merge::conflict_name;
-use crate::sync::many::{self, MAX_AT_ONCE, many};
 use crate::sync::planted::{Planted, has};
 use crate::sync::progress::Stage;
 use crate::sync::remote::{At, MAX_TRIES};

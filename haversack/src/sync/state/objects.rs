@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
-use haversack_store::{BackendExt, Bytes, Condition, ErrorKind, Locator, Result as StoreResult};
+use haversack_store::{BackendExt, Bytes, Condition, Durability, ErrorKind, Locator, Result as StoreResult};
 
 use super::files::place;
 use super::{Advance, BaseLine, State};
+use crate::growth;
 use crate::ids::ContentHash;
 use crate::log::{Content, ContentLocation, MAX_PACK_BYTES, pack, unpack};
 use crate::sync::snapshot::Packed;
@@ -65,6 +66,28 @@ impl State {
             }
         }
         Ok(packed)
+    }
+
+    /// Keeps a content in an object that can grow with it. Returns the object's name; `None` if it exists already: it may have grown since.
+    pub(crate) async fn keep_growing(&self, bytes: &Bytes) -> StoreResult<Option<ContentHash>> {
+        let name = growth::growing_object(&ContentHash::of(bytes));
+        match self.backend.write(&object(&name), bytes.clone(), Condition::Absent).await {
+            Ok(_) => Ok(Some(name)),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Appends to an object that ends with a base of this size. Returns false if it does not.
+    pub(crate) async fn grow(&self, name: &ContentHash, base_size: u64, added: &Bytes) -> StoreResult<bool> {
+        match self.backend.info(&object(name)).await {
+            Ok(info) if info.size_bytes == base_size => {}
+            Ok(_) => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        let appended = self.backend.append(&object(name), added.clone(), Durability::Now).await?;
+        Ok(appended.offset == base_size)
     }
 
     /// Returns a kept content; `None` if it is absent or damaged.

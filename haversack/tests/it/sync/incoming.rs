@@ -187,8 +187,11 @@ fn marks_survive_a_restart_and_a_full_look() {
     assert_eq!(full.expect("looked").held_deletions.len(), 19);
     assert_eq!((world.keys("desktop").len(), held(&world, "desktop")), (20, 19));
     // A snapshot keeps them: many advances fold the journal.
-    for number in 0..400 {
-        world.put("laptop", "new.md", format!("{number} {}\n", "x".repeat(50)));
+    for number in 0..28 {
+        for file in 0..10 {
+            let name = format!("{file}-{}.md", "x".repeat(180));
+            world.put("laptop", &name, format!("{number} {}\n", "x".repeat(50)));
+        }
         world.sync("laptop");
         world.sync("desktop");
     }

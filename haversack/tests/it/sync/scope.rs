@@ -4,14 +4,25 @@ use std::sync::Arc;
 
 use futures_lite::future::block_on;
 use haversack::ids::Timestamp;
-use haversack::store::{Backend, Locator, Mounted};
-use haversack::sync::{Author, Context, Open, Replica, Report, Scope, look};
+use haversack::log::{Checkpoint, layout};
+use haversack::store::{Backend, BackendExt, Locator, Mounted};
+use haversack::sync::{Author, Context, Intervals, Open, Replica, Report, Scope, look};
 
 use super::{Midnight, World};
 use crate::subjects::at;
 
 /// Syncs a device within a scope.
 fn sync(world: &World, device: &str, files: Arc<dyn Backend>, scope: &Scope) -> Report {
+    sync_folding(world, device, files, scope, Intervals::default())
+}
+
+fn sync_folding(
+    world: &World,
+    device: &str,
+    files: Arc<dyn Backend>,
+    scope: &Scope,
+    intervals: Intervals,
+) -> Report {
     let author = Author { device: device.to_owned(), agent: None, session: None };
     block_on(async {
         let state = world.open(&format!("{device}/state"));
@@ -19,7 +30,8 @@ fn sync(world: &World, device: &str, files: Arc<dyn Backend>, scope: &Scope) -> 
             .await
             .expect("it opens")
             .with_scope(scope.clone());
-        replica.sync(Context::new(&Midnight, &world.ids, &author)).await.expect("synced")
+        let context = Context { intervals, ..Context::new(&Midnight, &world.ids, &author) };
+        replica.sync(context).await.expect("synced")
     })
 }
 
@@ -62,6 +74,42 @@ fn what_is_outside_is_neither_put_in_place_nor_deleted() {
     let outlook =
         block_on(look(&*world.files("desktop"), state, &scope, &Open, Timestamp(0), None)).expect("looked");
     assert_eq!((outlook.files, outlook.waiting()), (1, 0));
+}
+
+/// No replica of a home with a bound directory keeps all contents. The missing ones come from the log.
+#[test]
+fn replicas_with_scopes_write_checkpoints() {
+    let world = World::new();
+    let often = Intervals { checkpoint_commits: 3, segment_commits: 3, ..Intervals::default() };
+    let bound = || -> Arc<dyn Backend> { Arc::new(Mounted::new(world.files("bound"), at("project"))) };
+    let large: String = (0..40_000).map(|line| format!("line {line} of a large file\n")).collect();
+    world.put("memory", "same.md", "it stays\n");
+    world.put("bound", "large.md", large.clone());
+    let mut log = String::new();
+    for number in 1..=7 {
+        log.push_str(&format!("line {number}\n"));
+        world.put("memory", "root.md", format!("root {number}\n"));
+        world.put("bound", "log.md", log.clone());
+        sync_folding(&world, "memory", world.files("memory"), &all_but("project"), often);
+        sync_folding(&world, "bound", bound(), &Scope::within(at("project")), often);
+    }
+    let checkpoints = block_on(world.open("remote").list_all(&layout::checkpoints())).expect("listed");
+    let names: Vec<&str> = checkpoints.iter().map(Locator::name).collect();
+    assert_eq!(names, [3, 6, 9, 12].map(|number| format!("{number:016}")));
+    for place in &checkpoints {
+        let bytes = block_on(world.open("remote").read(place)).expect("there").bytes;
+        assert_eq!(Checkpoint::decode(&bytes).expect("whole").files.len(), 4, "{place}");
+    }
+    let report = sync(&world, "desktop", world.files("desktop"), &Scope::default());
+    assert_eq!(
+        (report.taken, report.fetched, report.missing),
+        (2, 4, Vec::new()),
+        "all but what came after it"
+    );
+    assert_eq!(world.text("desktop", "project/log.md"), Some(log));
+    assert_eq!(world.text("desktop", "project/large.md"), Some(large));
+    assert_eq!(world.text("desktop", "root.md").as_deref(), Some("root 7\n"));
+    assert_eq!(world.text("desktop", "same.md").as_deref(), Some("it stays\n"));
 }
 
 #[test]

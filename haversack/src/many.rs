@@ -7,18 +7,18 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use haversack_store::aside;
 
 /// The most requests to a remote at a time.
-pub(super) const MAX_AT_ONCE: usize = 16;
+pub(crate) const MAX_AT_ONCE: usize = 16;
 
 /// The number of working files that are put in place together: a disk makes that many durable at once.
-pub(super) const MAX_FILES_AT_ONCE: usize = 2_048;
+pub(crate) const MAX_FILES_AT_ONCE: usize = 2_048;
 
 /// Something that is under way.
-pub(super) type Work<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
+pub(crate) type Work<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
 
 /// Does many things, a bounded number of them at a time, and returns what came of them in their order; the first error ends it.
 ///
 /// Each future is made when its turn comes: a hundred thousand waiting futures would take as much memory as their files.
-pub(super) fn many<'a, T: Send + 'a, E: Send + 'a>(
+pub(crate) fn many<'a, T: Send + 'a, E: Send + 'a>(
     at_once: usize,
     work: impl IntoIterator<Item = Work<'a, T, E>, IntoIter: Send + 'a>,
 ) -> Work<'a, Vec<T>, E> {
