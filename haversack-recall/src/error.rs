@@ -18,6 +18,8 @@ pub enum ErrorKind {
     Busy,
     /// The place of the index cannot be written: read-only, full, or not there.
     Unwritable,
+    /// The model that makes vectors cannot be used. Words are searched without it.
+    Model,
 }
 
 /// Why a recall did not happen.
@@ -48,6 +50,11 @@ impl Error {
         Error { kind, source: Source::None }
     }
 
+    /// Returns the error of a model.
+    pub(crate) fn from_model(error: std::io::Error) -> Error {
+        Error { kind: ErrorKind::Model, source: Source::Disk(error) }
+    }
+
     /// Returns the error of the memory, if it is the cause.
     pub fn into_files(self) -> std::result::Result<store::Error, Error> {
         match self.source {
@@ -65,6 +72,7 @@ impl fmt::Display for Error {
             ErrorKind::Newer => "a newer version of the program wrote the search index",
             ErrorKind::Busy => "other processes kept the search index locked",
             ErrorKind::Unwritable => "the search index cannot be written",
+            ErrorKind::Model => "the model for search by meaning cannot be used",
         })
     }
 }

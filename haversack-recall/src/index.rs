@@ -11,6 +11,7 @@
 
 pub(crate) mod place;
 pub(crate) mod segment;
+pub(crate) mod vectors;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -26,7 +27,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::text::chunks::Occurrences;
 
 /// The form of the tables and of everything in them. A change of it, of how text is cut, or of how words are folded rebuilds the index.
-const SCHEMA: i64 = 1;
+const SCHEMA: i64 = 2;
 
 /// What SQLite keeps at the start of the file, to tell our files from others: "hvsk".
 const APPLICATION: i64 = 0x6876_736b;
@@ -39,6 +40,7 @@ const TABLES: &str = "
         segment INTEGER NOT NULL, first INTEGER NOT NULL, passages INTEGER NOT NULL, outdated TEXT
     );
     CREATE TABLE segment (id INTEGER PRIMARY KEY AUTOINCREMENT, alive INTEGER NOT NULL, dead BLOB NOT NULL, passages BLOB NOT NULL);
+    CREATE TABLE vector (locator TEXT PRIMARY KEY, version BLOB NOT NULL, missing INTEGER NOT NULL, passages BLOB NOT NULL);
     CREATE TABLE posting (segment INTEGER NOT NULL, term TEXT NOT NULL, passages BLOB NOT NULL, PRIMARY KEY (segment, term)) WITHOUT ROWID;
 ";
 
@@ -50,6 +52,8 @@ pub(crate) struct Index {
     seen: Option<(i64, Arc<Sightings>)>,
     /// Segments that were read. A segment's passages never change.
     segments: BTreeMap<i64, Arc<Segment>>,
+    /// The vectors, as they are in the tables while their data version is this.
+    vectors: Option<(i64, Arc<vectors::FileVectors>)>,
 }
 
 /// The passages of a segment.
@@ -70,6 +74,8 @@ pub(crate) enum FileState {
     Binary,
     /// It is too large to be indexed.
     TooLarge,
+    /// It has the records of the graph. The contents of nodes are found instead.
+    Records,
 }
 
 /// A file that the index has passages of.
@@ -112,7 +118,7 @@ impl Index {
             _ => return Err(Error::new(ErrorKind::Damaged)),
         }
         db.set_prepared_statement_cache_capacity(32);
-        Ok(Index { db, seen: None, segments: BTreeMap::new() })
+        Ok(Index { db, seen: None, segments: BTreeMap::new(), vectors: None })
     }
 
     /// Returns what was last seen of the memory.
@@ -149,6 +155,9 @@ impl Index {
         known: &Sightings,
         changes: Changes,
     ) -> Result<Vec<Locator>> {
+        if changes.added.len() + changes.changed.len() + changes.removed.len() > 0 {
+            self.vectors = None;
+        }
         let unread = write::apply(&mut self.db, files, kinds, known, &changes)?;
         self.seen = match unread.is_complete {
             true => Some((data_version(&self.db)?, Arc::new(changes.now))),
@@ -165,7 +174,7 @@ impl Index {
 
     /// Forgets everything, so that the next look indexes every file.
     pub(crate) fn clear(&mut self, kinds: &Kinds) -> Result<()> {
-        self.seen = None;
+        (self.seen, self.vectors) = (None, None);
         write::clear(&mut self.db, kinds)
     }
 
@@ -316,6 +325,7 @@ impl FileState {
             FileState::Indexed => 0,
             FileState::Binary => 1,
             FileState::TooLarge => 2,
+            FileState::Records => 3,
         }
     }
 }

@@ -9,6 +9,8 @@
 mod duplicates;
 mod error;
 mod index;
+#[cfg(feature = "semantic")]
+mod model;
 mod passage;
 mod query;
 mod rank;
@@ -16,13 +18,18 @@ mod recall;
 mod same;
 mod shares;
 mod text;
+mod vectors;
 
 pub use self::duplicates::{Duplicate, PassageOf, duplicates};
 pub use self::error::{Error, ErrorKind, Result};
 pub use self::index::Size;
 pub use self::index::place::{Health, Thoroughness, health};
+pub use self::index::vectors::VectorCount;
+#[cfg(feature = "semantic")]
+pub use self::model::{LazyModel, Model};
 pub use self::query::{DEFAULT_LIMIT, Projects, Query, Unit, project_of};
 pub use self::rank::Parts;
-pub use self::recall::{FoundBy, Hit, IndexedMemory, MemorySearch, Place, Recalled};
+pub use self::recall::{ByMeaning, FoundBy, Hit, IndexedMemory, MemorySearch, Place, Recalled};
 pub use self::same::KnownFacts;
 pub use self::text::dates::{Span, UnknownTime};
+pub use self::vectors::{Embedder, MODEL, VOCABULARY_FILE, Vector, WEIGHTS_FILE};

@@ -5,19 +5,24 @@
 //! 3. A part of that goes to its neighbours in the file, because a passage that answers often stands beside one that has the words.
 //! 4. A file is worth what BM25 says of all its text, and what its best passages are worth, each as a part of the best in the answer.
 //! 5. A passage is worth what step 3 says, and a part of what its file is worth.
-//! 6. Memories of the time that the query names count more. Memories that say they are out of date come last.
-//! 7. The answer is relevant if the best hits have enough of the query's words, rare words counting more ([`FLOOR`]).
+//! 6. With vectors, a passage is also worth how near its meaning is to that of the query, between the average and the nearest one ([`MEANING`]). The nearest
+//!    passages count without any word of the query.
+//! 7. Memories of the time that the query names count more. Memories that say they are out of date come last.
+//! 8. The answer is relevant if the best hits have enough of the query's words, rare words counting more ([`FLOOR`]), or are near enough ([`NEAR`]).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use haversack::store::Locator;
 
 use crate::error::Result;
 use crate::index::segment::{Record, is_dead};
+use crate::index::vectors::FileVectors;
 use crate::index::{IndexedFile, Reader};
 use crate::query::{Query, Unit, Word, Words};
 use crate::text::chunks::Occurrences;
 use crate::text::dates::days_of;
+use crate::vectors::{Vector, entries};
 
 /// Saturation and length normalisation of BM25, for passages and for files.
 const K1: f64 = 0.9;
@@ -56,6 +61,19 @@ const FLOOR_OF_TITLE: f64 = 0.4;
 /// its words say little about rarity.
 const COMMON_PASSAGES: usize = 1000;
 
+/// How much the nearness of a passage's meaning counts, compared with its words.
+const MEANING: f64 = 0.6;
+
+/// An answer is relevant if a passage is so near to the query, by the cosine of their vectors.
+const NEAR: f32 = 0.5;
+
+/// For the average nearness, as if there were so many passages more with the usual nearness of unrelated texts.
+const PRIOR_PASSAGES: f32 = 20.0;
+const USUAL_NEARNESS: f32 = 0.1;
+
+/// How many passages can be found by their meaning alone.
+const MAX_NEAREST: usize = 50;
+
 /// More hits with the same worth as the last are not told apart by their names.
 const MAX_TIES: usize = 1000;
 
@@ -81,6 +99,8 @@ pub struct Parts {
     pub neighbours: f64,
     /// What the whole file is worth, as a part of the best file.
     pub file: f64,
+    /// How near its meaning is to that of the query, from 0 to 1; 0 without vectors.
+    pub meaning: f64,
     /// True if it is of the time that the query names.
     pub is_in_time: bool,
     /// The part of the query's words that it has, rare words counting more.
@@ -109,6 +129,8 @@ struct Scores {
     touched: Vec<usize>,
     /// What BM25 says of whole files, at their first passages.
     files: Vec<f64>,
+    /// How near the meanings of passages are to the query's; empty without vectors.
+    near: Vec<f32>,
 }
 
 /// The passages that have a term: their segment, place and counts.
@@ -120,8 +142,19 @@ struct Postings {
     file_rarity: f64,
 }
 
+/// The meaning of a query, and those of passages.
+pub(crate) struct Meaning {
+    pub(crate) asked: Vector,
+    pub(crate) vectors: Arc<FileVectors>,
+}
+
 /// Returns the best files or passages for a query.
-pub(crate) fn rank(reader: &Reader<'_>, query: &Query, words: &Words) -> Result<Ranking> {
+pub(crate) fn rank(
+    reader: &Reader<'_>,
+    query: &Query,
+    words: &Words,
+    meaning: Option<&Meaning>,
+) -> Result<Ranking> {
     let names = reader.names()?;
     let mut scores = scope(reader, query, &names)?;
     let (mut passages, mut length, mut files) = (0usize, 0.0, 0usize);
@@ -188,13 +221,15 @@ pub(crate) fn rank(reader: &Reader<'_>, query: &Query, words: &Words) -> Result<
         close(file, &mut scores);
     }
     spread(reader, &mut scores);
+    let nearest = meaning.map_or(0.0, |meaning| compare(reader, meaning, &mut scores));
     let candidates = candidates(reader, query, words, &scores, &floor_rarities);
     let mut ranking = Ranking { files, ..Ranking::default() };
-    let is_relevant = candidates.iter().any(|Candidate { parts, words_of_file, is_in_title, .. }| {
-        parts.coverage >= FLOOR
-            || (words_of_file.count_ones() >= 2 && parts.coverage >= FLOOR_OF_TWO)
-            || (*is_in_title && parts.coverage >= FLOOR_OF_TITLE)
-    });
+    let is_relevant = nearest >= NEAR
+        || candidates.iter().any(|Candidate { parts, words_of_file, is_in_title, .. }| {
+            parts.coverage >= FLOOR
+                || (words_of_file.count_ones() >= 2 && parts.coverage >= FLOOR_OF_TWO)
+                || (*is_in_title && parts.coverage >= FLOOR_OF_TITLE)
+        });
     let best = best_of(candidates, query.limit);
     let mut hits = Vec::new();
     for Candidate { segment, passage, score, parts, words, .. } in best {
@@ -263,6 +298,7 @@ fn scope(reader: &Reader<'_>, query: &Query, names: &BTreeMap<u16, String>) -> R
             in_title: vec![false; count],
             touched: Vec::new(),
             files: zeros,
+            near: Vec::new(),
         });
     }
     Ok(all)
@@ -309,6 +345,58 @@ fn spread(reader: &Reader<'_>, scores: &mut [Scores]) {
     }
 }
 
+/// Compares the meanings of all passages in scope with the query's, and returns the cosine of the nearest.
+fn compare(reader: &Reader<'_>, meaning: &Meaning, scores: &mut [Scores]) -> f32 {
+    let (mut count, mut sum, mut nearest) = (0.0f32, 0.0f32, f32::MIN);
+    for (scores, (segment, _)) in scores.iter_mut().zip(&reader.segments) {
+        // What has no vector is far from everything.
+        scores.near = vec![f32::NEG_INFINITY; segment.records.len()];
+        let mut file: (u32, &[_]) = (u32::MAX, &[]);
+        for (at, record) in segment.records.iter().enumerate() {
+            if !scores.in_scope[at] {
+                continue;
+            }
+            if file.0 != record.file {
+                let of_file = meaning.vectors.get(&record.file).and_then(|bytes| entries(bytes));
+                file = (record.file, of_file.unwrap_or_default());
+            }
+            let Some(entry) = file.1.get(usize::from(record.place)) else { continue };
+            let near = meaning.asked.nearness(entry);
+            scores.near[at] = near;
+            (count, sum, nearest) = (count + 1.0, sum + near, nearest.max(near));
+        }
+    }
+    if count == 0.0 {
+        return 0.0;
+    }
+    // Few passages say little about the usual nearness.
+    let average = (sum + PRIOR_PASSAGES * USUAL_NEARNESS) / (count + PRIOR_PASSAGES);
+    let span = (nearest - average).max(f32::MIN_POSITIVE);
+    let mut all: Vec<(f32, usize, usize)> = Vec::new();
+    for (segment, scores) in scores.iter_mut().enumerate() {
+        for (at, near) in scores.near.iter_mut().enumerate() {
+            *near = ((*near - average) / span).max(0.0);
+            if *near > 0.0 {
+                all.push((*near, segment, at));
+            }
+        }
+    }
+    let order = |one: &(f32, usize, usize), other: &(f32, usize, usize)| {
+        other.0.total_cmp(&one.0).then((one.1, one.2).cmp(&(other.1, other.2)))
+    };
+    if all.len() > MAX_NEAREST {
+        let _ = all.select_nth_unstable_by(MAX_NEAREST, order);
+        all.truncate(MAX_NEAREST);
+    }
+    for (_, segment, at) in all {
+        let scores = &mut scores[segment];
+        if scores.words[at] == 0 && scores.spread[at] == 0.0 {
+            scores.touched.push(at);
+        }
+    }
+    nearest
+}
+
 /// A file or passage with its worth.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
@@ -347,6 +435,10 @@ fn candidates(
         .flat_map(|(segment, of)| of.touched.iter().map(move |at| worth(segment, *at)))
         .fold(0.0, f64::max)
         .max(f64::MIN_POSITIVE);
+    let meaning =
+        |segment: usize, at: usize| f64::from(scores[segment].near.get(at).copied().unwrap_or_default());
+    let value =
+        |segment: usize, at: usize| worth(segment, at) / best_passage + MEANING * meaning(segment, at);
     let best_file =
         scores.iter().flat_map(|of| &of.files).copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     // Files by the place of their first passage, with their touched passages.
@@ -365,7 +457,7 @@ fn candidates(
     for ((segment, first), mut passages) in files {
         let of = &scores[segment];
         passages.sort_by(|one, other| {
-            worth(segment, *other).total_cmp(&worth(segment, *one)).then(one.cmp(other))
+            value(segment, *other).total_cmp(&value(segment, *one)).then(one.cmp(other))
         });
         let file = of.files[first] / best_file;
         let is_outdated = reader.segments[segment].0.records[first].is_outdated;
@@ -377,15 +469,16 @@ fn candidates(
                 let mut decay = 1.0;
                 let mut sum = 0.0;
                 for at in passages.iter().take(3) {
-                    sum += decay * worth(segment, *at);
+                    sum += decay * value(segment, *at);
                     decay *= NEXT_PASSAGE;
                 }
                 let is_in_time = passages.iter().any(|at| of.words[*at] != 0 && in_time(segment, *at));
-                let score = (file + sum / best_passage) * if is_in_time { IN_TIME } else { 1.0 };
+                let score = (file + sum) * if is_in_time { IN_TIME } else { 1.0 };
                 let parts = Parts {
                     passage: of.own[best],
                     neighbours: of.spread[best],
                     file,
+                    meaning: meaning(segment, best),
                     is_in_time,
                     coverage: coverage(words_of_file),
                 };
@@ -402,12 +495,13 @@ fn candidates(
             }
             Unit::Passage => candidates.extend(passages.iter().map(|at| {
                 let is_in_time = in_time(segment, *at);
-                let score = (worth(segment, *at) / best_passage + FILE_IN_PASSAGE * file)
-                    * if is_in_time { IN_TIME } else { 1.0 };
+                let score =
+                    (value(segment, *at) + FILE_IN_PASSAGE * file) * if is_in_time { IN_TIME } else { 1.0 };
                 let parts = Parts {
                     passage: of.own[*at],
                     neighbours: of.spread[*at],
                     file,
+                    meaning: meaning(segment, *at),
                     is_in_time,
                     coverage: coverage(words_of_file),
                 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -13,13 +13,18 @@ use haversack::store::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::index::vectors::VectorCount;
 use crate::index::{Index, place};
 use crate::passage::{show, spans, written};
 use crate::query::{Query, Unit, Word, Words};
-use crate::rank::{Parts, Ranked, rank, too_large};
+use crate::rank::{Meaning, Parts, Ranked, rank, too_large};
+use crate::vectors::{Embedder, Vector};
 
 /// How often a recall begins anew: with the index as it is, with a new one, and with one in memory.
 const MAX_ATTEMPTS: u32 = 3;
+
+/// How much of a query its vector is made from, in bytes; a model reads even less.
+const MAX_QUERY_BYTES: usize = 2000;
 
 /// Where the index of a store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +43,8 @@ pub enum Place {
 pub struct MemorySearch {
     place: Place,
     index: Mutex<Option<Opened>>,
+    /// The model for search by meaning, by its name.
+    model: Option<(String, Arc<dyn Embedder>)>,
 }
 
 #[derive(Debug)]
@@ -62,6 +69,20 @@ pub struct Recalled {
     pub words: Vec<String>,
     /// Why the index could not be used, if the answer was found without it.
     pub without_index: Option<ErrorKind>,
+    /// The part that meanings had in it.
+    pub by_meaning: ByMeaning,
+}
+
+/// The part that the meanings of passages had in an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ByMeaning {
+    /// None: there is no model, or no passage has a vector yet.
+    #[default]
+    No,
+    /// So many passages were compared by meaning too. The others were found by their words only.
+    Compared(VectorCount),
+    /// None: the model could not be used.
+    Failed(String),
 }
 
 /// A memory or passage that has to do with the query.
@@ -98,12 +119,65 @@ pub enum FoundBy {
     OtherForms,
     /// It lacks these words.
     FewerWords(Vec<String>),
+    /// It has none of the words, and its meaning is near.
+    Meaning,
 }
 
 impl MemorySearch {
     /// Returns a search with its index at a place; opens nothing.
     pub fn new(place: Place) -> MemorySearch {
-        MemorySearch { place, index: Mutex::new(None) }
+        MemorySearch { place, index: Mutex::new(None), model: None }
+    }
+
+    /// Returns the search with a model: it compares meanings too, where passages have vectors ([`MemorySearch::embed_some`]). Vectors that a model with
+    /// another name made are not used.
+    pub fn with_model(self, name: impl Into<String>, model: Arc<dyn Embedder>) -> MemorySearch {
+        MemorySearch { model: Some((name.into(), model)), ..self }
+    }
+
+    /// Makes the vectors of about so many passages that have none, those of the newest memories first. Returns how many passages have vectors now; `None` if
+    /// nothing was left to do.
+    ///
+    /// It looks at the index as it stands: refresh it before.
+    pub fn embed_some(&self, files: &dyn Backend, passages: usize) -> Result<Option<VectorCount>> {
+        let Some((name, model)) = &self.model else { return Err(Error::new(ErrorKind::Model)) };
+        match self.opened()?.as_mut() {
+            Some(Opened { index, .. }) => {
+                index.use_model(name)?;
+                let is_left = index.embed_some(files, model.as_ref(), passages.max(1))?;
+                if is_left { index.vector_count().map(Some) } else { Ok(None) }
+            }
+            None => Err(Error::new(ErrorKind::Damaged)),
+        }
+    }
+
+    /// Forgets all vectors.
+    pub fn forget_vectors(&self) -> Result<()> {
+        match self.opened()?.as_mut() {
+            Some(Opened { index, .. }) => index.use_model(""),
+            None => Err(Error::new(ErrorKind::Damaged)),
+        }
+    }
+
+    /// Returns the vector of a query, and how many passages it can be compared with.
+    fn meaning_of(&self, query: &Query) -> Result<(Option<Vector>, ByMeaning)> {
+        let Some((name, model)) = &self.model else { return Ok((None, ByMeaning::No)) };
+        let count = match self.opened()?.as_mut() {
+            Some(Opened { index, .. }) if index.is_of_model(name)? => index.vector_count()?,
+            _ => VectorCount::default(),
+        };
+        if count.done == 0 {
+            return Ok((None, ByMeaning::No));
+        }
+        let mut end = MAX_QUERY_BYTES.min(query.text.len());
+        while !query.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        // The index is not locked meanwhile: the first query reads the model from the disk.
+        Ok(match model.embed(&[&query.text[..end]]) {
+            Ok(vectors) => (vectors.into_iter().next(), ByMeaning::Compared(count)),
+            Err(error) => (None, ByMeaning::Failed(error.to_string())),
+        })
     }
 
     /// Finds the memories that have to do with a query.
@@ -120,20 +194,42 @@ impl MemorySearch {
 
     async fn recall_once(&self, files: &dyn Backend, kinds: &Kinds, query: &Query) -> Result<Recalled> {
         let unread = self.refresh_once(files, kinds).await?;
+        let (vector, by_meaning) = self.meaning_of(query)?;
         let (mut answered, fallback) = match self.opened()?.as_mut() {
-            Some(opened) => (answer(&mut opened.index, query)?, opened.fallback),
+            Some(opened) => (answer(&mut opened.index, query, vector)?, opened.fallback),
             None => return Err(Error::new(ErrorKind::Damaged)),
         };
         let in_scope = |locator: &Locator| locator.is_within(&query.within) && query.projects.hold(locator);
         answered.found.unread.extend(unread.into_iter().filter(in_scope));
         answered.found.without_index = fallback;
+        answered.found.by_meaning = by_meaning;
         describe(files, answered, query).await
     }
 
-    /// Finds memories in the index as it stands, without looking at the memory. It fails if there is no index.
+    /// Finds memories as they were at the last refresh of this search, without looking at the memory. A search whose index was lost has to be
+    /// refreshed again.
+    pub async fn recall_as_known(&self, files: &dyn Backend, query: &Query) -> Result<Recalled> {
+        let (vector, by_meaning) = self.meaning_of(query)?;
+        let (answered, fallback) = match self.opened()?.as_mut() {
+            Some(opened) => (answer(&mut opened.index, query, vector), opened.fallback),
+            None => return Err(Error::new(ErrorKind::Damaged)),
+        };
+        let mut answered = match answered {
+            Ok(answered) => answered,
+            Err(error) => {
+                self.give_up(error, 0)?;
+                return Err(Error::new(ErrorKind::Damaged));
+            }
+        };
+        answered.found.without_index = fallback;
+        answered.found.by_meaning = by_meaning;
+        describe(files, answered, query).await
+    }
+
+    /// Finds memories in the index as it stands, by their words only, without looking at the memory. It fails if there is no index.
     pub async fn recall_as_indexed(place: &Path, files: &dyn Backend, query: &Query) -> Result<Recalled> {
         let mut index = place::open_as_it_stands(place)?;
-        let found = answer(&mut index, query)?;
+        let found = answer(&mut index, query, None)?;
         describe(files, found, query).await
     }
 
@@ -255,10 +351,14 @@ struct Answered {
     words: Vec<Word>,
 }
 
-fn answer(index: &mut Index, query: &Query) -> Result<Answered> {
+fn answer(index: &mut Index, query: &Query, vector: Option<Vector>) -> Result<Answered> {
     let words = Words::of(&query.text, query.today);
+    let meaning = match vector {
+        Some(asked) => Some(Meaning { asked, vectors: index.vectors()? }),
+        None => None,
+    };
     let reader = index.read()?;
-    let ranking = rank(&reader, query, &words)?;
+    let ranking = rank(&reader, query, &words, meaning.as_ref())?;
     let found = Recalled {
         looked_through: ranking.files,
         unread: too_large(&reader, query)?,
@@ -306,7 +406,9 @@ async fn hit(files: &dyn Backend, ranked: Ranked, query: &Query, words: &[Word])
         .filter(|(at, _)| !has.contains(at))
         .map(|(_, word)| word.word.clone())
         .collect();
-    let found_by = if !missing.is_empty() {
+    let found_by = if has.is_empty() && parts.meaning > 0.0 {
+        FoundBy::Meaning
+    } else if !missing.is_empty() {
         FoundBy::FewerWords(missing)
     } else if written(&format!("{} {text}", file.locator), words).len() == words.len() {
         FoundBy::AllWords

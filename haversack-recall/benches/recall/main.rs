@@ -1,6 +1,7 @@
 //! How good and how fast recall is: `cargo xtask bench recall [--data DIR] [--quick]`.
 //!
 //! Quality is measured beside plain FTS5 and the scan that came before the index, speed beside plain FTS5, all in one run.
+//! With `--model DIR` (or the model that `cargo xtask tools` fetched) the same with vectors.
 //! `score QRELS.jsonl RUN.jsonl` scores a ranking that somebody made.
 
 #![expect(clippy::disallowed_macros, clippy::print_stdout, reason = "a benchmark prints")]
@@ -12,6 +13,11 @@ mod questions;
 mod scan;
 mod score;
 mod speed;
+#[cfg(feature = "semantic")]
+mod vectors;
+#[cfg(not(feature = "semantic"))]
+#[path = "without_vectors.rs"]
+mod vectors;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,10 +38,21 @@ fn main() -> ExitCode {
             }
         };
     }
-    quality::on_questions();
-    let data = words.iter().position(|word| *word == "--data").and_then(|at| words.get(at + 1));
-    if let Some(data) = data.map(PathBuf::from) {
-        quality::on_data(&data);
+    let value = |option: &str| {
+        let at = words.iter().position(|word| *word == option)?;
+        words.get(at + 1).map(PathBuf::from)
+    };
+    let model = vectors::Model::find(value("--model"));
+    if words.contains(&"--no-quality") {
+        println!("Quality is left out.");
+    } else {
+        quality::on_questions(model.as_ref());
+        if let Some(data) = value("--data") {
+            quality::on_data(&data, model.as_ref());
+        }
+    }
+    if words.contains(&"--no-speed") {
+        return ExitCode::SUCCESS;
     }
     speed::run(10_000);
     if !words.contains(&"--quick") {

@@ -10,6 +10,7 @@ use crate::baselines;
 use crate::data::{Memory, Question, locomo, longmemeval};
 use crate::questions;
 use crate::score::{Scores, mean, score};
+use crate::vectors::{self, Model};
 
 /// How many hits are asked for.
 const LIMIT: usize = 50;
@@ -17,24 +18,42 @@ const LIMIT: usize = 50;
 /// Returns, for a question, the units that were found, best first.
 type Ranker<'a> = Box<dyn FnMut(&Question) -> Vec<String> + 'a>;
 
-/// Measures on the data sets and prints the tables.
-pub(crate) fn on_data(data: &Path) {
+/// How many questions of LongMemEval are asked with a model, every third one: reading all sessions takes an hour.
+const EVERY: usize = 3;
+
+/// Measures on the data sets and prints the tables, with a model if there is one.
+pub(crate) fn on_data(data: &Path, model: Option<&Model>) {
     let memories = locomo(&data.join("locomo").join("locomo-dev.json"));
     println!("\nLoCoMo, turns: {} conversations, {} questions; in %", memories.len(), asked(&memories));
     println!("{:22} {:>6} {:>6} {:>6} {:>8} {:>9}", "", "R@5", "R@10", "R@25", "nDCG@10", "answered");
     turns("plain FTS5", &memories, |memory| Box::new(baselines::fts5(baselines::units(memory))));
     turns("scan without index", &memories, |memory| Box::new(baselines::scan(baselines::units(memory))));
     turns("recall --passages", &memories, |memory| Box::new(ours(memory, Unit::Passage)));
+    if let Some(model) = model {
+        turns("vectors alone", &memories, |memory| Box::new(vectors::turns(memory, model)));
+        turns("recall with vectors", &memories, |memory| {
+            Box::new(with(vectors::search(memory, model), memory, Unit::Passage))
+        });
+    }
     let memories = longmemeval(&data.join("longmemeval").join("lme-s-dev.jsonl.gz"));
     println!("\nLongMemEval_S, sessions: {} questions; in %", asked(&memories));
     println!("{:22} {:>6} {:>6} {:>6} {:>9}", "", "any@1", "any@5", "all@5", "answered");
     sessions("plain FTS5", &memories, |memory| Box::new(baselines::fts5(baselines::files(memory))));
     sessions("scan without index", &memories, |memory| Box::new(baselines::scan(baselines::files(memory))));
     sessions("recall", &memories, |memory| Box::new(ours(memory, Unit::Memory)));
+    if let Some(model) = model {
+        let third: Vec<Memory> = memories.into_iter().step_by(EVERY).collect();
+        println!("every third question: {}", asked(&third));
+        sessions("recall", &third, |memory| Box::new(ours(memory, Unit::Memory)));
+        sessions("vectors alone", &third, |memory| Box::new(vectors::files(memory, model)));
+        sessions("recall with vectors", &third, |memory| {
+            Box::new(with(vectors::search(memory, model), memory, Unit::Memory))
+        });
+    }
 }
 
 /// Measures on the questions over a memory of ours, and prints the table and every failure.
-pub(crate) fn on_questions() {
+pub(crate) fn on_questions(model: Option<&Model>) {
     let memory = questions::memory();
     let (answerable, unanswerable): (Vec<_>, Vec<_>) =
         memory.questions.iter().partition(|question| !question.relevant.is_empty());
@@ -44,11 +63,15 @@ pub(crate) fn on_questions() {
         unanswerable.len()
     );
     println!("{:22} {:>12} {:>12} {:>14}", "", "right first", "right in 3", "wrongly found");
-    let rankers: [(&str, Ranker<'_>); 3] = [
+    let mut rankers: Vec<(&str, Ranker<'_>)> = vec![
         ("plain FTS5", Box::new(baselines::fts5(baselines::files(&memory)))),
         ("scan without index", Box::new(baselines::scan(baselines::files(&memory)))),
         ("recall", Box::new(ours(&memory, Unit::Memory))),
     ];
+    if let Some(model) = model {
+        let search = vectors::search(&memory, model);
+        rankers.push(("recall with vectors", Box::new(with(search, &memory, Unit::Memory))));
+    }
     for (name, mut rank) in rankers {
         let mut failures = Vec::new();
         let (mut first, mut third, mut wrongly) = (0, 0, 0);
@@ -78,7 +101,7 @@ pub(crate) fn on_questions() {
             }
         }
         println!("{name:22} {first:>12} {third:>12} {wrongly:>14}");
-        if name == "recall" {
+        if name.starts_with("recall") {
             failures.iter().for_each(|failure| println!("{failure}"));
         }
     }
@@ -90,7 +113,11 @@ fn asked(memories: &[Memory]) -> usize {
 
 /// Returns what the program finds.
 fn ours(memory: &Memory, unit: Unit) -> impl FnMut(&Question) -> Vec<String> + '_ {
-    let search = MemorySearch::new(Place::Memory);
+    with(MemorySearch::new(Place::Memory), memory, unit)
+}
+
+/// Returns what a search finds.
+fn with(search: MemorySearch, memory: &Memory, unit: Unit) -> impl FnMut(&Question) -> Vec<String> + '_ {
     move |question| {
         let query = Query { unit, limit: LIMIT, ..Query::new(&question.text, question.today) };
         let recalled =

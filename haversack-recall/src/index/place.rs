@@ -4,13 +4,15 @@
 //! what is still damaged. A process that has the deleted file open goes on with it, and its answers stay true, because it looks at the memory itself.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::vectors::VectorCount;
 use super::{Index, Size};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// How long a process waits for others that write.
 const MAX_WAIT: Duration = Duration::from_secs(10);
@@ -26,6 +28,8 @@ pub enum Health {
         size: Size,
         /// Its size on the disk.
         bytes: u64,
+        /// How many passages have vectors.
+        vectors: VectorCount,
     },
     /// The next recall makes it again.
     Damaged,
@@ -75,14 +79,14 @@ pub fn health(path: &Path, thoroughness: Thoroughness) -> Health {
         if thoroughness == Thoroughness::Everything {
             index.verify()?;
         }
-        index.size()
+        Ok((index.size()?, index.vector_count()?))
     });
     match looked {
-        Ok(size) => Health::Healthy { size, bytes: metadata.len() },
+        Ok((size, vectors)) => Health::Healthy { size, bytes: metadata.len(), vectors },
         Err(error) => match error.kind() {
             ErrorKind::Damaged => Health::Damaged,
             ErrorKind::Newer => Health::Newer,
-            ErrorKind::Busy | ErrorKind::Unwritable | ErrorKind::Files => Health::Unusable,
+            ErrorKind::Busy | ErrorKind::Unwritable | ErrorKind::Files | ErrorKind::Model => Health::Unusable,
         },
     }
 }
@@ -98,6 +102,7 @@ pub enum Thoroughness {
 
 fn connect(path: &Path) -> Result<Connection> {
     drop(private(path)?);
+    refuse_cut(path)?;
     let db = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -110,12 +115,32 @@ fn connect(path: &Path) -> Result<Connection> {
 }
 
 fn connect_to_look(path: &Path) -> Result<Connection> {
+    refuse_cut(path)?;
     let db = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     db.busy_timeout(Duration::from_secs(1))?;
     Ok(db)
+}
+
+/// Fails if the file is shorter than its own head says. SQLite reads the missing pages as zeros, and takes some of them for tables without rows.
+fn refuse_cut(path: &Path) -> Result<()> {
+    // While a log is there, the head may count pages that are only in the log.
+    let has_log = fs::metadata(beside(path, "wal")).is_ok_and(|log| log.len() > 0);
+    let mut file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut head = [0; 32];
+    // A new file is empty, and SQLite refuses one without a whole head.
+    if has_log || length == 0 || file.read_exact(&mut head).is_err() {
+        return Ok(());
+    }
+    let page_bytes = match u16::from_be_bytes([head[16], head[17]]) {
+        1 => 65_536,
+        bytes => u64::from(bytes),
+    };
+    let pages = u64::from(u32::from_be_bytes([head[28], head[29], head[30], head[31]]));
+    if length < pages * page_bytes { Err(Error::new(ErrorKind::Damaged)) } else { Ok(()) }
 }
 
 /// Opens a file, and makes it if it is not there, readable by its user only. SQLite gives the files beside it the same mode.

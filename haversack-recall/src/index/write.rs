@@ -20,6 +20,9 @@ use crate::text::chunks::{CutFile, cut};
 /// Larger files are not indexed, and every answer says so.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
+/// The kind of files with the graph's records: ids and dates, of which the name of each entity would be found a second time.
+const RECORDS: &str = "registry";
+
 /// How many files one transaction takes in.
 const BATCH_FILES: usize = 2000;
 
@@ -145,6 +148,7 @@ fn read(files: &dyn Backend, kinds: &Kinds, seen: &Seen<'_>) -> std::result::Res
     let kind = kinds.of(seen.locator, bytes).name.clone();
     let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     let content = match text {
+        Some(_) if kind == RECORDS => Content::Other(FileState::Records),
         Some(_) if bytes.len() > MAX_FILE_BYTES => Content::Other(FileState::TooLarge),
         Some(text) => Content::Text(cut(seen.locator, text)),
         None => Content::Other(FileState::Binary),

@@ -21,6 +21,9 @@ const MAX_WORDS: usize = 150;
 /// A list item of more words is a passage; shorter ones are joined.
 const MIN_ITEM_WORDS: usize = 20;
 
+/// How much of a passage its vector is made from.
+const MAX_MEANING_BYTES: usize = 1000;
+
 /// The most passages of one file. The last one takes all the rest.
 const MAX_CHUNKS: usize = 60_000;
 
@@ -37,6 +40,8 @@ pub(crate) struct CutFile {
     pub(crate) day: Option<Date>,
     /// Why the memory is out of date, if it says so: `deprecated`, or the memory that replaced it.
     pub(crate) outdated: Option<String>,
+    /// The fields that count as title.
+    pub(crate) title: String,
     /// The passages, in their order; at least one.
     pub(crate) chunks: Vec<Chunk>,
 }
@@ -50,6 +55,8 @@ pub(crate) struct Chunk {
     pub(crate) day: Option<u16>,
     /// How many words it has.
     pub(crate) length: u16,
+    /// The heading above it.
+    pub(crate) heading: String,
     /// How often each term is in the text and in the title.
     pub(crate) terms: HashMap<String, Occurrences>,
 }
@@ -92,6 +99,7 @@ impl Chunk {
 pub(crate) fn cut(locator: &Locator, text: &str) -> CutFile {
     let document = Document::read(text);
     let mut title = named(locator);
+    let mut title_fields = String::new();
     let mut fields = String::new();
     let mut day = dates(locator.name()).first().copied();
     for field in document
@@ -114,16 +122,15 @@ pub(crate) fn cut(locator: &Locator, text: &str) -> CutFile {
                 None => value_of(field.raw).to_owned(),
             },
         };
-        let into = if TITLE_FIELDS.contains(&field.name) { &mut title } else { &mut fields };
+        let into = if TITLE_FIELDS.contains(&field.name) { &mut title_fields } else { &mut fields };
         into.push(' ');
         into.push_str(&values);
     }
+    title.push_str(&title_fields);
     let field_day = |name: &&str| dates(&document.text(name)?).first().copied();
     day = day.or_else(|| DAY_FIELDS.iter().find_map(field_day));
     let body_line = 1 + text[..text.len() - document.body.len()].matches('\n').count();
-    let is_events =
-        locator.name().rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("jsonl"));
-    let mut chunks = if is_events { events(text) } else { paragraphs(document.body, body_line) };
+    let mut chunks = if is_events(locator) { events(text) } else { paragraphs(document.body, body_line) };
     if chunks.is_empty() {
         let last = u32::try_from(text.lines().count().max(1)).unwrap_or(u32::MAX);
         chunks.push(Chunk { lines: (1, last), ..Chunk::default() });
@@ -137,11 +144,62 @@ pub(crate) fn cut(locator: &Locator, text: &str) -> CutFile {
     if let Some(day) = day {
         chunks[0].add_dates(&[day]);
     }
-    CutFile { day, outdated: outdated(&document), chunks }
+    CutFile { day, outdated: outdated(&document), title: title_fields.trim().to_owned(), chunks }
 }
 
 fn value_of(raw: &str) -> &str {
     raw.split_once(':').map_or("", |(_, value)| value)
+}
+
+/// Returns the texts from which the vectors of a file's passages are made: each passage with its heading, the first one with the title of its file. A date
+/// in a heading says nothing about the meaning. The passage before is left out: with it, vectors measured worse.
+pub(crate) fn meanings(locator: &Locator, text: &str, file: &CutFile) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_events = is_events(locator);
+    let passage = |chunk: &Chunk| {
+        let (first, last) = chunk.lines;
+        let number = |line: u32| usize::try_from(line).unwrap_or(usize::MAX);
+        let lines = lines.iter().take(number(last)).skip(number(first).saturating_sub(1));
+        let mut passage = String::new();
+        for line in lines {
+            match serde_json::from_str::<serde_json::Value>(line) {
+                Ok(event) if is_events => add_strings(&event, &mut passage),
+                _ => passage.push_str(line.trim()),
+            }
+            passage.push(' ');
+            if passage.len() > MAX_MEANING_BYTES {
+                break;
+            }
+        }
+        let end = passage.floor_char_boundary(MAX_MEANING_BYTES);
+        passage[..end].trim_end().to_owned()
+    };
+    let with_title = |(at, chunk): (usize, &Chunk)| {
+        let title = if at == 0 { file.title.as_str() } else { "" };
+        let heading = if dates(&chunk.heading).is_empty() { chunk.heading.as_str() } else { "" };
+        let passage = passage(chunk);
+        let parts = [title, heading, passage.as_str()];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("\n")
+    };
+    file.chunks.iter().enumerate().map(with_title).collect()
+}
+
+/// Appends the texts in an event.
+fn add_strings(value: &serde_json::Value, into: &mut String) {
+    match value {
+        serde_json::Value::String(text) => {
+            into.push_str(text);
+            into.push(' ');
+        }
+        serde_json::Value::Array(values) => values.iter().for_each(|value| add_strings(value, into)),
+        serde_json::Value::Object(fields) => fields.values().for_each(|value| add_strings(value, into)),
+        serde_json::Value::Number(_) | serde_json::Value::Null | serde_json::Value::Bool(_) => {}
+    }
+}
+
+fn is_events(locator: &Locator) -> bool {
+    locator.name().rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("jsonl"))
 }
 
 /// Returns the words of a file's place: its name and its directories, without the id of a project.
@@ -280,6 +338,7 @@ fn flush(block: &mut Block<'_>, headings: &[(usize, &str, u32)], chunks: &mut Ve
         chunk.add_title(heading);
         chunk.add_dates(&dates(heading));
     }
+    chunk.heading = headings.last().map(|(_, heading, _)| (*heading).to_owned()).unwrap_or_default();
     chunks.push(chunk);
 }
 
@@ -374,5 +433,21 @@ mod tests {
         assert_eq!(outdated("status: Deprecated").as_deref(), Some("deprecated"));
         assert_eq!(outdated("superseded_by: b.md").as_deref(), Some("superseded by b.md"));
         assert_eq!((outdated("status: active"), outdated("name: x")), (None, None));
+    }
+
+    #[test]
+    fn meanings_have_heading_and_title() {
+        let meant = |name: &str, text: &str| {
+            let locator = Locator::parse(name).expect("valid");
+            meanings(&locator, text, &cut(&locator, text))
+        };
+        let text = "---\nname: lamp\ntype: project\n---\n# Lamp\n\nTurns.\n\nStops at dawn,\nthen cools.\n";
+        assert_eq!(meant("a.md", text), ["lamp\nLamp\nTurns.", "Lamp\nStops at dawn, then cools."]);
+        let events = "{\"text\": \"The lamp\", \"at\": 3}\nno event\n";
+        assert_eq!(meant("a.jsonl", events), ["The lamp", "no event"]);
+        let long = meant("a.md", &"é".repeat(5000));
+        assert_eq!(long.iter().map(String::len).collect::<Vec<_>>(), [MAX_MEANING_BYTES]);
+        assert_eq!(meant("a.md", ""), [""]);
+        assert_eq!(meant("a.md", "# 5 March 2026\n\nTurns.\n"), ["Turns."]);
     }
 }

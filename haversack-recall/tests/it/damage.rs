@@ -41,7 +41,8 @@ fn index_that_is_cut_or_overwritten_is_made_again() {
     let garbage = vec![b'x'; 5000];
     let mut scribbled = whole.clone();
     scribbled[4096..].fill(0x5a);
-    for bytes in cut.into_iter().chain([garbage, scribbled]) {
+    let anywhere = (0..whole.len()).step_by(whole.len() / 37).map(|length| whole[..length + 3].to_vec());
+    for bytes in cut.into_iter().chain(anywhere).chain([garbage, scribbled]) {
         for rest in ["-wal", "-shm"] {
             drop(fs::remove_file(format!("{}{rest}", memory.index().display())));
         }
@@ -147,6 +148,33 @@ fn files_that_cannot_be_indexed_are_told() {
     found.sort_unstable();
     assert_eq!((found, recalled.unread.as_slice()), (vec!["line.md", "small.md"], &[at("huge.md")][..]));
     assert!(recalled.hits.iter().all(|hit| hit.passage.len() < 400));
+}
+
+#[test]
+fn very_large_files_are_told_and_the_rest_is_found() {
+    let files = InMemory::new();
+    write(&files, "large.md", "lamp lens\n".repeat(5_000_000).as_bytes());
+    write(&files, "line.jsonl", "lamp ".repeat(2_000_000).as_bytes());
+    write(&files, "small.md", b"lamp");
+    let recalled = once(&files, &query("lamp"));
+    assert_eq!(names(&recalled), ["small.md"]);
+    assert_eq!(recalled.unread, [at("large.md"), at("line.jsonl")]);
+}
+
+#[test]
+fn file_that_vanishes_after_the_look_is_no_hit() {
+    let memory = indexed();
+    fs::remove_file(memory.path("memory/7.md")).expect("removed");
+    let asked = query("lamp 7 keeper");
+    let as_indexed = block_on(MemorySearch::recall_as_indexed(&memory.index(), &memory.files, &asked));
+    assert!(!names(&as_indexed.expect("looked")).contains(&"7.md"));
+    // A file that changed is shown as it is now.
+    fs::write(memory.path("memory/8.md"), "Empty.\n").expect("written");
+    let asked = query("lamp 8 keeper");
+    let as_indexed = block_on(MemorySearch::recall_as_indexed(&memory.index(), &memory.files, &asked));
+    let as_indexed = as_indexed.expect("looked");
+    let changed = as_indexed.hits.iter().find(|hit| hit.locator == at("8.md")).expect("it is in the index");
+    assert!(!changed.passage.contains("keeper"), "{changed:?}");
 }
 
 #[test]

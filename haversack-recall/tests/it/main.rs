@@ -1,6 +1,8 @@
 //! Tests of recall, over real directories and over memory.
 
 mod damage;
+#[cfg(feature = "semantic")]
+mod meaning;
 mod scope;
 
 use std::collections::BTreeSet;
@@ -100,6 +102,18 @@ fn changes_are_seen_by_the_next_recall() {
     assert_eq!(found("lens"), ["b.md"]);
     std::fs::remove_file(memory.path("memory/b.md")).expect("removed");
     assert!(found("lens").is_empty());
+}
+
+#[test]
+fn records_of_the_graph_are_not_found() {
+    let memory = InMemory::new();
+    write(&memory, "_content/nodes/mem_1.md", b"# Keeper\n\n- climbs at dawn\n");
+    write(
+        &memory,
+        "_system/registry.json",
+        b"{\"nodes\": {\"mem_1\": {\"properties\": {\"name\": \"keeper\"}}}}",
+    );
+    assert_eq!(names(&once(&memory, &query("keeper"))), ["_content/nodes/mem_1.md"]);
 }
 
 #[test]
