@@ -274,7 +274,7 @@ pub(crate) enum WithPersona {
 /// The event of a prompt. Our hook for it is there only if the user wants passages.
 const PROMPT: &str = "UserPromptSubmit";
 
-/// Whether an agent is given passages of memory when they matter.
+/// Tells if an agent is given passages of memory when they matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WithRecall {
     Yes,

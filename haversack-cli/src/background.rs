@@ -25,7 +25,7 @@ use haversack_system::SystemClock;
 use self::requests::{RequestQueue, SyncRequest};
 use crate::agents::journal::Journal;
 use crate::agents::program;
-use crate::app::{digest, mirror, recall, summary, tidy};
+use crate::app::{digest, mirror, recall, summary, tidy, vectors};
 use crate::error::CommandError;
 use crate::home::contact::{Contact, Failure};
 use crate::home::{self, Home, Summary, SyncOptions, Work, local_history};
@@ -41,6 +41,9 @@ const LOCK: &str = "background";
 /// The longest life of the process.
 const LONGEST_LIFE: Duration = Duration::from_secs(60);
 
+/// The time that vectors are made for, unless a request comes.
+const LONGEST_EMBEDDING: Duration = Duration::from_secs(40);
+
 /// The time that we wait for further writes, to send them together.
 const GATHER: Duration = Duration::from_millis(250);
 
@@ -50,7 +53,13 @@ const CLOUD_WAIT: Duration = Duration::from_secs(10);
 /// The time that it waits for another process that writes.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// The interval at which a caller looks for its answer.
+/// The interval at which a caller looks for its answer at first: a remote on a disk answers within some milliseconds.
+const FIRST_POLLS: Duration = Duration::from_micros(500);
+
+/// The time during which a caller looks that often.
+const SOON: Duration = Duration::from_millis(40);
+
+/// The interval at which a caller looks for its answer later.
 const POLL: Duration = Duration::from_millis(5);
 
 /// The result of a request that a caller waits for.
@@ -116,6 +125,7 @@ pub(crate) fn ask(
     let requests = RequestQueue::of(directory(settings));
     let question = requests.add_and_wait(request)?;
     start(settings)?;
+    let started = Instant::now();
     while question.is_open() {
         if Instant::now() >= deadline {
             question.withdraw();
@@ -123,7 +133,7 @@ pub(crate) fn ask(
             drop(private::write(&waited(settings), b""));
             return Ok(Answer::TooLate);
         }
-        std::thread::sleep(POLL);
+        std::thread::sleep(if started.elapsed() < SOON { FIRST_POLLS } else { POLL });
     }
     Ok(match question.result() {
         Ok(()) => Answer::Done,
@@ -133,6 +143,11 @@ pub(crate) fn ask(
 
 /// Starts the process for a digest that was requested.
 pub(crate) fn start_for_digest(settings: &Settings) -> Result<(), CommandError> {
+    if settings.surroundings.is_quiet { Ok(()) } else { start(settings) }
+}
+
+/// Starts the process for vectors that are missing.
+pub(crate) fn start_for_vectors(settings: &Settings) -> Result<(), CommandError> {
     if settings.surroundings.is_quiet { Ok(()) } else { start(settings) }
 }
 
@@ -251,6 +266,13 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
         }
         look_when_due(&settings);
         tidy_when_due(&settings);
+        if let Err(error) = vectors::embed_for(&settings, LONGEST_EMBEDDING, || !requests.is_empty()) {
+            Journal::of(&settings).note(
+                "background",
+                None,
+                &format!("the model made no vectors: {}", error.in_one_line()),
+            );
+        }
         drop(turn);
         if requests.is_empty() && (is_stuck || !digest::is_requested(&settings)) {
             return Ok(());

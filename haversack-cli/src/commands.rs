@@ -38,6 +38,7 @@ mod mcp;
 mod memory_tool;
 mod migrate;
 mod mirror;
+mod model;
 mod mount;
 mod new;
 mod node;
@@ -77,7 +78,9 @@ use serde_json::json;
 
 use crate::agents::mend;
 use crate::agents::program;
+use crate::app::index as app_index;
 use crate::error::CommandError;
+use crate::home::store::open_to_look;
 use crate::home::{Work, local_history};
 use crate::projects::border::{Face, Guard};
 use crate::projects::names::Names;
@@ -85,6 +88,7 @@ use crate::remote::{Remote, is_vault};
 use crate::settings::{Resolved, Settings, tilde};
 use crate::ui::Ui;
 use crate::ui::abbreviations::Abbreviations;
+use crate::ui::moments;
 use crate::ui::paths::quoted;
 
 /// The commands. Each describes itself in its own arguments.
@@ -128,6 +132,7 @@ pub(crate) enum Command {
     Export(archive::ExportArgs),
     Import(archive::ImportArgs),
     Schedule(schedule::ScheduleArgs),
+    Model(model::ModelArgs),
     #[command(hide = true)]
     Pull(sync::PullArgs),
     #[command(hide = true)]
@@ -318,6 +323,7 @@ pub(crate) fn run(
         (Err(error), _) => return Err(error),
     };
     let settings = &resolved.settings;
+    moments::show_times_in(&settings.zone);
     if !command.must_not_stop() {
         ui.abbreviate(abbreviations(settings));
     }
@@ -375,6 +381,7 @@ fn dispatch(ui: &mut Ui, resolved: &Resolved, command: &Command) -> Result<ExitC
         Command::Tidy(args) => tidy::cmd_tidy(ui, settings, args),
         Command::Prune(args) => prune::cmd_prune(ui, settings, args),
         Command::Schedule(args) => schedule::cmd_schedule(ui, settings, args),
+        Command::Model(args) => model::cmd_model(ui, settings, args),
         Command::Export(args) => archive::cmd_export(ui, settings, args),
         Command::Import(args) => archive::cmd_import(ui, settings, args),
         Command::Pull(args) => sync::cmd_pull(ui, settings, args),
@@ -435,5 +442,26 @@ fn tell_edited(
     } else {
         ui.note(format!("Edited {locator} in line {}", edited.line));
     }
+    if locator.name() == haversack::index::FILE {
+        tell(ui, app_index::overflow_of(locator, edited.text()));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells the user if sessions do not read the end of an index that a command wrote; other files are not looked at.
+fn tell_overflow(ui: &mut Ui, settings: &Settings, written: &Locator) -> Result<(), CommandError> {
+    if written.name() == haversack::index::FILE {
+        tell(ui, app_index::overflow(&open_to_look(settings)?, written));
+    }
+    Ok(())
+}
+
+/// Tells the user if sessions do not read the end of the index that has a line for this new file.
+fn tell_index_overflow(ui: &mut Ui, settings: &Settings, listed: &Locator) -> Result<(), CommandError> {
+    tell(ui, app_index::overflow(&open_to_look(settings)?, listed));
+    Ok(())
+}
+
+fn tell(ui: &mut Ui, message: Option<String>) {
+    message.into_iter().for_each(|message| ui.note(message));
 }

@@ -12,6 +12,7 @@ pub(crate) mod border;
 pub(crate) mod discover;
 pub(crate) mod git;
 pub(crate) mod identity;
+pub(crate) mod left_out;
 pub(crate) mod names;
 pub(crate) mod private;
 pub(crate) mod proof;
@@ -184,32 +185,32 @@ impl Project {
             ));
         }
         if self.is_excluded {
-            return Some("not carried (excluded)".to_owned());
+            return Some("not synced (excluded)".to_owned());
         }
         let checkout = quoted(&tilde(settings, &self.checkout));
         match &self.barrier {
             Some(Barrier::Unproven(missing)) => {
                 return Some(format!(
-                    "not carried: {} (if it is yours: haversack project bind {checkout})",
+                    "not synced: {} (if it is yours: haversack project bind {checkout})",
                     missing.reason()
                 ));
             }
             Some(Barrier::NamedByProject(memory)) => {
                 return Some(format!(
-                    "not carried: the project's own settings keep its memory in {} (if you agree: haversack project bind {checkout})",
+                    "not synced: the project's own settings keep its memory in {} (if you agree: haversack project bind {checkout})",
                     tilde(settings, memory)
                 ));
             }
             Some(Barrier::PrivateElsewhere) => {
                 return Some(
-                    "not carried: its settings name the private memory of another worktree".to_owned(),
+                    "not synced: its settings point to the private memory of another worktree".to_owned(),
                 );
             }
             None => {}
         }
         self.id.is_none().then(|| {
             format!(
-                "no git remote: stays on this machine until you name it (haversack project name {root} NAME)"
+                "no git remote: stays on this machine until you give it a name (haversack project name {root} NAME)"
             )
         })
     }

@@ -244,7 +244,7 @@ fn writer(environment: &BTreeMap<String, OsString>) -> Writer {
         let value = environment.get(name).map(|value| value.to_string_lossy().into_owned());
         value.filter(|value| !value.is_empty())
     };
-    Writer { agent: said(variables::AGENT), session: said(variables::SESSION) }
+    Writer { agent: said(variables::AGENT), session: said(variables::SESSION), cause: None }
 }
 
 /// Returns what the environment says to the clouds' own tools.
@@ -360,7 +360,7 @@ fn default_home() -> Result<PathBuf, CommandError> {
         let message = "this user has no home directory";
         CommandError::user(
             message,
-            format!("Set HOME, or name a directory with --home or {}", variables::HOME),
+            format!("Set HOME, or choose a directory with --home or {}", variables::HOME),
         )
     };
     #[cfg(any(target_os = "macos", target_os = "ios"))]

@@ -77,13 +77,13 @@ impl Listed {
     }
 }
 
-/// What an export wrote.
+/// The result of an export.
 pub(crate) struct Exported {
     pub(crate) files: usize,
     pub(crate) bytes: u64,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Imported {
     /// Files that were not there.

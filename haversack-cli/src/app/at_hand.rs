@@ -30,22 +30,22 @@ const MAX_PASSAGES: usize = 3;
 /// The most tokens that are given at once.
 const MAX_TOKENS: usize = 400;
 
-/// How many bytes a token has, about.
+/// The approximate number of bytes in a token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// How many words of the agent's text a passage must have.
+/// The number of words of the agent's text that a passage must have.
 const MIN_WORDS: usize = 2;
 
-/// How many hits are looked at. Those that are not given are noted.
+/// The number of hits that are checked. Rejected hits are noted.
 const MAX_HITS: usize = 8;
 
-/// How much of a prompt, command or error is looked at.
+/// The part of a prompt, command or error that is searched.
 const MAX_ASKED_CHARACTERS: usize = 600;
 
-/// How much of it is noted.
+/// The part of it that is noted.
 const NOTED_CHARACTERS: usize = 120;
 
-/// How long the file grows before it makes room for the next.
+/// The size at which the file makes room for the next.
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// The moment in which an agent may need a passage.
@@ -61,7 +61,7 @@ pub(crate) enum Moment<'a> {
     Failure(&'a str),
 }
 
-/// What an agent was given in one moment.
+/// The passages that an agent was given in one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HandedOut {
     pub(crate) time: Timestamp,
@@ -163,6 +163,7 @@ pub(crate) fn passages(
         let file = hit.locator.to_string();
         let missing = match &hit.found_by {
             FoundBy::FewerWords(missing) => missing.len(),
+            FoundBy::Meaning => words,
             FoundBy::AllWords | FoundBy::OtherForms => 0,
         };
         let has_first = !matches!(&hit.found_by, FoundBy::FewerWords(missing) if recalled.words.first().is_some_and(|first| missing.contains(first)));
@@ -173,8 +174,9 @@ pub(crate) fn passages(
             refuse(hit, "it does not name the file");
         } else if matches!(moment, Moment::Command(_)) && !has_first {
             refuse(hit, "it does not name the command");
-        } else if hit.outdated.is_some() {
-            refuse(hit, "it is out of date");
+        } else if let Some(why) = &hit.outdated {
+            // Unasked, an agent gets only memory that still holds.
+            refuse(hit, &format!("it is out of date: {why}"));
         } else if before.contains(&file) || given.iter().any(|passage| passage.file == file) {
             refuse(hit, "this session has it already");
         } else if given.len() == MAX_PASSAGES || text.len() + shown.len() > MAX_TOKENS * BYTES_PER_TOKEN {

@@ -6,6 +6,7 @@ use haversack::ids::Timestamp;
 use haversack::store::{BackendExt, Locator, block_on};
 use haversack_system::Backoff;
 
+use super::history::HistoryInShort;
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::history::{Enough, HistoryReader, Log};
@@ -37,6 +38,18 @@ pub(super) fn known_devices(settings: &Settings, home: &Home) -> Result<Vec<Devi
     devices_in(settings, &mut HistoryReader::at_hand(settings, home, &patience)?)
 }
 
+/// Returns the machines of the store that some changes name.
+pub(crate) fn devices_among(
+    settings: &Settings,
+    history: &HistoryInShort,
+) -> Result<Vec<Device>, CommandError> {
+    let mut seen: BTreeMap<String, Timestamp> = BTreeMap::new();
+    for change in history.changes.iter().filter(|change| change.number.log == Log::Store) {
+        seen.entry(change.device.clone()).or_insert(change.time);
+    }
+    in_order(settings, seen, history.device.clone())
+}
+
 /// Takes a machine off the list. Its files and its history stay.
 pub(crate) fn remove_device(settings: &Settings, name: &str) -> Result<Device, CommandError> {
     let devices = devices(settings)?;
@@ -58,7 +71,6 @@ pub(crate) fn remove_device(settings: &Settings, name: &str) -> Result<Device, C
 
 /// Returns the machines, this one first, then by their last change.
 fn devices_in(settings: &Settings, history: &mut HistoryReader<'_>) -> Result<Vec<Device>, CommandError> {
-    let removed = removed(settings)?;
     let mut seen: BTreeMap<String, Timestamp> = BTreeMap::new();
     history.each(|change| {
         if change.number.log == Log::Store {
@@ -66,7 +78,16 @@ fn devices_in(settings: &Settings, history: &mut HistoryReader<'_>) -> Result<Ve
         }
         Enough::No
     })?;
-    let this = history.device.clone();
+    in_order(settings, seen, history.device.clone())
+}
+
+/// Returns machines with the times of their newest changes, this one first, without those that were taken off the list.
+fn in_order(
+    settings: &Settings,
+    seen: BTreeMap<String, Timestamp>,
+    this: Option<String>,
+) -> Result<Vec<Device>, CommandError> {
+    let removed = removed(settings)?;
     let mut devices: Vec<Device> = seen
         .into_iter()
         .map(|(name, time)| Device {

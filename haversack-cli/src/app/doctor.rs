@@ -123,7 +123,7 @@ fn examine_home(resolved: &Resolved) -> Vec<Finding> {
         }
         Seen::Other(what) => {
             let detail = format!("{} is {what}", shown(&memory));
-            findings.push(Finding::fail("home", detail, "Move it away, or name another --home"));
+            findings.push(Finding::fail("home", detail, "Move it away, or choose another home with --home"));
             return findings;
         }
     }

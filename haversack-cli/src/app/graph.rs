@@ -1,17 +1,24 @@
 //! The graph of a home: its nodes and connections, and the links between memories as edges that are only read.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
 use haversack::check::Finding;
 use haversack::file_storage::{FileStorage, MemoryStorage};
 use haversack::graph::draw::{Arrow, MAX_BOXES, Picture, PictureBox};
+use haversack::graph::links::{self, WrittenLinks};
 use haversack::graph::repair::{self, Trouble};
-use haversack::graph::{Graph, GraphError, Node, Property, links};
+use haversack::graph::search::{ContentSearch, Scan};
+use haversack::graph::{Graph, GraphError, Node, Property};
+use haversack::kind::Kinds;
 use haversack::store::{BackendExt, Locator, block_on};
 use haversack::{MAX_TEXT_BYTES, Memory};
+use haversack_recall::{MemorySearch, Query};
 use haversack_system::{RandomIds, SystemClock};
+use jiff::civil::Date;
 
+use crate::app::recall;
 use crate::error::{CommandError, Fault};
 use crate::home::kinds;
 use crate::home::store::{open, open_to_look};
@@ -43,15 +50,111 @@ impl From<GraphError> for CommandError {
             | Code::InvalidNodeType
             | Code::InvalidConnectionType
             | Code::InvalidTopology
-            | Code::RequiredPropertyMissing => "See what there is: haversack ontology show",
+            | Code::RequiredPropertyMissing => "See the types: haversack ontology show",
             Code::NodeNotFound => "See which nodes there are: haversack node list",
             Code::ConnectionNotFound => "See which connections there are: haversack connection list",
             Code::ContentReadFailed => "Look at it: haversack doctor",
-            _ => "See what is possible: haversack help node",
+            _ => "See the commands: haversack help node",
         };
         CommandError::caused(Fault::User, &error, Some(hint.to_owned()))
     }
 }
+
+/// How the contents of nodes are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SearchMode {
+    /// By words, in the index of recall.
+    Words,
+    /// For a text as it is, whatever its case, in every content.
+    Exact,
+}
+
+/// The nodes that a search found.
+pub(crate) struct FoundNodes {
+    /// Their ids, best first.
+    pub(crate) ids: Vec<String>,
+    /// The reason why every content was read, if the index could not be used.
+    pub(crate) without_index: Option<String>,
+}
+
+/// Returns at most `limit` nodes by their content.
+pub(crate) fn search(
+    settings: &Settings,
+    mode: SearchMode,
+    query: &str,
+    node_type: Option<&str>,
+    limit: usize,
+) -> Result<FoundNodes, CommandError> {
+    let memory = open_to_look(settings)?;
+    let graph = graph_of(memory.clone());
+    let scan = Scan::new(graph.storage().clone());
+    if mode == SearchMode::Exact {
+        let ids = block_on(graph.search_content(&scan, query, node_type, limit))?;
+        return Ok(FoundNodes { ids, without_index: None });
+    }
+    let words = RecallSearch {
+        memory,
+        search: recall::search(settings),
+        kinds: kinds::load(settings)?,
+        today: recall::today(settings),
+        scan,
+        without_index: Mutex::default(),
+    };
+    let ids = block_on(graph.search_content(&words, query, node_type, limit))?;
+    let without_index = words.without_index.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(FoundNodes { ids, without_index })
+}
+
+/// Finds nodes by the words of their contents, in the index of recall. If the index cannot be used, every content is read, and
+/// [`without_index`](Self::without_index) says why.
+struct RecallSearch {
+    memory: Memory,
+    search: MemorySearch,
+    kinds: Kinds,
+    today: Date,
+    scan: Scan,
+    without_index: Mutex<Option<String>>,
+}
+
+#[async_trait]
+impl ContentSearch for RecallSearch {
+    async fn find(&self, query: &str, nodes: &[Arc<Node>], limit: usize) -> Result<Vec<String>, GraphError> {
+        let ids: HashMap<&str, &str> =
+            nodes.iter().map(|node| (node.content.path.as_str(), node.id.as_str())).collect();
+        let within = Locator::parse(CONTENTS).unwrap_or_else(|_| Locator::root());
+        let mut asked = limit;
+        loop {
+            let query =
+                Query { within: within.clone(), limit: asked, ..Query::new(query.to_owned(), self.today) };
+            let recalled = match self.search.recall(self.memory.files(), &self.kinds, &query).await {
+                Ok(recalled) => recalled,
+                Err(error) => {
+                    self.note(error.to_string());
+                    return self.scan.find(&query.text, nodes, limit).await;
+                }
+            };
+            if let Some(kind) = recalled.without_index {
+                self.note(recall::without_index(kind).to_owned());
+            }
+            let found = recalled.hits.iter().filter_map(|hit| ids.get(hit.locator.as_str()));
+            let found: Vec<String> = found.take(limit).map(|id| (*id).to_owned()).collect();
+            // Nodes of other types take places in the answer of the index.
+            if found.len() == limit || recalled.hits.len() < asked {
+                return Ok(found);
+            }
+            asked = asked.saturating_mul(4);
+        }
+    }
+}
+
+impl RecallSearch {
+    fn note(&self, why: String) {
+        *self.without_index.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+}
+
+/// The directory with the contents of nodes.
+const CONTENTS: &str = "_content/nodes";
 
 /// Returns all that there is: nodes, memories, and everything that leads from one to another.
 ///
@@ -59,8 +162,22 @@ impl From<GraphError> for CommandError {
 pub(crate) fn everything(settings: &Settings) -> Result<Picture, CommandError> {
     let memory = open_to_look(settings)?;
     let kinds = kinds::load(settings)?;
+    let memories = block_on(texts(&memory))?.into_iter().map(|(place, text)| {
+        let kind = kinds.of(&place, text.as_bytes()).name.clone();
+        let written = WrittenLinks::of(&kind, &text);
+        (place, kind, written)
+    });
+    let memories: Vec<(Locator, String, WrittenLinks)> = memories.collect();
+    everything_among(settings, memories.iter().map(|(place, kind, written)| (place, kind.as_str(), written)))
+}
+
+/// Returns the picture of some memories and all nodes. Each memory comes with its kind and the links that it writes.
+pub(crate) fn everything_among<'a>(
+    settings: &Settings,
+    memories: impl Iterator<Item = (&'a Locator, &'a str, &'a WrittenLinks)>,
+) -> Result<Picture, CommandError> {
     let mut picture = Picture::default();
-    let (nodes, connections) = block_on(graph_of(memory.clone()).everything())?;
+    let (nodes, connections) = block_on(graph_of(open_to_look(settings)?).everything())?;
     picture.boxes.extend(nodes.iter().map(|node| PictureBox {
         id: node.id.clone(),
         label: label(node),
@@ -72,11 +189,13 @@ pub(crate) fn everything(settings: &Settings) -> Result<Picture, CommandError> {
         to: one.to.clone(),
         label: one.connection_type.clone(),
     }));
-    for (directory, texts) in block_on(texts(&memory))? {
-        let kind = |(place, text): &(Locator, String)| kinds.of(place, text.as_bytes()).name.clone();
-        let named: Vec<(&str, String, &str)> =
-            texts.iter().map(|pair| (pair.0.as_str(), kind(pair), pair.1.as_str())).collect();
-        let found = links::find(named.iter().map(|(path, kind, text)| (*path, kind.as_str(), *text)));
+    let mut directories: BTreeMap<String, Vec<(&str, &str, &WrittenLinks)>> = BTreeMap::new();
+    for (locator, kind, written) in memories.filter(|(locator, ..)| can_link(locator)) {
+        let directory = locator.parent().map(|parent| parent.to_string()).unwrap_or_default();
+        directories.entry(directory).or_default().push((locator.as_str(), kind, written));
+    }
+    for (directory, memories) in directories {
+        let found = links::connect(memories);
         let place =
             |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
         let missing: BTreeSet<&String> =
@@ -106,20 +225,23 @@ fn label(node: &Node) -> String {
     }
 }
 
-/// Returns the texts of all memories that can have links, by directory.
-async fn texts(memory: &Memory) -> Result<BTreeMap<String, Vec<(Locator, String)>>, CommandError> {
-    let mut texts: BTreeMap<String, Vec<(Locator, String)>> = BTreeMap::new();
+/// Returns true if a file is a memory with links: no content of a node, and Markdown.
+fn can_link(locator: &Locator) -> bool {
+    let is_content = locator.as_str().starts_with("_content/") || locator.as_str().starts_with("_system/");
+    !is_content && locator.as_str().ends_with(".md")
+}
+
+/// Returns the texts of all memories that can have links.
+async fn texts(memory: &Memory) -> Result<Vec<(Locator, String)>, CommandError> {
+    let mut texts = Vec::new();
     for locator in memory.files().list_all(&Locator::root()).await? {
-        let is_content =
-            locator.as_str().starts_with("_content/") || locator.as_str().starts_with("_system/");
-        if is_content || !locator.as_str().ends_with(".md") {
+        if !can_link(&locator) {
             continue;
         }
         let Ok(object) = memory.files().read(&locator).await else { continue };
         let is_small = object.bytes.len() as u64 <= MAX_TEXT_BYTES;
         let Some(text) = std::str::from_utf8(&object.bytes).ok().filter(|_| is_small) else { continue };
-        let directory = locator.parent().map(|parent| parent.to_string()).unwrap_or_default();
-        texts.entry(directory).or_default().push((locator, text.to_owned()));
+        texts.push((locator, text.to_owned()));
     }
     Ok(texts)
 }
@@ -139,7 +261,10 @@ pub(crate) fn find<'p>(picture: &'p Picture, named: &str) -> Result<&'p PictureB
         (None, [one]) => Ok(*one),
         (None, []) => {
             let message = format!("there is no node and no memory {named}");
-            Err(CommandError::user(message, "See what there is: haversack node list, haversack ls"))
+            Err(CommandError::user(
+                message,
+                "See the nodes and the memories: haversack node list, haversack ls",
+            ))
         }
         (None, several) => {
             let places: Vec<&str> = several.iter().map(|one| one.id.as_str()).collect();
@@ -210,6 +335,16 @@ pub(crate) struct LeftOut {
 
 /// Returns the part of a picture around a box, or what has arrows; and how many boxes did not fit in.
 pub(crate) fn around(picture: &Picture, center: Option<&str>, depth: usize) -> (Picture, LeftOut) {
+    around_at_most(picture, center, depth, MAX_BOXES)
+}
+
+/// Returns the same with at most so many boxes: those that are near, or have the most arrows.
+pub(crate) fn around_at_most(
+    picture: &Picture,
+    center: Option<&str>,
+    depth: usize,
+    most: usize,
+) -> (Picture, LeftOut) {
     let mut wanted: Vec<String> = match center {
         Some(center) => {
             let near = neighbours(picture, center, depth).into_iter().map(|one| one.there.id);
@@ -229,8 +364,8 @@ pub(crate) fn around(picture: &Picture, center: Option<&str>, depth: usize) -> (
     };
     let mut seen = BTreeSet::new();
     wanted.retain(|id| seen.insert(id.clone()));
-    let left_out = LeftOut { boxes: wanted.len().saturating_sub(MAX_BOXES) };
-    let wanted: BTreeSet<String> = wanted.into_iter().take(MAX_BOXES).collect();
+    let left_out = LeftOut { boxes: wanted.len().saturating_sub(most) };
+    let wanted: BTreeSet<String> = wanted.into_iter().take(most).collect();
     let boxes = picture.boxes.iter().filter(|one| wanted.contains(&one.id)).cloned().collect();
     let arrows =
         picture.arrows.iter().filter(|arrow| wanted.contains(&arrow.from) && wanted.contains(&arrow.to));

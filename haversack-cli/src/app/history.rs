@@ -1,6 +1,10 @@
 //! The changes of a store, newest first, and the difference that each made.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use haversack::display::one_line;
+use haversack::ids::Timestamp;
 use haversack::log::{Commit, What};
 use haversack::store::{Bytes, Locator};
 use haversack_system::Backoff;
@@ -8,7 +12,7 @@ use similar::TextDiff;
 
 use crate::error::CommandError;
 use crate::home::history::{
-    AtHand, ChangeNumber, Enough, HistoryReader, Log, NumberedChange, Waiting, open_home,
+    AtHand, ChangeNumber, Enough, HistoryReader, Log, MAX_LOOKED_AT, NumberedChange, Waiting, open_home,
 };
 use crate::home::store::is_project_record;
 use crate::projects::names::Names;
@@ -56,16 +60,76 @@ pub(crate) fn history(settings: &Settings, within: Locator, count: usize) -> Res
     Ok(History { within, waiting, commits, is_complete: at_hand == AtHand::All })
 }
 
-/// Returns the newest changes of the store that are on this machine; asks the remote nothing.
-pub(crate) fn recent(settings: &Settings, count: usize) -> Result<Vec<NumberedChange>, CommandError> {
+/// A change in short, without contents.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangeSummary {
+    pub(crate) number: ChangeNumber,
+    pub(crate) device: String,
+    pub(crate) agent: Option<String>,
+    pub(crate) session: Option<String>,
+    pub(crate) time: Timestamp,
+    pub(crate) cause: String,
+    /// Its first files, each with the kind of its change in one word.
+    pub(crate) files: Vec<(Locator, &'static str)>,
+    /// The number of all its files.
+    pub(crate) count: usize,
+}
+
+/// The changes on this machine in short, the newest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HistoryInShort {
+    pub(crate) changes: Vec<Arc<ChangeSummary>>,
+    /// This machine's name, as its changes have it.
+    pub(crate) device: Option<String>,
+}
+
+/// The most files that a summary names.
+const MAX_SUMMARY_FILES: usize = 4;
+
+/// Returns the changes on this machine in short; asks the remote nothing. Changes that are known from an earlier look are not read again.
+pub(crate) fn in_short(
+    settings: &Settings,
+    known: Option<&HistoryInShort>,
+) -> Result<HistoryInShort, CommandError> {
     let patience = Backoff::new();
     let home = open_home(settings)?;
-    let mut changes: Vec<NumberedChange> = Vec::new();
-    HistoryReader::at_hand(settings, &home, &patience)?.each(|change| {
-        changes.push(change.clone());
-        if changes.len() < count { Enough::No } else { Enough::Yes }
-    })?;
-    Ok(changes)
+    let mut history = HistoryReader::at_hand(settings, &home, &patience)?;
+    let key = |number: ChangeNumber| (number.log == Log::Local, number.number);
+    let known: BTreeMap<(bool, u64), &Arc<ChangeSummary>> =
+        known.iter().flat_map(|known| &known.changes).map(|change| (key(change.number), change)).collect();
+    let mut changes = Vec::new();
+    let mut missing = None;
+    for number in history.numbers().take(MAX_LOOKED_AT) {
+        if missing == Some(number.log) {
+            continue;
+        }
+        if let Some(change) = known.get(&key(number)) {
+            changes.push(Arc::clone(change));
+            continue;
+        }
+        match history.at_number(number)? {
+            Some(change) => changes.push(Arc::new(ChangeSummary::of(&change))),
+            // The older changes of this log are not at hand either.
+            None => missing = Some(number.log),
+        }
+    }
+    Ok(HistoryInShort { changes, device: history.device.clone() })
+}
+
+impl ChangeSummary {
+    fn of(change: &NumberedChange) -> ChangeSummary {
+        let files = change.changes.iter().take(MAX_SUMMARY_FILES);
+        ChangeSummary {
+            number: change.number,
+            device: change.device.clone(),
+            agent: change.agent.clone(),
+            session: change.session.clone(),
+            time: change.time,
+            cause: change.cause.clone(),
+            files: files.map(|file| (file.locator.clone(), change_name(&file.what))).collect(),
+            count: change.changes.len(),
+        }
+    }
 }
 
 impl History {

@@ -76,7 +76,12 @@ pub(crate) fn overflow(memory: &Memory, written: &Locator) -> Option<String> {
         _ => written.parent()?.child(FILE).ok()?,
     };
     let text = block_on(memory.files().read_text(&file)).ok().flatten()?;
-    let overflow = index::overflow(&text)?;
+    overflow_of(&file, &text)
+}
+
+/// Returns the same warning for an index with this text.
+pub(crate) fn overflow_of(file: &Locator, text: &str) -> Option<String> {
+    let overflow = index::overflow(text)?;
     Some(format!(
         "{file} has {} lines now, and sessions read the first {}. What is cut: haversack index",
         overflow.lines, overflow.read

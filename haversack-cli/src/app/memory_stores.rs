@@ -89,7 +89,7 @@ pub(crate) fn add(settings: &Settings, added: MemoryStore) -> Result<(), Command
     if let Some(other) = stores.iter().find(overlaps) {
         return Err(CommandError::user(
             format!("{} is bound to {} already", other.address, other.prefix),
-            format!("Let it go first: haversack mount remove {}", other.address),
+            format!("Unbind it first: haversack mount remove {}", other.address),
         ));
     }
     drop(storage(settings, &added)?);

@@ -5,16 +5,18 @@ use std::path::PathBuf;
 
 use haversack::Memory;
 use haversack::ids::Timestamp;
-use haversack::store::{DirectoryKind, Locator, block_on, recognise};
+use haversack::kind::{Kinds, Load};
+use haversack::store::{Locator, block_on};
 use haversack_recall::{
-    DEFAULT_LIMIT, Duplicate, ErrorKind, FoundBy, Health, Hit, MemorySearch, Place, Projects, Query,
-    Recalled, Span, Thoroughness, Unit, health,
+    ByMeaning, DEFAULT_LIMIT, Duplicate, ErrorKind, FoundBy, Health, Hit, MemorySearch, PassageOf, Place,
+    Projects, Query, Recalled, Span, Thoroughness, Unit, health,
 };
 use jiff::civil::Date;
 
+use super::model;
 use crate::error::{CommandError, Fault};
 use crate::home::kinds;
-use crate::home::store::open_to_look;
+use crate::home::store::{is_local, open_to_look};
 use crate::projects::border;
 use crate::records::private;
 use crate::settings::Settings;
@@ -23,17 +25,17 @@ use crate::ui::moments::{ago, counted, timestamp};
 /// The longest answer of a recall, in bytes, unless more memories are asked for.
 const RECALL_BYTES: usize = 4000;
 
-/// How many memories are named if none is relevant.
+/// The number of memories that are listed if none is relevant.
 const MAX_NEAREST: usize = 2;
 
 /// The length of a query in an answer.
 const QUERY_CHARACTERS: usize = 80;
 
-/// What a caller looks for, as it was given.
+/// A caller's query, as it was typed.
 #[derive(Clone, Debug)]
 pub(crate) struct RecallRequest {
     pub(crate) text: String,
-    /// Where; everywhere if it is the root.
+    /// The place to search; everywhere if it is the root.
     pub(crate) within: Locator,
     pub(crate) projects: Projects,
     /// The names of kinds; all kinds if there is none.
@@ -68,7 +70,7 @@ pub(crate) fn search(settings: &Settings) -> MemorySearch {
     let is_ready = || file.parent().is_some_and(|directory| private::create_directories(directory).is_ok());
     // Looking makes no home: a mistyped `--home` would leave a new one behind.
     match is_home && is_local(settings) && is_ready() {
-        true => MemorySearch::new(Place::File(file)),
+        true => model::use_in(settings, MemorySearch::new(Place::File(file))),
         false => MemorySearch::new(Place::Memory),
     }
 }
@@ -76,14 +78,6 @@ pub(crate) fn search(settings: &Settings) -> MemorySearch {
 /// Returns the file of the index.
 pub(crate) fn index_file(settings: &Settings) -> PathBuf {
     settings.store().index().join("recall.sqlite")
-}
-
-/// Returns true if only this machine writes to the home's disk.
-fn is_local(settings: &Settings) -> bool {
-    match recognise(&settings.home, settings.surroundings.user.as_deref()) {
-        DirectoryKind::Synced { .. } | DirectoryKind::Network { .. } => false,
-        DirectoryKind::Obsidian { .. } | DirectoryKind::Perhaps { .. } | DirectoryKind::Local => true,
-    }
 }
 
 /// The state of the index, for people.
@@ -107,17 +101,38 @@ pub(crate) fn index_health(settings: &Settings, thoroughness: Thoroughness) -> O
     }
     match health(&index_file(settings), thoroughness) {
         Health::Missing => None,
-        Health::Healthy { size, bytes } => well(format!(
-            "{} and {}, {} KB",
-            counted(size.files, "file"),
-            counted(size.passages, "passage"),
-            bytes.div_ceil(1024)
-        )),
+        Health::Healthy { size, bytes, vectors } => {
+            let vectors = match model::state(settings) {
+                model::State::Ready => {
+                    format!("; the model has read {} of {} passages", vectors.done, vectors.all)
+                }
+                model::State::Without | model::State::NotBuiltIn => String::new(),
+            };
+            well(format!(
+                "{} and {}, {} KB{vectors}",
+                counted(size.files, "file"),
+                counted(size.passages, "passage"),
+                bytes.div_ceil(1024)
+            ))
+        }
         Health::Damaged => unwell("damaged: the next recall makes it again"),
         Health::Newer => unwell(
             "a newer version of haversack wrote it: recall reads the files each time until this one is upgraded",
         ),
         Health::Unusable => unwell("it cannot be opened: recall reads the files each time"),
+    }
+}
+
+/// Returns how much of the memory the model for search by meaning has read; `None` without a model.
+pub(crate) fn model_progress(settings: &Settings) -> Option<String> {
+    if model::state(settings) != model::State::Ready {
+        return None;
+    }
+    match health(&index_file(settings), Thoroughness::Outside) {
+        Health::Healthy { vectors, .. } => {
+            Some(format!("the model has read {} of {} passages", vectors.done, vectors.all))
+        }
+        Health::Missing | Health::Damaged | Health::Newer | Health::Unusable => None,
     }
 }
 
@@ -127,6 +142,24 @@ pub(crate) fn recall(
     memory: &Memory,
     search: &MemorySearch,
     wanted: RecallRequest,
+) -> Result<Recall, NotRecalled> {
+    recall_with(settings, wanted, |kinds, query| block_on(search.recall(memory.files(), kinds, query)))
+}
+
+/// Looks for memories as the search knew them when it was refreshed last, for a process that refreshes it by itself.
+pub(crate) fn recall_as_known(
+    settings: &Settings,
+    memory: &Memory,
+    search: &MemorySearch,
+    wanted: RecallRequest,
+) -> Result<Recall, NotRecalled> {
+    recall_with(settings, wanted, |_, query| block_on(search.recall_as_known(memory.files(), query)))
+}
+
+fn recall_with(
+    settings: &Settings,
+    wanted: RecallRequest,
+    find: impl FnOnce(&Kinds, &Query) -> haversack_recall::Result<Recalled>,
 ) -> Result<Recall, NotRecalled> {
     if let Some(why) = border::outside(&wanted.projects, &wanted.within) {
         return Err(NotRecalled::OtherProject(why));
@@ -148,7 +181,7 @@ pub(crate) fn recall(
         limit: wanted.limit,
         ..Query::new(wanted.text, today)
     };
-    match block_on(search.recall(memory.files(), &kinds, &query)) {
+    match find(&kinds, &query) {
         Ok(recalled) => Ok(Recall { query, recalled }),
         Err(error) => Err(NotRecalled::CouldNotLook(failed(error))),
     }
@@ -156,9 +189,14 @@ pub(crate) fn recall(
 
 /// Takes the changes of the memory into the index.
 pub(crate) fn refresh(settings: &Settings) -> Result<(), CommandError> {
+    refresh_search(settings, &search(settings))
+}
+
+/// Takes the changes of the memory into the index of a search.
+pub(crate) fn refresh_search(settings: &Settings, search: &MemorySearch) -> Result<(), CommandError> {
     let kinds = kinds::load(settings)?;
     let memory = open_to_look(settings)?;
-    block_on(search(settings).refresh(memory.files(), &kinds)).map(drop).map_err(failed)
+    block_on(search.refresh(memory.files(), &kinds)).map(drop).map_err(failed)
 }
 
 /// Takes the changes of the memory into the index if there is one: a home in which nobody recalls needs none.
@@ -173,7 +211,12 @@ pub(crate) fn duplicates(settings: &Settings, below: &Locator) -> Result<Vec<Dup
     if let Some(why) = border::outside(&projects, below) {
         return Err(CommandError::user(why, "Run the command in a checkout of that project"));
     }
-    Ok(block_on(haversack_recall::duplicates(memory.files(), below, &projects))?)
+    let mut found = block_on(haversack_recall::duplicates(memory.files(), below, &projects))?;
+    // Logs, proposals and other data repeat what memories say.
+    let kinds = kinds::load(settings)?;
+    let is_memory = |passage: &PassageOf| kinds.by_name(&passage.locator).1.load != Load::Never;
+    found.retain(|pair| is_memory(&pair.one) && is_memory(&pair.other));
+    Ok(found)
 }
 
 /// Returns the present day in the user's time zone.
@@ -191,7 +234,7 @@ fn understood(text: &str, today: Date) -> Result<Span, CommandError> {
     })
 }
 
-fn failed(error: haversack_recall::Error) -> CommandError {
+pub(super) fn failed(error: haversack_recall::Error) -> CommandError {
     match error.into_files() {
         Ok(error) => error.into(),
         Err(error) => CommandError::caused(Fault::Ours, &error, None),
@@ -226,6 +269,9 @@ impl Recall {
             }
             lines.push_str(&shown);
         }
+        if let ByMeaning::Failed(why) = &recalled.by_meaning {
+            lines.push_str(&format!("\nOnly words were searched, because the model cannot be used: {why}\n"));
+        }
         if let Some(first) = recalled.unread.first() {
             let unread = counted(recalled.unread.len(), "file");
             lines.push_str(&format!(
@@ -239,8 +285,9 @@ impl Recall {
     /// Returns the names of memories that have too few of the words to be relevant, as a sentence.
     fn nearest(&self, show: impl Fn(&Locator) -> String) -> String {
         let nearest = self.recalled.nearly.iter().take(MAX_NEAREST);
-        let shown: Vec<String> =
-            nearest.map(|hit| format!("{} ({})", show(&hit.locator), found_by(&hit.found_by))).collect();
+        let shown: Vec<String> = nearest
+            .map(|hit| format!("{} ({}{})", show(&hit.locator), found_by(&hit.found_by), label(hit)))
+            .collect();
         if shown.is_empty() { String::new() } else { format!(" Nearest: {}.", shown.join("; ")) }
     }
 
@@ -248,14 +295,23 @@ impl Recall {
     pub(crate) fn explanation(&self, show: impl Fn(&Locator) -> String) -> String {
         let Recall { recalled, .. } = self;
         let mut lines = format!("Looked for: {}\n", recalled.words.join(", "));
+        match &recalled.by_meaning {
+            ByMeaning::No => {}
+            ByMeaning::Compared(count) => {
+                lines.push_str(&format!("By meaning too: {} of {} passages\n", count.done, count.all));
+            }
+            ByMeaning::Failed(why) => lines.push_str(&format!("By words only: {why}\n")),
+        }
         if let Some(kind) = recalled.without_index {
             lines.push_str(&format!("Without the index in the home: {}\n", without_index(kind)));
         }
         let explained = |hit: &Hit| {
             let parts = &hit.parts;
+            let meaning =
+                if parts.meaning > 0.0 { format!(", meaning {:.2}", parts.meaning) } else { String::new() };
             let in_time = if parts.is_in_time { ", of the time that the query names" } else { "" };
             format!(
-                "{}:{}  score {:.3}: passage {:.2}, neighbours {:.2}, file {:.2}{in_time}; {:.0} % of the query, {}\n",
+                "{}:{}  score {:.3}: passage {:.2}, neighbours {:.2}, file {:.2}{meaning}{in_time}; {:.0} % of the query, {}{}\n",
                 show(&hit.locator),
                 hit.lines.0,
                 hit.score,
@@ -263,7 +319,8 @@ impl Recall {
                 parts.neighbours,
                 parts.file,
                 100.0 * parts.coverage,
-                found_by(&hit.found_by)
+                found_by(&hit.found_by),
+                label(hit)
             )
         };
         recalled.hits.iter().for_each(|hit| lines.push_str(&explained(hit)));
@@ -280,7 +337,17 @@ impl Recall {
     }
 }
 
-fn without_index(kind: ErrorKind) -> &'static str {
+/// Returns true if some passages still lack the vectors that the model makes.
+pub(crate) fn is_model_behind(recalled: &Recalled, settings: &Settings) -> bool {
+    match &recalled.by_meaning {
+        ByMeaning::No => model::state(settings) == model::State::Ready && is_local(settings),
+        ByMeaning::Compared(count) => count.done < count.all,
+        ByMeaning::Failed(_) => false,
+    }
+}
+
+/// Returns the reason why the index in the home could not be used.
+pub(crate) fn without_index(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Newer => "a newer version of haversack wrote it",
         ErrorKind::Busy => "other processes kept it locked",
@@ -296,16 +363,22 @@ pub(crate) fn found_by(found_by: &FoundBy) -> String {
         FoundBy::AllWords => "all words".to_owned(),
         FoundBy::OtherForms => "all words, some in other forms".to_owned(),
         FoundBy::FewerWords(missing) => format!("without {}", missing.join(", ")),
+        FoundBy::Meaning => "by meaning".to_owned(),
     }
+}
+
+/// Returns why a hit is out of date, as the end of a list; empty if it is not.
+fn label(hit: &Hit) -> String {
+    hit.outdated.as_ref().map(|outdated| format!(", {outdated}")).unwrap_or_default()
 }
 
 fn in_line(name: &str, hit: &Hit, now: Timestamp) -> String {
     let (first, last) = hit.lines;
     let lines = if first == last { first.to_string() } else { format!("{first}-{last}") };
     let age = hit.modified.map(|modified| format!(", {}", ago(now, timestamp(modified)))).unwrap_or_default();
-    let outdated = hit.outdated.as_ref().map(|outdated| format!(", {outdated}")).unwrap_or_default();
+    let outdated = label(hit);
     let missing = match &hit.found_by {
-        FoundBy::FewerWords(_) => format!(", {}", found_by(&hit.found_by)),
+        FoundBy::FewerWords(_) | FoundBy::Meaning => format!(", {}", found_by(&hit.found_by)),
         FoundBy::AllWords | FoundBy::OtherForms => String::new(),
     };
     let passage = hit.passage.replace('\n', "\n  ");

@@ -9,7 +9,7 @@ use crate::home::Home;
 use crate::home::history::{
     AtHand, ChangeNumber, Deletion, Enough, HistoryReader, NumberedChange, Waiting, open_home,
 };
-use crate::home::store::{is_project_record, open};
+use crate::home::store::{is_project_record, open, open_because};
 use crate::settings::Settings;
 
 /// The version that a restore brings back.
@@ -62,7 +62,7 @@ pub(crate) fn restore(
     if version == Version::Previous && locator.is_root() {
         return Err(CommandError::user(
             "a file or directory has to be named",
-            "Name it, or bring back all files that were deleted last: haversack restore --deleted",
+            "Give a path, or bring back all files that were deleted last: haversack restore --deleted",
         ));
     }
     let kept = home.keep_held(settings, |file| file.is_within(locator))?;
@@ -159,7 +159,7 @@ fn write_last_deletion(
 
 /// Writes contents, except those that are there already.
 fn write(settings: &Settings, found: Vec<(Locator, Bytes)>) -> Result<Written, CommandError> {
-    let memory = open(settings)?;
+    let memory = open_because(settings, "restore")?;
     let mut changes = Vec::new();
     for (locator, bytes) in found {
         let expected = match block_on(memory.files().read(&locator)) {

@@ -4,9 +4,11 @@ mod command;
 
 use std::collections::BTreeSet;
 
+use haversack::ids::ContentHash;
+use haversack::kind::Kinds;
 use haversack::proposal::{self, Answered, Patch, Proposal, Said};
-use haversack::store::{BackendExt, Info, Locator, block_on};
-use haversack::{MAX_TEXT_BYTES, Memory, display};
+use haversack::store::{Info, block_on};
+use haversack::{MAX_TEXT_BYTES, Memory, Reason, display};
 use similar::TextDiff;
 
 use crate::error::CommandError;
@@ -16,7 +18,7 @@ use crate::settings::Settings;
 /// The largest memory that is compared with proposals, in bytes.
 const MAX_KNOWN_BYTES: u64 = 1024 * 1024;
 
-/// What a search for proposals did.
+/// The result of a search for proposals.
 #[derive(Debug, Default)]
 pub(crate) struct Proposed {
     /// The new proposals.
@@ -31,13 +33,39 @@ pub(crate) struct Waiting {
     pub(crate) patch: Patch,
 }
 
-/// Looks for proposals in the interaction logs, and writes the new ones to the inbox.
-pub(crate) fn propose(settings: &Settings, memory: &Memory) -> Result<Proposed, CommandError> {
-    let files = block_on(memory.files().scan_all(&Locator::root()))?.infos;
-    let kinds = kinds::load(settings)?;
+/// The files in which proposals are looked for, and those that know some of it already.
+pub(crate) struct Material {
+    logs: Vec<Info>,
+    others: Vec<Info>,
+}
+
+/// Returns the material among the files of a memory.
+pub(crate) fn material(kinds: &Kinds, files: Vec<Info>) -> Material {
     let logs = kinds.get("interaction").map(|kind| kind.names.clone()).unwrap_or_default();
-    let (logs, others): (Vec<_>, Vec<_>) =
+    let (logs, others) =
         files.into_iter().partition(|info| logs.iter().any(|pattern| pattern.matches(&info.locator)));
+    Material { logs, others }
+}
+
+impl Material {
+    /// Returns a mark that changes when a log or the way of looking changes: with the same mark, nothing new would be proposed.
+    pub(crate) fn mark(&self, settings: &Settings) -> String {
+        let mut text = settings.tidy_command.clone().into_bytes();
+        for info in &self.logs {
+            text.extend_from_slice(format!("\n{} {} ", info.locator, info.size_bytes).as_bytes());
+            text.extend_from_slice(&info.fingerprint.to_bytes());
+        }
+        ContentHash::of(&text).to_string()
+    }
+}
+
+/// Looks for proposals in the interaction logs, and writes the new ones to the inbox.
+pub(crate) fn propose(
+    settings: &Settings,
+    memory: &Memory,
+    material: Material,
+) -> Result<Proposed, CommandError> {
+    let Material { logs, others } = material;
     let mut said: Vec<Said> = Vec::new();
     for info in logs.iter().filter(|info| info.size_bytes <= MAX_TEXT_BYTES) {
         let bytes = block_on(memory.files().read(&info.locator))?.bytes;
@@ -86,6 +114,15 @@ pub(crate) fn waiting(settings: &Settings, memory: &Memory) -> Result<Vec<Waitin
     Ok(all)
 }
 
+/// Returns one proposal that waits; `None` if it was answered, or its target cannot be read as text.
+pub(crate) fn waiting_one(
+    settings: &Settings,
+    memory: &Memory,
+    id: &str,
+) -> Result<Option<Waiting>, CommandError> {
+    Ok(waiting(settings, memory)?.into_iter().find(|one| one.proposal.id == id))
+}
+
 /// An answer to a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<'a> {
@@ -103,11 +140,16 @@ pub(crate) fn answer(
     verdict: Verdict<'_>,
 ) -> Result<Answered, CommandError> {
     let kinds = kinds::load(settings)?;
-    Ok(match verdict {
+    let answer = || match verdict {
         Verdict::Accept => block_on(proposal::accept(memory, &kinds, id, None)),
         Verdict::Edit(words) => block_on(proposal::accept(memory, &kinds, id, Some(words))),
         Verdict::Reject => block_on(proposal::reject(memory, id)),
-    }?)
+    };
+    Ok(match answer() {
+        // Another writer changed the target or the inbox in this moment. The second attempt sees that, and proposes it again.
+        Err(error) if *error.reason() == Reason::Changed => answer()?,
+        answered => answered?,
+    })
 }
 
 /// Returns what an answer came to, in a sentence.
@@ -126,6 +168,17 @@ pub(crate) fn told(answered: &Answered) -> String {
 }
 
 impl Waiting {
+    /// Returns the state of the target that the diff begins with: a hash, or `nothing` if there is no file.
+    pub(crate) fn seen(&self) -> String {
+        let before = self.patch.before.as_ref();
+        before.map_or("nothing".to_owned(), |text| ContentHash::of(text.as_bytes()).to_string())
+    }
+
+    /// Returns true if the target changed since the proposal was made.
+    pub(crate) fn is_base_changed(&self) -> bool {
+        self.proposal.base.as_deref().unwrap_or("nothing") != self.seen()
+    }
+
     /// Returns the proposal with its reason, its sources and its diff.
     pub(crate) fn text(&self) -> String {
         let Proposal { id, target, who, why, by, sources, .. } = &self.proposal;

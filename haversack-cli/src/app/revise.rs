@@ -2,10 +2,12 @@
 //!
 //! An edit that lost the race changes nothing. The caller gets the text that is there now, and shows both.
 
+use haversack::document::Document;
 use haversack::ids::ContentHash;
 use haversack::store::{Bytes, Locator, block_on};
-use haversack::{Change, Memory, Reason, View};
+use haversack::{Change, Memory, Reason, View, tidy};
 
+use super::session::INDEX;
 use crate::error::CommandError;
 use crate::home::store::open;
 use crate::home::{Work, local_history};
@@ -18,7 +20,7 @@ pub(crate) enum Revised {
     Written,
     /// The new content is what the file holds already.
     Same,
-    /// Somebody changed the file meanwhile, so nothing was written. `None` if the file was deleted.
+    /// Another program changed the file meanwhile, so nothing was written. `None` if the file was deleted.
     Lost(Option<Bytes>),
 }
 
@@ -48,6 +50,45 @@ pub(crate) fn revise(
     // The file is written. A history that cannot be recorded now is recorded at the next look.
     drop(local_history::record(settings, Work::Sync, cause));
     Ok(Revised::Written)
+}
+
+/// Whether tidying leaves a memory alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pin {
+    Set,
+    Removed,
+}
+
+/// Pins a memory or removes its pin, if its content has the hash `seen`.
+pub(crate) fn pin(
+    settings: &Settings,
+    locator: &Locator,
+    seen: ContentHash,
+    pin: Pin,
+) -> Result<Revised, CommandError> {
+    let Some(now) = content(&open(settings)?, locator)? else { return Ok(Revised::Lost(None)) };
+    if ContentHash::of(&now) != seen {
+        return Ok(Revised::Lost(Some(now)));
+    }
+    let text = std::str::from_utf8(&now).ok().and_then(|text| pinned_text(locator, text, pin));
+    let text = text.ok_or_else(|| {
+        CommandError::user(
+            format!("{locator} cannot be pinned: it has no frontmatter that we can read"),
+            "Write pinned: true into its frontmatter: haversack edit",
+        )
+    })?;
+    revise(settings, locator, seen, Some(Bytes::from(text)))
+}
+
+/// Returns the text of a memory with or without a pin; `None` if its form has no place for one.
+pub(crate) fn pinned_text(locator: &Locator, text: &str, pin: Pin) -> Option<String> {
+    // Agents read the beginning of an index. Frontmatter would take its place.
+    let can_begin = locator.name().ends_with(".md") && locator.name() != INDEX;
+    match pin {
+        Pin::Set if can_begin || Document::read(text).frontmatter.is_some() => tidy::pinned(text),
+        Pin::Set => None,
+        Pin::Removed => tidy::unpinned(text),
+    }
 }
 
 /// Creates a file again that was deleted while a person edited it.

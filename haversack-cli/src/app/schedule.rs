@@ -144,7 +144,7 @@ pub(crate) fn switches(scheduler: Scheduler) -> [&'static str; 2] {
     }
 }
 
-/// Whether entries are written or removed.
+/// Tells if entries are written or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Install {
     Write,

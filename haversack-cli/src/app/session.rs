@@ -4,9 +4,11 @@ pub(crate) mod context_record;
 pub(crate) mod news;
 pub(crate) mod uses;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use haversack::context::{Assembled, Budget, GatheredFrom, Index, Reach, gather};
+use haversack::ids::Timestamp;
 use haversack::store::{DeviceLocal, Locator, block_on};
 
 use self::context_record::ContextRecord;
@@ -84,11 +86,15 @@ pub(crate) fn assembled(
     }
     let files = DeviceLocal::open_real(&project.memory.path, settings.shared_locks())?;
     let (now, label) = (settings.now(), project.label(settings));
-    let authors = &news.authors;
+    let prefix = project.prefix().unwrap_or_else(Locator::root);
+    let below = |locator: &'_ Locator| {
+        let name = locator.as_str().strip_prefix(prefix.as_str())?.trim_start_matches('/');
+        (!name.is_empty()).then(|| name.to_owned())
+    };
+    let authors: HashMap<String, &(String, Timestamp)> =
+        news.authors.iter().filter_map(|(locator, author)| Some((below(locator)?, author))).collect();
     let from = |name: &str| {
-        let end = format!("/{name}");
-        let author = authors.iter().find(|(locator, _)| locator.as_str().ends_with(&end));
-        author.map(|(_, (device, time))| format!("{device}, {}", ago(now, *time))).unwrap_or_default()
+        authors.get(name).map(|(device, time)| format!("{device}, {}", ago(now, *time))).unwrap_or_default()
     };
     let uses = uses::of(settings, project);
     let Wanted { budget, reach, index } = wanted;

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use haversack::day::Day;
 use haversack::document::Document;
 use haversack::ids::ContentHash;
 use haversack::stale::{citations, cited, links};
@@ -22,6 +23,9 @@ use crate::settings::Settings;
 /// The largest source file that is compared, in bytes.
 const MAX_SOURCE_BYTES: u64 = 8 * 1024 * 1024;
 
+/// The values of `status` that say that a memory is out of date.
+const OVER: [&str; 5] = ["deprecated", "superseded", "obsolete", "outdated", "archived"];
+
 /// Something that is out of date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StaleFinding {
@@ -29,7 +33,7 @@ pub(crate) struct StaleFinding {
     pub(crate) what: String,
 }
 
-/// What a check knows of a citation.
+/// The result of checking a citation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Seen {
     /// The hash of the memory that cites.
@@ -58,6 +62,7 @@ pub(crate) fn stale(settings: &Settings, below: &Locator) -> Result<Vec<StaleFin
     let before = seen.clone();
     let mut findings = Vec::new();
     let mut linked: BTreeMap<Locator, BTreeSet<Locator>> = BTreeMap::new();
+    let mut bodies: BTreeMap<(Locator, String), (Locator, String)> = BTreeMap::new();
     for locator in names.iter().filter(|name| name.name().ends_with(".md") && name.is_within(below)) {
         let bytes = block_on(memory.files().read(locator))?.bytes;
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
@@ -75,6 +80,18 @@ pub(crate) fn stale(settings: &Settings, below: &Locator) -> Result<Vec<StaleFin
         }
         for what in out_of_date(locator, text, &names, today) {
             found(what);
+        }
+        let document = Document::read(text);
+        if let Some(name) = document.text("name").filter(|_| !is_deprecated(text, today)) {
+            let key = (locator.parent().unwrap_or_else(Locator::root), name.trim().to_lowercase());
+            let body = document.body.trim();
+            match bodies.get(&key) {
+                Some((other, there)) if there != body => {
+                    found(format!("it is named \"{}\" like {other}, and says something else", name.trim()));
+                }
+                Some(_) => {}
+                None => drop(bodies.insert(key, (locator.clone(), body.to_owned()))),
+            }
         }
         if let Some((_, root)) = checkout.as_ref().filter(|(prefix, _)| locator.is_within(prefix)) {
             let hash = ContentHash::of(&bytes).to_string();
@@ -99,13 +116,55 @@ pub(crate) fn stale(settings: &Settings, below: &Locator) -> Result<Vec<StaleFin
     Ok(findings)
 }
 
+/// The fields of a memory that say that it is out of date.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AgeFields {
+    superseded_by: Option<String>,
+    status: Option<String>,
+    stale_after: Option<String>,
+}
+
+/// Why a memory is out of date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outdated<'a> {
+    /// The memory with this name replaces it.
+    SupersededBy(&'a str),
+    /// Its status says so.
+    Status(&'a str),
+    /// It was to be looked at after this day.
+    StaleAfter(Day),
+}
+
+impl AgeFields {
+    /// Reads the fields of a text.
+    pub(crate) fn of(text: &str) -> AgeFields {
+        let document = Document::read(text);
+        let field = |name: &str| {
+            document.text(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+        };
+        AgeFields {
+            superseded_by: field("superseded_by"),
+            status: field("status"),
+            stale_after: field("stale_after"),
+        }
+    }
+
+    /// Returns why the memory is out of date; `None` if it is not.
+    pub(crate) fn outdated(&self, today: Day) -> Option<Outdated<'_>> {
+        let is_over = |status: &&String| OVER.iter().any(|over| status.eq_ignore_ascii_case(over));
+        if let Some(by) = &self.superseded_by {
+            return Some(Outdated::SupersededBy(by));
+        }
+        if let Some(status) = self.status.as_ref().filter(is_over) {
+            return Some(Outdated::Status(status));
+        }
+        let stale_after: Option<Day> = self.stale_after.as_ref().and_then(|day| day.get(..10)?.parse().ok());
+        stale_after.filter(|day| today > *day).map(Outdated::StaleAfter)
+    }
+}
+
 /// Returns what a memory's own fields say about its age.
-fn out_of_date(
-    locator: &Locator,
-    text: &str,
-    names: &BTreeSet<Locator>,
-    today: haversack::day::Day,
-) -> Vec<String> {
+fn out_of_date(locator: &Locator, text: &str, names: &BTreeSet<Locator>, today: Day) -> Vec<String> {
     let document = Document::read(text);
     let mut found = Vec::new();
     if let Some(by) = document.text("superseded_by").filter(|by| !by.is_empty()) {

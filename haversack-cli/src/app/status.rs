@@ -20,8 +20,10 @@ use crate::home::contact::{Contact, Wait};
 use crate::home::gate::{HELD_BACK, HeldFiles, grouped};
 use crate::home::store::PROJECT_RECORDS;
 use crate::home::{Home, mounts};
+use crate::projects::Barrier;
+use crate::projects::left_out::left_out;
 use crate::remote::{self, Remote};
-use crate::settings::{Settings, shown};
+use crate::settings::{Settings, shown, tilde};
 use crate::ui::moments::{ago, counted, span, time_of_day, was_it};
 use crate::ui::paths::quoted;
 
@@ -71,6 +73,10 @@ pub(crate) struct Status {
     pub(crate) unfetched: usize,
     /// The number of links, pipes and other things that are no files of a memory.
     pub(crate) left_alone: usize,
+    /// Memory of Claude Code that is not carried, because nothing tells its project: a line each.
+    unknown: Vec<String>,
+    /// Projects whose clones on other machines would be refused, a line each.
+    without_commit: Vec<String>,
     /// Parts of other machines' logs that the folder did not have whole at the last sync.
     pub(crate) arriving: usize,
     /// Plain files of a synced folder that no machine's log named at the last look.
@@ -80,14 +86,35 @@ pub(crate) struct Status {
     pub(crate) is_underway: bool,
     /// The reason why recall works without its index; `None` if the index is well or there is none yet.
     pub(crate) index: Option<String>,
+    /// How much of the memory the model for search by meaning has read; `None` without a model.
+    pub(crate) model: Option<String>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) devices: Vec<Device>,
-    /// What there is to say about tidying.
+    /// Lines about tidying.
     pub(crate) tidy: Vec<String>,
 }
 
 /// Looks at a home; asks the remote nothing.
 pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, CommandError> {
+    let finders = Finders {
+        conflicts: &|| super::conflicts::conflicts(settings, &Locator::root()),
+        devices: &|home| known_devices(settings, home),
+    };
+    status_with(settings, extent, &finders)
+}
+
+/// The parts of a status that a process that looks often finds faster.
+pub(crate) struct Finders<'a> {
+    pub(crate) conflicts: &'a dyn Fn() -> Result<Conflicts, CommandError>,
+    pub(crate) devices: &'a dyn Fn(&Home) -> Result<Vec<Device>, CommandError>,
+}
+
+/// Looks at a home with finders of the caller's.
+pub(crate) fn status_with(
+    settings: &Settings,
+    extent: Extent,
+    finders: &Finders<'_>,
+) -> Result<Status, CommandError> {
     let now = SystemClock.now();
     let remote = Remote::for_looking(settings)?;
     let contact = Contact::of(settings);
@@ -106,10 +133,13 @@ pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, Comm
         waiting: 0,
         unfetched: 0,
         left_alone: 0,
+        unknown: Vec::new(),
+        without_commit: Vec::new(),
         is_underway: false,
         index: recall::index_health(settings, Thoroughness::Outside)
             .filter(|health| !health.is_well)
             .map(|health| health.sentence),
+        model: recall::model_progress(settings),
         problems: Vec::new(),
         devices: Vec::new(),
         tidy: tidy::state(settings)?,
@@ -150,7 +180,7 @@ pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, Comm
         let name = shown(&mount.directory);
         status.problems.push(Problem {
             what: format!(
-                "{name} is not there or may not be read; its memory ({}) is kept, and nothing was deleted",
+                "{name} is missing or cannot be read. Its memory ({}) is kept, and nothing was deleted",
                 mount.prefix
             ),
             short: "a directory is gone".to_owned(),
@@ -161,7 +191,7 @@ pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, Comm
         let name = shown(&mount.directory);
         status.problems.push(Problem {
             what: format!(
-                "{name} became a link, so we do not carry it any more; its memory ({}) is kept, and nothing was deleted",
+                "{name} became a link, so we stopped syncing it. Its memory ({}) is kept, and nothing was deleted",
                 mount.prefix
             ),
             short: "a directory became a link".to_owned(),
@@ -181,11 +211,48 @@ pub(crate) fn status(settings: &Settings, extent: Extent) -> Result<Status, Comm
         status.problems.extend(problems(&place.name, &look, extent));
     }
     status.files -= project_records(settings).min(status.files);
-    status.problems.extend(conflicts(settings)?);
+    status.problems.extend(conflicts(&(finders.conflicts)()?));
+    if status.remote.is_some() && !settings.keep_local {
+        add_left_out(settings, &mut status)?;
+    }
     if status.remote.is_some() && home.agreements()?.iter().any(|agreement| agreement.store.is_some()) {
-        status.devices = known_devices(settings, &home)?;
+        status.devices = (finders.devices)(&home)?;
     }
     Ok(status)
+}
+
+/// Adds the checkouts and the memory that are not carried although the user did not decide so.
+fn add_left_out(settings: &Settings, status: &mut Status) -> Result<(), CommandError> {
+    let left = left_out(settings)?;
+    for project in &left.refused {
+        let Some(Barrier::Unproven(missing)) = &project.barrier else { continue };
+        let checkout = tilde(settings, &project.checkout);
+        let name = quoted(&checkout);
+        status.problems.push(Problem {
+            what: format!("{checkout} gets no memory of {}: {}", project.label(settings), missing.reason()),
+            short: "a checkout without memory".to_owned(),
+            cure: format!(
+                "if it is yours: haversack project bind {name}; if it is not: haversack project exclude {name}"
+            ),
+        });
+    }
+    let unknown = left.unknown.iter().map(|(memory, files)| {
+        let memory = tilde(settings, memory);
+        format!(
+            "{} in {memory}: its project's directory is unknown. Send it with a project: haversack project bind DIRECTORY --from {}",
+            counted(*files, "file"),
+            quoted(&memory)
+        )
+    });
+    status.unknown = unknown.collect();
+    let without = left.without_commit.iter().map(|project| {
+        format!(
+            "{} has no commit that a clone could prove itself with. Commit, and start a session there; or, on the other machine: haversack project bind DIRECTORY",
+            project.label(settings)
+        )
+    });
+    status.without_commit = without.collect();
+    Ok(())
 }
 
 /// Returns the number of our records of projects, which are files of the store and no memory.
@@ -196,9 +263,8 @@ fn project_records(settings: &Settings) -> usize {
 /// Returns memories that hold two versions of something.
 ///
 /// Unreadable files were reported above.
-fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
-    let Conflicts { found, .. } = super::conflicts::conflicts(settings, &Locator::root())?;
-    let Some(first) = found.first() else { return Ok(None) };
+fn conflicts(Conflicts { found, .. }: &Conflicts) -> Option<Problem> {
+    let first = found.first()?;
     let devices = first.passages.iter().filter_map(|passage| passage.device.as_deref());
     let devices: Vec<&str> = devices.collect();
     let from = if devices.is_empty() { String::new() } else { format!(" (one from {})", devices.join(", ")) };
@@ -206,11 +272,11 @@ fn conflicts(settings: &Settings) -> Result<Option<Problem>, CommandError> {
         0 => String::new(),
         more => format!("; {more} more like it"),
     };
-    Ok(Some(Problem {
+    Some(Problem {
         what: format!("{} has two versions of one passage{from}{more}", first.locator),
         short: "two versions".to_owned(),
         cure: "haversack conflicts".to_owned(),
-    }))
+    })
 }
 
 /// Returns the first names of a list, for a sentence.
@@ -286,8 +352,8 @@ fn problems(name: &str, look: &Outlook, extent: Extent) -> Vec<Problem> {
         cure: UNSEEN.to_owned(),
     });
     let odd_names = look.odd_names.iter().map(|(shown, why)| Problem {
-        what: format!("{shown} in {name} is not carried: {why}"),
-        short: "a name that is not carried".to_owned(),
+        what: format!("{shown} in {name} is not synced: {why}"),
+        short: "a name that is not synced".to_owned(),
         cure: "rename it, then: haversack sync".to_owned(),
     });
     for all in [refused.collect::<Vec<_>>(), unseen.collect(), odd_names.collect()] {
@@ -301,7 +367,7 @@ fn problems(name: &str, look: &Outlook, extent: Extent) -> Vec<Problem> {
     if let Some(first) = look.put_aside.first() {
         add(
             format!(
-                "{} that another program wrote could not be merged and {} put aside in {name}, first {first}",
+                "{} that another program wrote could not be merged and {} put aside in {name}; the first is {first}",
                 counted(look.put_aside.len(), "text"),
                 if look.put_aside.len() == 1 { "is" } else { "are" },
             ),
@@ -312,7 +378,7 @@ fn problems(name: &str, look: &Outlook, extent: Extent) -> Vec<Problem> {
     if !look.missing.is_empty() {
         add(
             format!(
-                "the remote lacks the content of {} ({})",
+                "the remote does not have the content of {} ({})",
                 counted(look.missing.len(), "file"),
                 first_names(&look.missing, extent)
             ),
@@ -334,27 +400,34 @@ impl Status {
         };
         match (self.problems.len(), &self.remote) {
             (0, None) if self.is_kept_local => {
-                "On this machine only, as it was asked for (keep-memory-local): nothing is sent, and nothing is asked"
-                    .to_owned()
+                "On this machine only, because keep-memory-local is set: nothing is sent".to_owned()
             }
-            (0, None) => {
-                "On this machine only: there is no remote. Carry it: haversack init URL".to_owned()
-            }
+            (0, None) => "On this machine only: there is no remote. Sync it: haversack init URL".to_owned(),
             (0, Some(_)) if self.waiting > 0 => {
                 let wait = if self.waiting == 1 { "waits" } else { "wait" };
                 format!("All well. {} {wait} to be sent: haversack sync", changes(self.waiting))
             }
             (0, Some(_)) if self.reached.is_none() => "Not synced yet: haversack sync".to_owned(),
             (0, Some(_)) if self.is_underway => {
-                "All you wrote is safe on this machine. A sync is under way, or was not finished: haversack sync"
+                "All you wrote is safe on this machine. A sync is running, or was interrupted: haversack sync"
                     .to_owned()
             }
             (0, Some(_)) if self.arriving > 0 => {
-                format!("In sync with the files that have arrived. {} not yet.", parts_of_logs(self.arriving))
+                format!(
+                    "In sync with the files that have arrived. {} not arrived yet.",
+                    parts_of_logs(self.arriving)
+                )
             }
             (0, Some(_)) if !self.waits.is_empty() => {
                 let (count, verb) = (self.waits.len(), if self.waits.len() == 1 { "is" } else { "are" });
                 format!("In sync. {} in the folder {verb} not imported yet.", counted(count, "plain file"))
+            }
+            (0, Some(_)) if !self.unknown.is_empty() => {
+                let memories = match self.unknown.len() {
+                    1 => "one memory directory".to_owned(),
+                    count => format!("{count} memory directories"),
+                };
+                format!("In sync, except {memories} of Claude Code, which we do not send.")
             }
             (0, Some(remote)) => match self.reached {
                 Some(reached) => format!("In sync. Last contact {} with {remote}", ago(self.now, reached)),
@@ -378,11 +451,23 @@ impl Status {
         }
         let mut facts = vec![format!("files      {}", self.files)];
         if self.unfetched > 0 {
-            facts.push(format!("to come    {}", self.unfetched));
+            facts.push(format!("to fetch   {}", self.unfetched));
         }
         if self.left_alone > 0 {
-            facts
-                .push(format!("left alone {}: links or pipes; haversack doctor names them", self.left_alone));
+            facts.push(format!(
+                "left alone {} (links or pipes): haversack doctor lists them",
+                self.left_alone
+            ));
+        }
+        let limit = self.extent.limit();
+        for (name, lines) in [("not sent  ", &self.unknown), ("unproven  ", &self.without_commit)] {
+            facts.extend(lines.iter().take(limit).map(|line| format!("{name} {line}")));
+            if lines.len() > limit {
+                facts.push(format!(
+                    "           … and {} more; see all: haversack status --all",
+                    lines.len() - limit
+                ));
+            }
         }
         if self.arriving > 0 {
             let parts = counted(self.arriving, "part");
@@ -398,6 +483,9 @@ impl Status {
         }
         if let Some(index) = &self.index {
             facts.push(format!("index      {index}"));
+        }
+        if let Some(model) = &self.model {
+            facts.push(format!("model      {model}"));
         }
         if let Some(next) = self.next_try.filter(|next| *next > now && !self.is_kept_local) {
             facts
@@ -424,7 +512,7 @@ impl Status {
         let limit = self.extent.limit();
         let line = |Wait { path, until }: &Wait| match *until > self.now {
             true => format!(
-                "waits      {path} in the folder, until {} for the log of another machine; if you wrote it here: {}",
+                "waits      {path} in the folder: we wait until {} for the log of another machine; if you wrote it here: {}",
                 time_of_day(*until),
                 take_in(path)
             ),
@@ -452,6 +540,10 @@ impl Status {
         }
         if self.is_underway {
             parts.push("sync unfinished".to_owned());
+        }
+        if !self.unknown.is_empty() {
+            let memories = if self.unknown.len() == 1 { "memory directory" } else { "memory directories" };
+            parts.push(format!("{} {memories} not sent", self.unknown.len()));
         }
         for problem in &self.problems {
             if !parts.contains(&problem.short) {

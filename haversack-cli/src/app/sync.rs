@@ -171,7 +171,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     });
     each(&mut note, &summary.unbound, LISTED_IN_STATUS, |name| {
         (
-            format!("{name} became a link: we do not carry it any more, and nothing was deleted anywhere"),
+            format!("{name} became a link: we do not sync it any more, and nothing was deleted anywhere"),
             format!("put a directory in its place, or: haversack mount remove {}", quoted(name)),
         )
     });

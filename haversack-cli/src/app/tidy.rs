@@ -1,22 +1,24 @@
 //! Ages the memory: rolls old files up, and drops what its kind does not keep. With a remote, only after a sync that went through.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use haversack::Change;
 use haversack::day::Day;
 use haversack::proposal::INBOX;
-use haversack::store::{BackendExt, Bytes, Locator, block_on};
+use haversack::store::{BackendExt, Bytes, Info, Locator, block_on};
 use haversack::sync::{Gate, Progress};
-use haversack::tidy::{self, Applied, Decision, Plan, Refusal};
+use haversack::tidy::{self, Applied, Decision, Kept, Plan, Refusal};
 use serde::{Deserialize, Serialize};
 
+use super::memories::Catalogue;
 use super::review::{self, Proposed};
 use super::sync::sync;
 use crate::error::CommandError;
 use crate::home::gate::NothingPrivate;
 use crate::home::store::{open, open_to_look};
 use crate::home::{SyncOptions, Work, kinds};
-use crate::records::{self, Weight};
+use crate::records::{self, Weight, private};
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::ui::Bar;
@@ -32,7 +34,7 @@ pub(crate) struct TidyOptions {
     pub(crate) mode: Mode,
 }
 
-/// Whether a tidy changes anything.
+/// Tells if a tidy changes anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// It only says what it would do.
@@ -40,7 +42,7 @@ pub(crate) enum Mode {
     Apply,
 }
 
-/// What a tidy did, or would do.
+/// The changes that a tidy made, or would make.
 pub(crate) struct Tidied {
     pub(crate) plan: Plan,
     pub(crate) applied: Applied,
@@ -77,12 +79,19 @@ pub(crate) fn tidy(
         sync_first(settings, remote, progress)?;
     }
     let memory = open(settings)?;
-    let files = block_on(tidy::read(memory.files(), &kinds, today))?;
+    let infos = block_on(memory.files().scan_all(&Locator::root()))?.infos;
+    let files = block_on(tidy::read_listed(memory.files(), &infos, &kinds, today))?;
     let plan = tidy::plan(&kinds, &files, today, &may_not_leave);
+    let record = TidyRecord::of(settings)?;
     // Before the logs are rolled up: a digest never feeds a proposal.
-    let proposed = review::propose(settings, &memory)?;
+    let material = review::material(&kinds, infos);
+    let mark = material.mark(settings);
+    let proposed = match record.material.as_ref() == Some(&mark) {
+        true => Proposed::default(),
+        false => review::propose(settings, &memory, material)?,
+    };
     let applied = block_on(tidy::apply(&memory, &plan));
-    TidyRecord::of(settings)?.ran(today, &proposed).save(settings)?;
+    record.ran(today, &proposed, mark).save(settings)?;
     if let Some(remote) = remote.filter(|_| applied.done > 0 || !proposed.new.is_empty()) {
         // The changes are safe here: what was not sent now goes with the next sync.
         drop(sync(settings, &remote, &SyncOptions::new(Work::Sync, CAUSE), progress));
@@ -90,7 +99,73 @@ pub(crate) fn tidy(
     Ok(Tidied { plan, applied, proposed, mode: options.mode })
 }
 
-/// What is known of earlier tidies of this home.
+/// The days for which [`outlook`] plans, counted from today.
+pub(crate) const HORIZONS: [i32; 4] = [0, 7, 30, 90];
+
+/// A file that a tidy will take away, or change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Leaving {
+    pub(crate) locator: Locator,
+    /// The first of the [`HORIZONS`] by which it happens, in days.
+    pub(crate) within_days: i32,
+    /// True if the file itself leaves; false if only a part of it does.
+    pub(crate) is_whole: bool,
+    /// What happens to it, and why.
+    pub(crate) what: String,
+}
+
+/// The plans of a tidy for today and for later days, if nothing else changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TidyOutlook {
+    /// The files that leave, the soonest first.
+    pub(crate) leaving: Vec<Leaving>,
+    /// The files that are too old by the last horizon and stay all the same.
+    pub(crate) kept: Vec<Kept>,
+}
+
+/// Returns which files leave when; changes nothing. Files that the list knows as ageless are not read.
+pub(crate) fn outlook(settings: &Settings, catalogue: &Catalogue) -> Result<TidyOutlook, CommandError> {
+    let today = settings.today();
+    let kinds = kinds::load(settings)?;
+    let remote = Remote::for_looking(settings)?;
+    let gate = NothingPrivate::of(settings)?;
+    let may_not_leave = |locator: &Locator, bytes: &[u8]| {
+        remote.as_ref().and_then(|_| gate.holds(locator, bytes)).map(|hold| hold.why)
+    };
+    let last = today.plus(HORIZONS[HORIZONS.len() - 1]);
+    let can_age = |info: &Info| {
+        let kind = catalogue.get(&info.locator).and_then(|listed| kinds.get(&listed.kind));
+        kind.is_none_or(tidy::ages) || tidy::ages(kinds.by_name(&info.locator).1)
+    };
+    let memory = open_to_look(settings)?;
+    let mut infos = block_on(memory.files().scan_all(&Locator::root()))?.infos;
+    infos.retain(can_age);
+    // Files that are too old on an earlier day are too old on the last one as well.
+    let files = block_on(tidy::read_listed(memory.files(), &infos, &kinds, last))?;
+    let mut outlook = TidyOutlook::default();
+    let mut seen = BTreeSet::new();
+    for within_days in HORIZONS {
+        let plan = tidy::plan(&kinds, &files, today.plus(within_days), &may_not_leave);
+        for action in &plan.actions {
+            let gone = |source: &Locator| {
+                action.edits.iter().any(|edit| edit.locator == *source && edit.after.is_none())
+            };
+            for decision in &action.decisions {
+                let Ok(locator) = Locator::parse(&decision.source) else { continue };
+                let is_whole = gone(&locator);
+                // A roll-up that a plan makes and takes away again is no file yet.
+                if files.contains_key(&locator) && seen.insert((locator.clone(), is_whole)) {
+                    outlook.leaving.push(Leaving { locator, within_days, is_whole, what: planned(decision) });
+                }
+            }
+        }
+        outlook.kept = plan.kept;
+    }
+    TidyRecord::of(settings)?.seen().save(settings)?;
+    Ok(outlook)
+}
+
+/// The record of earlier tidies of this home.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TidyRecord {
     /// The day of the last tidy.
@@ -102,6 +177,9 @@ pub(crate) struct TidyRecord {
     /// True once the user has seen what a tidy would do, or has run one.
     #[serde(default)]
     pub(crate) is_seen: bool,
+    /// A mark of the logs in which proposals were looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) material: Option<String>,
 }
 
 impl TidyRecord {
@@ -121,10 +199,12 @@ impl TidyRecord {
         TidyRecord { is_seen: true, ..self }
     }
 
-    fn ran(self, today: Day, proposed: &Proposed) -> TidyRecord {
+    fn ran(self, today: Day, proposed: &Proposed, material: String) -> TidyRecord {
         let without_proposals =
             if proposed.new.is_empty() { self.without_proposals.saturating_add(1) } else { 0 };
-        TidyRecord { last: Some(today.to_string()), without_proposals, is_seen: true }
+        // The material is looked at again after a failure of the user's command.
+        let material = Some(material).filter(|_| proposed.trouble.is_none());
+        TidyRecord { last: Some(today.to_string()), without_proposals, is_seen: true, material }
     }
 
     fn save(&self, settings: &Settings) -> Result<(), CommandError> {
@@ -139,6 +219,12 @@ impl TidyRecord {
     pub(crate) fn days_since(&self, today: Day) -> Option<i32> {
         self.last.as_ref().and_then(|last| last.parse::<Day>().ok()).map(|last| today.days_since(last))
     }
+}
+
+/// Notes that the user has seen what a tidy would do, also in a home without a state.
+pub(crate) fn note_seen(settings: &Settings) -> Result<(), CommandError> {
+    private::create_directories(&settings.state())?;
+    records::write(&TidyRecord::place(settings), &TidyRecord::of(settings)?.seen(), Weight::Light)
 }
 
 /// The days without a tidy, where it was switched on, after which a status says so.
@@ -301,6 +387,30 @@ pub(crate) fn line(decision: &Decision) -> String {
         format!(", without {}", counted(dropped.len(), "line"))
     };
     format!("{what}{without} ({reason})")
+}
+
+/// Returns what a decision that is not carried out yet will do to its file.
+fn planned(decision: &Decision) -> String {
+    let Decision { reason, into, action, dropped, lines, .. } = decision;
+    let are = |count: usize, what: &str| {
+        format!("{} {}", counted(count, what), if count == 1 { "is" } else { "are" })
+    };
+    let what = match (action.as_str(), into) {
+        (_, Some(into)) => format!("becomes part of {into}"),
+        ("retire", None) => format!("{} retired", are(lines.len(), "item")),
+        ("lessons", None) => {
+            format!("the rules of {} stay, without the examples", counted(lines.len(), "day"))
+        }
+        ("rest", None) => format!("{} marked: {}", are(lines.len(), "thread"), lines.join(", ")),
+        (_, None) if lines.is_empty() => "is dropped".to_owned(),
+        (_, None) => format!("{} dropped", are(lines.len(), "part")),
+    };
+    let without = if dropped.is_empty() {
+        String::new()
+    } else {
+        format!(", without {}", counted(dropped.len(), "line"))
+    };
+    format!("{what}{without}: {reason}")
 }
 
 /// Returns the decisions of the last days, the newest first.

@@ -21,9 +21,12 @@ use super::history::{counts, headline};
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::history::{ChangeNumber, Enough, HistoryReader, NumberedChange, Waiting, open_home};
-use crate::home::store::{is_project_record, open};
+use crate::home::store::{is_project_record, open_because};
 use crate::settings::Settings;
 use crate::ui::moments::counted;
+
+/// The cause of an undo in the history, also if a later sync sends it.
+const CAUSE: &str = "undo";
 
 /// The name that stands for the newest session.
 const LAST_SESSION: &str = "last";
@@ -89,7 +92,7 @@ pub(crate) fn plan(settings: &Settings, wanted: &Wanted) -> Result<Plan, Command
         _ => BTreeSet::new(),
     };
     let (title, taken) = select(settings, &home, &patience, wanted)?;
-    let memory = open(settings)?;
+    let memory = open_because(settings, CAUSE)?;
     let read = |locator: &Locator| match block_on(memory.files().read(locator)) {
         Ok(object) => Ok(Some(object.bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -301,7 +304,7 @@ fn selected(
         let sessions: Vec<&str> = sessions.into_iter().collect();
         return Err(CommandError::user(
             format!("several sessions begin like that: {}", sessions.join(", ")),
-            "Name one of them: haversack undo --session ID",
+            "Choose one of them: haversack undo --session ID",
         ));
     }
     Ok(commits)

@@ -25,7 +25,7 @@ use crate::ui::paths::quoted;
 /// other secrets. Once sent, the line is on your other machines.
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
-    /// The file and the line in it, as `status` names them
+    /// The file and the line in it, as `status` shows them
     #[arg(value_name = "PATH:LINE", required_unless_present_any = ["list", "remove"])]
     places: Vec<String>,
 
@@ -104,7 +104,7 @@ fn parse(settings: &Settings, place: &str) -> Result<(Locator, usize), CommandEr
             let locator = locate(settings, place.rsplit_once(':').map_or(place, |(path, _)| path))?;
             let found = read(settings, &locator).map(|content| find(&content)).unwrap_or_default();
             Err(CommandError::user(
-                format!("\"{place}\" does not name a line"),
+                format!("\"{place}\" is not a file and a line"),
                 match found.is_empty() {
                     true => format!("Name one: haversack allow {}", quoted(&format!("{locator}:LINE"))),
                     false => hint(&locator, &found),

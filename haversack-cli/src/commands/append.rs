@@ -42,5 +42,6 @@ pub(crate) fn cmd_append(
     } else {
         ui.note(format!("Added {added} bytes to {locator}"));
     }
+    super::tell_overflow(ui, settings, &locator)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -86,5 +86,5 @@ pub(crate) fn cmd_carry(
 }
 
 fn refused(why: String) -> CommandError {
-    CommandError::user(why, "See what is pending: haversack carry list")
+    CommandError::user(why, "See the list: haversack carry list")
 }

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use clap::Args;
 use haversack::kind::{Flaw, flaws, repaired};
 use haversack::store::{BackendExt, Condition, Locator, block_on};
-use haversack_recall::PassageOf;
-use serde_json::json;
+use haversack_recall::{Duplicate, PassageOf};
+use serde_json::{Value, json};
 
+use crate::app::stale::StaleFinding;
 use crate::app::{recall, stale};
 use crate::error::CommandError;
 use crate::home::kinds::load;
@@ -30,7 +31,8 @@ pub(crate) struct CheckArgs {
     /// Show passages of different memories that say nearly the same
     #[arg(long, conflicts_with = "fix")]
     duplicates: bool,
-    /// Show what became wrong by itself: links to files that are gone, memories past their date, citations of code that changed. Citations
+
+    /// Show what became wrong by itself: links to files that are gone, memories past their date, two memories of one name, citations of code that changed. Citations
     /// are checked inside the checkout of their project
     #[arg(long, conflicts_with = "fix")]
     stale: bool,
@@ -53,11 +55,8 @@ pub(crate) fn cmd_check(
     args: &CheckArgs,
 ) -> Result<ExitCode, CommandError> {
     let below = locate_existing(settings, &args.path)?;
-    if args.duplicates {
-        return tell_duplicates(ui, settings, &below, args);
-    }
-    if args.stale {
-        return tell_stale(ui, settings, &below, args);
+    if args.duplicates || args.stale {
+        return tell_findings(ui, settings, &below, args);
     }
     let kinds = load(settings)?;
     let memory = if args.fix { open(settings)? } else { open_to_look(settings)? };
@@ -90,60 +89,66 @@ pub(crate) fn cmd_check(
     Ok(if is_left { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Prints the near-duplicates that a recall from here could find.
-fn tell_duplicates(
+/// Prints the near-duplicates that a recall from here could find, and what became wrong by itself, as far as they are asked for.
+fn tell_findings(
     ui: &mut Ui,
     settings: &Settings,
     below: &Locator,
     args: &CheckArgs,
 ) -> Result<ExitCode, CommandError> {
-    let found = recall::duplicates(settings, below)?;
+    let alike = if args.duplicates { Some(recall::duplicates(settings, below)?) } else { None };
+    let stale = if args.stale { Some(stale::stale(settings, below)?) } else { None };
     if args.json {
-        let place = |passage: &PassageOf| json!({ "path": passage.locator.as_str(), "lines": [passage.lines.0, passage.lines.1] });
-        let pairs = found
-            .iter()
-            .map(|pair| json!({ "one": place(&pair.one), "other": place(&pair.other), "alike": pair.alike }));
-        ui.json(&json!({ "duplicates": pairs.collect::<Vec<_>>() }))?;
+        let mut json = serde_json::Map::new();
+        json.extend(alike.as_deref().map(|found| ("duplicates".to_owned(), duplicates_json(found))));
+        json.extend(stale.as_deref().map(|found| ("stale".to_owned(), stale_json(found))));
+        ui.json(&Value::Object(json))?;
     } else {
-        let names = Names::of(settings)?;
-        let place = |passage: &PassageOf| {
-            format!("{}:{}-{}", names.show(&passage.locator), passage.lines.0, passage.lines.1)
-        };
-        for pair in &found {
-            ui.line(format!(
-                "{}  {}  {:.0} % of the words are the same",
-                place(&pair.one),
-                place(&pair.other),
-                100.0 * pair.alike
-            ))?;
-        }
-        ui.note(count(found.len(), "pair of passages says", "pairs of passages say") + " nearly the same");
+        alike.as_deref().map_or(Ok(()), |found| tell_duplicates(ui, settings, found))?;
+        stale.as_deref().map_or(Ok(()), |found| tell_stale(ui, found))?;
     }
-    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    let is_well = alike.is_none_or(|found| found.is_empty()) && stale.is_none_or(|found| found.is_empty());
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Prints what became wrong by itself.
-fn tell_stale(
-    ui: &mut Ui,
-    settings: &Settings,
-    below: &Locator,
-    args: &CheckArgs,
-) -> Result<ExitCode, CommandError> {
-    let found = stale::stale(settings, below)?;
-    if args.json {
-        let findings: Vec<_> =
-            found.iter().map(|found| json!({ "path": found.locator.as_str(), "what": found.what })).collect();
-        ui.json(&json!({ "stale": findings }))?;
-    } else {
-        for found in &found {
-            ui.line(format!("{}: {}", found.locator, found.what))?;
-        }
-        ui.note(match found.len() {
-            0 => "Nothing is stale.".to_owned(),
-            some => count(some, "thing is stale.", "things are stale."),
-        });
+fn duplicates_json(found: &[Duplicate]) -> Value {
+    let place = |passage: &PassageOf| json!({ "path": passage.locator.as_str(), "lines": [passage.lines.0, passage.lines.1] });
+    let pairs = found
+        .iter()
+        .map(|pair| json!({ "one": place(&pair.one), "other": place(&pair.other), "alike": pair.alike }));
+    pairs.collect()
+}
+
+fn stale_json(found: &[StaleFinding]) -> Value {
+    found.iter().map(|found| json!({ "path": found.locator.as_str(), "what": found.what })).collect()
+}
+
+fn tell_duplicates(ui: &mut Ui, settings: &Settings, found: &[Duplicate]) -> Result<(), CommandError> {
+    let names = Names::of(settings)?;
+    let place = |passage: &PassageOf| {
+        format!("{}:{}-{}", names.show(&passage.locator), passage.lines.0, passage.lines.1)
+    };
+    for pair in found {
+        ui.line(format!(
+            "{}  {}  {:.0} % of the words are the same",
+            place(&pair.one),
+            place(&pair.other),
+            100.0 * pair.alike
+        ))?;
     }
-    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    ui.note(count(found.len(), "pair of passages says", "pairs of passages say") + " nearly the same");
+    Ok(())
+}
+
+fn tell_stale(ui: &mut Ui, found: &[StaleFinding]) -> Result<(), CommandError> {
+    for found in found {
+        ui.line(format!("{}: {}", found.locator, found.what))?;
+    }
+    ui.note(match found.len() {
+        0 => "Nothing is stale.".to_owned(),
+        some => count(some, "thing is stale.", "things are stale."),
+    });
+    Ok(())
 }
 
 fn tell(ui: &mut Ui, files: usize, found: &[Found], args: &CheckArgs) -> Result<(), CommandError> {

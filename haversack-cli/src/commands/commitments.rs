@@ -81,7 +81,7 @@ pub(crate) fn cmd_commitments(
 }
 
 fn refused(why: String) -> CommandError {
-    CommandError::user(why, "See what there is: haversack commitments list")
+    CommandError::user(why, "See the commitments: haversack commitments list")
 }
 
 fn write(ui: &mut Ui, all: &[Commitment]) -> Result<(), CommandError> {

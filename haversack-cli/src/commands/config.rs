@@ -45,7 +45,7 @@ struct ListArgs {
 /// Change a setting in the user file; comments and everything else in it stay
 #[derive(Debug, Args)]
 struct SetArgs {
-    /// The setting, as `haversack config list` names it
+    /// The setting, as `haversack config list` shows it
     key: String,
 
     /// Its new value
@@ -56,7 +56,7 @@ struct SetArgs {
 /// Take a setting out of the user file, so that its default holds again
 #[derive(Debug, Args)]
 struct UnsetArgs {
-    /// The setting, as `haversack config list` names it
+    /// The setting, as `haversack config list` shows it
     key: String,
 }
 

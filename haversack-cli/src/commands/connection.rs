@@ -1,5 +1,6 @@
 //! `haversack connection`: the connections of the graph.
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -192,8 +193,9 @@ fn list(
         return ui.json(&json!({ "connection_ids": ids }));
     }
     let (_, connections) = block_on(graph.everything())?;
+    let ids: HashSet<&str> = ids.iter().map(String::as_str).collect();
     let mut rows = Vec::new();
-    for connection in connections.iter().filter(|connection| ids.contains(&connection.id)) {
+    for connection in connections.iter().filter(|connection| ids.contains(connection.id.as_str())) {
         let ends = format!("{} → {}", connection.from, connection.to);
         rows.push(vec![
             connection.id.clone(),

@@ -56,7 +56,7 @@ pub(crate) fn cmd_context(
     let left_out = assembled.left_out.len() + assembled.more_left_out;
     let left_out = match left_out {
         0 => "nothing left out".to_owned(),
-        count => format!("{} left out (--json names them)", counted(count, "file")),
+        count => format!("{} left out (--json lists them)", counted(count, "file")),
     };
     ui.note(format!("About {} of {budget}; {left_out}.", counted(assembled.tokens(), "token")));
     Ok(ExitCode::SUCCESS)

@@ -40,6 +40,10 @@ pub(crate) fn cmd_create(
     } else {
         ui.note(told(locator, &created));
     }
+    match created.is_indexed {
+        true => super::tell_index_overflow(ui, settings, locator)?,
+        false => super::tell_overflow(ui, settings, locator)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -49,6 +49,9 @@ pub(crate) fn cmd_edit(ui: &mut Ui, settings: &Settings, args: &EditArgs) -> Res
             format!("Edited {locator}, merged with a change that another program made while you edited")
         }
     });
+    if matches!(edited, Edited::Written | Edited::Merged) {
+        super::tell_overflow(ui, settings, &locator)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -58,6 +58,7 @@ pub(crate) fn cmd_event(
             ui.note(format!("Noted in {}", noted.log));
             if let Some(file) = noted.met {
                 ui.note(format!("{} wrote for the first time. Began a memory: {file}", event.sender.trim()));
+                super::tell_index_overflow(ui, settings, &file)?;
             }
             if let Some(error) = noted.not_met {
                 ui.note(format!("No memory was begun for the sender: {}", error.in_one_line()));

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
+use haversack::graph::Code;
 use haversack::graph::draw::Picture;
 use haversack::graph::server_memory::ServerMemory;
 use haversack::store::block_on;
 use serde_json::json;
 
 use crate::app::graph::{self, LeftOut, Neighbour};
-use crate::error::CommandError;
+use crate::error::{CommandError, Fault};
 use crate::settings::{Settings, flags, shown};
 use crate::ui::Ui;
 use crate::ui::moments::{counted, parse_count};
@@ -97,7 +98,17 @@ pub(crate) fn cmd_graph(
                 )
             })?;
             let server = ServerMemory::new(Arc::new(graph::graph(settings)?));
-            let done = block_on(server.import(&text))?;
+            let done = block_on(server.import(&text)).map_err(|error| match error.code {
+                Code::InvalidArgument => CommandError::caused(
+                    Fault::User,
+                    &error,
+                    Some(format!(
+                        "Nothing was imported. Correct the line, then: haversack graph import {}",
+                        shown(file)
+                    )),
+                ),
+                _ => error.into(),
+            })?;
             ui.note(format!(
                 "Imported {}, {} and {}.",
                 counted(done.entities, "entity").replace("entitys", "entities"),

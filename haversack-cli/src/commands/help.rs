@@ -22,7 +22,7 @@ Your agent's memory, on every machine you work on.
 Usage: haversack [--home DIRECTORY] COMMAND
 
 Start    demo          See it work, in a sandbox
-         init          Carry this machine's memory (the same line on every machine)
+         init          Sync this machine's memory (the same line on every machine)
          status        Is all well? If not, what to do
 Look     open          See, search and mend it all in your browser
          ls, view      What the agent knows here
@@ -121,7 +121,7 @@ fn explain(ui: &mut Ui, words: &[String]) -> Result<ExitCode, CommandError> {
     command.build();
     let mut named = &mut command;
     for word in words {
-        let alike = closest(word, named.get_subcommands().map(clap::Command::get_name));
+        let alike = meant(word, named);
         named = named.find_subcommand_mut(word).ok_or_else(|| {
             let hint = match alike {
                 Some(alike) => format!("Did you mean {alike}? See all commands: haversack help --all"),
@@ -152,18 +152,56 @@ pub(crate) fn closest<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>)
     best.filter(|(closeness, _)| *closeness >= CLOSE).map(|(_, known)| known.to_owned())
 }
 
-/// Keeps the suggestion for a mistyped command only if the names are close.
+/// Words for one thing: the first that is a command is what the user of another word means.
+const SYNONYMS: [&[&str]; 15] = [
+    &["recall", "find", "search", "grep", "query", "lookup", "ask"],
+    &["view", "get", "cat", "show", "read", "print"],
+    &["delete", "remove", "rm", "del", "erase", "forget", "unlink"],
+    &["ls", "list", "dir", "tree"],
+    &["rename", "mv", "move"],
+    &["sync", "push", "pull", "fetch", "send", "refresh"],
+    &["undo", "revert", "rollback"],
+    &["log", "history", "changes"],
+    &["new", "add", "touch", "remember", "save", "write"],
+    &["resolve", "merge", "settle"],
+    &["init", "start", "begin", "connect", "login"],
+    &["setup", "install", "hooks"],
+    &["doctor", "diagnose", "fix", "repair"],
+    &["config", "settings", "preferences"],
+    &["open", "ui", "web", "browser"],
+];
+
+/// Returns the subcommand that a mistyped word means: by another word for the same thing, or by likeness.
+fn meant(typed: &str, command: &clap::Command) -> Option<String> {
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    let word = typed.to_lowercase();
+    let group = SYNONYMS.iter().find(|group| group.contains(&word.as_str()));
+    let same = group.and_then(|group| group.iter().find(|name| names.contains(name)));
+    same.map(|name| (*name).to_owned()).or_else(|| closest(typed, names))
+}
+
+/// Returns the command whose subcommand was mistyped, by the words of the command line before it.
+fn command_before(typed: &str, words: impl Iterator<Item = String>) -> clap::Command {
+    let mut command = Arguments::command();
+    // The subcommands of a subcommand exist only after this.
+    command.build();
+    for word in words.take_while(|word| word != typed) {
+        if let Some(inner) = command.find_subcommand(&word).cloned() {
+            command = inner;
+        }
+    }
+    command
+}
+
+/// Keeps the suggestion for a mistyped command only if the names are close, or mean the same.
 pub(crate) fn suggest_only_close(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
         return error;
     };
-    let suggested = match error.remove(ContextKind::SuggestedSubcommand) {
-        Some(ContextValue::String(one)) => vec![one],
-        Some(ContextValue::Strings(several)) => several,
-        _ => Vec::new(),
-    };
+    error.remove(ContextKind::SuggestedSubcommand);
     error.remove(ContextKind::Suggested);
-    match closest(&typed, suggested.iter().map(String::as_str)) {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    match meant(&typed, &command_before(&typed, words)) {
         Some(one) => error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![one])),
         None => {
             let tip = "see all commands: haversack help --all".into();
@@ -201,7 +239,7 @@ mod tests {
         assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
         assert!(
             narrow.contains(
-                "Carry this machine's memory (the same\n                       line on every machine)"
+                "Sync this machine's memory (the same\n                       line on every machine)"
             ),
             "{narrow}"
         );
@@ -209,6 +247,35 @@ mod tests {
             narrow.split_whitespace().collect::<Vec<_>>(),
             SHORT.split_whitespace().collect::<Vec<_>>()
         );
+    }
+
+    #[test]
+    fn words_of_other_programs_are_understood() {
+        let mut all = Arguments::command();
+        all.build();
+        for (typed, expected) in [
+            ("find", Some("recall")),
+            ("search", Some("recall")),
+            ("grep", Some("recall")),
+            ("get", Some("view")),
+            ("cat", Some("view")),
+            ("rm", Some("delete")),
+            ("list", Some("ls")),
+            ("mv", Some("rename")),
+            ("push", Some("sync")),
+            ("history", Some("log")),
+            ("statsu", Some("status")),
+            ("frobnicate", None),
+        ] {
+            assert_eq!(meant(typed, &all).as_deref(), expected, "{typed}");
+        }
+        let mount = all.find_subcommand("mount").expect("a command");
+        assert_eq!(meant("rm", mount).as_deref(), Some("remove"));
+        assert_eq!(meant("ls", mount).as_deref(), Some("list"));
+        // Every group names a command.
+        for group in SYNONYMS {
+            assert!(all.find_subcommand(group[0]).is_some(), "{}", group[0]);
+        }
     }
 
     #[test]

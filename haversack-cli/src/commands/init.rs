@@ -21,10 +21,12 @@ use crate::agents::program;
 use crate::agents::skills;
 use crate::agents::{self, AGENTS, Agent, Change, WithPersona, WithRecall};
 use crate::app;
+use crate::app::tidy::{Mode, TidyOptions, note_seen, tidy};
 use crate::error::CommandError;
 use crate::home::mounts;
 use crate::home::{SyncOptions, Work};
 use crate::projects::bind::{self, AskedBy};
+use crate::projects::left_out::left_out;
 use crate::projects::registry::ProjectRegistry;
 use crate::records::private;
 use crate::remote::address::{self, only_here, refuse_mistyped};
@@ -35,9 +37,9 @@ use crate::settings::declarations::{self, Value};
 use crate::settings::{Settings, files, shown, tilde};
 use crate::ui::moments::counted;
 use crate::ui::paths::quoted;
-use crate::ui::{Answer, Ui};
+use crate::ui::{Answer, Bar, Ui};
 
-/// Carry this machine's memory: find it, wire the agents, meet the other machines (the same line on every machine)
+/// Sync this machine's memory: find it, wire the agents, meet the other machines (the same line on every machine)
 ///
 /// Shows the memory that it found, the changes it will make and the files it will send, and asks once. With an address, the machines meet there.
 /// Without one, you choose from the places that it finds, or memory stays on this machine. Running it again is safe.
@@ -65,6 +67,10 @@ pub(crate) struct InitArgs {
     /// Send nothing, even if there is a remote; stored in config.toml
     #[arg(long)]
     keep_memory_local: bool,
+
+    /// Roll old memory up by itself, once a day; shows first what the first run would do
+    #[arg(long)]
+    tidy: bool,
 }
 
 pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Result<ExitCode, CommandError> {
@@ -121,6 +127,9 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
         for (_, changes) in changes.iter().filter(|(_, changes)| !changes.is_empty()) {
             setup::show(ui, &settings, changes)?;
         }
+        if args.tidy && !settings.is_tidied_by_itself {
+            ui.note("tidy.auto would be switched on. See the first run: haversack tidy --dry-run");
+        }
         ui.note("This was a dry run: nothing was done.");
         return Ok(ExitCode::SUCCESS);
     }
@@ -161,8 +170,8 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
             .map_err(|error| not_set_up(error, url.as_deref(), *agent))?;
     }
     let is_new = changes.iter().any(|(_, changes)| !changes.is_empty());
-    if asks == Asks::Yes && is_new && !settings.is_digest_written && ui.ask(DIGEST_QUESTION)? == Answer::Yes {
-        files::write_setting(&settings.home, declarations::DIGEST_AUTO, &Value::Switch(true))?;
+    if args.tidy {
+        switch_tidy_on(ui, &settings)?;
     }
     let is_sound = check(ui, &settings, &agents, url.is_some())?;
     if settings.keep_local {
@@ -175,13 +184,21 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
             shown(&files::user_file(&settings.home))
         ));
     }
+    if is_sound && is_new && asks == Asks::Yes {
+        let offers = [
+            (DIGEST_OFFER, settings.is_digest_written),
+            (TIDY_OFFER, settings.is_tidied_by_itself || args.tidy),
+        ];
+        offers.iter().filter(|(_, is_on)| !is_on).for_each(|(offer, _)| ui.note(*offer));
+    }
     match (&url, is_sound) {
         (_, false) => return Ok(ExitCode::from(1)),
         (Some(url), true) => {
+            tell_without_commit(ui, &settings)?;
             ui.line(format!("Done. On your other machine:  {}", other_line(&settings, args, url)))?;
         }
         (None, true) => {
-            ui.line("Done, on this machine only. To carry it to others:  haversack init URL")?;
+            ui.line("Done, on this machine only. To sync it with others:  haversack init URL")?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -283,8 +300,9 @@ fn tell_plan(
         }
         Some(url) if found.to_carry() == 0 => {
             lines.push(format!(
-                "  send    nothing yet to {}: there is no memory here",
-                place_of(settings, args, url)
+                "  send    nothing yet to {}: {}",
+                place_of(settings, args, url),
+                found.why_nothing()
             ));
         }
         Some(url) => {
@@ -322,8 +340,37 @@ fn try_address(settings: &Settings, url: &str, args: &InitArgs) -> Result<Option
     }
 }
 
-/// The question if sessions are digested. A digest quotes what the user typed, so it needs a yes.
-const DIGEST_QUESTION: &str = "When a session ends, write down what it did and left open, for the next one? It quotes your first prompts, and it is carried like other memory.";
+/// The offer of digests. A digest quotes the user's prompts, so it is off until the user turns it on.
+const DIGEST_OFFER: &str = "Optional: a digest of each session (what it did, what is open) for the next session. It quotes your first prompts and is sent like other memory. To turn it on: haversack config set digest.auto true";
+
+/// The offer to roll old memory up.
+const TIDY_OFFER: &str = "Optional: old memory rolled up once a day. See what that would do: haversack tidy --dry-run. To turn it on: haversack config set tidy.auto true";
+
+/// Lets the home tidy by itself, and shows the first run as a dry run, so that the user sees what will happen.
+fn switch_tidy_on(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
+    if settings.is_tidied_by_itself {
+        return Ok(());
+    }
+    let first = tidy(settings, &TidyOptions { day: None, mode: Mode::DryRun }, &Bar::silent())?;
+    ui.note(match first.plan.actions.len() {
+        0 => "Tidying would have nothing to do yet.".to_owned(),
+        count => format!("The first tidy would do {}:", counted(count, "thing")),
+    });
+    let lines = first.text();
+    for line in lines.lines().take(MAX_TIDY_LINES) {
+        ui.note(format!("  {line}"));
+    }
+    if lines.lines().count() > MAX_TIDY_LINES {
+        ui.note("  … all of it: haversack tidy --dry-run");
+    }
+    note_seen(settings)?;
+    files::write_setting(&settings.home, declarations::TIDY_AUTO, &Value::Switch(true))?;
+    ui.note("Old memory is tidied once a day. To stop it: haversack config set tidy.auto false");
+    Ok(())
+}
+
+/// The most lines of the first tidy that are shown.
+const MAX_TIDY_LINES: usize = 10;
 
 /// Makes the home's directory. A home that cannot be written stops here, before anything else is done.
 fn prepare_home(settings: &Settings) -> Result<(), CommandError> {
@@ -477,6 +524,17 @@ fn there_is_a_store(settings: &Settings, url: &str, args: &InitArgs) -> Result<b
     }
     let asked = Asked { command: "haversack init", typed: args.url.as_deref().unwrap_or(url) };
     Ok(site::store_or_empty(settings, &remote, asked)?.is_some())
+}
+
+/// Names the projects whose clones on other machines would be refused.
+fn tell_without_commit(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
+    for project in left_out(settings)?.without_commit {
+        ui.note(format!(
+            "{} has no commit that a clone could prove itself with. Commit, and start a session there; or, on your other machine: haversack project bind DIRECTORY",
+            project.label(settings)
+        ));
+    }
+    Ok(())
 }
 
 fn bind_all(settings: &Settings, found: &Found) -> Result<(), CommandError> {

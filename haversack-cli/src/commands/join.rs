@@ -127,7 +127,7 @@ pub(crate) fn join(
             format!(
                 "this home already belongs to the store {ours}, and two merged stores are hard to separate"
             ),
-            "Keep the new store in a home of its own: haversack --home DIRECTORY join URL",
+            "Use another home for the new store: haversack --home DIRECTORY join URL",
         ));
     }
     if let Some(id) = old_id_in(&preview.there.files) {
@@ -136,7 +136,7 @@ pub(crate) fn join(
                 "this store has a project id of the old form ({id}), which is not safe: another repository can be made to have the same id"
             ),
             format!(
-                "On a machine that already uses this store, start a session in that project and do what its hint says. If nobody needs the notes of that project, delete them there: haversack delete --recursive claude_memory/{id}"
+                "On a machine that already uses this store, start a session in that project and follow its hint. If you do not need the notes of that project, delete them there: haversack delete --recursive claude_memory/{id}"
             ),
         ));
     }

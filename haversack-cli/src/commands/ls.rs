@@ -16,6 +16,7 @@ use crate::error::CommandError;
 use crate::home::kinds;
 use crate::home::store::{PROJECT_RECORDS, is_project_record, open_to_look};
 use crate::projects::names::{Names, holds_projects, locate};
+use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::ui::Ui;
 use crate::ui::moments::{ago, counted, timestamp};
@@ -113,6 +114,12 @@ fn list_remote(
     below: &Locator,
     args: &LsArgs,
 ) -> Result<ExitCode, CommandError> {
+    if Remote::for_looking(settings)?.is_none() {
+        return Err(CommandError::user(
+            "there is no remote, so there is nothing to list",
+            "Connect this machine: haversack init URL. List its own files: haversack ls -R",
+        ));
+    }
     let names = Names::of(settings)?;
     let memory = open_to_look(settings)?;
     let is_asked_for = |name: &Locator| name.is_within(below) && (is_ours(below) || !is_project_record(name));

@@ -200,7 +200,7 @@ fn finish(
     }
     let left = report.left.len();
     ui.note(format!(
-        "INCOMPLETE: {} {} not copied. Running it again is safe, and goes on with what is missing.",
+        "INCOMPLETE: {} {} not copied. Run the same command again: it continues with the missing files.",
         counted(left, "file"),
         if left == 1 { "was" } else { "were" }
     ));

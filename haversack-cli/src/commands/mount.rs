@@ -30,7 +30,7 @@ pub(crate) struct MountArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Bind a directory: its files are carried, and files of that place appear in it
+    /// Bind a directory: its files are synced, and files of that place appear in it
     Add {
         /// The directory; or a memory store of Anthropic's, as anthropic:memstore_…, which every sync brings together with its place
         directory: PathBuf,
@@ -104,10 +104,10 @@ fn remove_store(ui: &mut Ui, settings: &Settings, address: &str) -> Result<(), C
     if !memory_stores::remove(settings, address)? {
         return Err(CommandError::user(
             format!("{address} is not bound"),
-            "See what is: haversack mount list",
+            "See the bound directories: haversack mount list",
         ));
     }
-    ui.note(format!("Let {address} go. Its files stay there and here."));
+    ui.note(format!("Stopped syncing {address}. Its files stay there and here."));
     Ok(())
 }
 
@@ -116,7 +116,7 @@ fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Resu
     let no_directory = || {
         CommandError::user(
             format!("there is no directory {}", shown(directory)),
-            "Make it first, or name another one",
+            "Make it first, or choose another one",
         )
     };
     let real = directory.canonicalize().map_err(|_| no_directory())?;
@@ -140,7 +140,7 @@ fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Resu
     if let Some(other) = all.iter().find(|mount| mount.directory == real) {
         return Err(CommandError::user(
             format!("{} is bound to {} already", shown(&real), other.prefix),
-            format!("Let it go first: haversack mount remove {}", quoted(&shown(&real))),
+            format!("Unbind it first: haversack mount remove {}", quoted(&shown(&real))),
         ));
     }
     all.push(Mount { directory: real.clone(), prefix: prefix.clone() });
@@ -148,7 +148,7 @@ fn add(ui: &mut Ui, settings: &Settings, directory: &Path, prefix: &str) -> Resu
     Home::open(settings)?.tidy(settings)?;
     ui.note(format!("{} is {prefix} in this memory", shown(&real)));
     if Remote::of(settings)?.is_some() {
-        ui.note("Carry it: haversack sync");
+        ui.note("Send it: haversack sync");
     }
     Ok(())
 }

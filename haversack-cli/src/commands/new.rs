@@ -35,7 +35,7 @@ pub(crate) fn cmd_new(ui: &mut Ui, settings: &Settings, args: &NewArgs) -> Resul
         let message = format!("a memory of kind {} is not begun by hand", kind.name);
         return Err(CommandError::user(message, "See which are: haversack kinds"));
     };
-    let place = create::place(settings, &path(kind, args.name.as_deref())?)?;
+    let place = create::place(settings, &path(settings, kind, args.name.as_deref())?)?;
     let locator = &place.locator;
     let stem = locator.name().rsplit_once('.').map_or(locator.name(), |(stem, _)| stem);
     let title = args.name.as_deref().filter(|name| !is_path(name)).unwrap_or(stem);
@@ -48,6 +48,10 @@ pub(crate) fn cmd_new(ui: &mut Ui, settings: &Settings, args: &NewArgs) -> Resul
     } else {
         ui.note(told(locator, &created));
     }
+    match created.is_indexed {
+        true => super::tell_index_overflow(ui, settings, locator)?,
+        false => super::tell_overflow(ui, settings, locator)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -56,7 +60,7 @@ fn is_path(name: &str) -> bool {
 }
 
 /// Returns where a memory of a kind goes.
-fn path(kind: &Kind, name: Option<&str>) -> Result<String, CommandError> {
+fn path(settings: &Settings, kind: &Kind, name: Option<&str>) -> Result<String, CommandError> {
     let only = kind.names.iter().find(|pattern| pattern.is_name());
     match (name, only) {
         (Some(path), _) if is_path(path) => Ok(path.to_owned()),
@@ -66,6 +70,10 @@ fn path(kind: &Kind, name: Option<&str>) -> Result<String, CommandError> {
             let name = name.trim().replace(char::is_whitespace, "_").to_lowercase();
             let filled = kind.names.iter().find_map(|pattern: &Pattern| pattern.filled(&name));
             Ok(filled.unwrap_or_else(|| format!("{name}.md")))
+        }
+        // A digest without a name is today's.
+        (None, None) if kind.name == "session_digest" => {
+            path(settings, kind, Some(&settings.today().to_string()))
         }
         (None, None) => {
             let message = format!("a memory of kind {} needs a name", kind.name);

@@ -1,17 +1,17 @@
 //! `haversack node`: the nodes of the graph.
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use haversack::file_storage::Content;
-use haversack::graph::search::Scan;
 use haversack::graph::{Graph, NewNode, OnMultiple, Update};
 use haversack::store::{Bytes, block_on};
 use serde_json::json;
 
 use super::content::content;
 use super::properties;
-use crate::app::graph::{graph, graph_to_look};
+use crate::app::graph::{FoundNodes, SearchMode, graph, graph_to_look, search};
 use crate::error::CommandError;
 use crate::settings::{Settings, flags};
 use crate::ui::Ui;
@@ -85,10 +85,13 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Find nodes whose content has a text, whatever its case
+    /// Find nodes by the words of their content, best first
     Search {
-        /// The text
+        /// The words
         query: String,
+        /// Find this text as it is, also within a word, whatever its case; reads every content
+        #[arg(long)]
+        exact: bool,
         /// Only of this type
         #[arg(long = "type", value_name = "TYPE")]
         node_type: Option<String>,
@@ -183,11 +186,23 @@ pub(crate) fn cmd_node(ui: &mut Ui, settings: &Settings, args: &NodeArgs) -> Res
             let ids = block_on(graph.query_nodes(node_type.as_deref(), &properties::read(properties)?))?;
             list(ui, &graph, &ids, *json)?;
         }
-        Action::Search { query, node_type, limit, json } => {
-            let graph = graph_to_look(settings)?;
-            let scan = Scan::new(graph.storage().clone());
-            let ids = block_on(graph.search_content(&scan, query, node_type.as_deref(), *limit))?;
-            list(ui, &graph, &ids, *json)?;
+        Action::Search { query, exact, node_type, limit, json } => {
+            let mode = if *exact { SearchMode::Exact } else { SearchMode::Words };
+            let found = search(settings, mode, query, node_type.as_deref(), *limit)?;
+            let FoundNodes { ids, without_index } = found;
+            if let Some(why) = without_index {
+                ui.note(format!("Searched without the index: {why}."));
+            }
+            if ids.is_empty() && !*json {
+                ui.note(match mode {
+                    SearchMode::Words => {
+                        "No node has these words. Look for a part of a word: haversack node search --exact TEXT"
+                    }
+                    SearchMode::Exact => "No node has this text.",
+                });
+            } else {
+                list(ui, &graph_to_look(settings)?, &ids, *json)?;
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -229,9 +244,10 @@ fn list(ui: &mut Ui, graph: &Graph, ids: &[String], as_json: bool) -> Result<(),
         return ui.json(&json!({ "node_ids": ids }));
     }
     let (nodes, _) = block_on(graph.everything())?;
+    let nodes: HashMap<&str, _> = nodes.iter().map(|node| (node.id.as_str(), node)).collect();
     let mut rows = Vec::new();
     for id in ids {
-        let Some(node) = nodes.iter().find(|node| node.id == *id) else { continue };
+        let Some(node) = nodes.get(id.as_str()) else { continue };
         rows.push(vec![node.id.clone(), node.node_type.clone(), properties::shown(&node.properties)]);
     }
     if rows.is_empty() {

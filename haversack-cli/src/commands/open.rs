@@ -33,7 +33,7 @@ pub(crate) struct OpenArgs {
     #[arg(long, default_value_t = 0, value_parser = parse_port)]
     port: u16,
 
-    /// How long nobody has to use the page until it ends, as 30min or 2h
+    /// The page ends after this time without use, as 30min or 2h
     #[arg(long, value_name = "TIME", default_value = "30min", value_parser = parse_span)]
     idle: i64,
 }

@@ -26,7 +26,7 @@ use crate::ui::Ui;
 use crate::ui::moments::counted;
 use crate::ui::paths::quoted;
 
-/// Manage projects, and choose which of them are carried
+/// Manage projects, and choose which of them are synced
 #[derive(Debug, Args)]
 #[command(mut_subcommands(flags::accept))]
 pub(crate) struct ProjectArgs {
@@ -49,7 +49,7 @@ enum Action {
         /// The name, the same on every machine
         name: String,
     },
-    /// Carry a project's memory from now on, also from directories that its repository names (in the checkout or in its settings)
+    /// Sync a project's memory from now on, also from directories that its repository names (in the checkout or in its settings)
     Bind {
         /// Its directory; the current one if left out
         directory: Option<PathBuf>,
@@ -61,7 +61,7 @@ enum Action {
     Exclude {
         /// The project
         what: String,
-        /// Carry them again
+        /// Sync them again
         #[arg(long)]
         undo: bool,
     },
@@ -140,7 +140,7 @@ pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, registry: &Projec
                 let name = memory.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
                 let is_carried = memory.canonicalize().is_ok_and(|memory| bound.contains(&memory));
                 let remark = format!(
-                    "its project is not there any more: haversack project bind DIRECTORY --from {}",
+                    "its project's directory is unknown: haversack project bind DIRECTORY --from {}",
                     tilde(settings, &memory)
                 );
                 listed.push(Listed {
@@ -148,7 +148,7 @@ pub(crate) fn listed(settings: &Settings, claude: &ClaudeCode, registry: &Projec
                     files,
                     bytes,
                     remark: if is_carried {
-                        "its project is not there any more; carried".to_owned()
+                        "its project's directory is unknown; synced".to_owned()
                     } else {
                         remark
                     },
@@ -200,7 +200,7 @@ fn of_worktree(
         files: size.0,
         bytes: size.1,
         remark: match is_carried {
-            true => "was private to a worktree; carried".to_owned(),
+            true => "was private to a worktree; synced".to_owned(),
             false => format!(
                 "was private to a worktree, stays on this machine: haversack project bind DIRECTORY --from {from}"
             ),
@@ -248,7 +248,7 @@ fn list(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<(), CommandEr
             bound.iter().any(|mount| project.and_then(Project::prefix).as_ref() == Some(&mount.prefix));
         let remark = match project.filter(|_| !is_bound) {
             Some(project) => format!(
-                "{}: carried from its next session on (to keep it here: haversack project exclude {})",
+                "{}: synced from its next session on (to keep it here: haversack project exclude {})",
                 listed.remark,
                 project.known_as(settings)
             ),
@@ -354,7 +354,7 @@ fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>)
     let bound = bind::bind(settings, &claude, &project, AskedBy::User)?;
     let project = Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &directory);
     for directory in &unagreed {
-        ui.note(format!("You agreed: {} is carried with {label}", tilde(settings, directory)));
+        ui.note(format!("You agreed: {} is synced with {label}", tilde(settings, directory)));
     }
     match &bound {
         Bound::NeedsConsent(_) => {
@@ -379,14 +379,14 @@ fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>)
             return Err(CommandError::user(
                 format!("the directory of {label} held another project until now: {before}"),
                 format!(
-                    "If it is the same under a new address: haversack project name {root} {before}. If not, name it: haversack project name {root} NAME"
+                    "If it is the same project at a new address: haversack project name {root} {before}. If not, give it a name: haversack project name {root} NAME"
                 ),
             ));
         }
-        Bound::Already => ui.note(format!("{label} is carried already")),
-        Bound::New => ui.note(format!("{label} is carried from now on")),
+        Bound::Already => ui.note(format!("{label} is synced already")),
+        Bound::New => ui.note(format!("{label} is synced from now on")),
         Bound::Moved { files } => {
-            ui.note(format!("{label} is carried from here now; its {} came along", counted(*files, "file")));
+            ui.note(format!("{label} is synced from here now; its {} came along", counted(*files, "file")));
         }
     }
     if let (Some(from), Some(id)) = (from, &project.id) {
@@ -394,7 +394,7 @@ fn bind(ui: &mut Ui, settings: &Settings, directory: &Path, from: Option<&Path>)
         ui.note(format!("The files in {} belong to {label} now", shown(from)));
     }
     if Remote::for_looking(settings)?.is_some() {
-        ui.note("Carry it: haversack sync");
+        ui.note("Send it: haversack sync");
     }
     Ok(())
 }
@@ -414,7 +414,7 @@ fn exclude(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandEr
         "{what} stays on this machine from now on. Files that were sent before stay in the remote"
     ));
     for label in let_go {
-        ui.note(format!("Stopped carrying {label}. Its files stay where they are"));
+        ui.note(format!("Stopped syncing {label}. Its files stay where they are"));
     }
     Ok(())
 }
@@ -436,7 +436,7 @@ fn include(ui: &mut Ui, settings: &Settings, what: &str) -> Result<(), CommandEr
         ));
     }
     rebind(settings)?;
-    ui.note(format!("{what} is carried again"));
+    ui.note(format!("{what} is synced again"));
     Ok(())
 }
 
@@ -468,7 +468,7 @@ fn existing(directory: &Path) -> Result<PathBuf, CommandError> {
     directory.canonicalize().ok().filter(|directory| directory.is_dir()).ok_or_else(|| {
         CommandError::user(
             format!("there is no directory {}", shown(directory)),
-            "Name the directory of the project",
+            "Give the directory of the project",
         )
     })
 }

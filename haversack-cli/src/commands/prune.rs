@@ -76,7 +76,11 @@ pub(crate) fn cmd_prune(
     ui.text(&pruned.text())?;
     let count = counted(files.len(), "file");
     match (args.yes, files.is_empty()) {
-        (_, true) => ui.note(format!("No file of the kind {} is older than {days} days.", args.kind)),
+        (_, true) => ui.note(format!(
+            "No file of the kind {} is older than {}.",
+            args.kind,
+            counted(usize::try_from(days).unwrap_or(usize::MAX), "day")
+        )),
         (true, false) => ui.note(format!("Deleted {count}. To take it back: haversack undo")),
         (false, false) => ui.note(format!(
             "{count} would be deleted. Nothing was changed. To delete: the same command with --yes"

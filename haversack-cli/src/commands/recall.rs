@@ -6,7 +6,8 @@ use clap::Args;
 use haversack_recall::{DEFAULT_LIMIT, Unit};
 use serde_json::json;
 
-use crate::app::recall::{NotRecalled, RecallRequest, found_by, recall, search};
+use crate::app::recall::{NotRecalled, RecallRequest, found_by, is_model_behind, recall, search};
+use crate::background;
 use crate::error::CommandError;
 use crate::home::store::open_to_look;
 use crate::projects::border::{self, Breadth};
@@ -100,6 +101,10 @@ pub(crate) fn cmd_recall(
         }
     };
     let recalled = &found.recalled;
+    if is_model_behind(recalled, settings) {
+        // Vectors only add to an answer: that they cannot be made is no reason to fail.
+        drop(background::start_for_vectors(settings));
+    }
     if args.json {
         let hits = recalled.hits.iter().map(|hit| {
             let (first, last) = hit.lines;
@@ -110,6 +115,7 @@ pub(crate) fn cmd_recall(
                 "parts": {
                     "passage": hit.parts.passage, "neighbours": hit.parts.neighbours, "file": hit.parts.file, "in_time": hit.parts.is_in_time,
                     "coverage": hit.parts.coverage,
+                    "meaning": hit.parts.meaning,
                 },
             })
         });

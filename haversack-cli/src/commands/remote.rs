@@ -36,7 +36,7 @@ pub(crate) struct RemoteArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Carry this memory to other machines through a storage of yours
+    /// Sync this memory with other machines through a storage of yours
     Add(AddArgs),
     /// Show the remote, and when it was last reached
     List(ListArgs),

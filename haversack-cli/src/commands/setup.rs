@@ -42,7 +42,7 @@ const CLIENTS: [Client; 5] = [
 /// The number of lines that are shown around a change.
 const AROUND: usize = 3;
 
-/// Let an agent's hooks carry its memory: claude-code or codex; cursor, vscode, windsurf, zed, gemini-cli, generic-mcp and any other get something to paste
+/// Let an agent's hooks sync its memory: claude-code or codex; cursor, vscode, windsurf, zed, gemini-cli, generic-mcp and any other get something to paste
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
     /// The agent

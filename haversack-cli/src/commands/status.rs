@@ -73,7 +73,7 @@ fn to_json(status: &Status) -> Value {
         "arriving": status.arriving,
         "waits": waits.collect::<Vec<_>>(),
         "unfinished": status.is_underway,
-        "index": status.index,
+        "index": status.index, "model": status.model,
         "devices": devices.collect::<Vec<_>>(),
         "tidy": status.tidy,
     })

@@ -37,8 +37,9 @@ pub(crate) fn cmd_summary(
     if !made.unread.is_empty() {
         let lines: Vec<String> = made.unread.iter().take(5).map(ToString::to_string).collect();
         let more = if made.unread.len() > 5 { ", …" } else { "" };
+        let are = if made.unread.len() == 1 { "is no event and was" } else { "are no events and were" };
         ui.note(format!(
-            "{} of interactions/{day}.jsonl are no events and were passed over: {}{more}",
+            "{} of interactions/{day}.jsonl {are} passed over: {}{more}",
             counted(made.unread.len(), "line"),
             lines.join(", ")
         ));

@@ -165,7 +165,7 @@ fn agreed(ui: &mut Ui, settings: &Settings) -> Result<Remote, CommandError> {
     };
     let url = &named.url;
     let question = format!(
-        "The settings name the remote {url}. Send this memory there, now and from now on? Not encrypted: anyone with access to that place can read it."
+        "The settings define the remote {url}. Send this memory there, now and from now on? Not encrypted: anyone with access to that place can read it."
     );
     if ui.ask(&question)? == Answer::No {
         return Remote::expected(settings);

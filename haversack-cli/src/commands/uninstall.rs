@@ -14,9 +14,9 @@ use crate::projects::registry::PrivateUse;
 use crate::remote::Remote;
 use crate::settings::Settings;
 use crate::settings::tilde;
-use crate::ui::Ui;
 use crate::ui::moments::counted;
 use crate::ui::paths::quoted;
+use crate::ui::{Answer, Ui};
 
 /// Leave: take our hooks out of every agent; your files stay
 #[derive(Debug, Args)]
@@ -24,6 +24,10 @@ pub(crate) struct UninstallArgs {
     /// Show the changes, and do nothing
     #[arg(long)]
     dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
 }
 
 pub(crate) fn cmd_uninstall(
@@ -31,6 +35,12 @@ pub(crate) fn cmd_uninstall(
     settings: &Settings,
     args: &UninstallArgs,
 ) -> Result<ExitCode, CommandError> {
+    let asks = !args.yes && !args.dry_run && ui.can_ask();
+    let question = "Take Haversack out of every agent on this machine? Your memory stays. To see each change first: --dry-run";
+    if asks && ui.ask(question)? == Answer::No {
+        ui.note("Nothing was changed.");
+        return Ok(ExitCode::from(1));
+    }
     let here = AGENTS.into_iter().filter(|agent| agent.is_here(settings));
     for agent in here {
         match args.dry_run {

@@ -24,7 +24,7 @@ use crate::remote::{self, Remote};
 use crate::settings::Settings;
 
 /// The most commits that are looked through for one answer.
-const MAX_LOOKED_AT: usize = 100_000;
+pub(crate) const MAX_LOOKED_AT: usize = 100_000;
 
 /// Deletions by one machine within this time are one deletion, if no other machine changed something in between: an agent deletes files
 /// one by one, and each may be a commit.
@@ -248,7 +248,7 @@ impl<'a> HistoryReader<'a> {
     }
 
     /// Returns the numbers of all changes, the newest first.
-    fn numbers(&self) -> impl Iterator<Item = ChangeNumber> + use<> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = ChangeNumber> + use<> {
         let heads: Vec<(Log, u64)> =
             self.parts.iter().map(|part| (part.log, part.head.map_or(0, Position::number))).collect();
         heads
@@ -257,7 +257,7 @@ impl<'a> HistoryReader<'a> {
     }
 
     /// Returns the change with a number; `None` if it is not at hand.
-    fn at_number(&mut self, number: ChangeNumber) -> Result<Option<NumberedChange>, CommandError> {
+    pub(crate) fn at_number(&mut self, number: ChangeNumber) -> Result<Option<NumberedChange>, CommandError> {
         let (Some(part), Some(position)) = (self.part(number.log), Position::new(number.number)) else {
             return Ok(None);
         };

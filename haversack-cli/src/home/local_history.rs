@@ -13,13 +13,17 @@ use std::sync::Arc;
 
 use haversack::home::{Meeting, Round, Work, sync};
 use haversack::store::{Backend, DeviceLocal, block_on};
-use haversack::sync::{Author, Context, Mirror, SyncError};
+use haversack::sync::{Author, Context, Intervals, Mirror, Progress, Quiet, SyncError};
 use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::replicas::Home;
 use crate::error::CommandError;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
+use crate::ui::Bar;
+
+/// The number of commits between two checkpoints. A checkpoint has every changed content whole, and no other machine begins from this log.
+const CHECKPOINT_COMMITS: u64 = 4096;
 
 /// Returns true if this home keeps its own history: it has no remote.
 pub(crate) fn is_used(settings: &Settings) -> Result<bool, CommandError> {
@@ -35,20 +39,30 @@ pub(crate) fn log(settings: &Settings) -> Result<Arc<dyn Backend>, CommandError>
 pub(crate) fn begin(settings: &Settings) -> Result<(), CommandError> {
     match settings.store().local_history().join("memory").is_dir() || !is_used(settings)? {
         true => Ok(()),
-        false => round(settings, Work::Sync, "import"),
+        false => {
+            let bar = Bar::of("recording the files that are there");
+            let begun = round(settings, Work::Sync, "import", &bar);
+            bar.end();
+            begun
+        }
     }
 }
 
 /// Adds the changes since the last time to the history, if the home has no remote.
 pub(crate) fn record(settings: &Settings, work: Work<'_>, cause: &str) -> Result<(), CommandError> {
     match settings.memory().is_dir() && is_used(settings)? {
-        true => round(settings, work, cause),
+        true => round(settings, work, cause, &Quiet),
         // Recording makes no home.
         false => Ok(()),
     }
 }
 
-fn round(settings: &Settings, work: Work<'_>, cause: &str) -> Result<(), CommandError> {
+fn round(
+    settings: &Settings,
+    work: Work<'_>,
+    cause: &str,
+    progress: &dyn Progress,
+) -> Result<(), CommandError> {
     let home = Home::open_for_local_history(settings)?;
     let writer = &settings.writer;
     let author = Author {
@@ -58,7 +72,14 @@ fn round(settings: &Settings, work: Work<'_>, cause: &str) -> Result<(), Command
     };
     let patience = Backoff::new();
     // The log never leaves this machine, so no file is held back from it.
-    let context = Context { cause, patience: &patience, ..Context::new(&SystemClock, &RandomIds, &author) };
+    let intervals = Intervals { checkpoint_commits: CHECKPOINT_COMMITS, ..Intervals::default() };
+    let context = Context {
+        cause,
+        patience: &patience,
+        progress,
+        intervals,
+        ..Context::new(&SystemClock, &RandomIds, &author)
+    };
     let round = Round { mirror: Mirror::Off, lock_wait: settings.lock_wait, ..Round::new(work) };
     match block_on(sync(home.directories(), &Meeting::log(log(settings)?), context, &round)) {
         Ok(_) => Ok(()),

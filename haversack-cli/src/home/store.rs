@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haversack::Memory;
 use haversack::home::with_bound_directories;
-use haversack::store::{Backend, DeviceLocal, EntryKind, ErrorKind, InMemory, Locator, block_on};
+use haversack::store::{
+    Backend, DeviceLocal, DirectoryKind, EntryKind, ErrorKind, InMemory, Locator, block_on, recognise,
+};
+use haversack::{Memory, Writer};
 
 use crate::error::CommandError;
 use crate::home::mounts;
@@ -29,6 +31,12 @@ pub(crate) fn open(settings: &Settings) -> Result<Memory, CommandError> {
     Ok(Memory::new(files, state).with_lock_wait(settings.lock_wait).with_writer(settings.writer.clone()))
 }
 
+/// Opens the memory to write to it; the history shows the changes under this cause, whichever process sends them.
+pub(crate) fn open_because(settings: &Settings, cause: &str) -> Result<Memory, CommandError> {
+    let writer = Writer { cause: Some(cause.to_owned()), ..settings.writer.clone() };
+    Ok(open(settings)?.with_writer(writer))
+}
+
 /// Opens the files of the home, making their directory if need be, with the bound directories in their places.
 pub(crate) fn files(settings: &Settings) -> Result<Arc<dyn Backend>, CommandError> {
     with_mounts(settings, Arc::new(DeviceLocal::open(settings.memory(), settings.locks())?))
@@ -42,6 +50,14 @@ fn with_mounts(settings: &Settings, files: Arc<dyn Backend>) -> Result<Arc<dyn B
         bound.push((mount.prefix, there));
     }
     Ok(with_bound_directories(files, bound))
+}
+
+/// Returns true if only this machine writes to the home's disk.
+pub(crate) fn is_local(settings: &Settings) -> bool {
+    match recognise(&settings.home, settings.surroundings.user.as_deref()) {
+        DirectoryKind::Synced { .. } | DirectoryKind::Network { .. } => false,
+        DirectoryKind::Obsidian { .. } | DirectoryKind::Perhaps { .. } | DirectoryKind::Local => true,
+    }
 }
 
 /// Opens the memory of the home to look at it, and makes nothing: a mistyped `--home` would leave a new home behind.

@@ -96,7 +96,7 @@ fn agree(settings: &Settings, project: &Project) -> Result<Vec<PathBuf>, Command
         Some(Barrier::PrivateElsewhere) => {
             return Err(CommandError::user(
                 format!(
-                    "the settings of {} name the private memory of another worktree",
+                    "the settings of {} point to the private memory of another worktree",
                     shown(&project.checkout)
                 ),
                 format!("Take autoMemoryDirectory out of {}/.claude", shown(&project.checkout)),
@@ -231,9 +231,9 @@ fn own_directory(memory: &Path) -> Result<PathBuf, CommandError> {
     if memory.is_symlink() {
         let target = memory.canonicalize().unwrap_or_else(|_| memory.to_owned());
         return Err(CommandError::user(
-            format!("{} is a link to {}, so we do not carry it", shown(memory), shown(&target)),
+            format!("{} is a link to {}, so we do not sync it", shown(memory), shown(&target)),
             format!(
-                "Put a directory in its place. If you want to carry {0}: haversack mount add {0} PREFIX",
+                "Put a directory in its place. If you want to sync {0}: haversack mount add {0} PREFIX",
                 quoted(&shown(&target))
             ),
         ));
@@ -281,11 +281,17 @@ pub(crate) fn bind_left_over(settings: &Settings, directory: &Path, id: &str) ->
     }
     let _turn = registry::turn(settings)?;
     let mut all = mounts::of(settings)?;
-    if all.iter().any(|mount| mount.directory == directory) {
-        return Err(CommandError::user(
-            format!("{} is bound already", shown(&directory)),
-            "See the bound directories: haversack mount list",
-        ));
+    match all.iter().find(|mount| mount.directory == directory) {
+        // The project's own memory directory, which was just bound, or one that was imported before.
+        Some(mount) if mount.prefix == prefix => return Ok(()),
+        Some(mount) => {
+            let name = quoted(&shown(&directory));
+            return Err(CommandError::user(
+                format!("{} belongs to {} already", shown(&directory), mount.prefix),
+                format!("If that is wrong: haversack mount remove {name}, then the same command again"),
+            ));
+        }
+        None => {}
     }
     let mut registry = ProjectRegistry::of(settings)?;
     if registry.private.iter().any(|private| private.memory.canonicalize().is_ok_and(|of| of == directory)) {

@@ -65,7 +65,7 @@ impl Refusal {
     /// Returns the refusal as a model reads it.
     pub(crate) fn for_model(&self) -> String {
         format!(
-            "Error: {}, and this tool writes memory that is carried to other machines. Nothing was written. Write the fact as a file into {} with your own tools, and its line into MEMORY.md there",
+            "Error: {}, and this tool writes memory that is sent to other machines. Nothing was written. Write the fact as a file into {} with your own tools, and its line into MEMORY.md there",
             self.why,
             self.memory.display()
         )
@@ -75,7 +75,7 @@ impl Refusal {
     pub(crate) fn for_user(&self) -> CommandError {
         CommandError::user(
             format!("{}, so nothing was written", self.why),
-            "If the text may be carried, run the same command in another directory",
+            "If the text may be sent to your other machines, run the same command in another directory",
         )
     }
 }
@@ -108,7 +108,7 @@ fn refusal(settings: &Settings, project: &Project, face: Face) -> Option<Refusal
     } else if project.barrier.is_some() {
         "this checkout is not known to be the project that it names, so its memory stays on this machine"
     } else if is_unnamed(settings, project, face) {
-        "the memory of this project stays on this machine until the user names it (haversack project name)"
+        "the memory of this project stays on this machine until the user gives it a name (haversack project name)"
     } else {
         return None;
     };

@@ -37,7 +37,10 @@ pub(crate) struct Found {
 
 /// Returns every memory directory that has something in it, by name.
 pub(crate) fn discover(claude: &ClaudeCode) -> Vec<Found> {
-    let noted = roots_by_slug(noted_directories(claude));
+    let mut directories = noted_directories(claude);
+    // Claude Code's notes may be new or gone. A user who begins with us does so in the project, most often.
+    directories.extend(std::env::current_dir());
+    let noted = roots_by_slug(directories);
     let mut found = Vec::new();
     for project in directories_in(&claude.projects()) {
         let memory = project.join("memory");
@@ -83,6 +86,11 @@ fn roots_by_slug(directories: BTreeSet<PathBuf>) -> BTreeMap<String, PathBuf> {
         roots.insert(slug(&root.to_string_lossy()), root);
     }
     roots
+}
+
+/// Returns the main checkouts, or the plain directories, of all projects in Claude Code's notes.
+pub(crate) fn noted(claude: &ClaudeCode) -> impl Iterator<Item = PathBuf> {
+    roots_by_slug(noted_directories(claude)).into_values()
 }
 
 fn noted_directories(claude: &ClaudeCode) -> BTreeSet<PathBuf> {

@@ -296,7 +296,7 @@ fn ambiguous(names: &Names, text: &str, what: &str, choices: &[&Locator]) -> Com
     };
     let choices: Vec<String> = choices.iter().map(choice).collect();
     CommandError::user(
-        format!("{text} names {} {what}", choices.len()),
+        format!("{text} could mean {} {what}", choices.len()),
         format!("Name one: {}", choices.join(" or ")),
     )
 }

@@ -68,7 +68,7 @@ pub(crate) fn begin(settings: &Settings, claude: &ClaudeCode, place: &Path) -> R
     {
         return Err(CommandError::user(
             format!(
-                "{} names a memory directory for all worktrees (\"{SETTING}\")",
+                "{} sets one memory directory for all worktrees (\"{SETTING}\")",
                 tilde(settings, &of_all)
             ),
             "Take it out there first: Claude Code asks nowhere else as long as it is there",

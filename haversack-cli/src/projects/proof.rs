@@ -11,6 +11,10 @@
 //! The record is a file of the store, `state/projects/<id>.set`. It has a line for each commit (`tip <hash>` for the branches of the
 //! remote at the time of each binding, `root <hash>` for the first commits of the history) and the repository's `address`. The
 //! background process finds the roots.
+//!
+//! A checkout that was made by `git init` has no branch of the remote before its first fetch or push. Then the tip of its own main branch is recorded, if
+//! the record names no commit yet. The owner of the first checkout decides this, as for the branches of the remote: an archive
+//! of a project that the store knows is not bound, so it records nothing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -65,7 +69,7 @@ impl Missing {
     /// Returns the reason as part of a sentence about the checkout.
     pub(crate) fn reason(self) -> &'static str {
         match self {
-            Missing::NotListed => "its .git file names a repository that does not list it as a checkout",
+            Missing::NotListed => "its .git file points to a repository that does not list it as a checkout",
             Missing::Shallow => "it is a shallow clone without a commit that we know",
             Missing::NoCommit => "it has no commit that we know of this project",
         }
@@ -196,7 +200,7 @@ pub(crate) fn unbind_unproven(
     Ok(unproven)
 }
 
-/// Adds the tips of the remote's branches to the record of a project, after its checkout was bound.
+/// Adds the tips of the remote's branches to the record of a project, after its checkout was bound; without any, the tip of its main branch.
 pub(crate) fn record_tips(
     settings: &Settings,
     repository: &Repository,
@@ -206,10 +210,19 @@ pub(crate) fn record_tips(
     let room = MAX_LINES.saturating_sub(record.lines.len());
     let address = repository.remote().as_deref().and_then(identity::normalise);
     let address = address.map(|address| format!("address {address}"));
-    let tips = history::tips(repository).into_iter().map(|tip| format!("tip {tip}"));
+    let mut tips = history::tips(repository);
+    if tips.is_empty() && record.commits.is_empty() {
+        tips.extend(history::own_tip(repository));
+    }
+    let tips = tips.into_iter().map(|tip| format!("tip {tip}"));
     let lines = address.into_iter().chain(tips);
     let new: Vec<String> = lines.filter(|line| !record.lines.contains(line)).take(room).collect();
     add(settings, id, &new)
+}
+
+/// Returns true if the store's record of a project names no commit: no clone on another machine can prove that it is the project.
+pub(crate) fn names_no_commit(settings: &Settings, id: &str) -> bool {
+    Record::of(settings, id).commits.is_empty()
 }
 
 /// Returns the ids of all projects that the store knows, with the addresses of their repositories.
@@ -233,14 +246,26 @@ pub(crate) fn record_roots(settings: &Settings) -> Result<(), CommandError> {
             continue;
         };
         let record = Record::of(settings, &seen.id);
-        if !record.is_there || record.has_root || repository.is_shallow() {
+        let tips = history::tips(&repository);
+        // The only tip that is known can be a local one, which the user amended before the first push.
+        let known: Vec<&str> = record.lines.iter().filter_map(|line| line.strip_prefix("tip ")).collect();
+        let is_known = |tip: &ObjectId| known.contains(&tip.to_string().as_str());
+        let is_pushed_since = known.len() == 1 && !tips.is_empty() && !tips.iter().any(is_known);
+        if !record.is_there || record.has_root && !is_pushed_since || repository.is_shallow() {
             continue;
         }
         if !matches!(of(settings, &registry, &repository, &seen.id), Proof::Commit | Proof::Agreed) {
             continue;
         }
+        if is_pushed_since {
+            record_tips(settings, &repository, &seen.id)?;
+        }
+        if record.has_root {
+            continue;
+        }
+        let from = if tips.is_empty() { record.commits } else { tips };
         let roots: Vec<String> =
-            history::roots(&repository).into_iter().map(|root| format!("root {root}")).collect();
+            history::roots(&repository, from).into_iter().map(|root| format!("root {root}")).collect();
         add(settings, &seen.id, &roots)?;
     }
     Ok(())

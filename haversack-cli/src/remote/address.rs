@@ -92,7 +92,7 @@ pub(crate) fn refuse_mistyped(text: &str) -> Result<(), CommandError> {
         let is_web = |host: &str| host.split('.').nth(1) != Some("blob");
         return match scheme {
             "file" | "vault" if directory_of(text).is_err() => refused(
-                format!("\"{told}\" names no directory: its path does not begin with a slash"),
+                format!("\"{told}\" is no directory: its path does not begin with a slash"),
                 format!("{scheme}:///home/me/memory is the directory /home/me/memory. {FORMS}"),
             ),
             "https" if is_web(rest.split('/').next().unwrap_or_default()) => refused(
@@ -241,7 +241,7 @@ mod tests {
             ),
             (
                 "file://srv/x",
-                "\"file://srv/x\" names no directory: its path does not begin with a slash | file:///home",
+                "\"file://srv/x\" is no directory: its path does not begin with a slash | file:///home",
             ),
             ("git@host:me/x.git", "\"git@host:me/x.git\" looks like an address of git or ssh"),
             (

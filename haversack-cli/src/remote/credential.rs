@@ -268,7 +268,7 @@ impl Source {
                     Some(file) => absolute(&file).map(|file| Source::Google { file }),
                     None => refused(
                         "there is no credential for Google Cloud".to_owned(),
-                        "Sign in (gcloud auth application-default login), or name a file: --credential google:FILE",
+                        "Sign in (gcloud auth application-default login), or use a key file: --credential google:FILE",
                     ),
                 }
             }

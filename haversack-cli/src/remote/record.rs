@@ -62,7 +62,7 @@ impl Remote {
             }
             (Some(recorded), Some(named)) if recorded.url != named.url => Err(CommandError::user(
                 format!(
-                    "this memory has the remote {}, and the settings name another: {}",
+                    "this memory has the remote {}, and the settings define another: {}",
                     recorded.url, named.url
                 ),
                 format!("Unset {}, or leave the other: haversack remote remove", variables::BLOB_ENDPOINT),
@@ -191,7 +191,7 @@ pub(crate) fn needs_a_yes(named: &Remote) -> Warning {
     let url = &named.url;
     Warning {
         message: format!(
-            "the settings name the remote {url} ({}, {}), and you have not agreed yet to send this memory there. We send nothing",
+            "the settings define the remote {url} ({}, {}), and you have not agreed yet to send this memory there. We send nothing",
             variables::BLOB_ENDPOINT,
             variables::BLOB_CONTAINER
         ),
@@ -233,7 +233,7 @@ pub(crate) fn checked_device_name(name: &str) -> Result<String, CommandError> {
     haversack::names::check(name).map_err(|bad| {
         CommandError::user(
             format!("this machine cannot have that name: {bad}"),
-            "Every commit carries the name. Choose a short one, as in: --device laptop",
+            "Every commit contains the name. Choose a short one, as in: --device laptop",
         )
     })?;
     Ok(name.to_owned())

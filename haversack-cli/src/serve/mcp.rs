@@ -102,21 +102,11 @@ impl Server {
 
     /// Returns the writer of a request: never chosen by the model.
     fn writer(&self, context: &RequestContext<RoleServer>) -> Writer {
-        let client = context.client_info().map(|client| plain(&client.name)).filter(|name| !name.is_empty());
         Writer {
-            agent: self.named.agent.clone().or(client),
+            agent: self.named.agent.clone().or_else(|| client_name(context)),
             session: Some(self.named.session.clone().unwrap_or_else(|| self.session.clone())),
+            cause: None,
         }
-    }
-
-    /// Does something that blocks, aside.
-    async fn aside<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&ToolHandler) -> T + Send + 'static,
-    ) -> Result<T, ErrorData> {
-        let handler = self.handler.clone();
-        let done = tokio::task::spawn_blocking(move || work(&handler)).await;
-        done.map_err(|error| ErrorData::internal_error(format!("the call was not finished: {error}"), None))
     }
 }
 
@@ -124,6 +114,15 @@ impl Server {
 pub(crate) fn serve_stdio(settings: &Settings, offer: Offer) -> Result<(), CommandError> {
     let handler = ToolHandler::new(settings, FactsScope::CurrentProject);
     let server = Server { offer, ..Server::new(handler.clone(), settings.writer.clone(), new_session()) };
+    serve_lines(server, &handler, "haversack setup generic-mcp")
+}
+
+/// Serves one client over stdin and stdout with the tools of `server`, until the input ends. `cure` is the command that helps if that fails.
+pub(crate) fn serve_lines(
+    server: impl ServerHandler,
+    handler: &ToolHandler,
+    cure: &str,
+) -> Result<(), CommandError> {
     let served = runtime()?.block_on(async {
         let (reader, writer) = rmcp::transport::io::stdio_pipes();
         match server.serve(Lines::new(reader, writer)).await {
@@ -134,9 +133,21 @@ pub(crate) fn serve_stdio(settings: &Settings, offer: Offer) -> Result<(), Comma
         }
     });
     handler.scheduler().end();
-    served.map_err(|why| {
-        CommandError::user(format!("the client could not be served: {why}"), "haversack setup generic-mcp")
-    })
+    served.map_err(|why| CommandError::user(format!("the client could not be served: {why}"), cure))
+}
+
+/// Does something that blocks, aside.
+pub(crate) async fn aside<H: Send + Sync + 'static, T: Send + 'static>(
+    handler: Arc<H>,
+    work: impl FnOnce(&H) -> T + Send + 'static,
+) -> Result<T, ErrorData> {
+    let done = tokio::task::spawn_blocking(move || work(&handler)).await;
+    done.map_err(|error| ErrorData::internal_error(format!("the call was not finished: {error}"), None))
+}
+
+/// Returns the name that the client of a request gave itself.
+pub(crate) fn client_name(context: &RequestContext<RoleServer>) -> Option<String> {
+    context.client_info().map(|client| plain(&client.name)).filter(|name| !name.is_empty())
 }
 
 /// Returns the name of a new session.
@@ -220,7 +231,7 @@ impl ServerHandler for Server {
         };
         let writer = self.writer(&context);
         let _turn = self.turns.lock().await;
-        Ok(told(self.aside(move |handler| handler.answer(call, writer)).await?).into())
+        Ok(told(aside(self.handler.clone(), move |handler| handler.answer(call, writer)).await?).into())
     }
 
     async fn list_prompts(
@@ -239,7 +250,7 @@ impl ServerHandler for Server {
         let got = move |handler: &ToolHandler| {
             prompts::get(&request.name, request.arguments.as_ref(), &handler.place())
         };
-        self.aside(got).await?.map(GetPromptResponse::from)
+        aside(self.handler.clone(), got).await?.map(GetPromptResponse::from)
     }
 
     async fn list_resources(
@@ -248,7 +259,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let after = request.and_then(|request| request.cursor);
-        self.aside(move |handler| resources::list(handler, after.as_deref())).await?
+        aside(self.handler.clone(), move |handler| resources::list(handler, after.as_deref())).await?
     }
 
     async fn list_resource_templates(
@@ -264,7 +275,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.aside(move |handler| resources::read(handler, &request.uri))
+        aside(self.handler.clone(), move |handler| resources::read(handler, &request.uri))
             .await?
             .map(ReadResourceResponse::from)
     }

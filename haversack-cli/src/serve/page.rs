@@ -6,7 +6,7 @@
 //! 3. Every request passes the checks of [`admission`], before anything of it is used.
 //! 4. A view is made of data of `app` and written as HTML; every text in it is escaped. Forms carry the token; a change is made with the content that
 //!    the user saw.
-//! 5. The server ends when nobody asked for anything for a while.
+//! 5. The server ends after a while without requests.
 //!
 //! # Invariants
 //! 1. Only a browser with the code gets in, and only requests of our own page change something (`page::admission`, `page::browser::attacks`).
@@ -17,6 +17,7 @@ mod admission;
 mod data;
 mod export;
 mod form;
+mod kept;
 mod shell;
 mod text;
 mod view;
@@ -51,10 +52,10 @@ use crate::settings::Resolved;
 /// The largest form. A text may have three times its bytes in it.
 const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
-/// How often we look whether nobody asked for anything.
+/// The interval at which we check if the page is still used.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// What a browser may do with our answers: load our own files and send forms to us, nothing else.
+/// The things that a browser may do with our answers: load our own files and send forms to us, nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -104,7 +105,7 @@ impl PageServer {
         format!("http://{}/{}/enter?code={code}", self.address, self.prefix)
     }
 
-    /// Serves until nobody asked for anything for `idle`, or `stop` is done.
+    /// Serves until no request came for `idle`, or `stop` is done.
     pub(crate) async fn serve(
         self: Arc<PageServer>,
         listener: TcpListener,
@@ -129,7 +130,7 @@ impl PageServer {
         self.data.end();
     }
 
-    /// Waits until nobody asked for anything for so long.
+    /// Waits until no request came for so long.
     async fn idle(&self, idle: Duration) {
         while self.underway.load(Ordering::Relaxed) > 0 || locked(&self.last).elapsed() < idle {
             tokio::time::sleep(GLANCE).await;
@@ -248,6 +249,8 @@ impl PageServer {
             "undo" => view::undo::view(data, query),
             "change" => view::change::view(data, query),
             "conflicts" => view::conflicts::view(data, query),
+            "inbox" => view::inbox::view(data, query),
+            "tidy" => view::tidy::view(data, query),
             "next" => view::next::view(data, query),
             "time" => view::time::view(data, query),
             "graph" => view::graph::view(data, query),
@@ -268,6 +271,8 @@ impl PageServer {
             "delete" => view::edit::delete(data, fields),
             "undo" => view::undo::carry_out(data, fields),
             "resolve" => view::conflicts::settle(data, fields),
+            "answer" => view::inbox::answer(data, fields),
+            "pin" => view::pin::carry_out(data, fields),
             "health" => view::health::check(data, fields),
             _ => return not_found(),
         };

@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use haversack::Writer;
 use haversack::graph::GraphError;
 use haversack::graph::server_memory::{Entity, Observations, Relation, ServerMemory};
 use haversack::store::block_on;
-use haversack::{Writer, display};
+use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
@@ -19,14 +20,13 @@ use rmcp::model::{
     UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use rmcp::{ServerHandler, ServiceExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::app::graph::graph_of;
 use crate::error::CommandError;
 use crate::serve::mcp::tool_handler::{FactsScope, ToolHandler};
-use crate::serve::mcp::{Lines, runtime};
+use crate::serve::mcp::{aside, client_name, serve_lines};
 use crate::settings::Settings;
 
 /// The address of the whole graph.
@@ -137,19 +137,7 @@ pub(crate) fn serve_stdio(settings: &Settings) -> Result<(), CommandError> {
         turns: Arc::default(),
         subscribed: Arc::default(),
     };
-    let served = runtime()?.block_on(async {
-        let (reader, writer) = rmcp::transport::io::stdio_pipes();
-        match server.serve(Lines::new(reader, writer)).await {
-            Ok(service) => service.waiting().await.map(drop).map_err(|error| error.to_string()),
-            // The client left before it said hello.
-            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-            Err(error) => Err(error.to_string()),
-        }
-    });
-    handler.scheduler().end();
-    served.map_err(|why| {
-        CommandError::user(format!("the client could not be served: {why}"), "haversack help mcp")
-    })
+    serve_lines(server, &handler, "haversack help mcp")
 }
 
 #[derive(Clone)]
@@ -344,20 +332,10 @@ impl Server {
         if let Some(memory) = self.memory.get() {
             return Ok(memory);
         }
-        let writer =
-            Writer { agent: self.named.agent.clone().or(client), session: self.named.session.clone() };
+        let agent = self.named.agent.clone().or(client);
+        let writer = Writer { agent, session: self.named.session.clone(), cause: None };
         let graph = graph_of(self.handler.memory()?.with_writer(writer));
         Ok(self.memory.get_or_init(|| ServerMemory::new(Arc::new(graph))))
-    }
-
-    /// Does something that blocks, aside.
-    async fn aside<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Server) -> T + Send + 'static,
-    ) -> Result<T, ErrorData> {
-        let server = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&server)).await;
-        done.map_err(|error| ErrorData::internal_error(format!("the call was not finished: {error}"), None))
     }
 
     fn answer(
@@ -412,11 +390,11 @@ impl ServerHandler for Server {
         let Some(tool) = TOOLS.iter().find(|tool| tool.name == request.name) else {
             return Err(ErrorData::invalid_params(format!("Tool {} not found", request.name), None));
         };
-        let client = context.client_info().map(|client| display::one_line(&client.name).into_owned());
-        let client = client.filter(|name| !name.is_empty());
+        let client = client_name(&context);
         let given = request.arguments.unwrap_or_default();
         let _turn = self.turns.lock().await;
-        let answered = self.aside(move |server| server.answer(tool, given, client)).await?;
+        let answered =
+            aside(Arc::new(self.clone()), move |server: &Server| server.answer(tool, given, client)).await?;
         let is_told = tool.changes != Changes::Nothing
             && answered.is_ok()
             && self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).contains(RESOURCE);
@@ -456,7 +434,7 @@ impl ServerHandler for Server {
             let data = Some(json!({ "uri": request.uri }));
             return Err(ErrorData::resource_not_found(format!("Resource {} not found", request.uri), data));
         }
-        let read = self.aside(|server| {
+        let read = aside(Arc::new(self.clone()), |server: &Server| {
             let memory = server.memory(None).map_err(Refused::Command)?;
             block_on(call(memory, "read_graph", Map::new()))
         });

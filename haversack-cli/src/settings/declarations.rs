@@ -217,7 +217,7 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         key: DIGEST_AUTO,
         variable: variables::DIGEST_AUTO,
         kind: Kind::Switch,
-        help: "Writes a digest of each session when it ends, into the memory of its project. It quotes the session's first prompts, and it is carried to the other machines",
+        help: "Writes a digest of each session when it ends, into the memory of its project. It quotes the session's first prompts, and it is sent to your other machines",
         read: |settings| Value::Switch(settings.is_digest_written),
     },
     Declaration {

@@ -68,6 +68,11 @@ pub(crate) fn is_colorless() -> bool {
     is_dumb || std::env::var_os(variables::NO_COLOR).is_some_and(|value| !value.is_empty())
 }
 
+/// Returns true if the environment names the time zone of the system.
+pub(crate) fn names_time_zone() -> bool {
+    std::env::var_os(variables::TZ).is_some()
+}
+
 /// Returns the name of the shell that asks for completions, if one does.
 pub(crate) fn completing_shell() -> Option<String> {
     std::env::var(variables::COMPLETE).ok()

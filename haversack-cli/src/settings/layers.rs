@@ -168,7 +168,7 @@ pub(crate) fn known_key(key: &str) -> Result<&'static str, CommandError> {
     match declared(key) {
         Some(declaration) if declaration.kind == Kind::Home => Err(CommandError::user(
             "home cannot be set in a file, because the user file is inside the home",
-            format!("Name the home with --home or {}", variables::HOME),
+            format!("Choose the home with --home or {}", variables::HOME),
         )),
         Some(declaration) => Ok(declaration.key),
         None => {
@@ -343,13 +343,13 @@ fn unknown_variable(name: &str) -> Warning {
 
 fn home_in_file(layer: &Layer) -> CommandError {
     let message = format!("{layer} sets home, which no file can set: the user file is inside the home");
-    let hint = format!("Remove it there, and name the home with --home or {}", variables::HOME);
+    let hint = format!("Remove it there, and choose the home with --home or {}", variables::HOME);
     CommandError::user(message, hint)
 }
 
 fn not_for_projects(key: &str, layer: &Layer) -> CommandError {
     let message = format!(
-        "{layer} sets {key}, which a project cannot set: the project's author would decide where your memory goes"
+        "{layer} sets {key}, which a project cannot set: the project's author would decide where your memory is sent"
     );
     CommandError::user(message, "Remove it there; if you want it, set it in config.toml of the home")
 }
@@ -534,7 +534,7 @@ mod tests {
             assert_eq!(
                 told(in_file(text)),
                 "a.toml:1 sets home, which no file can set: the user file is inside the home \
-                 | Remove it there, and name the home with --home or HAVERSACK_HOME"
+                 | Remove it there, and choose the home with --home or HAVERSACK_HOME"
             );
         }
     }

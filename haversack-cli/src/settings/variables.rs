@@ -29,7 +29,7 @@ pub(crate) const KEEP_MEMORY_LOCAL: &str = "HAVERSACK_KEEP_MEMORY_LOCAL";
 /// The seconds that a cloud may be silent.
 pub(crate) const CLOUD_WAIT_SECONDS: &str = "HAVERSACK_CLOUD_WAIT_SECONDS";
 
-/// How long a hook may look for passages, in milliseconds.
+/// The time that a hook may search for passages, in milliseconds.
 pub(crate) const RECALL_HOOK_MILLISECONDS: &str = "HAVERSACK_RECALL_HOOK_MILLISECONDS";
 
 /// Projects whose memory stays on this machine, with commas between them.
@@ -49,7 +49,7 @@ pub(crate) const CONTEXT_TOKENS: &str = "HAVERSACK_CONTEXT_TOKENS";
 
 /// `true`: the end of a session writes its digest.
 pub(crate) const DIGEST_AUTO: &str = "HAVERSACK_DIGEST_AUTO";
-/// Whether old memory is rolled up once a day, in the background.
+/// Tells if old memory is rolled up once a day, in the background.
 pub(crate) const TIDY_AUTO: &str = "HAVERSACK_TIDY_AUTO";
 
 /// A command that proposes memories.
@@ -119,6 +119,9 @@ pub(crate) const NO_COLOR: &str = "NO_COLOR";
 
 /// The sort of the terminal; a variable of all programs.
 pub(crate) const TERM: &str = "TERM";
+
+/// The time zone of the system; a variable of all programs.
+pub(crate) const TZ: &str = "TZ";
 
 /// The variables that set nothing, each with what it is for.
 pub(crate) const NOT_SETTINGS: &[(&str, &str)] = &[

@@ -1,7 +1,9 @@
 //! Moments and spans of time as people say them.
 
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use haversack::day::Zone;
 use haversack::ids::Timestamp;
 
 const MINUTE: i64 = 60;
@@ -44,17 +46,30 @@ pub(crate) fn was_it(count: usize) -> (&'static str, &'static str) {
     if count == 1 { ("was", "it") } else { ("were", "them") }
 }
 
-/// Returns a moment on this machine's clock.
+/// The time zone of the user, in which all times are shown. A run has one, set when its settings are known.
+static ZONE: OnceLock<Zone> = OnceLock::new();
+
+/// Sets the time zone in which this run shows times.
+pub(crate) fn show_times_in(zone: &Zone) {
+    // A process reads its settings once.
+    drop(ZONE.set(zone.clone()));
+}
+
+fn zone() -> &'static Zone {
+    ZONE.get_or_init(|| jiff::tz::TimeZone::system().into())
+}
+
+/// Returns a moment as day and time in the user's time zone.
 pub(crate) fn local(then: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(then.0) {
-        Ok(time) => time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
+        Ok(_) => format!("{} {}", zone().day_of(then), zone().time_of(then)),
         Err(_) => then.to_string(),
     }
 }
 
-/// Returns the time of day of a moment where this machine is, as `14:30`.
+/// Returns the time of day of a moment in the user's time zone, as `14:30`.
 pub(crate) fn time_of_day(then: Timestamp) -> String {
-    local(then).chars().skip(11).collect()
+    zone().time_of(then)
 }
 
 /// Parses a number of things.

@@ -396,7 +396,7 @@ fn a_plugin_does_the_same_and_never_twice() {
 }
 
 /// The number of sessions in the test of a remote that hangs.
-const SESSIONS: usize = 20;
+const SESSIONS: usize = 10;
 
 /// The number of files that each of them writes.
 const WRITES: usize = 10;

@@ -346,7 +346,7 @@ fn the_home_is_not_set_in_a_file() {
     --- stdout
     --- stderr
     Error: BASE/user/.local/share/haversack/config.toml:1 sets home, which no file can set: the user file is inside the home
-    Hint: Remove it there, and name the home with --home or HAVERSACK_HOME
+    Hint: Remove it there, and choose the home with --home or HAVERSACK_HOME
     "#);
 }
 

@@ -100,7 +100,10 @@ fn summary_is_made_once_a_day_and_follows_its_log() {
     let made: Value = serde_json::from_str(stdout(&shown)).expect("JSON");
     assert_eq!(made["summary"]["counts"], json!({ "needs_you": 2, "handled": 1, "heads_up": 1 }));
     assert_eq!(made["unread_lines"], json!([6]));
-    assert!(shown.contains("1 line of interactions/2026-04-17.jsonl are no events"), "{shown}");
+    assert!(
+        shown.contains("1 line of interactions/2026-04-17.jsonl is no event and was passed over: 6"),
+        "{shown}"
+    );
     // The log is kept for some days; the summary stays, and so does its page.
     fs::remove_file(&log).expect("removed");
     fs::remove_file(&page).expect("removed");
@@ -496,4 +499,114 @@ fn index_shows_what_sessions_do_not_read_and_is_put_in_order() {
         "{text}"
     );
     assert!(!run(&["index", "--tidy"]).contains("Put lighthouse"));
+}
+
+#[test]
+fn log_and_why_show_times_in_the_configured_zone() {
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.start("laptop", &root);
+    agents.remember("laptop", &root, "MEMORY.md", "- [Lamp](lamp.md) — white\n");
+    agents.remember("laptop", &root, "carry_forward.md", "## Pending\n- ask about the tide\n");
+    hook(&agents, "laptop", "SessionStart", &root, "2026-11-18T23:30:00Z", json!({ "source": "startup" }));
+    agents.rest();
+    let run = |arguments: &[&str]| {
+        let mut command = agents.command("laptop", arguments);
+        agents.machines.env.shown(command.current_dir(&root))
+    };
+    for (zone, expected) in [("UTC", "2026-11-18 23:30"), ("IST-5:30", "2026-11-19 05:00")] {
+        let why = run(&["why", "--time-zone", zone]);
+        assert!(why.contains(expected), "{zone}: {why}");
+    }
+    // A change was made now: its times in two zones differ by half a day. The first time of a page is that of the newest change.
+    let minutes = |arguments: &[&str]| {
+        let shown = run(arguments);
+        let at = shown.find("  20").expect("a time") + 2;
+        let text = format!("{}:00Z", shown[at..at + 16].replace(' ', "T"));
+        text.parse::<jiff::Timestamp>().expect("a moment").as_second() / 60
+    };
+    run(&["append", "notes.md", "x"]);
+    let in_utc = minutes(&["log", "--time-zone", "UTC"]);
+    assert_eq!(minutes(&["log", "--time-zone", "XYZ-12"]) - in_utc, 12 * 60);
+    run(&["config", "set", "time.zone", "XYZ-6"]);
+    assert_eq!(minutes(&["log"]) - in_utc, 6 * 60, "the setting counts too");
+}
+
+#[test]
+fn write_that_makes_the_index_overflow_is_told() {
+    let env = TestEnv::new();
+    let lines =
+        |count: usize| (0..count).map(|number| format!("- [{number}]({number}.md)\n")).collect::<String>();
+    let told = |shown: &str, lines: usize, read: usize| {
+        let told = format!(
+            "MEMORY.md has {lines} lines now, and sessions read the first {read}. What is cut: haversack index"
+        );
+        assert!(shown.contains(&told), "{shown}");
+    };
+    assert!(!env.run(&["create", "a/MEMORY.md", &lines(200)]).contains("sessions read"));
+    told(&env.run(&["append", "a/MEMORY.md", "- [x](x.md)\n"]), 201, 200);
+    told(&env.run(&["insert", "a/MEMORY.md", "0", "# Memory"]), 202, 200);
+    told(&env.run(&["str-replace", "a/MEMORY.md", "[x]", "[y]\n"]), 203, 200);
+    told(&env.run(&["create", "b/MEMORY.md", &lines(300)]), 300, 200);
+    assert!(!env.run(&["append", "a/notes.md", "x"]).contains("sessions read"), "the index was not written");
+    // An index of few lines and many bytes.
+    let wide = format!("- [a](a.md) {}\n", "x".repeat(987)).repeat(30);
+    told(&env.run(&["create", "c/MEMORY.md", &wide]), 30, 25);
+    let mut edit = env.command(&["edit", "a/MEMORY.md"]);
+    edit.env("EDITOR", "printf '%s\\n' '- [z](z.md)' >>");
+    told(&env.shown(&mut edit), 204, 200);
+    // A new memory of a project gets a line of the index.
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.start("laptop", &root);
+    agents.remember("laptop", &root, "MEMORY.md", &lines(200));
+    for arguments in [&["create", "lamp.md", "white\n"][..], &["new", "user", "taste"]] {
+        let mut command = agents.command("laptop", arguments);
+        let shown = agents.machines.env.shown(command.current_dir(&root));
+        assert!(shown.contains("lines now, and sessions read the first 200"), "{shown}");
+    }
+}
+
+/// Files in the place of others, logs that are no text, transcripts that are no files: each gets a clear answer, and nothing is lost.
+#[cfg(unix)]
+#[test]
+fn odd_files_in_the_place_of_logs_and_transcripts_are_told() {
+    let env = TestEnv::new();
+    let memory = env.path(".local/share/haversack/memory");
+    event(&env, "2026-04-17T16:00:00Z", "a teammate", "inbound", "hello");
+    fs::create_dir_all(memory.join("interactions/2026-04-18.jsonl")).expect("made");
+    let told = event(&env, "2026-04-18T16:00:00Z", "a teammate", "inbound", "hello");
+    assert!(told.starts_with("exit 1\n") && told.contains("it is a directory, not a file"), "{told}");
+    let told = env.run(&["summary", "--day", "2026-04-18"]);
+    assert!(told.starts_with("exit 1\n") && told.contains("it is a directory, not a file"), "{told}");
+    let noise = b"\x00\xff\xfe noise\n".repeat(300);
+    fs::write(memory.join("interactions/2026-04-19.jsonl"), &noise).expect("written");
+    event(&env, "2026-04-19T16:00:00Z", "a teammate", "inbound", "hello");
+    let told = env.run(&["summary", "--day", "2026-04-19", "--time-zone", PACIFIC]);
+    assert!(
+        told.contains(
+            "300 lines of interactions/2026-04-19.jsonl are no events and were passed over: 1, 2, 3, 4, 5, …"
+        ),
+        "{told}"
+    );
+    assert!(told.contains("Needs you (1)"), "{told}");
+    assert!(fs::read(memory.join("interactions/2026-04-19.jsonl")).expect("there").starts_with(&noise));
+    for moment in ["2026-02-30T00:00:00Z", "9999-12-31T23:59:59Z", "soon"] {
+        let told = event(&env, moment, "a teammate", "inbound", "hello");
+        assert!(told.starts_with("exit 2\n"), "{moment}: {told}");
+    }
+    let told = event(&env, "2071-01-01T12:00:00Z", "a teammate", "inbound", "from a clock that is ahead");
+    assert!(told.contains("Noted in interactions/2071-01-01.jsonl"), "{told}");
+    // The transcript is a device that never ends, a directory, or a pipe that nobody writes to.
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    hook(&agents, "laptop", "SessionStart", &root, "2026-11-18T09:00:00Z", json!({ "source": "startup" }));
+    let pipe = agents.claude("laptop").join("pipe.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("made").success());
+    for (number, file) in [Path::new("/dev/zero"), &root, &pipe].into_iter().enumerate() {
+        let more = json!({ "session_id": format!("session-{number}"), "transcript_path": file });
+        hook(&agents, "laptop", "SessionEnd", &root, "2026-11-18T10:00:00Z", more);
+        agents.rest();
+    }
+    agents.done("laptop", &["status"]);
 }

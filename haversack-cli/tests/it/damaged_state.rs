@@ -69,10 +69,12 @@ fn a_damaged_state_recovers_or_is_refused_with_its_cure() {
     machines.write("desktop", "lamp.md", "white\n\nand red\n");
     machines.done("desktop", &["undo", "--yes"]);
     machines.write("desktop", "lamp.md", "white\n\nand red\n");
-    let (home, saved) = (machines.env.path("desktop"), machines.env.path("saved"));
-    copy(&home, &saved);
-    let remote_saved = machines.env.path("remote-saved");
-    copy(&machines.env.path("remote"), &remote_saved);
+    let home = machines.env.path("desktop");
+    let all = ["desktop", "laptop", "remote"].map(|name| machines.env.path(name));
+    let saved = |place: &Path| place.with_extension("saved");
+    for place in &all {
+        copy(place, &saved(place));
+    }
     let mut refused = 0;
     let mut tried = 0;
     let state = home.join("state/default");
@@ -81,13 +83,10 @@ fn a_damaged_state_recovers_or_is_refused_with_its_cure() {
     for file in files {
         for (how, damage) in DAMAGES {
             let case = format!("{} {how}", file.strip_prefix(&home).expect("below").display());
-            for (to, from) in [(&home, &saved), (&machines.env.path("remote"), &remote_saved)] {
-                std::fs::remove_dir_all(to).expect("removed");
-                copy(from, to);
+            for place in &all {
+                std::fs::remove_dir_all(place).expect("removed");
+                copy(&saved(place), place);
             }
-            // The laptop has not seen what the remote had in the case before.
-            std::fs::remove_dir_all(machines.env.path("laptop")).expect("removed");
-            machines.done("laptop", &["join", &machines.url(), "--device", "laptop", "--yes"]);
             let before = machines.files("desktop");
             match damage(&std::fs::read(&file).unwrap_or_default()) {
                 Some(bytes) => std::fs::write(&file, bytes).expect("damaged"),

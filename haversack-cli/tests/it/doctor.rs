@@ -79,7 +79,7 @@ fn what_does_not_work_is_a_failure() {
     --- stdout
     OK    backend   device-local
     FAIL  home      other/memory is not a directory
-                    → Move it away, or name another --home
+                    → Move it away, or choose another home with --home
     --- stderr
     "#);
     let mut command = env.command(&["doctor", "--json"]);

@@ -29,7 +29,7 @@ fn help_explains_a_command_like_its_own_option() {
     Usage: haversack config set [OPTIONS] <KEY> <VALUE>
 
     Arguments:
-      <KEY>    The setting, as `haversack config list` names it
+      <KEY>    The setting, as `haversack config list` shows it
       <VALUE>  Its new value
 
     Options:
@@ -81,11 +81,20 @@ fn mistyped_command_gets_a_suggestion_only_when_close() {
 
     For more information, try '--help'.
     ");
-    assert_snapshot!(env.run(&["start"]), @r"
+    for (typed, meant) in
+        [("find", "recall"), ("search", "recall"), ("get", "view"), ("rm", "delete"), ("list", "ls")]
+    {
+        let shown = env.run(&[typed]);
+        assert!(shown.contains(&format!("tip: a similar subcommand exists: '{meant}'")), "{shown}");
+    }
+    let shown = env.run(&["mount", "rm"]);
+    assert!(shown.contains("tip: a similar subcommand exists: 'remove'"), "{shown}");
+    assert!(env.run(&["help", "grep"]).contains("Did you mean recall?"));
+    assert_snapshot!(env.run(&["frobnicate"]), @r"
     exit 2
     --- stdout
     --- stderr
-    error: unrecognized subcommand 'start'
+    error: unrecognized subcommand 'frobnicate'
 
       tip: see all commands: haversack help --all
 
@@ -203,7 +212,7 @@ fn config_set_refuses_unfit_settings_and_changes_nothing() {
     --- stdout
     --- stderr
     Error: home cannot be set in a file, because the user file is inside the home
-    Hint: Name the home with --home or HAVERSACK_HOME
+    Hint: Choose the home with --home or HAVERSACK_HOME
     ");
     assert_snapshot!(env.run(&["config", "unset", "colour"]), @r"
     exit 1
@@ -246,6 +255,31 @@ fn diff_takes_the_number_of_a_change_beside_a_path() {
     --- stderr
     Error: diff takes one change and one place, and ports.md is one too many
     Hint: haversack diff NUMBER PATH
+    ");
+}
+
+#[test]
+fn diff_without_changes_names_the_last_one() {
+    let env = TestEnv::new();
+    env.run(&["create", "lamp.md", "every 12 s\n"]);
+    env.run(&["create", "ports.md", "staging 5433\n"]);
+    assert_snapshot!(env.run(&["diff"]), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    Nothing waits to be sent. See the last change: haversack diff local-2
+    ");
+    assert_snapshot!(env.run(&["diff", "lamp.md"]), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    Nothing waits to be sent. See the last change: haversack diff local-1 lamp.md
+    ");
+    assert_snapshot!(env.run(&["diff", "local-2", "lamp.md"]), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    Change local-2 did not change lamp.md. See its files: haversack log local-2
     ");
 }
 

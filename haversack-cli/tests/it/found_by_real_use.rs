@@ -93,7 +93,7 @@ fn unicode_twin_is_named_by_status() {
     assert_eq!(machines.files("desktop").len(), 1);
     let status = machines.shown("laptop", &["status"]);
     assert!(status.starts_with("exit 1\n"), "{status}");
-    assert!(status.contains("is not carried: its name is another spelling of a name beside it"), "{status}");
+    assert!(status.contains("is not synced: its name is another spelling of a name beside it"), "{status}");
 }
 
 /// Returns a laptop whose remote is a folder that Syncthing replicates, and that folder.
@@ -125,7 +125,7 @@ fn status_names_a_file_of_the_folder_that_is_waited_for() {
     machines.done("laptop", &["sync", "--full"]);
     let shown = machines.done("laptop", &["status"]);
     assert!(shown.contains("In sync. 1 plain file in the folder is not imported yet.\n"), "{shown}");
-    assert!(shown.contains("  waits      notes.md in the folder, until "), "{shown}");
+    assert!(shown.contains("  waits      notes.md in the folder: we wait until "), "{shown}");
     assert!(shown.contains("; if you wrote it here: haversack sync --mine notes.md\n"), "{shown}");
     let line = machines.done("laptop", &["status", "--line"]);
     assert!(line.contains("haversack: 1 in the folder not imported\n"), "{line}");

@@ -196,6 +196,55 @@ fn graph_by_commands() {
 }
 
 #[test]
+fn nodes_are_found_by_words_or_exact_text() {
+    let env = TestEnv::new();
+    done(&env, &["ontology", "add-node-type", "Person"]);
+    done(&env, &["ontology", "add-node-type", "Project"]);
+    let create = |kind: &str, text: &str| done(&env, &["node", "create", kind, text]).trim().to_owned();
+    let keeper = create("Person", "The keeper climbs the tower at dawn.");
+    let project = create("Project", "The tower gets a new lamp.");
+    let ids = |arguments: &[&str]| {
+        let found = done(&env, &[&["node", "search", "--json"], arguments].concat());
+        serde_json::from_str::<Value>(&found).expect("JSON")["node_ids"].clone()
+    };
+    assert_eq!(ids(&["climb the tower"])[0], json!(keeper), "the best first");
+    assert_eq!(ids(&["climbing dawn"]), json!([keeper]));
+    assert_eq!(ids(&["tower", "--type", "Project", "--limit", "1"]), json!([project]));
+    assert_eq!(ids(&["tower", "--type", "Person", "--limit", "1"]), json!([keeper]));
+    assert_snapshot!(shown(&env, &["node", "search", "daw"]), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    No node has these words. Look for a part of a word: haversack node search --exact TEXT
+    ");
+    assert_eq!(ids(&["--exact", "AT DAW"]), json!([keeper]));
+    // An index that cannot be used is no reason to find nothing, and the answer says so.
+    let index = env.path("home/index/recall.sqlite");
+    fs::remove_file(&index).expect("there");
+    fs::create_dir(&index).expect("made");
+    let found = shown(&env, &["node", "search", "dawn"]);
+    assert!(found.contains(&keeper) && found.contains("Searched without the index: "), "{found}");
+}
+
+#[test]
+fn import_that_cannot_be_read_names_the_line() {
+    let env = TestEnv::new();
+    fs::write(
+        env.path("bad.jsonl"),
+        "{\"type\":\"entity\",\"name\":\"lamp\",\"entityType\":\"thing\"}\nlamp\n",
+    )
+    .expect("written");
+    assert_snapshot!(shown(&env, &["graph", "import", "bad.jsonl"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: INVALID_ARGUMENT: line 2: not JSON from column 1 on
+    Hint: Nothing was imported. Correct the line, then: haversack graph import bad.jsonl
+    ");
+    assert_eq!(done(&env, &["graph", "export"]), "");
+}
+
+#[test]
 fn links_of_memories_are_edges() {
     let env = TestEnv::new();
     let notes = env.path("home/memory/claude_memory/lighthouse");
@@ -220,7 +269,7 @@ fn links_of_memories_are_edges() {
     --- stdout
     --- stderr
     Error: there is no node and no memory none_such
-    Hint: See what there is: haversack node list, haversack ls
+    Hint: See the nodes and the memories: haversack node list, haversack ls
     ");
 }
 

@@ -403,14 +403,14 @@ fn a_project_that_is_new_is_carried_on_purpose() {
     let known = json!({ "projects": { root.display().to_string(): {} } });
     fs::write(agents.claude("laptop").join(".claude.json"), known.to_string()).expect("written");
     let listed = agents.done("laptop", &["project", "list"]);
-    assert_snapshot!(listed.lines().find(|line| line.starts_with("lighthouse")).unwrap_or_default(), @r#"lighthouse  1         github.com/me/lighthouse: carried from its next session on (to keep it here: haversack project exclude github.com/me/lighthouse)"#);
+    assert_snapshot!(listed.lines().find(|line| line.starts_with("lighthouse")).unwrap_or_default(), @r#"lighthouse  1         github.com/me/lighthouse: synced from its next session on (to keep it here: haversack project exclude github.com/me/lighthouse)"#);
     // The line of a session without a user is not read: it waits.
     let mut headless = agents.command("laptop", &["hook", "SessionStart"]);
     let told = agents.fire(headless.env("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"), input.as_bytes());
     assert!(!told.contains("exclude"), "{told}");
     agents.rest();
     let told = agents.start("laptop", &root);
-    assert_snapshot!(told["systemMessage"].as_str().unwrap_or_default(), @r#"haversack: the memory of lighthouse is carried to your other machines from now on. To keep it here: haversack project exclude github.com/me/lighthouse"#);
+    assert_snapshot!(told["systemMessage"].as_str().unwrap_or_default(), @r#"haversack: the memory of lighthouse is synced with your other machines from now on. To keep it here: haversack project exclude github.com/me/lighthouse"#);
     assert!(agents.start("laptop", &root)["systemMessage"].is_null(), "once");
     assert!(!agents.done("laptop", &["project", "list"]).contains("exclude"));
     // Another checkout is no other project, and on another machine it is what came that is new.

@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::Path;
 
 use insta::assert_snapshot;
 
@@ -162,4 +163,34 @@ fn a_kind_of_the_users_merges_by_its_rule_on_every_machine() {
             assert_eq!(merged.matches(kept).count(), 1, "{merged}");
         }
     }
+}
+
+/// The templates of the nine kinds of a persona, as they were written by hand: `tests/fixtures/README.md` says from what.
+#[test]
+fn new_memories_of_the_nine_kinds_are_as_written_by_hand() {
+    let env = TestEnv::new();
+    let kinds: [(&[&str], &str); 9] = [
+        (&["session_digest"], "session_digest_2026-11-18.md"),
+        (&["relationship", "Harbour Master"], "relationship_harbour_master.md"),
+        (&["voice_calibration"], "voice_calibration.md"),
+        (&["self_observations"], "self_observations.md"),
+        (&["callbacks"], "running_jokes_and_callbacks.md"),
+        (&["commitments"], "running_commitments.md"),
+        (&["philosophical_threads"], "philosophical_threads.md"),
+        (&["unsent_drafts"], "unsent_drafts.md"),
+        (&["carry_forward"], "carry_forward.md"),
+    ];
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/kinds");
+    let now = ["--now", "2026-11-18T12:00:00Z", "--time-zone", "UTC"];
+    for (arguments, file) in kinds {
+        let told = env.run(&[&["new"], arguments, &now[..]].concat());
+        assert!(told.contains(&format!("Created {file}\n")), "{told}");
+        let made =
+            fs::read_to_string(env.path(&format!(".local/share/haversack/memory/{file}"))).expect("there");
+        let expected = fs::read_to_string(fixtures.join(file)).expect("a fixture");
+        assert_eq!(made, expected, "{file}");
+    }
+    let checked = env.run(&["check"]);
+    assert!(checked.contains("9 files: 0 flaws"), "{checked}");
+    assert_eq!(fs::read_dir(fixtures).expect("there").count(), kinds.len(), "each fixture has its kind");
 }

@@ -17,9 +17,6 @@ use crate::claude_code::client::Client;
 
 const LIGHTHOUSE: &str = "git@github.com:me/lighthouse.git";
 
-/// The end of what `haversack init` asks about session digests.
-const DIGEST_QUESTION: &str = "carried like other memory. [y/N]";
-
 const PORTS: &str = "---\nname: ports\ndescription: ports of staging\ntype: reference\n---\n\nstaging 8443\n";
 
 /// Lets an agent write a file in a session.
@@ -119,8 +116,6 @@ fn life_of_a_user_on_two_machines() {
     laptop.answer("1");
     laptop.wait_for("[y/N]");
     laptop.answer("y");
-    laptop.wait_for(DIGEST_QUESTION);
-    laptop.answer("n");
     let begun = laptop.end(0);
     let line = begun
         .lines()
@@ -133,8 +128,6 @@ fn life_of_a_user_on_two_machines() {
     desktop.start(&format!("{} --device desktop", line.trim()));
     desktop.wait_for("[y/N]");
     desktop.answer("y");
-    desktop.wait_for(DIGEST_QUESTION);
-    desktop.answer("n");
     let joined = desktop.end(0);
     assert!(joined.contains("lighthouse is not on this machine yet"), "{joined}");
 
@@ -204,7 +197,10 @@ fn life_of_a_user_on_two_machines() {
     assert_eq!(fs::read_to_string(&tide).expect("it is back"), fact);
 
     // Leave: the agent is as it was, and the memory stays.
-    let left = laptop.run("haversack uninstall");
+    laptop.start("haversack uninstall");
+    laptop.wait_for("[y/N]");
+    laptop.answer("y");
+    let left = laptop.end(0);
     assert!(left.contains("Memory is where your agents have it"), "{left}");
     assert_eq!(fs::read_to_string(&settings).ok(), settings_before);
     assert_eq!(ours_below(&agents.claude("laptop")), [""; 0]);

@@ -169,7 +169,7 @@ fn second_spelling_of_a_name_is_named() {
     machines.done("laptop", &["sync"]);
     let told = machines.shown("laptop", &["status"]);
     assert!(
-        told.starts_with("exit 1") && told.contains("is not carried: its name is another spelling"),
+        told.starts_with("exit 1") && told.contains("is not synced: its name is another spelling"),
         "{told}"
     );
 }

@@ -45,6 +45,8 @@ mod mcp;
 mod memory;
 mod memory_tool;
 mod migrate;
+#[cfg(feature = "semantic")]
+mod model;
 mod mounts;
 #[cfg(unix)]
 mod names;

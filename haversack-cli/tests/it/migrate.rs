@@ -185,7 +185,7 @@ fn what_cannot_be_copied_is_told_and_the_rest_is_copied() {
       ports.md: something else has that name in the target
       → Files that are held back look like they hold a secret or are settings: take the secret out, then run the same command again. If one may be copied: haversack migrate SOURCE BASE/user/.local/share/haversack/memory, haversack allow PATH:LINE, then the same command
       team/review.md: something else has that name in the target
-    INCOMPLETE: 11 files were not copied. Running it again is safe, and goes on with what is missing.
+    INCOMPLETE: 11 files were not copied. Run the same command again: it continues with the missing files.
     "#);
     assert_eq!(read(&env, "there/ports.md").as_deref(), Some("another port\n"), "nothing is replaced");
     assert_eq!(read(&env, "there/team/review.md").as_deref(), Some("one person\n"));
@@ -351,7 +351,7 @@ fn the_way_into_a_store_is_its_memory() {
     --- stdout
     --- stderr
     Error: file://BASE/user/remote belongs to a store: plain files beside its log would be taken for edits by hand
-    Hint: Bring them into the memory, and it carries them: haversack migrate SOURCE laptop/memory, then haversack sync
+    Hint: Bring them into the memory, and it syncs them: haversack migrate SOURCE laptop/memory, then haversack sync
     "#);
     for to in [inside.as_str(), "remote", "remote/notes"] {
         for machine in ["laptop", "tablet"] {
@@ -402,7 +402,7 @@ fn files_with_secrets_are_copied_only_into_the_own_memory() {
       .env: held back, a file of this name holds keys or settings
       deploy.md: held back, line 1 holds a GitHub token (github-token)
       → Files that are held back look like they hold a secret or are settings: take the secret out, then run the same command again. If one may be copied: haversack migrate SOURCE home/memory, haversack allow PATH:LINE, then the same command
-    INCOMPLETE: 2 files were not copied. Running it again is safe, and goes on with what is missing.
+    INCOMPLETE: 2 files were not copied. Run the same command again: it continues with the missing files.
     "#);
     for target in ["Dropbox/copy", "backup"] {
         let shown = env.run(&["--home", "home", "migrate", "notes", target, "--yes"]);

@@ -207,7 +207,7 @@ fn push_refuses_what_is_no_file_of_the_memory() {
     Error: lighthouse/notes is a directory, and one file is needed
     Hint: Name a file in it: haversack ls
     exit 1
-    Error: root.md names 2 files
+    Error: root.md could mean 2 files
     Hint: Name one: lighthouse/root.md or /memories/root.md
     "#);
 }
@@ -258,7 +258,7 @@ fn a_directory_that_vanished_deletes_nothing() {
     --- stdout
     1 thing needs you. All you wrote is safe on this machine.
 
-      1  BASE/user/laptop-project is not there or may not be read; its memory (lighthouse) is kept, and nothing was deleted
+      1  BASE/user/laptop-project is missing or cannot be read. Its memory (lighthouse) is kept, and nothing was deleted
          → put it back, or: haversack mount remove BASE/user/laptop-project
 
       files      1
@@ -330,7 +330,7 @@ fn directories_that_are_never_bound() {
     --- stdout
     --- stderr
     Error: there is no directory nowhere
-    Hint: Make it first, or name another one
+    Hint: Make it first, or choose another one
     "#);
     assert_snapshot!(machines.shown("laptop", &["mount", "list"]), @r#"
     exit 0

@@ -139,7 +139,7 @@ fn name_with_several_meanings_lists_them() {
     exit 1
     --- stdout
     --- stderr
-    Error: ports.md names 2 places
+    Error: ports.md could mean 2 places
     Hint: Name one: lighthouse/ports.md or /memories/ports.md
     "#);
     let other = agents.repository("laptop", "other/lighthouse", "git@github.com:other/lighthouse.git");
@@ -158,14 +158,14 @@ fn name_with_several_meanings_lists_them() {
     exit 1
     --- stdout
     --- stderr
-    Error: lighthouse/ports.md names 2 places
+    Error: lighthouse/ports.md could mean 2 places
     Hint: Name one: lighthouse-2de7/ports.md or lighthouse-d004/ports.md
     "#);
     assert_snapshot!(agents.shown("laptop", &["create", "lighthouse/new.md", "x"]), @r#"
     exit 1
     --- stdout
     --- stderr
-    Error: lighthouse/new.md names 2 places
+    Error: lighthouse/new.md could mean 2 places
     Hint: Name one: lighthouse-2de7/new.md or lighthouse-d004/new.md
     "#);
     assert!(agents.done("laptop", &["view", "lighthouse-d004/ports.md"]).contains("8443"));

@@ -7,6 +7,7 @@ mod export;
 mod hostile;
 mod in_browser;
 mod pictures;
+mod proposals;
 mod sample;
 
 use std::io::{BufRead, BufReader, Read, Write};

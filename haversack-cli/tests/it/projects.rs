@@ -13,6 +13,97 @@ use crate::machines::files_below;
 const LIGHTHOUSE: &str = "git@github.com:me/lighthouse.git";
 
 #[test]
+fn status_tells_of_checkouts_and_memory_that_are_left_out() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.remember("laptop", &root, "lamp.md", "white\n");
+    agents.start("laptop", &root);
+    agents.rest();
+    agents.machines.settle(&["laptop", "desktop"]);
+    assert!(agents.done("laptop", &["status"]).contains("In sync. Last contact"));
+    // A checkout that is refused needs the user, until it is bound or excluded.
+    let refused = agents.archive("desktop", "lighthouse", LIGHTHOUSE);
+    agents.remember("desktop", &refused, "own.md", "own\n");
+    let known = serde_json::json!({ "projects": { refused.display().to_string(): {} } });
+    fs::write(agents.claude("desktop").join(".claude.json"), known.to_string()).expect("written");
+    assert_snapshot!(without_contact(&agents.shown("desktop", &["status"])), @r"
+    exit 1
+    --- stdout
+    1 thing needs you. All you wrote is safe on this machine.
+
+      1  ~/desktop-code/lighthouse gets no memory of lighthouse: it has no commit that we know of this project
+         → if it is yours: haversack project bind ~/desktop-code/lighthouse; if it is not: haversack project exclude ~/desktop-code/lighthouse
+
+      files      2
+    --- stderr
+    ");
+    assert!(agents.shown("desktop", &["status", "--line"]).contains("a checkout without memory"));
+    agents.done("desktop", &["project", "exclude", "desktop-code/lighthouse"]);
+    assert!(agents.done("desktop", &["status"]).contains("In sync. Last contact"));
+    // Memory whose project's directory is unknown is named, with the command that sends it.
+    agents.remember("desktop", &agents.machines.env.path("gone"), "old.md", "old\n");
+    assert_snapshot!(without_contact(&agents.shown("desktop", &["status"])), @r"
+    exit 0
+    --- stdout
+    In sync, except one memory directory of Claude Code, which we do not send.
+
+      files      2
+      not sent   1 file in ~/desktop-claude/projects/-BASE-user-gone/memory: its project's directory is unknown. Send it with a project: haversack project bind DIRECTORY --from ~/desktop-claude/projects/-BASE-user-gone/memory
+    --- stderr
+    ");
+    assert!(
+        agents.shown("desktop", &["status", "--line"]).contains("haversack: 1 memory directory not sent")
+    );
+}
+
+/// Takes the lines about machines out of a status.
+fn without_contact(status: &str) -> String {
+    status.lines().filter(|line| !line.contains("machines   ")).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn memory_of_the_current_directory_is_found_without_notes_of_the_client() {
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.remember("laptop", &root, "lamp.md", "white\n");
+    let mut list = agents.command("laptop", &["project", "list"]);
+    let told = agents.machines.env.shown(list.current_dir(&root));
+    assert!(told.contains("lighthouse  1         github.com/me/lighthouse"), "{told}");
+    assert!(agents.done("laptop", &["project", "list"]).contains("its project's directory is unknown"));
+}
+
+#[test]
+fn changes_from_before_the_remote_are_no_news_of_another_machine() {
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.remember("laptop", &root, "lamp.md", "white\n");
+    let from = agents.memory("laptop", &root).display().to_string();
+    agents.done("laptop", &["project", "bind", "laptop-code/lighthouse", "--from", &from]);
+    agents.link_program("laptop");
+    fs::create_dir_all(agents.claude("laptop")).expect("made");
+    agents.done("laptop", &["init", &agents.machines.url(), "--device", "beacon", "--yes"]);
+    let told = agents.start("laptop", &root);
+    let message = told["systemMessage"].as_str().unwrap_or_default();
+    assert!(!message.contains(" from "), "{told}");
+    agents.rest();
+}
+
+#[test]
+fn memory_that_belongs_to_the_directory_is_imported_without_an_error() {
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    agents.remember("laptop", &root, "lamp.md", "white\n");
+    let from = agents.memory("laptop", &root).display().to_string();
+    for _ in 0..2 {
+        let told = agents.done("laptop", &["project", "bind", "laptop-code/lighthouse", "--from", &from]);
+        assert!(told.contains("belong to lighthouse now"), "{told}");
+    }
+    let other = agents.repository("laptop", "tower", "git@github.com:me/tower.git");
+    let told = agents.shown("laptop", &["project", "bind", &other.display().to_string(), "--from", &from]);
+    assert!(told.contains("belongs to lighthouse already") && told.contains("mount remove"), "{told}");
+}
+
+#[test]
 fn a_project_is_found_bound_and_named() {
     let agents = Agents::new();
     let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
@@ -32,9 +123,9 @@ fn a_project_is_found_bound_and_named() {
     exit 0
     --- stdout
     project                    memories
-    -BASE-user-gone  1         its project is not there any more: haversack project bind DIRECTORY --from ~/laptop-claude/projects/-BASE-user-gone/memory
+    -BASE-user-gone  1         its project's directory is unknown: haversack project bind DIRECTORY --from ~/laptop-claude/projects/-BASE-user-gone/memory
     lighthouse                 2         github.com/me/lighthouse
-    ~/notes/deep               1         no git remote: stays on this machine until you name it (haversack project name ~/notes/deep NAME)
+    ~/notes/deep               1         no git remote: stays on this machine until you give it a name (haversack project name ~/notes/deep NAME)
     --- stderr
     "#);
     assert_snapshot!(agents.shown("laptop", &["project", "bind", "notes/deep"]), @r#"
@@ -42,26 +133,26 @@ fn a_project_is_found_bound_and_named() {
     --- stdout
     --- stderr
     Error: ~/notes/deep stays on this machine
-    Hint: no git remote: stays on this machine until you name it (haversack project name ~/notes/deep NAME)
+    Hint: no git remote: stays on this machine until you give it a name (haversack project name ~/notes/deep NAME)
     "#);
     assert_snapshot!(agents.shown("laptop", &["project", "name", "notes/deep", "My Notes"]), @r#"
     exit 0
     --- stdout
     --- stderr
     ~/notes/deep is My-Notes from now on. On another machine: haversack project name DIRECTORY My-Notes
-    My-Notes is carried from now on
+    My-Notes is synced from now on
     "#);
     assert_snapshot!(agents.shown("laptop", &["project", "bind", "laptop-code/lighthouse"]), @r#"
     exit 0
     --- stdout
     --- stderr
-    lighthouse is carried from now on
+    lighthouse is synced from now on
     "#);
     assert_snapshot!(agents.shown("laptop", &["project", "bind", "laptop-code/lighthouse"]), @r#"
     exit 0
     --- stdout
     --- stderr
-    lighthouse is carried already
+    lighthouse is synced already
     "#);
     assert_snapshot!(agents.shown("laptop", &["project", "name", "notes", "..."]), @r#"
     exit 1
@@ -160,7 +251,7 @@ fn what_is_excluded_stays_here() {
     --- stdout
     --- stderr
     github.com/acme stays on this machine from now on. Files that were sent before stay in the remote
-    Stopped carrying gateway. Its files stay where they are
+    Stopped syncing gateway. Its files stay where they are
     "#);
     agents.remember("laptop", &root, "b.md", "b\n");
     agents.start("laptop", &root);
@@ -175,14 +266,14 @@ fn what_is_excluded_stays_here() {
     exit 0
     --- stdout
     --- stderr
-    github.com/acme is carried again
+    github.com/acme is synced again
     "#);
     agents.done("laptop", &["sync"]);
     agents.done("desktop", &["sync"]);
     assert_eq!(agents.machines.files("desktop").len(), 3);
     // The setting says the same.
     let by_setting = ["--config", "projects.exclude=~/laptop-code", "project", "list"];
-    assert!(agents.done("laptop", &by_setting).contains("not carried (excluded)"));
+    assert!(agents.done("laptop", &by_setting).contains("not synced (excluded)"));
 }
 
 #[test]

@@ -322,7 +322,7 @@ fn az_is_missing() {
     --- stderr
     Error: the Azure CLI is not here: az
     Caused by: No such file or directory (os error 2)
-    Hint: Install it (https://learn.microsoft.com/cli/azure/install-azure-cli), then: az login; or name it with --az. Nothing was made yet; running the same command again is safe
+    Hint: Install it (https://learn.microsoft.com/cli/azure/install-azure-cli), then: az login; or give its path with --az. Nothing was made yet; running the same command again is safe
     "#);
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
@@ -62,6 +63,10 @@ fn recall_finds_other_words_and_filters() {
         ["session_digest_2026-03-05.md"]
     );
     assert_eq!(found(&env, &["lamp", "--limit", "1"]).len(), 1);
+    let told = env.run(&["recall", "lamp"]);
+    assert!(told.contains("notes/old.md:6 (text, just now, deprecated)"), "{told}");
+    let told = env.run(&["recall", "lamp", "pier", "--explain"]);
+    assert!(told.contains("of the query, all words, deprecated"), "{told}");
     let passages = env.run(&["recall", "deploy", "--passages", "--explain"]);
     assert!(
         passages.contains("feedback_deploy.md:6 (") && passages.contains("feedback_deploy.md:8 ("),
@@ -114,6 +119,39 @@ fn damaged_index_is_named_and_made_again() {
     assert!(env.run(&["doctor"]).contains("damaged: the next recall makes it again"));
     assert_eq!(found(&env, &["lamp"]), before);
     assert!(!env.run(&["status"]).contains("damaged"));
+}
+
+#[test]
+fn index_on_a_full_disk_is_done_without() {
+    let env = with_memories();
+    // A file cannot grow beyond a few kilobytes, as on a disk that is full.
+    let mut command = env.program("/bin/sh");
+    command.args([
+        "-c",
+        "trap '' XFSZ; ulimit -f 8; exec \"$0\" recall lamp",
+        env!("CARGO_BIN_EXE_haversack"),
+    ]);
+    let told = env.shown(&mut command);
+    assert!(told.starts_with("exit 0\n") && told.contains("session_digest_2026-03-05.md"), "{told}");
+    // With the disk free again, the index is made.
+    assert_eq!(found(&env, &["lamp"]), ["session_digest_2026-03-05.md", "notes/old.md"]);
+    assert!(env.run(&["doctor"]).contains("4 files and"));
+}
+
+#[test]
+fn two_hundred_processes_find_the_same() {
+    let env = with_memories();
+    let start = |_| {
+        let mut command = env.command(&["recall", "--files", "lamp"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
+    };
+    let running: Vec<Child> = (0..200).map(start).collect();
+    for child in running {
+        let output = child.wait_with_output().expect("ended");
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(told.lines().collect::<Vec<_>>(), ["session_digest_2026-03-05.md", "notes/old.md"]);
+    }
 }
 
 #[test]
@@ -201,6 +239,12 @@ fn passages_are_given_when_they_matter_and_once() {
     );
     agents.remember(
         "laptop",
+        &root,
+        "project_horn.md",
+        "---\nname: horn\ntype: project\nmetadata:\n  superseded_by: project_bell.md\n---\n\nThe fog horn sounds at dawn.\n",
+    );
+    agents.remember(
+        "laptop",
         &other,
         "project_lamp.md",
         "---\nname: lamp\ntype: project\n---\n\nThe lamp of the tower turns every seven seconds.\n",
@@ -239,6 +283,8 @@ fn passages_are_given_when_they_matter_and_once() {
             "{silent}"
         );
     }
+    let prompt = json!({ "prompt": "When does the fog horn sound?" });
+    assert_eq!(fire(&agents, "UserPromptSubmit", &root, "s1", prompt), Value::Null, "it is out of date");
     let bash = |command: &str| json!({ "tool_name": "Bash", "tool_input": { "command": command } });
     assert!(
         context(&fire(&agents, "PreToolUse", &root, "s1", bash("git push --force origin main")))
@@ -257,6 +303,7 @@ fn passages_are_given_when_they_matter_and_once() {
     let why = agents.done("laptop", &["why", "-n", "20"]);
     assert!(why.contains("session s1, prompt") && why.contains("project_lamp.md:6-"), "{why}");
     assert!(why.contains("not given: ") && why.contains("because this session has it already"), "{why}");
+    assert!(why.contains("it is out of date: superseded by project_bell.md"), "{why}");
     agents.done("laptop", &["setup", "claude-code", "--remove"]);
     assert!(!fs::read_to_string(&settings).unwrap_or_default().contains("haversack"));
     agents.rest();

@@ -252,7 +252,7 @@ fn remote_of_the_settings_needs_one_yes() {
     exit 1
     --- stdout
     --- stderr
-    Error: the settings name the remote az://memory (HAVERSACK_BLOB_ENDPOINT, HAVERSACK_BLOB_CONTAINER), and you have not agreed yet to send this memory there. We send nothing
+    Error: the settings define the remote az://memory (HAVERSACK_BLOB_ENDPOINT, HAVERSACK_BLOB_CONTAINER), and you have not agreed yet to send this memory there. We send nothing
     Hint: Agree once: haversack init, or haversack remote add az://memory. Or unset HAVERSACK_BLOB_ENDPOINT
     "#);
     assert_snapshot!(run(&["status"]), @r#"
@@ -260,7 +260,7 @@ fn remote_of_the_settings_needs_one_yes() {
     --- stdout
     1 thing needs you. All you wrote is safe on this machine; 1 change waits to be sent.
 
-      1  the settings name the remote az://memory (HAVERSACK_BLOB_ENDPOINT, HAVERSACK_BLOB_CONTAINER), and you have not agreed yet to send this memory there. We send nothing
+      1  the settings define the remote az://memory (HAVERSACK_BLOB_ENDPOINT, HAVERSACK_BLOB_CONTAINER), and you have not agreed yet to send this memory there. We send nothing
          → Agree once: haversack init, or haversack remote add az://memory. Or unset HAVERSACK_BLOB_ENDPOINT
 
       files      1

@@ -216,7 +216,7 @@ fn what_is_allowed_is_allowed_by_what_it_is() {
     exit 1
     --- stdout
     --- stderr
-    Error: "a.md" does not name a line
+    Error: "a.md" is not a file and a line
     Hint: These lines look like secrets. If they may be sent: haversack allow a.md:2
     "#);
     assert_snapshot!(machines.shown("laptop", &["allow", "--list"]), @r#"
@@ -312,7 +312,7 @@ fn device_name_with_a_secret_is_refused() {
     --- stdout
     --- stderr
     Error: this machine cannot have that name: it holds a GitHub token (github-token)
-    Hint: Every commit carries the name. Choose a short one, as in: --device laptop
+    Hint: Every commit contains the name. Choose a short one, as in: --device laptop
     ");
     let long = "l".repeat(61);
     let shown = machines.shown("laptop", &["remote", "add", &machines.url(), "--device", &long]);
@@ -321,7 +321,7 @@ fn device_name_with_a_secret_is_refused() {
     --- stdout
     --- stderr
     Error: this machine cannot have that name: it has more than 60 characters
-    Hint: Every commit carries the name. Choose a short one, as in: --device laptop
+    Hint: Every commit contains the name. Choose a short one, as in: --device laptop
     ");
     let shown = machines.shown("laptop", &["remote", "add", &machines.url(), "--device", "lap\ntop"]);
     assert_snapshot!(shown, @r"
@@ -329,6 +329,6 @@ fn device_name_with_a_secret_is_refused() {
     --- stdout
     --- stderr
     Error: this machine cannot have that name: it has a control character
-    Hint: Every commit carries the name. Choose a short one, as in: --device laptop
+    Hint: Every commit contains the name. Choose a short one, as in: --device laptop
     ");
 }

@@ -418,7 +418,7 @@ fn the_same_line_on_every_machine() {
     --- stdout
     Found Claude Code: 2 projects with memory, 4 files, 85 bytes
       lighthouse      3 files  github.com/me/lighthouse
-      ~/laptop-notes  1 file   no git remote: stays on this machine until you name it (haversack project name ~/laptop-notes NAME)
+      ~/laptop-notes  1 file   no git remote: stays on this machine until you give it a name (haversack project name ~/laptop-notes NAME)
       1 file stays here, and will not be sent:
         lighthouse/deploy.md: line 1 holds a GitHub token (github-token)
     Sent 2 files.
@@ -437,7 +437,7 @@ fn the_same_line_on_every_machine() {
     --- stdout
     Found Claude Code: 2 projects with memory, 4 files, 85 bytes
       lighthouse      3 files  github.com/me/lighthouse
-      ~/laptop-notes  1 file   no git remote: stays on this machine until you name it (haversack project name ~/laptop-notes NAME)
+      ~/laptop-notes  1 file   no git remote: stays on this machine until you give it a name (haversack project name ~/laptop-notes NAME)
       1 file stays here, and will not be sent:
         lighthouse/deploy.md: line 1 holds a GitHub token (github-token)
     Nothing new.
@@ -453,7 +453,7 @@ fn the_same_line_on_every_machine() {
     --- stdout
     Found Claude Code: 2 projects with memory, 3 files, 38 bytes
       lighthouse       2 files  github.com/me/lighthouse
-      ~/desktop-notes  1 file   no git remote: stays on this machine until you name it (haversack project name ~/desktop-notes NAME)
+      ~/desktop-notes  1 file   no git remote: stays on this machine until you give it a name (haversack project name ~/desktop-notes NAME)
     The store of "laptop": 1 machine (laptop, just now), 2 files.
       same 0 · only here 1 · only there 1 · different 1 (will be merged, nothing is dropped)
     Sent 2 files, received 2 files, merged 1 file.
@@ -480,8 +480,8 @@ fn without_an_address_nothing_leaves() {
     --- stdout
     Found Claude Code: 2 projects with memory, 3 files, 38 bytes
       lighthouse      2 files  github.com/me/lighthouse
-      ~/laptop-notes  1 file   no git remote: stays on this machine until you name it (haversack project name ~/laptop-notes NAME)
-    Done, on this machine only. To carry it to others:  haversack init URL
+      ~/laptop-notes  1 file   no git remote: stays on this machine until you give it a name (haversack project name ~/laptop-notes NAME)
+    Done, on this machine only. To sync it with others:  haversack init URL
     --- stderr
     changed ~/laptop-claude/settings.json (6 hooks; see it: haversack setup claude-code --diff)
     changed ~/laptop-claude/.claude.json (an MCP server; see it: haversack setup claude-code --diff)
@@ -535,7 +535,7 @@ fn init_refuses_a_home_that_cannot_be_written() {
 }
 
 #[test]
-fn init_on_a_terminal_offers_places_and_asks_for_digests() {
+fn init_on_a_terminal_offers_places_and_asks_once() {
     let env = crate::environment::TestEnv::new();
     for directory in ["Dropbox", ".claude/projects"] {
         fs::create_dir_all(env.path(directory)).expect("made");
@@ -550,11 +550,12 @@ fn init_on_a_terminal_offers_places_and_asks_for_digests() {
     assert!(told.contains(sends), "{told}");
     assert!(told.contains("Nothing was changed."), "{told}");
     assert_eq!(files_below(&env.path("")), before);
-    let told = env.on_terminal(&["init"], "1\ny\ny\n");
+    let told = env.on_terminal(&["init"], "1\ny\n");
     assert!(told.contains("Done. On your other machine:  haversack init ~/Dropbox/haversack\n"), "{told}");
-    assert_eq!(told.matches("[y/N]").count(), 2, "{told}");
-    let config = fs::read_to_string(env.path(".local/share/haversack/config.toml")).expect("written");
-    assert!(config.contains("[digest]\nauto = true\n"), "{config}");
+    assert_eq!(told.matches("[y/N]").count(), 1, "{told}");
+    // A digest quotes prompts: it is offered, and off.
+    assert!(told.contains("haversack config set digest.auto true"), "{told}");
+    assert!(!env.path(".local/share/haversack/config.toml").exists(), "{told}");
     assert!(env.path("Dropbox/haversack/relationship_ada.md").exists(), "{told}");
 }
 

@@ -403,3 +403,173 @@ fn files_of_the_remote_are_listed_with_their_sizes() {
     let listed = machines.shown("laptop", &["ls", "--remote", "--kind", "session_digest"]);
     assert!(listed.contains("1 file, 54 bytes"), "{listed}");
 }
+
+#[test]
+fn init_offers_to_tidy_and_shows_the_first_run() {
+    let machines = Machines::new();
+    machines.write("laptop", LOG, EVENTS);
+    let now = ["--now", "2026-03-10T12:00:00Z", "--time-zone", "UTC"];
+    let run = |arguments: &[&str]| machines.shown("laptop", &[arguments, &now[..]].concat());
+    let shown = run(&["init", "--yes"]);
+    assert!(!shown.contains("tidy"), "nothing is switched on unasked: {shown}");
+    let is_on =
+        || run(&["config", "list"]).lines().any(|line| line.contains("tidy.auto") && line.contains("true"));
+    assert!(!is_on());
+    let shown = run(&["init", "--yes", "--tidy", "--dry-run"]);
+    assert!(shown.contains("tidy.auto would be switched on"), "{shown}");
+    let shown = run(&["init", "--yes", "--tidy"]);
+    assert!(
+        shown.contains("The first tidy would do 1 thing:")
+            && shown.contains("  rolled interactions/2026-03-02.jsonl up into compacted/2026-W10.md"),
+        "{shown}"
+    );
+    assert_eq!(machines.read("laptop", LOG).as_deref(), Some(EVENTS), "it was a dry run");
+    assert!(is_on());
+    // The user has seen it, so the background process does it.
+    run(&["background"]);
+    assert_eq!(machines.read("laptop", LOG), None);
+    assert!(!run(&["status"]).contains("has not run"));
+    let later = machines.shown("laptop", &["status", "--now", "2026-03-15T12:00:00Z", "--time-zone", "UTC"]);
+    assert!(later.contains("tidy       has not run for 5 days: haversack tidy"), "{later}");
+    assert!(!run(&["init", "--yes", "--tidy"]).contains("The first tidy"), "it is asked once");
+}
+
+#[test]
+fn status_tells_of_runs_without_proposals() {
+    let machines = Machines::new();
+    machines.done("laptop", &["append", "notes.md", "x"]);
+    for day in 10..24 {
+        let now = format!("2026-03-{day}T12:00:00Z");
+        machines.done("laptop", &["tidy", "--now", &now, "--time-zone", "UTC"]);
+    }
+    let status = machines.shown("laptop", &["status"]);
+    assert!(status.contains("tidy       proposed no memory in 14 runs"), "{status}");
+}
+
+#[test]
+fn clock_that_went_back_a_year_is_no_reason_to_tidy_or_to_stop() {
+    let machines = Machines::new();
+    machines.done("laptop", &["config", "set", "tidy.auto", "true"]);
+    machines.write("laptop", LOG, EVENTS);
+    let run = |arguments: &[&str], now: &str| {
+        machines.shown("laptop", &[arguments, &["--now", now, "--time-zone", "UTC"]].concat())
+    };
+    run(&["tidy"], "2026-03-04T12:00:00Z");
+    let before = machines.files("laptop");
+    // A year back: nothing is old.
+    run(&["background"], "2025-03-04T12:00:00Z");
+    assert_eq!(machines.files("laptop"), before);
+    assert!(!run(&["status"], "2025-03-04T12:00:00Z").contains("has not run"));
+    // The clock is right again.
+    run(&["background"], "2026-03-10T12:00:00Z");
+    assert_eq!(machines.read("laptop", LOG), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn command_that_lies_or_prints_too_much_changes_nothing() {
+    let machines = Machines::new();
+    machines.write("laptop", LOG, EVENTS);
+    let run = |command: &str| {
+        let command = format!("tidy.command={command}");
+        machines.shown("laptop", &["--config", &command, "tidy", "--day", "2026-03-05"])
+    };
+    let waiting = || machines.shown("laptop", &["tidy", "--review", "--json"]);
+    let lies = [
+        // A source that does not exist, a line that nobody said, a place outside of the memory, a kind that is not, no JSON, control characters.
+        r#"{"kind":"reference","text":"Staging listens on 1","sources":["interactions/2026-03-02.jsonl#ffffffff-0000"]}"#,
+        r#"{"kind":"reference","text":"Staging listens on 2","sources":["../../etc/passwd#7c9e6679-7425"]}"#,
+        r#"{"kind":"reference","text":"Staging listens on 3","sources":[]}"#,
+        r#"{"kind":"../escape","text":"Staging listens on 4","sources":["interactions/2026-03-02.jsonl#7c9e6679-7425"]}"#,
+        "not JSON",
+        "[[[[[[[[",
+    ];
+    let file = machines.env.path("lies.jsonl");
+    fs::write(&file, lies.join("\n")).expect("written");
+    let shown = run(&format!("cat {}", file.display()));
+    assert!(shown.contains("of the lines that tidy.command printed are no proposals"), "{shown}");
+    assert!(!waiting().contains("Staging listens on"), "{}", waiting());
+    let shown = run("head -c 100000000 /dev/zero");
+    assert!(
+        shown.contains("printed more than") && shown.contains("the built-in extractor was used"),
+        "{shown}"
+    );
+    assert!(!machines.files("laptop").keys().any(|name| name.contains("escape") || name.contains("passwd")));
+}
+
+#[test]
+fn proposal_for_a_file_that_is_gone_is_proposed_again() {
+    let machines = Machines::new();
+    machines.write("laptop", LOG, EVENTS);
+    machines.write(
+        "laptop",
+        "behavioral/feedback_ports.md",
+        "---\nname: ports\ntype: feedback\n---\n\nOld.\n",
+    );
+    machines.done("laptop", &tidy(&[]));
+    let listed = machines.shown("laptop", &["tidy", "--review", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(
+        listed
+            .split_once("--- stdout\n")
+            .and_then(|(_, rest)| rest.split_once("--- stderr"))
+            .expect("output")
+            .0,
+    )
+    .expect("JSON");
+    let proposal = &all[0]["proposal"];
+    let (id, target) =
+        (proposal["id"].as_str().expect("an id"), proposal["target"].as_str().expect("a target"));
+    // Another program makes the target, and deletes it again: whatever is there, nothing is lost and the answer is clear.
+    machines.write("laptop", target, "---\nname: other\ntype: feedback\n---\n\nAnother rule.\n");
+    let shown = machines.shown("laptop", &["tidy", "--accept", id]);
+    assert!(shown.contains("changed since this was proposed. Nothing was added"), "{shown}");
+    assert!(machines.read("laptop", target).is_some_and(|text| text.contains("Another rule.")));
+    fs::remove_file(machines.path("laptop", target)).expect("removed");
+    let listed = machines.shown("laptop", &["tidy", "--review"]);
+    assert!(listed.contains(target), "{listed}");
+}
+
+#[test]
+fn check_finds_stale_memories_duplicates_and_contradictions_at_once() {
+    let machines = Machines::new();
+    let memory = |name: &str, text: &str| {
+        format!("---\nname: {name}\ndescription: d\ntype: reference\n---\n\n{text}\n")
+    };
+    let lamp =
+        "The lamp of the lighthouse turns every ten seconds and its glass is cleaned each Monday morning.";
+    for (path, text) in [
+        ("notes/lamp.md", memory("Lamp", lamp)),
+        ("notes/lamp2.md", memory("lamp", &format!("{lamp} So it was."))),
+        ("notes/old.md", memory("old", "Old.").replace("type:", "status: deprecated\ntype:")),
+        ("other/lamp.md", memory("lamp", "Another lamp.")),
+        (
+            "inbox/0123456789ab.json",
+            serde_json::json!({ "text": lamp, "target": "notes/lamp.md" }).to_string(),
+        ),
+    ] {
+        machines.write("laptop", path, &text);
+    }
+    assert_snapshot!(machines.shown("laptop", &["check", "--stale", "--duplicates"]), @r#"
+    exit 1
+    --- stdout
+    notes/lamp.md:7-7  notes/lamp2.md:7-7  89 % of the words are the same
+    notes/lamp2.md: it is named "lamp" like notes/lamp.md, and says something else
+    notes/old.md: its status is deprecated
+    --- stderr
+    1 pair of passages says nearly the same
+    2 things are stale.
+    "#);
+    let json = machines.shown("laptop", &["check", "--stale", "--duplicates", "--json"]);
+    assert!(json.contains("\"duplicates\"") && json.contains("\"stale\""), "{json}");
+}
+
+#[test]
+fn files_of_no_remote_cannot_be_listed() {
+    let machines = Machines::new();
+    machines.write("laptop", "notes.md", "x\n");
+    let shown = machines.shown("laptop", &["ls", "--remote"]);
+    assert!(
+        shown.starts_with("exit 1\n") && shown.contains("there is no remote, so there is nothing to list"),
+        "{shown}"
+    );
+}

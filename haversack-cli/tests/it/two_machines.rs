@@ -15,7 +15,7 @@ fn from_one_machine_to_the_next() {
     assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
     exit 0
     --- stdout
-    On this machine only: there is no remote. Carry it: haversack init URL
+    On this machine only: there is no remote. Sync it: haversack init URL
 
       files      2
     --- stderr
@@ -297,6 +297,24 @@ fn what_is_not_sent_yet_is_seen_and_taken_back() {
 }
 
 #[test]
+fn undo_that_a_later_sync_sends_is_an_undo_in_the_log() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", "staging 8443\n")]);
+    machines.done("laptop", &["str-replace", "ports.md", "8443", "8444"]);
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["undo", "--yes"]);
+    machines.write("laptop", "lamp.md", "white\n");
+    machines.done("laptop", &["sync"]);
+    let log = machines.done("laptop", &["log"]);
+    let causes = |file: &str| {
+        let lines: Vec<&str> = log.lines().collect();
+        let pairs = lines.windows(2).filter(|pair| pair[1].contains(file));
+        pairs.map(|pair| pair[0].rsplit(": ").next().unwrap_or_default()).collect::<Vec<_>>()
+    };
+    assert_eq!(causes("ports.md")[..2], ["undo", "sync"], "{log}");
+    assert_eq!(causes("lamp.md"), ["sync"], "{log}");
+}
+
+#[test]
 fn a_session_is_taken_back_and_later_edits_stay() {
     let machines = Machines::laptop_and_desktop(&[("ports.md", PORTS)]);
     machines.write("laptop", "ports.md", "# Ports\n\nstaging listens on 9\n");
@@ -383,7 +401,7 @@ fn a_file_comes_back_as_it_was() {
     --- stdout
     --- stderr
     Error: a file or directory has to be named
-    Hint: Name it, or bring back all files that were deleted last: haversack restore --deleted
+    Hint: Give a path, or bring back all files that were deleted last: haversack restore --deleted
     "#);
 }
 

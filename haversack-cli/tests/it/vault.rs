@@ -294,7 +294,7 @@ fn lost_folder_logs_are_reported_and_restored() {
     let status = machines.done("tablet", &["status"]);
     assert!(
         status.contains(
-            "In sync with the files that have arrived. 2 parts of other machines' logs have not yet."
+            "In sync with the files that have arrived. 2 parts of other machines' logs have not arrived yet."
         ),
         "{status}"
     );

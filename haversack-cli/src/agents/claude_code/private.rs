@@ -46,7 +46,7 @@ pub(crate) fn with_setting(text: &str, memory: &Path) -> Result<String, Unfit> {
     let root = parse(if body.trim().is_empty() { "{}\n" } else { body })?;
     let settings = root.object_value().ok_or_else(no_object)?;
     if count(&settings, SETTING) > 0 {
-        return unfit(format!("it names another memory directory (\"{SETTING}\")"));
+        return unfit(format!("it sets another memory directory (\"{SETTING}\")"));
     }
     settings.append(SETTING, CstInputValue::String(memory.display().to_string()));
     Ok(format!("{mark}{root}"))

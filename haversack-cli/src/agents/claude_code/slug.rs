@@ -1,5 +1,7 @@
 //! How Claude Code names the directory of a project, pinned by literals that were seen on a disk.
 
+use crate::ui::paths::plain;
+
 /// The longest name that is a path alone, in UTF-16 units.
 const MAX_UNITS: usize = 200;
 
@@ -7,7 +9,7 @@ const MAX_UNITS: usize = 200;
 ///
 /// Everything but ASCII letters and digits becomes a dash, counted in UTF-16 units; what is too long is cut and gets a hash of the whole path.
 pub(crate) fn slug(path: &str) -> String {
-    let units: Vec<u16> = path.encode_utf16().collect();
+    let units: Vec<u16> = plain(path).encode_utf16().collect();
     let letter = |unit: &u16| match u8::try_from(*unit) {
         Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
         _ => '-',
@@ -42,6 +44,9 @@ mod tests {
             ("/home/me/my_proj.v2", "-home-me-my-proj-v2"),
             ("/Volumes/Development HD/lighthouse", "-Volumes-Development-HD-lighthouse"),
             ("C:\\work\\lighthouse", "C--work-lighthouse"),
+            // The same directory, as Windows names it when links are resolved.
+            (r"\\?\C:\work\lighthouse", "C--work-lighthouse"),
+            (r"\\?\UNC\server\share\lighthouse", "--server-share-lighthouse"),
             ("/home/me/Ünï", "-home-me--n-"),
             // One character of two UTF-16 units is two dashes.
             ("/a/🗼b", "-a---b"),

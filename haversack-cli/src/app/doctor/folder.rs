@@ -82,7 +82,7 @@ fn provider(settings: &Settings, directory: &Path) -> Finding {
     match recognise(directory, settings.surroundings.user.as_deref()) {
         place @ DirectoryKind::Obsidian { .. } => {
             let cure =
-                "Let something else carry it: Obsidian Sync leaves out everything that begins with a dot";
+                "Let another client copy it: Obsidian Sync leaves out everything that begins with a dot";
             Finding::warn(SUBJECT, format!("{} is {place}", shown(directory)), cure)
         }
         DirectoryKind::Local | DirectoryKind::Perhaps { .. } => {

@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::contact::{Contact, Failure};
 use crate::home::gate;
-use crate::home::history::{Enough, HistoryReader};
+use crate::home::history::{Enough, HistoryReader, Log};
 use crate::home::mounts;
 use crate::home::store::open_to_look;
 use crate::records;
@@ -92,9 +92,12 @@ impl News {
         let mut news = News { head: history.head, ..News::default() };
         let mut left = MAX_LOOKED_AT;
         history.each(|commit| {
-            let is_new = commit.position.number() > seen && !ours.contains(&commit.replica);
+            // The history from before there was a remote is of this machine, under replicas and maybe a name of its own.
+            let is_local = commit.number.log == Log::Local;
+            let is_new = !is_local && commit.position.number() > seen && !ours.contains(&commit.replica);
             for change in commit.changes.iter().filter(|change| change.locator.is_within(prefix)) {
-                let author = || (commit.device.clone(), commit.time);
+                let device = if is_local { "this machine" } else { &commit.device };
+                let author = || (device.to_owned(), commit.time);
                 news.authors.entry(change.locator.clone()).or_insert_with(author);
                 if is_new {
                     news.files.insert(change.locator.clone());
@@ -206,7 +209,7 @@ fn find_problem(
     }
     if let Some(mount) = mounts::unbound(settings)?.first() {
         let name = shown(&mount.directory);
-        return Ok(told(&format!("unbound {name}"), format!("{name} became a link and is not carried")));
+        return Ok(told(&format!("unbound {name}"), format!("{name} became a link and is not synced")));
     }
     let Some(home) = home else { return Ok(None) };
     for place in home.places().filter(|place| place.scope.contains(prefix)) {

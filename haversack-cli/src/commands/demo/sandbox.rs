@@ -158,7 +158,14 @@ impl Sandbox {
         command
             .env_clear()
             .envs(environment::of_the_system())
-            .env(if cfg!(windows) { "USERPROFILE" } else { "HOME" }, self.user())
+            .env(if cfg!(windows) { "USERPROFILE" } else { "HOME" }, self.user());
+        if cfg!(windows) {
+            // Windows keeps the directories of programs apart from the user's own.
+            command
+                .env("APPDATA", self.user().join("Roaming"))
+                .env("LOCALAPPDATA", self.user().join("Local"));
+        }
+        command
             .args([Path::new("--home"), &self.home(machine)])
             .args(arguments)
             .current_dir(&self.base)

@@ -44,6 +44,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "export",
             "import",
             "schedule",
+            "model",
             "doctor",
             "config",
             "backends",

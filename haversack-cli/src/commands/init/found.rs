@@ -73,6 +73,14 @@ impl Found {
         self.outgoing.files + self.own.files
     }
 
+    /// Returns why nothing is sent, in words.
+    pub(crate) fn why_nothing(&self) -> &'static str {
+        match self.listed.iter().any(|listed| listed.files > 0) {
+            true => "the memory above stays here",
+            false => "there is no memory here",
+        }
+    }
+
     /// Returns how many files are sent and of what size, in words.
     pub(crate) fn to_send(&self) -> String {
         let mut remarks = Vec::new();

@@ -239,7 +239,7 @@ impl Endpoint {
                 self.text
             ),
             format!(
-                "Bring them into the memory, and it carries them: {first}haversack migrate SOURCE {}, then haversack sync",
+                "Bring them into the memory, and it syncs them: {first}haversack migrate SOURCE {}, then haversack sync",
                 shown(&settings.memory())
             ),
         )

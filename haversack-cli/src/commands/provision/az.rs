@@ -72,7 +72,7 @@ impl Az {
         let (message, hint) = match error.kind() {
             ErrorKind::NotFound => (
                 format!("the Azure CLI is not here: {program}"),
-                "Install it (https://learn.microsoft.com/cli/azure/install-azure-cli), then: az login; or name it with --az",
+                "Install it (https://learn.microsoft.com/cli/azure/install-azure-cli), then: az login; or give its path with --az",
             ),
             _ => (format!("the Azure CLI does not start: {program}"), "Name another one with --az"),
         };

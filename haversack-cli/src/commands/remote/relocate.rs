@@ -182,6 +182,6 @@ fn refuse_folder(url: &str) -> Result<(), CommandError> {
         format!(
             "{url} is a folder that a sync client replicates: a store can be moved only from and to a bucket or a plain directory"
         ),
-        "To move the folder itself, let its client move it, then name it on every machine: haversack remote remove, haversack join FOLDER",
+        "To move the folder itself, let its client move it, then on every machine: haversack remote remove, haversack join FOLDER",
     ))
 }

@@ -47,6 +47,33 @@ pub(crate) fn tips(repository: &Repository) -> Vec<ObjectId> {
     tips
 }
 
+/// Returns the tip of the repository's own main branch: of the first usual branch that it has, or else of the branch that is checked out.
+///
+/// Other branches do not count: a user who reviews a stranger's branch has the stranger's commits there. A commit that is missing from
+/// the repository's own objects does not count either.
+pub(crate) fn own_tip(repository: &Repository) -> Option<ObjectId> {
+    let head = read(&repository.common.join("HEAD")).unwrap_or_default();
+    let checked_out = head.trim().strip_prefix("ref: refs/heads/").unwrap_or_default().to_owned();
+    let is_plain = checked_out.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    let packed = read(&repository.common.join("packed-refs")).unwrap_or_default();
+    let branches = USUAL.into_iter().chain(is_plain.then_some(checked_out.as_str()));
+    let mut tips = branches.filter_map(|branch| {
+        let name = format!("refs/heads/{branch}");
+        let file = repository.common.join(&name);
+        let is_file = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+        let loose = is_file.then(|| read(&file)).flatten().and_then(|text| ObjectId::parse(text.trim()));
+        loose.or_else(|| {
+            let in_line = |line: &str| {
+                let (id, other) = line.split_once(' ')?;
+                ObjectId::parse(id).filter(|_| other == name)
+            };
+            packed.lines().find_map(in_line)
+        })
+    });
+    let tip = tips.next()?;
+    Objects::of(&repository.common)?.commit(&tip).is_some().then_some(tip)
+}
+
 fn add_loose(directory: &Path, prefix: &str, branches: &mut BTreeMap<String, ObjectId>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_REFS) {
         let Ok(kind) = entry.file_type() else { continue };
@@ -61,15 +88,15 @@ fn add_loose(directory: &Path, prefix: &str, branches: &mut BTreeMap<String, Obj
     }
 }
 
-/// Returns the roots that the first parents of the tips lead to. Walks history, so only the background process calls this.
+/// Returns the roots that the first parents of some commits lead to. Walks history, so only the background process calls this.
 ///
 /// A shallow clone has no root: the parents of its oldest commits are missing.
-pub(crate) fn roots(repository: &Repository) -> Vec<ObjectId> {
+pub(crate) fn roots(repository: &Repository, from: Vec<ObjectId>) -> Vec<ObjectId> {
     let Some(objects) = Objects::of(&repository.common) else { return Vec::new() };
     let mut seen = BTreeSet::new();
     let mut roots = Vec::new();
-    for tip in tips(repository) {
-        let mut next = Some(tip);
+    for commit in from {
+        let mut next = Some(commit);
         while let Some(id) = next.take() {
             if seen.len() >= MAX_WALKED || !seen.insert(id.clone()) {
                 break;

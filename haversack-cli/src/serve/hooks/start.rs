@@ -226,7 +226,7 @@ fn message(
             let carried = is_told.then(|| {
                 let known_as = quoted(&project.known_as(settings));
                 Message::News(format!(
-                    "haversack: the memory of {label} is carried to your other machines from now on. To keep it here: haversack project exclude {known_as}"
+                    "haversack: the memory of {label} is synced with your other machines from now on. To keep it here: haversack project exclude {known_as}"
                 ))
             });
             needed.or(arrived).or(carried)
@@ -243,7 +243,7 @@ fn question(settings: &Settings, project: &Project, barrier: &Barrier) -> Option
         }
         Barrier::NamedByProject(memory) => {
             let memory = tilde(settings, memory);
-            format!("the settings of {label} keep its memory in {memory}, which we do not carry unasked")
+            format!("the settings of {label} keep its memory in {memory}, which we do not sync unasked")
         }
         // The user cannot agree to this one.
         Barrier::PrivateElsewhere => return None,
@@ -259,7 +259,7 @@ fn agents_question(settings: &Settings, project: &Project) -> Option<Message> {
     let first = tilde(settings, directories.first()?);
     let (label, checkout) = (project.label(settings), tilde(settings, &project.checkout));
     let line = format!(
-        "haversack: {label} has memory of subagents in {first}, which we do not carry unasked. To carry it: haversack project bind {checkout}"
+        "haversack: {label} has memory of subagents in {first}, which we do not sync unasked. To sync it: haversack project bind {checkout}"
     );
     let may = news::may_ask(settings, format!("agents of {}", project.id.as_deref()?)).unwrap_or(false);
     may.then_some(Message::Needed(line))

@@ -18,13 +18,13 @@ use super::connections::{ConnectionSlot, Connections};
 /// The most bytes of a request's head.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// How many connections the system keeps for us until we accept them; the next one would have to try again a second later.
+/// The number of connections that the system keeps for us until we accept them; the next one would have to try again a second later.
 const MAX_WAITING: u32 = 1024;
 
-/// How many connections are accepted before those that are open get a turn: far fewer than may be open without a token.
+/// The number of connections that are accepted before those that are open get a turn: far fewer than may be open without a token.
 const MAX_ACCEPTED_AT_ONCE: usize = 32;
 
-/// How long a client has for its headers, and then for its body.
+/// The time that a client has for its headers, and then for its body.
 pub(crate) const READ_WAIT: Duration = Duration::from_secs(30);
 
 pub(crate) type Body = BoxBody<Bytes, Infallible>;

@@ -222,7 +222,7 @@ pub(crate) enum Call {
     Status,
 }
 
-/// What a call of `recall` asks for.
+/// The parameters of a call of `recall`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecallInput {
     pub(crate) query: String,

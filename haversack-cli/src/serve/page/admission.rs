@@ -1,4 +1,4 @@
-//! Who may see the page: pure, by the method, the place and the headers alone.
+//! Decides who may see the page: pure, by the method, the place and the headers alone.
 //!
 //! Any web page in the user's browser can send requests to this machine, and any program of another user can connect. So a request passes these
 //! checks in this order, and the first that fails decides the answer:
@@ -20,7 +20,7 @@ use haversack::ids::ContentHash;
 use hyper::Method;
 use hyper::header::{COOKIE, HOST, HeaderMap, HeaderName, ORIGIN};
 
-/// How long a code opens the page.
+/// The time during which a code opens the page.
 pub(super) const CODE_LIFE: Duration = Duration::from_secs(10 * 60);
 
 /// The name of the cookie.

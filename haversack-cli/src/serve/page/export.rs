@@ -1,6 +1,6 @@
 //! One file with everything to read: no script, no request to anywhere, to look at or to send.
 //!
-//! A file may be sent to somebody, so memories that look like they hold a secret are left out, and named.
+//! The user may send the file to other people, so memories that seem to contain a secret are left out and listed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::data::PageData;
 use super::shell::STYLE;
-use super::text::beginning;
+use super::text::beginning_within;
 use super::view::memory::rendered;
 use super::view::now::verdict;
 use crate::app::memories::Listed;
@@ -27,13 +27,16 @@ pub(crate) const MARK: &str = "<!-- haversack page -->";
 /// The most bytes of texts in a file.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
+/// The most bytes of one text in a file.
+const MAX_TEXT_BYTES: usize = 200 * 1024;
+
 /// A file to look at or to send.
 pub(crate) struct Export {
     pub(crate) html: String,
     pub(crate) memories: usize,
     /// Memories that are left out because they look like they hold a secret.
     pub(crate) secret: Vec<Locator>,
-    /// How many memories are left out because the file would be too large, or they could not be read.
+    /// The number of memories that are left out because the file would be too large, or they could not be read.
     pub(crate) left_out: usize,
 }
 
@@ -92,8 +95,8 @@ pub(crate) fn export(resolved: &Resolved) -> Result<Export, CommandError> {
                     article.card.memory id=(anchor(&listed.locator)) {
                         h3 { (one_line(&listed.title)) }
                         p.row.small { span.path.dim { (one_line(&names.show(&listed.locator))) } span.chip { (listed.kind) } @if let Some(modified) = listed.modified { time { (local(modified)) } } }
-                        (rendered(beginning(text), &|target| link(&listed.locator, target)))
-                        @if beginning(text).len() < text.len() { p.dim { "The text goes on; only its beginning is in this file." } }
+                        (rendered(beginning_within(text, MAX_TEXT_BYTES), &|target| link(&listed.locator, target)))
+                        @if beginning_within(text, MAX_TEXT_BYTES).len() < text.len() { p.dim { "The text goes on; only its beginning is in this file." } }
                     }
                 }
             }

@@ -1,6 +1,9 @@
 //! The fields of an address or of a form, as browsers encode them. Pure.
 
+use haversack::store::Locator;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use crate::error::CommandError;
 
 /// Characters of a path that stay readable in an address.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
@@ -30,6 +33,13 @@ impl Fields {
     /// Returns a value; empty if there is none.
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// Returns the memory that the field `path` names.
+    pub(super) fn place(&self) -> Result<Locator, CommandError> {
+        Locator::parse(self.get("path")).ok().filter(|locator| !locator.is_root()).ok_or_else(|| {
+            CommandError::user("there is no memory at this address", "Find it in the list of memories")
+        })
     }
 }
 

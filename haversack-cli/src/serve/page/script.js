@@ -4,6 +4,9 @@
   const find = document.getElementById('find');
   const query = document.getElementById('query');
 
+  // On a narrow screen the views are one line that scrolls.
+  document.querySelector('nav a[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+
   document.addEventListener('keydown', (event) => {
     const target = event.target;
     const isTyping = target instanceof HTMLElement && target.matches('input, textarea, select');
@@ -85,15 +88,30 @@
       zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15, ...place(event));
     }, { passive: false });
     let from = null;
-    graph.addEventListener('pointerdown', (event) => { from = place(event); });
+    let isDragged = false;
+    graph.addEventListener('pointerdown', (event) => { from = place(event); isDragged = false; });
     graph.addEventListener('pointermove', (event) => {
       if (!from || event.buttons !== 1) return;
       const [x, y] = place(event);
+      // A hand that clicks moves a little.
+      if (!isDragged && Math.hypot(x - from[0], y - from[1]) < view.width / 200) return;
+      isDragged = true;
       view.x -= x - from[0];
       view.y -= y - from[1];
       show();
     });
     window.addEventListener('pointerup', () => { from = null; });
+    // The end of a drag on a box opens nothing.
+    graph.addEventListener('click', (event) => { if (isDragged) event.preventDefault(); }, true);
+    graph.addEventListener('dragstart', (event) => event.preventDefault());
+    graph.addEventListener('keydown', (event) => {
+      const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+      if (!steps) return;
+      event.preventDefault();
+      view.x += steps[0] * view.width / 8;
+      view.y += steps[1] * view.height / 8;
+      show();
+    });
     const act = {
       in: () => zoom(1 / 1.3, ...middle()),
       out: () => zoom(1.3, ...middle()),

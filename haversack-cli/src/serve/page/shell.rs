@@ -15,6 +15,8 @@ pub(super) enum Section {
     Now,
     Memories,
     Conflicts,
+    Inbox,
+    Tidy,
     Next,
     Time,
     Graph,
@@ -23,10 +25,12 @@ pub(super) enum Section {
 }
 
 impl Section {
-    pub(super) const ALL: [Section; 8] = [
+    pub(super) const ALL: [Section; 10] = [
         Section::Now,
         Section::Memories,
         Section::Conflicts,
+        Section::Inbox,
+        Section::Tidy,
         Section::Next,
         Section::Time,
         Section::Graph,
@@ -39,6 +43,8 @@ impl Section {
             Section::Now => "Now",
             Section::Memories => "Memories",
             Section::Conflicts => "Conflicts",
+            Section::Inbox => "Inbox",
+            Section::Tidy => "Tidy",
             Section::Next => "Next session",
             Section::Time => "Time",
             Section::Graph => "Graph",
@@ -53,6 +59,8 @@ impl Section {
             Section::Now => "now",
             Section::Memories => "memories",
             Section::Conflicts => "conflicts",
+            Section::Inbox => "inbox",
+            Section::Tidy => "tidy",
             Section::Next => "next",
             Section::Time => "time",
             Section::Graph => "graph",
@@ -62,7 +70,7 @@ impl Section {
     }
 }
 
-/// What a view shows.
+/// The content of a view.
 pub(super) struct View {
     pub(super) section: Section,
     pub(super) title: String,
@@ -162,7 +170,7 @@ pub(super) fn notice(text: &Markup, mood: Mood) -> Markup {
     html! { div class=(class) role="status" { (text) } }
 }
 
-/// Whether a notice tells of success or of trouble.
+/// Tells if a notice reports success or trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mood {
     Good,

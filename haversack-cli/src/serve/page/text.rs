@@ -9,8 +9,8 @@ use std::ops::Range;
 use haversack::display::is_harmful;
 use maud::{Markup, html};
 
-/// The most bytes of a text that are shown.
-pub(super) const MAX_SHOWN_BYTES: usize = 200 * 1024;
+/// The most bytes of a text that are shown: a view stays small to load.
+pub(super) const MAX_SHOWN_BYTES: usize = 64 * 1024;
 
 /// The deepest indentation of a list that is shown.
 const MAX_DEPTH: usize = 4;
@@ -37,10 +37,15 @@ pub(super) fn visible(text: &str) -> Markup {
 
 /// Returns the beginning of a text that is short enough to show, cut between two lines if possible.
 pub(super) fn beginning(text: &str) -> &str {
-    if text.len() <= MAX_SHOWN_BYTES {
+    beginning_within(text, MAX_SHOWN_BYTES)
+}
+
+/// Returns the beginning of a text that has at most so many bytes.
+pub(super) fn beginning_within(text: &str, most: usize) -> &str {
+    if text.len() <= most {
         return text;
     }
-    let mut end = MAX_SHOWN_BYTES;
+    let mut end = most;
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -5,27 +5,29 @@ pub(super) mod conflicts;
 pub(super) mod edit;
 pub(super) mod graph;
 pub(super) mod health;
+pub(super) mod inbox;
 pub(super) mod machines;
 pub(super) mod memories;
 pub(super) mod memory;
 pub(super) mod next;
 pub(super) mod now;
+pub(super) mod pin;
+pub(super) mod tidy;
 pub(super) mod time;
 pub(super) mod undo;
 
+use haversack::day::Day;
 use haversack::display::one_line;
 use haversack::ids::Timestamp;
 use haversack::store::Locator;
 use maud::{Markup, html};
 
 use super::shell::memory_address;
-use crate::app::history::change_name;
-use crate::home::history::NumberedChange;
+use crate::app::history::ChangeSummary;
+use crate::app::memories::Listed;
+use crate::app::stale::Outdated;
 use crate::projects::names::Names;
 use crate::ui::moments::{ago, counted, local};
-
-/// The most files of a change that a row names.
-const MAX_NAMED: usize = 4;
 
 /// Returns a moment as people say it, with the exact time behind it.
 fn when(now: Timestamp, then: Timestamp) -> Markup {
@@ -54,8 +56,8 @@ fn author(device: &str, agent: Option<&str>, session: Option<&str>) -> Markup {
 }
 
 /// Returns a change in a row: author, time, files.
-fn change_row(names: &Names, now: Timestamp, change: &NumberedChange) -> Markup {
-    let more = change.changes.len().saturating_sub(MAX_NAMED);
+fn change_row(names: &Names, now: Timestamp, change: &ChangeSummary) -> Markup {
+    let more = change.count.saturating_sub(change.files.len());
     html! {
         li {
             div.row {
@@ -67,12 +69,25 @@ fn change_row(names: &Names, now: Timestamp, change: &NumberedChange) -> Markup 
                 (when(now, change.time))
             }
             div.small {
-                @for (at, file) in change.changes.iter().take(MAX_NAMED).enumerate() {
+                @for (at, (locator, what)) in change.files.iter().enumerate() {
                     @if at > 0 { ", " }
-                    span.dim { (change_name(&file.what)) } " " (memory_link(names, &file.locator))
+                    span.dim { (what) } " " (memory_link(names, locator))
                 }
                 @if more > 0 { " " span.dim { "and " (counted(more, "more file")) } }
             }
+        }
+    }
+}
+
+/// Returns the labels of a memory: pinned, out of date.
+fn labels(listed: &Listed, today: Day) -> Markup {
+    html! {
+        @if listed.is_pinned { span.chip { "pinned" } }
+        @match listed.outdated(today) {
+            Some(Outdated::SupersededBy(_)) => { span.chip.old { "superseded" } }
+            Some(Outdated::Status(status)) => { span.chip.old { (one_line(status).to_lowercase()) } }
+            Some(Outdated::StaleAfter(_)) => { span.chip.old { "stale" } }
+            None => {}
         }
     }
 }

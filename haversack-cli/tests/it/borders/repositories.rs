@@ -79,7 +79,7 @@ fn agent_memory_in_a_checkout_waits_for_one_yes() {
     assert!(!remote(&agents).contains("canary-petrel"));
     // The yes covers worktrees too.
     let told = agents.done("laptop", &["project", "bind", "laptop-code/lighthouse"]);
-    assert!(told.contains("You agreed: ~/laptop-code/lighthouse/.claude/agent-memory is carried"), "{told}");
+    assert!(told.contains("You agreed: ~/laptop-code/lighthouse/.claude/agent-memory is synced"), "{told}");
     agents.start("laptop", &worktree);
     agents.rest();
     let mounts = agents.done("laptop", &["mount", "list"]);
@@ -276,6 +276,76 @@ fn clone_proves_itself_by_the_first_commit() {
     let clone = agents.archive("desktop", "lighthouse", LIGHTHOUSE);
     let first = add_commit(&clone, "Begin\n");
     add_commit_after(&clone, Some(&first), "Another branch\n");
+    let told = agents.start("desktop", &clone);
+    assert!(told.to_string().contains(CANARY), "{told}");
+    agents.rest();
+}
+
+/// Turns the newest commit of `origin/main` into the tip of a local branch: nothing was fetched or pushed yet.
+fn make_local(root: &Path, branch: &str) {
+    let tip = root.join(".git/refs/remotes/origin/main");
+    fs::create_dir_all(root.join(".git/refs/heads")).expect("made");
+    fs::rename(tip, root.join(".git/refs/heads").join(branch)).expect("there");
+}
+
+#[test]
+fn repository_that_was_never_pushed_is_proven_by_its_main_branch() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.archive("laptop", "lighthouse", LIGHTHOUSE);
+    let first = add_commit(&root, "Begin\n");
+    make_local(&root, "main");
+    // A stranger's branch that is being reviewed, and is checked out, is no proof.
+    add_commit(&root, "A stranger's commit\n");
+    make_local(&root, "review");
+    fs::write(root.join(".git/HEAD"), "ref: refs/heads/review\n").expect("written");
+    agents.remember("laptop", &root, "carry_forward.md", &format!("- {CANARY}\n"));
+    agents.start("laptop", &root);
+    agents.rest();
+    agents.machines.settle(&["laptop", "desktop"]);
+    for (name, message) in [("archive", "Begin something else\n"), ("strangers", "A stranger's commit\n")] {
+        let archive = agents.archive("desktop", name, LIGHTHOUSE);
+        add_commit(&archive, message);
+        gets_nothing(&agents, &archive);
+        // Its own branches make no proof of it, not on another machine either.
+        make_local(&archive, "main");
+        gets_nothing(&agents, &archive);
+    }
+    agents.machines.settle(&["desktop", "laptop"]);
+    let copy = agents.archive("laptop", "archive", LIGHTHOUSE);
+    add_commit(&copy, "Begin something else\n");
+    agents.start("laptop", &copy);
+    agents.rest();
+    assert!(!files_below(&agents.memory("laptop", &copy)).values().any(|text| text.contains(CANARY)));
+    let clone = agents.archive("desktop", "lighthouse", LIGHTHOUSE);
+    add_commit(&clone, "Begin\n");
+    add_commit_after(&clone, Some(&first), "A later commit\n");
+    let told = agents.start("desktop", &clone);
+    assert!(told.to_string().contains(CANARY), "{told}");
+    agents.rest();
+}
+
+#[test]
+fn first_commit_after_the_first_session_is_recorded_and_its_amended_version_too() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.archive("laptop", "lighthouse", LIGHTHOUSE);
+    agents.remember("laptop", &root, "carry_forward.md", &format!("- {CANARY}\n"));
+    agents.start("laptop", &root);
+    agents.rest();
+    let told = agents.shown("laptop", &["status"]);
+    assert!(told.contains("lighthouse has no commit"), "{told}");
+    add_commit(&root, "Begin, with a mistake\n");
+    make_local(&root, "main");
+    agents.start("laptop", &root);
+    agents.rest();
+    let told = agents.shown("laptop", &["status"]);
+    assert!(!told.contains("no commit"), "{told}");
+    // The commit is amended and pushed: clones have only the amended one.
+    add_commit(&root, "Begin\n");
+    agents.start("laptop", &root);
+    agents.rest();
+    agents.machines.settle(&["laptop", "desktop"]);
+    let clone = agents.archive("desktop", "lighthouse", LIGHTHOUSE);
+    add_commit(&clone, "Begin\n");
     let told = agents.start("desktop", &clone);
     assert!(told.to_string().contains(CANARY), "{told}");
     agents.rest();

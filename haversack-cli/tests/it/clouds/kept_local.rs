@@ -85,7 +85,7 @@ fn by_a_variable() {
     assert_snapshot!(keep(&["status"]), @r#"
     exit 0
     --- stdout
-    On this machine only, as it was asked for (keep-memory-local): nothing is sent, and nothing is asked
+    On this machine only, because keep-memory-local is set: nothing is sent
 
       files      1
     --- stderr

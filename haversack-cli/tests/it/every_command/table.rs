@@ -387,6 +387,11 @@ pub(super) const ROWS: &[Row] = &[
         &["haversack schedule cron | sed \"s#'[^']*/haversack'#PROGRAM#\""],
     ),
     row(
+        "model",
+        ["haversack model", "haversack model fetch", "haversack model import"],
+        &["haversack model show", "haversack model remove"],
+    ),
+    row(
         "backends",
         ["haversack backends s3", "haversack backends --all", "haversack backends a b"],
         &["haversack backends"],
@@ -441,7 +446,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "uninstall",
-        ["haversack uninstall --dry-runs", "haversack uninstall claude-code", "haversack uninstall --yes"],
-        &["haversack uninstall --dry-run 2>&1 | grep program", "haversack uninstall"],
+        ["haversack uninstall --dry-runs", "haversack uninstall claude-code", "haversack uninstall --force"],
+        &["haversack uninstall --dry-run 2>&1 | grep program", "haversack uninstall --yes"],
     ),
 ];

@@ -39,6 +39,12 @@ fn a_fact_is_kept_once_and_found_again() {
         client.done("recall", json!({ "query": "submarine" })),
         "Nothing relevant to \"submarine\" in 2 files.\n"
     );
+    let old = "---\nname: old\nsuperseded_by: feedback_short-answers.md\n---\n\nAnswer short: ten lines. Short answers, short.\n";
+    client.done("create", json!({ "path": "/memories/notes/old.md", "file_text": old }));
+    let found = client.done("recall", json!({ "query": "short answer lines" }));
+    let (current, label) =
+        (found.find(path), found.find("old.md:6 (text, just now, superseded by feedback_short-answers.md"));
+    assert!(current.is_some() && current < label, "{found}");
     let (told, is_error) = client.call("remember", json!({ "kind": "mood", "name": "x", "content": "y" }));
     assert!(is_error && told.starts_with("Error: There is no kind \"mood\"."), "{told}");
     let key = concat!("The key is AKIA", "Z7QK3XN5PLVT2RWD.");

@@ -13,7 +13,7 @@ use crate::environment::TestEnv;
 const PORTS: &str = "claude_memory/lighthouse/project_ports.md";
 
 /// Every view of the sample, by its address.
-pub(super) const VIEWS: [&str; 16] = [
+pub(super) const VIEWS: [&str; 22] = [
     "now",
     "memories",
     "memories?q=port",
@@ -24,10 +24,16 @@ pub(super) const VIEWS: [&str; 16] = [
     "undo?path=claude_memory%2Fharbour%2Fproject_deploys.md",
     "change?number=2",
     "conflicts",
+    "inbox",
+    "tidy",
     "next",
     "time",
     "time?by=week",
+    "time?by=year",
     "graph",
+    "graph?around=claude_memory%2Flighthouse%2Freference_lamp.md",
+    "memory?path=claude_memory%2Flighthouse%2Freference_lens.md",
+    "memory?path=nowhere.md",
     "machines",
     "health",
 ];
@@ -117,6 +123,113 @@ fn search_edit_lost_race_resolve_and_undo() {
         content(&sample, lamp).contains("45 ms between")
             && content(&sample, lamp).contains("A line of an agent.")
     );
+}
+
+#[test]
+fn proposal_is_accepted_memory_is_pinned_and_graph_is_moved() {
+    let sample = Sample::new();
+    let opened = desktop(&sample);
+    let Some(mut window) = window(&opened) else { return };
+    window.go(&address(&opened, "inbox"));
+    let shown = window.text();
+    assert!(shown.contains("memories are proposed") && shown.contains("tide tests"), "{shown}");
+    let before = window.eval("document.querySelectorAll('article').length").as_u64().unwrap_or(0);
+    window.click_and_wait("article button.main", "document.body.innerText.includes('Accepted.')");
+    window.go(&address(&opened, "inbox"));
+    // Other words, then a rejection.
+    window.eval("(() => { document.querySelector('article details').open = true; document.querySelector('article textarea').value = 'My own words for it.'; })()");
+    window.click_and_wait("article details button", "document.body.innerText.includes('Accepted.')");
+    assert!(window.text().contains("My own words for it."), "{}", window.text());
+    window.go(&address(&opened, "inbox"));
+    assert_eq!(window.eval("document.querySelectorAll('article').length").as_u64(), Some(before - 2));
+    window.click_and_wait("article button.bad", "document.body.innerText.includes('Rejected.')");
+
+    // Pin, and the label in the view of tidying.
+    window.go(&address(&opened, "memory?path=claude_memory%2Flighthouse%2Freference_lamp.md"));
+    window.click_and_wait("form[action=pin] button", "document.body.innerText.includes('Pinned.')");
+    assert!(content(&sample, "claude_memory/lighthouse/reference_lamp.md").contains("pinned: true"));
+    window.go(&address(&opened, "tidy"));
+    assert!(
+        window.text().contains("The lamp driver") && window.text().contains("At the next tidy"),
+        "{}",
+        window.text()
+    );
+    window.go(&address(&opened, "memory?path=claude_memory%2Flighthouse%2Freference_lamp.md"));
+    window.click_and_wait("form[action=pin] button", "document.body.innerText.includes('Unpinned.')");
+    assert!(!content(&sample, "claude_memory/lighthouse/reference_lamp.md").contains("pinned"));
+
+    // The graph is moved and made larger, and a click opens a memory.
+    window.go(&address(&opened, "graph"));
+    let view = window.eval("document.querySelector('.graph svg').getAttribute('viewBox')");
+    window.eval("document.querySelector('button[data-zoom=in]').click()");
+    assert_ne!(window.eval("document.querySelector('.graph svg').getAttribute('viewBox')"), view);
+    window.eval("document.querySelector('button[data-zoom=whole]').click()");
+    let place = window.eval("(() => { const box = document.querySelector('.graph a').getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()");
+    let mouse = |window: &mut Window, kind: &str, x: f64, y: f64| {
+        let buttons = u32::from(kind != "mouseReleased");
+        window.call(
+            "Input.dispatchMouseEvent",
+            json!({ "type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1 }),
+        );
+    };
+    let (x, y) = (place[0].as_f64().expect("a number"), place[1].as_f64().expect("a number"));
+    // A drag that begins on a box moves the picture and opens nothing.
+    mouse(&mut window, "mousePressed", x, y);
+    mouse(&mut window, "mouseMoved", x + 40.0, y + 30.0);
+    mouse(&mut window, "mouseMoved", x + 80.0, y + 60.0);
+    mouse(&mut window, "mouseReleased", x + 80.0, y + 60.0);
+    assert_ne!(window.eval("document.querySelector('.graph svg').getAttribute('viewBox')"), view);
+    assert!(window.eval("location.pathname.endsWith('/graph')").as_bool().unwrap_or(false));
+    window.eval("document.querySelector('button[data-zoom=whole]').click()");
+    window.eval("window.isOld = true");
+    mouse(&mut window, "mousePressed", x, y);
+    mouse(&mut window, "mouseReleased", x, y);
+    window.wait("!window.isOld && location.pathname.endsWith('/memory')");
+}
+
+#[test]
+fn two_tabs_and_an_agent_edit_one_memory_and_lose_nothing() {
+    let sample = Sample::new();
+    let opened = desktop(&sample);
+    let Some(mut window) = window(&opened) else { return };
+    let lamp = "claude_memory/lighthouse/reference_lamp.md";
+    let edit = address(&opened, "edit?path=claude_memory%2Flighthouse%2Freference_lamp.md");
+    window.go(&edit);
+    // The second tab is a document of its own in the same browser.
+    window.eval(&format!(
+        "fetch({}).then((answer) => answer.text()).then((text) => {{ window.second = new DOMParser().parseFromString(text, 'text/html'); return true; }})",
+        json!(edit)
+    ));
+    let told = sample.env.run(&["--home", "desktop", "append", lamp, "The agent's line.\n"]);
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    window.eval(
+        "(() => { const text = document.querySelector('textarea'); text.value += 'The first tab.\\n'; })()",
+    );
+    window.eval("window.savedSecond = window.second");
+    let refused = window.eval(
+        "(async () => { const form = window.second.querySelector('form[action=edit]'); const fields = new URLSearchParams(new FormData(form)); \
+         fields.set('text', fields.get('text') + 'The second tab.\\n'); \
+         const answer = await fetch('edit', { method: 'POST', body: fields, redirect: 'manual' }); return [answer.status, await answer.text()]; })()",
+    );
+    assert_eq!(refused[0], json!(409), "{refused}");
+    let told = refused[1].as_str().unwrap_or_default();
+    assert!(told.contains("The second tab.") && told.contains("agent"), "{told}");
+    window.click_and_wait(
+        "form[action=edit] button.main",
+        "document.body.innerText.includes('Your edit was not saved')",
+    );
+    assert!(
+        window
+            .eval("document.querySelector('textarea').value.includes('The first tab.')")
+            .as_bool()
+            .unwrap_or(false)
+    );
+    assert!(content(&sample, lamp).contains("The agent's line.") && !content(&sample, lamp).contains("tab."));
+    // With both in view, the user saves again.
+    window.eval("(() => { const text = document.querySelector('textarea'); text.value += 'The agent\\'s line.\\n'; })()");
+    window.click_and_wait("form[action=edit] button.main", "document.body.innerText.includes('Saved.')");
+    let now = content(&sample, lamp);
+    assert!(now.contains("The agent's line.") && now.contains("The first tab."), "{now}");
 }
 
 #[test]
@@ -301,7 +414,17 @@ fn ten_thousand_memories_are_listed_searched_and_opened() {
     window.insert("t4711x");
     window.wait("document.querySelectorAll('#results mark').length > 0");
     assert!(window.text().contains("Memory 4711"), "{}", window.text());
-    for view in ["now", "memories", "graph", "time", "memories?q=lamp"] {
+    for view in [
+        "now",
+        "memories",
+        "graph",
+        "time",
+        "tidy",
+        "inbox",
+        "conflicts",
+        "memories?q=lamp",
+        "memory?path=claude_memory%2Flighthouse%2Fmemory_7.md",
+    ] {
         window.go(&address(&opened, view));
         let weight = window.eval("performance.getEntriesByType('navigation')[0].decodedBodySize + performance.getEntriesByType('resource').reduce((sum, entry) => sum + entry.decodedBodySize, 0)");
         assert!(weight.as_u64().is_some_and(|bytes| bytes < 150 * 1024), "{view}: {weight} bytes");

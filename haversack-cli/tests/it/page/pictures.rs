@@ -10,7 +10,7 @@ use super::sample::Sample;
 const DIRECTORY: &str = "HAVERSACK_SCREENSHOTS";
 
 /// Name, view, width, height, scheme.
-const PICTURES: [(&str, &str, u32, u32, &str); 10] = [
+const PICTURES: [(&str, &str, u32, u32, &str); 15] = [
     ("page-now", "now", 1280, 900, "light"),
     ("page-now-dark", "now", 1280, 900, "dark"),
     ("page-now-phone", "now", 390, 844, "light"),
@@ -25,6 +25,11 @@ const PICTURES: [(&str, &str, u32, u32, &str); 10] = [
     ),
     ("page-conflicts", "conflicts", 1280, 900, "light"),
     ("page-conflicts-phone", "conflicts", 390, 844, "dark"),
+    ("page-inbox", "inbox", 1280, 900, "light"),
+    ("page-inbox-phone", "inbox", 390, 844, "light"),
+    ("page-tidy", "tidy", 1280, 900, "light"),
+    ("page-graph-light", "graph", 1280, 900, "light"),
+    ("page-memory-phone", "memory?path=claude_memory%2Flighthouse%2Freference_lens.md", 390, 844, "dark"),
     ("page-time", "time", 1280, 900, "light"),
     ("page-graph", "graph", 1280, 900, "dark"),
 ];

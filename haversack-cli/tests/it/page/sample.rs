@@ -7,7 +7,7 @@ pub(super) struct Sample {
     pub(super) env: TestEnv,
 }
 
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 13] = [
     (
         "lighthouse/MEMORY.md",
         "# Lighthouse\n\n- [Ports of the services](project_ports.md) — which service listens where\n- [Release steps](project_release.md) — what to do before a tag\n- [The lamp driver](reference_lamp.md) — timing and its traps\n- [Style of answers](feedback_answers.md) — short, with the command first\n- [Incident in March](project_incident.md) — what went wrong with the fog sensor\n",
@@ -23,6 +23,10 @@ const FILES: [(&str, &str); 12] = [
     (
         "lighthouse/reference_lamp.md",
         "---\nname: The lamp driver\ndescription: timing of the lamp and its traps\ntype: reference\n---\n# Lamp\n\nThe driver needs 40 ms between two pulses. Below that it drops every second one.\n\n```\nlamp --pulse 40 --count 3\n```\n\nSee the [incident](project_incident.md).\n",
+    ),
+    (
+        "lighthouse/reference_lens.md",
+        "---\nname: Cleaning the lens\ndescription: how the lens was cleaned until the spring\ntype: reference\nsuperseded_by: reference_lamp.md\n---\nWith alcohol, every second week. See [[reference_lamp]].\n",
     ),
     (
         "lighthouse/feedback_answers.md",
@@ -131,6 +135,52 @@ impl Sample {
         );
         ok(env.run(&["--home", "laptop", "sync"]));
         ok(env.run(&["--home", "desktop", "sync"]));
+        converse(&env);
+        ok(env.run(&["--home", "desktop", "tidy"]));
+        // A log that the next tidy would roll up.
+        said(&env, 12, 1, "inbound", "The harbour asked for the tide table of next week.");
+        given(&env);
         Sample { env }
     }
+}
+
+/// Writes a line of the interaction log of some days ago.
+fn said(env: &TestEnv, days_ago: i64, number: u32, direction: &str, words: &str) {
+    use std::io::Write;
+    let day = jiff::Zoned::now().with_time_zone(jiff::tz::TimeZone::UTC).date();
+    let day = day.saturating_sub(jiff::ToSpan::days(days_ago));
+    let directory = env.path("desktop/memory/interactions");
+    std::fs::create_dir_all(&directory).expect("made");
+    let file = directory.join(format!("{day}.jsonl"));
+    let line = format!(
+        "{{\"id\":\"7c9e6679-7425-40de-944b-e07fc1{days_ago:02}{number:04}\",\"ts\":\"{day}T09:{number:02}:00Z\",\"channel\":\"chat\",\"direction\":\"{direction}\",\"sender\":\"the user\",\"summary\":\"{words}\"}}\n"
+    );
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    file.expect("opened").write_all(line.as_bytes()).expect("written");
+}
+
+/// Writes conversations of the last days. Some of them should be remembered.
+fn converse(env: &TestEnv) {
+    said(env, 3, 1, "inbound", "How long does the lamp need to warm up?");
+    said(env, 3, 2, "inbound", "From now on write the release notes in the past tense.");
+    said(env, 1, 1, "inbound", "We decided to keep two spare lamps in the harbour.");
+    said(env, 0, 1, "inbound", "Always run the tide tests before a deploy.");
+}
+
+/// Notes what two sessions were given, as the hook of a session's start does.
+fn given(env: &TestEnv) {
+    let directory = env.path("desktop/state/hooks");
+    std::fs::create_dir_all(&directory).expect("made");
+    let now = jiff::Timestamp::now().as_millisecond();
+    let record = serde_json::json!({
+        "time": now - 11 * 60 * 1000, "session": "91c2b7aa", "source": "startup", "project": "lighthouse", "tokens": 412,
+        "portions": [
+            { "file": "carry_forward.md", "from": "this machine, 2 days ago", "tokens": 96, "left_out": 0 },
+            { "file": "project_ports.md", "from": "laptop, 3 h ago", "tokens": 141, "left_out": 0 },
+            { "file": "feedback_answers.md", "from": "this machine, 5 days ago", "tokens": 58, "left_out": 0 },
+            { "file": "what changed", "from": "laptop", "tokens": 117, "left_out": 0 },
+        ],
+        "message": "haversack: 3 memories from laptop (2 h ago)",
+    });
+    std::fs::write(directory.join("given.jsonl"), format!("{record}\n")).expect("written");
 }

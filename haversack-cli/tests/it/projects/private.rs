@@ -162,7 +162,7 @@ fn taking_it_back_restores_the_settings_and_keeps_every_file() {
     exit 1
     --- stdout
     --- stderr
-    lighthouse is carried already
+    lighthouse is synced already
     Error: BASE/user/laptop-claude/projects/-BASE-user-laptop-code-wt.private/memory is the private memory of ~/laptop-code/wt
     Hint: Take that back first: haversack project private --undo ~/laptop-code/wt
     "#);
@@ -194,7 +194,7 @@ fn taking_it_back_restores_the_settings_and_keeps_every_file() {
     assert_eq!(fs::read_to_string(shared.join("cellar.md")).expect("came"), "dug\n");
     let both = fs::read_to_string(shared.join("carry_forward.md")).expect("there");
     assert!(both.contains("the lamp") && both.contains("the cellar"), "{both}");
-    assert!(agents.done("laptop", &["project", "list"]).contains("was private to a worktree; carried"));
+    assert!(agents.done("laptop", &["project", "list"]).contains("was private to a worktree; synced"));
 }
 
 #[test]

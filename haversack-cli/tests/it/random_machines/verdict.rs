@@ -48,7 +48,7 @@ impl End {
             || locator.strip_prefix("claude_memory/").is_some_and(|short| said.contains(&folded(short)))
             || said.contains("more that are held back")
             || said.lines().any(|line| line.contains(" disappeared from ") && line.contains(", …)"))
-            || said.lines().any(|line| line.contains("is not carried") && line.contains(&name))
+            || said.lines().any(|line| line.contains("is not synced") && line.contains(&name))
     }
 
     fn anyone_names(&self, locator: &str) -> bool {

@@ -1,12 +1,11 @@
 //! Conflicts: the passages of two machines side by side, settled by one click.
 
 use haversack::display::one_line;
-use haversack::store::Locator;
 use maud::html;
 
 use super::edit::Outcome;
 use super::memory_link;
-use crate::app::conflicts::{TracedConflict, parse_keep, resolve, traced};
+use crate::app::conflicts::{TracedConflict, conflicts_in, parse_keep, resolve, traced_among};
 use crate::error::CommandError;
 use crate::home::{Work, local_history};
 use crate::serve::page::data::PageData;
@@ -24,7 +23,8 @@ struct Open {
 }
 
 fn gather(data: &PageData) -> Result<Open, CommandError> {
-    let (found, unread) = traced(data.settings(), &Locator::root())?;
+    let files = data.catalogue()?.may_conflict();
+    let (found, unread) = traced_among(data.settings(), conflicts_in(data.settings(), &files)?)?;
     Ok(Open { found, unread: unread.iter().map(ToString::to_string).collect() })
 }
 
@@ -85,7 +85,7 @@ pub(in crate::serve::page) fn settle(data: &PageData, fields: &Fields) -> Result
     let id = fields.get("conflict");
     // An id has letters only. A number would mean another conflict after one was settled.
     if id.is_empty() || id.bytes().any(|byte| !byte.is_ascii_lowercase()) {
-        return Err(CommandError::user("the form names no conflict", "Use the buttons of the page"));
+        return Err(CommandError::user("the form has no conflict in it", "Use the buttons of the page"));
     }
     let settled = resolve(data.settings(), id, keep)?;
     // The file is written. A history that cannot be recorded now is recorded at the next look.

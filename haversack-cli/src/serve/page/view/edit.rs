@@ -6,7 +6,7 @@ use haversack::ids::ContentHash;
 use haversack::store::{Bytes, Locator};
 use maud::{Markup, html};
 
-use super::memory::{MAX_EDITED_BYTES, place, read};
+use super::memory::{MAX_EDITED_BYTES, read};
 use super::{difference, shown_name};
 use crate::app::revise::{Revised, bring_back, revise};
 use crate::error::CommandError;
@@ -17,7 +17,7 @@ use crate::serve::page::shell::{Mood, Section, View, memory_address, notice};
 /// The value of the field `seen` if the user saw that there is no file.
 const NOTHING: &str = "nothing";
 
-/// What follows a form.
+/// The answer to a form.
 pub(in crate::serve::page) enum Outcome {
     /// Go on to another view.
     GoTo(String),
@@ -27,7 +27,7 @@ pub(in crate::serve::page) enum Outcome {
 
 /// The form of an edit.
 pub(in crate::serve::page) fn view(data: &PageData, fields: &Fields) -> Result<View, CommandError> {
-    let locator = place(fields)?;
+    let locator = fields.place()?;
     let title = shown_name(&data.names(), &locator);
     let Some(content) = read(data, &locator)? else {
         return Err(CommandError::user(format!("{locator} is not there"), "It was deleted or moved"));
@@ -64,7 +64,7 @@ fn form(data: &PageData, locator: &Locator, seen: &str, text: &str, save: &str) 
 
 /// Saves a text.
 pub(in crate::serve::page) fn save(data: &PageData, fields: &Fields) -> Result<Outcome, CommandError> {
-    let locator = place(fields)?;
+    let locator = fields.place()?;
     let sent = fields.get("text");
     let now = read(data, &locator)?;
     // Browsers send every end of a line as CR LF.
@@ -87,7 +87,7 @@ pub(in crate::serve::page) fn save(data: &PageData, fields: &Fields) -> Result<O
 
 /// Deletes a memory.
 pub(in crate::serve::page) fn delete(data: &PageData, fields: &Fields) -> Result<Outcome, CommandError> {
-    let locator = place(fields)?;
+    let locator = fields.place()?;
     Ok(match revise(data.settings(), &locator, parse_seen(fields.get("seen"))?, None)? {
         Revised::Written | Revised::Same => {
             data.wrote();
@@ -97,7 +97,7 @@ pub(in crate::serve::page) fn delete(data: &PageData, fields: &Fields) -> Result
             let title = shown_name(&data.names(), &locator);
             let body = html! {
                 h1 { (title) }
-                (notice(&html! { "Somebody changed this memory after you opened it, so it was not deleted." }, Mood::Bad))
+                (notice(&html! { "This memory changed after you opened it, so it was not deleted." }, Mood::Bad))
                 p { a.button href=(memory_address(&locator)) { "See it as it is now" } }
             };
             Outcome::Refused(View { section: Section::Memories, title, body })
@@ -105,7 +105,7 @@ pub(in crate::serve::page) fn delete(data: &PageData, fields: &Fields) -> Result
     })
 }
 
-fn parse_seen(seen: &str) -> Result<ContentHash, CommandError> {
+pub(super) fn parse_seen(seen: &str) -> Result<ContentHash, CommandError> {
     seen.parse().map_err(|_| {
         CommandError::user("the form does not say which text was edited", "Open the memory again")
     })
@@ -118,7 +118,7 @@ fn lost(data: &PageData, locator: &Locator, ours: &str, theirs: Option<&[u8]>) -
     let body = html! {
         h1 { "Edit " (title) }
         @match theirs {
-            Some(_) => { (notice(&html! { strong { "Your edit was not saved." } " Somebody changed this memory after you opened it. Your text is below, complete." }, Mood::Bad)) }
+            Some(_) => { (notice(&html! { strong { "Your edit was not saved." } " This memory changed after you opened it. Your text is below, complete." }, Mood::Bad)) }
             None => { (notice(&html! { strong { "Your edit was not saved." } " Somebody deleted this memory after you opened it. Your text is below, complete." }, Mood::Bad)) }
         }
         @if let Some(theirs) = theirs {
@@ -126,7 +126,7 @@ fn lost(data: &PageData, locator: &Locator, ours: &str, theirs: Option<&[u8]>) -
             (difference(Some(theirs), Some(ours.as_bytes())))
         }
         h2 { "Your text" }
-        p.dim { "Take over what you need from the other text. Saving replaces that text with yours; it stays in the history." }
+        p.dim { "Copy the lines that you need from the other text. Saving replaces that text with yours; it stays in the history." }
         (form(data, locator, &seen, ours, if theirs.is_some() { "Save my text over theirs" } else { "Save it as a new file" }))
     };
     View { section: Section::Memories, title: format!("Edit {title}"), body }

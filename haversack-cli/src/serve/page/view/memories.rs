@@ -2,29 +2,29 @@
 
 use std::collections::BTreeMap;
 
+use haversack::day::Day;
 use haversack::display::one_line;
 use haversack::ids::Timestamp;
 use haversack::store::Locator;
 use haversack_recall::{Recalled, Unit};
 use maud::{Markup, html};
 
-use super::{shown_name, size, when};
-use crate::app::memories::Listed;
-use crate::app::recall::{NotRecalled, RecallRequest, recall};
+use super::{labels, shown_name, size, when};
+use crate::app::memories::{Catalogue, Listed};
+use crate::app::recall::{NotRecalled, RecallRequest};
 use crate::error::CommandError;
-use crate::home::store::open_to_look;
 use crate::projects::border;
 use crate::projects::names::Names;
-use crate::serve::page::data::{Listing, PageData};
+use crate::serve::page::data::PageData;
 use crate::serve::page::form::{Fields, encoded};
 use crate::serve::page::shell::{Mood, Section, View, memory_address, notice};
 use crate::serve::page::text::{marked, marked_at};
 use crate::ui::moments::counted;
 
-/// How many memories a page of the list has.
+/// The number of memories on a page of the list.
 const PAGE: usize = 100;
 
-/// How many hits a search shows.
+/// The number of hits that a search shows.
 const MAX_HITS: usize = 40;
 
 /// The most memories that a search shows for their name alone.
@@ -164,7 +164,7 @@ fn list(data: &PageData, wanted: &Wanted<'_>) -> Result<Markup, CommandError> {
 fn browse(data: &PageData, wanted: &Wanted<'_>) -> Result<Markup, CommandError> {
     let catalogue = data.catalogue()?;
     let names = data.names();
-    let now = data.now();
+    let (now, today) = (data.now(), data.settings().today());
     let mut chosen: Vec<&Listed> = catalogue.iter().filter(|listed| wanted.holds(listed, now)).collect();
     chosen.sort_by_key(|listed| std::cmp::Reverse(listed.modified));
     let pages = chosen.len().div_ceil(PAGE).max(1);
@@ -172,7 +172,7 @@ fn browse(data: &PageData, wanted: &Wanted<'_>) -> Result<Markup, CommandError> 
     Ok(html! {
         p.dim { (of_all(chosen.len(), catalogue.len())) }
         ol.plain.rows.card {
-            @for listed in chosen.iter().skip((page - 1) * PAGE).take(PAGE) { (row(&names, now, listed)) }
+            @for listed in chosen.iter().skip((page - 1) * PAGE).take(PAGE) { (row(&names, (now, today), listed)) }
             @if chosen.is_empty() { li { "No memory fits. " a href="memories" { "Show all" } } }
         }
         @if pages > 1 {
@@ -192,7 +192,7 @@ fn of_all(chosen: usize, all: usize) -> String {
     }
 }
 
-fn row(names: &Names, now: Timestamp, listed: &Listed) -> Markup {
+fn row(names: &Names, (now, today): (Timestamp, Day), listed: &Listed) -> Markup {
     html! {
         li {
             div.row {
@@ -201,6 +201,7 @@ fn row(names: &Names, now: Timestamp, listed: &Listed) -> Markup {
                     br;
                     span.path.dim.small { (shown_name(names, &listed.locator)) }
                 }
+                (labels(listed, today))
                 span.chip { (listed.kind) }
                 span.num.dim.small { (size(listed.size_bytes)) }
                 @if let Some(modified) = listed.modified { span.small { (when(now, modified)) } }
@@ -230,17 +231,16 @@ fn find(data: &PageData, text: &str) -> Result<Result<Recalled, String>, Command
         unit: Unit::Memory,
         limit: MAX_HITS,
     };
-    let memory = open_to_look(data.settings())?;
-    match recall(data.settings(), &memory, &data.search, wanted) {
-        Ok(found) => Ok(Ok(found.recalled)),
+    match data.find(wanted) {
+        Ok(found) => Ok(Ok(found)),
         Err(NotRecalled::OtherProject(why)) => Ok(Err(why)),
         Err(NotRecalled::Unknown(error) | NotRecalled::CouldNotLook(error)) => Err(error),
     }
 }
 
-fn hits(data: &PageData, wanted: &Wanted<'_>, recalled: &Recalled, catalogue: &Listing<'_>) -> Markup {
+fn hits(data: &PageData, wanted: &Wanted<'_>, recalled: &Recalled, catalogue: &Catalogue) -> Markup {
     let names = data.names();
-    let now = data.now();
+    let (now, today) = (data.now(), data.settings().today());
     let is_wanted = |locator: &Locator| catalogue.get(locator).is_none_or(|listed| wanted.holds(listed, now));
     let hits: Vec<_> = recalled.hits.iter().filter(|hit| is_wanted(&hit.locator)).collect();
     let nearly: Vec<_> = recalled.nearly.iter().filter(|hit| is_wanted(&hit.locator)).collect();
@@ -276,7 +276,7 @@ fn hits(data: &PageData, wanted: &Wanted<'_>, recalled: &Recalled, catalogue: &L
                     @if let Some(why) = &hit.outdated { p.small.dim { (one_line(why)) } }
                 }
             }
-            @for listed in &named { (row(&names, now, listed)) }
+            @for listed in &named { (row(&names, (now, today), listed)) }
             @if hits.is_empty() && named.is_empty() { li { "Try fewer or other words." } }
         }
     }
@@ -285,7 +285,7 @@ fn hits(data: &PageData, wanted: &Wanted<'_>, recalled: &Recalled, catalogue: &L
 /// Returns memories whose title or name contains the query: while a word is typed, the index does not know it yet.
 fn named<'c>(
     wanted: &Wanted<'_>,
-    catalogue: &'c Listing<'_>,
+    catalogue: &'c Catalogue,
     now: Timestamp,
     is_shown: impl Fn(&Locator) -> bool,
 ) -> Vec<&'c Listed> {

@@ -4,12 +4,15 @@ use haversack::display::one_line;
 use haversack::document::Document;
 use haversack::ids::ContentHash;
 use haversack::store::{Bytes, ErrorKind, Locator, block_on};
-use haversack::{Reason, View as Seen};
+use haversack::{Reason, View as Seen, tidy};
 use maud::{Markup, html};
 
-use super::{author, memory_link, shown_name, size, when};
+use super::{author, labels, memory_link, shown_name, size, when};
 use crate::app::history::headline;
+use crate::app::memories::Catalogue;
 use crate::app::passages::{FileHistory, file_history};
+use crate::app::revise::{Pin, pinned_text};
+use crate::app::stale::Outdated;
 use crate::error::CommandError;
 use crate::home::store::open_to_look;
 use crate::serve::page::data::PageData;
@@ -20,7 +23,7 @@ use crate::serve::page::text::{beginning, formatted, visible};
 /// The longest text that can be edited in a page.
 pub(super) const MAX_EDITED_BYTES: usize = 1024 * 1024;
 
-/// What a file holds.
+/// The content of a file.
 pub(super) struct Content {
     pub(super) locator: Locator,
     pub(super) bytes: Bytes,
@@ -51,13 +54,21 @@ impl Content {
     }
 }
 
-/// Returns the place that an address names.
-pub(super) fn place(fields: &Fields) -> Result<Locator, CommandError> {
-    let path = fields.get("path");
-    Locator::parse(path)
-        .ok()
-        .filter(|locator| !locator.is_root())
-        .ok_or_else(|| CommandError::user("the address names no memory", "Find it in the list of memories"))
+/// Returns the form that pins a memory or removes its pin.
+fn pin_form(data: &PageData, locator: &Locator, seen: ContentHash, pin: Pin) -> Markup {
+    let (value, text) = match pin {
+        Pin::Set => ("set", "Pin"),
+        Pin::Removed => ("removed", "Unpin"),
+    };
+    html! {
+        form method="post" action="pin" {
+            (data.token_field())
+            input type="hidden" name="path" value=(locator.as_str());
+            input type="hidden" name="seen" value=(seen);
+            input type="hidden" name="pin" value=(value);
+            button { (text) }
+        }
+    }
 }
 
 /// Reads a file; `None` if there is none.
@@ -73,7 +84,7 @@ pub(super) fn read(data: &PageData, locator: &Locator) -> Result<Option<Content>
 }
 
 pub(in crate::serve::page) fn view(data: &PageData, fields: &Fields) -> Result<View, CommandError> {
-    let locator = place(fields)?;
+    let locator = fields.place()?;
     let title = shown_name(&data.names(), &locator);
     let content = read(data, &locator)?;
     let text = content.as_ref().and_then(Content::text);
@@ -82,6 +93,14 @@ pub(in crate::serve::page) fn view(data: &PageData, fields: &Fields) -> Result<V
     let body = html! {
         @if !fields.get("saved").is_empty() {
             (notice(&html! { "Saved. " a href=(undo_address(&locator)) { "Undo" } }, Mood::Good))
+        }
+        @if !fields.get("accepted").is_empty() {
+            (notice(&html! { "Accepted. " a href=(undo_address(&locator)) { "Undo" } }, Mood::Good))
+        }
+        @match fields.get("pinned") {
+            "set" => { (notice(&html! { "Pinned. Tidying leaves it alone." }, Mood::Good)) }
+            "removed" => { (notice(&html! { "Unpinned. Tidying treats it like every other memory." }, Mood::Good)) }
+            _ => {}
         }
         @if !fields.get("settled").is_empty() {
             (notice(&html! { "Settled. " a href=(undo_address(&locator)) { "Undo" } }, Mood::Good))
@@ -121,6 +140,8 @@ fn present(
     let names = data.names();
     let catalogue = data.catalogue()?;
     let listed = catalogue.get(locator);
+    let today = data.settings().today();
+    let outdated = listed.and_then(|listed| listed.outdated(today));
     let is_signed = fields.get("show") == "authors";
     let links = catalogue.links_of(locator);
     let linked_from: Vec<&Locator> = catalogue.links_to(locator).collect();
@@ -129,17 +150,19 @@ fn present(
         h1 { (listed.map_or(title, |listed| listed.title.as_str())) }
         p.row {
             span.path.dim { (title) }
-            @if let Some(listed) = listed { span.chip { (listed.kind) } }
+            @if let Some(listed) = listed { span.chip { (listed.kind) } (labels(listed, today)) }
             span.dim { (size(content.bytes.len() as u64)) }
             @if let Some(modified) = listed.and_then(|listed| listed.modified) { (when(data.now(), modified)) }
             @if history.is_some_and(|history| history.is_waiting) { span.chip { "not sent yet" } }
         }
+        @if let Some(outdated) = outdated { (notice(&outdated_text(outdated, &catalogue, locator), Mood::Bad)) }
         div.buttons {
             @match content.barrier() {
                 None => { a.button.main href=(format!("edit?path={path}")) { "Edit" } }
                 Some(why) => { span.dim { (why) " Edit it with " code { "haversack edit" } "." } }
             }
             a.button href=(undo_address(locator)) { "Undo the last change" }
+            @if let Some(pin) = possible_pin(content) { (pin_form(data, locator, content.hash(), pin)) }
             form method="post" action="delete" {
                 (data.token_field())
                 input type="hidden" name="path" value=(locator.as_str());
@@ -161,6 +184,7 @@ fn present(
             }
         }
         @if !links.is_empty() || !linked_from.is_empty() {
+            p { a href=(format!("graph?around={path}")) { "See its links as a picture" } }
             div.cols {
                 @if !links.is_empty() {
                     section.card { h2 { "Links to" } ul.plain { @for target in &links { li { (memory_link(&names, target)) } } } }
@@ -171,6 +195,30 @@ fn present(
             }
         }
     })
+}
+
+/// Returns the pin that a memory can get or lose; `None` if its form has no place for one.
+fn possible_pin(content: &Content) -> Option<Pin> {
+    let text = content.text()?;
+    let pin = if tidy::is_pinned(text.as_bytes()) { Pin::Removed } else { Pin::Set };
+    pinned_text(&content.locator, text, pin).map(|_| pin)
+}
+
+/// Says why a memory is out of date, with a link to the memory that replaces it.
+fn outdated_text(outdated: Outdated<'_>, catalogue: &Catalogue, locator: &Locator) -> Markup {
+    html! {
+        @match outdated {
+            Outdated::SupersededBy(by) => {
+                strong { "Superseded" } " by "
+                @match catalogue.target(locator, by) {
+                    Some(target) => { a href=(memory_address(target)) { (one_line(by)) } "." }
+                    None => { (one_line(by)) ", which is not there." }
+                }
+            }
+            Outdated::Status(status) => { strong { "Out of date" } ": its status is " (one_line(status)) "." }
+            Outdated::StaleAfter(day) => { strong { "Out of date" } ": it was to be looked at after " (day) "." }
+        }
+    }
 }
 
 /// Returns a note about a text that is not shown whole.

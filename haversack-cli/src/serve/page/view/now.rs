@@ -7,12 +7,11 @@ use haversack::ids::Timestamp;
 use maud::{Markup, html};
 
 use super::{change_row, when};
-use crate::app::history::recent;
+use crate::app::history::ChangeSummary;
 use crate::app::session;
 use crate::app::session::context_record::ContextRecord;
 use crate::app::status::Status;
 use crate::error::CommandError;
-use crate::home::history::NumberedChange;
 use crate::projects::names::Names;
 use crate::serve::page::data::PageData;
 use crate::serve::page::form::Fields;
@@ -33,7 +32,7 @@ struct Now {
     memories: usize,
     projects: usize,
     /// The newest changes, or the reason why there are none.
-    changes: Result<Vec<NumberedChange>, String>,
+    changes: Result<Vec<Arc<ChangeSummary>>, String>,
     /// True if the changes are those since the last visit.
     is_since_visit: bool,
     given: Option<ContextRecord>,
@@ -47,7 +46,9 @@ fn gather(data: &PageData) -> Result<Now, CommandError> {
         catalogue.iter().filter_map(|listed| haversack_recall::project_of(&listed.locator)).collect();
     let projects = projects.len();
     drop(catalogue);
-    let mut changes = recent(data.settings(), MAX_CHANGES).map_err(|error| error.message);
+    let changes = data.changes().map_err(|error| error.message);
+    let mut changes =
+        changes.map(|known| known.changes.iter().take(MAX_CHANGES).cloned().collect::<Vec<_>>());
     let mut is_since_visit = false;
     if let (Ok(changes), Some(visit)) = (&mut changes, data.last_visit)
         && changes.iter().any(|change| change.time > visit)
@@ -69,6 +70,12 @@ pub(in crate::serve::page) fn view(data: &PageData, fields: &Fields) -> Result<V
             (notice(&html! { "Undone. Your other machines follow at their next sync. Changed your mind: " a href="undo" { "take the undo back" } }, Mood::Good))
         }
         (verdict(&now.status, &data.names()))
+        @for line in &now.status.tidy {
+            div.card.row {
+                span.grow { "Tidying: " (one_line(line.split(": haversack").next().unwrap_or(line))) }
+                @if line.contains("--review") { a.button href="inbox" { "Answer" } } @else { a.button href="tidy" { "See what would leave" } }
+            }
+        }
         dl.facts {
             div { dt { "Memories" } dd { (now.memories) } }
             div { dt { "Projects" } dd { (now.projects) } }
@@ -126,8 +133,8 @@ fn changes(data: &PageData, now: &Now) -> Markup {
         Err(why) => return html! { p.dim { (one_line(why)) } },
     };
     let names = data.names();
-    let mut groups: Vec<(String, Vec<&NumberedChange>)> = Vec::new();
-    for change in changes {
+    let mut groups: Vec<(String, Vec<&ChangeSummary>)> = Vec::new();
+    for change in changes.iter().map(Arc::as_ref) {
         let key = [Some(change.device.as_str()), change.agent.as_deref(), change.session.as_deref()];
         let key = key.into_iter().flatten().collect::<Vec<_>>().join(" · ");
         match groups.iter_mut().find(|(known, _)| *known == key) {

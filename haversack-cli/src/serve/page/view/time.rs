@@ -1,6 +1,7 @@
 //! Time: every machine has a line, every day, week, month or year a dot on it. The dot's size is the number of changes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use haversack::day::Zone;
 use haversack::display::one_line;
@@ -10,9 +11,8 @@ use jiff::civil::Date;
 use maud::{Markup, html};
 
 use super::change_row;
-use crate::app::history::recent;
+use crate::app::history::ChangeSummary;
 use crate::error::CommandError;
-use crate::home::history::NumberedChange;
 use crate::serve::page::data::PageData;
 use crate::serve::page::form::{Fields, encoded};
 use crate::serve::page::shell::{Section, View};
@@ -32,6 +32,9 @@ const WIDTH: usize = 960;
 const LEFT: usize = 130;
 const LANE: usize = 56;
 const TOP: usize = 16;
+
+/// Words in the cause of a change that brought two versions together.
+const MERGES: [&str; 3] = ["merge", "resolve", "two contents"];
 
 /// The length of time that a dot stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +133,7 @@ fn timeline(zone: &Zone, scale: Scale, today: Date, changes: &[(String, Timestam
         let dot = lane.entry(start).or_default();
         dot.changes += 1;
         dot.undos += usize::from(cause.contains("undo"));
-        dot.merges += usize::from(cause.contains("merge"));
+        dot.merges += usize::from(MERGES.iter().any(|merge| cause.contains(merge)));
     }
     Timeline { starts, lanes }
 }
@@ -139,22 +142,23 @@ pub(in crate::serve::page) fn view(data: &PageData, fields: &Fields) -> Result<V
     let zone = &data.settings().zone;
     let scale = Scale::of(fields.get("by"));
     let (at, device) = (fields.get("at"), fields.get("machine"));
-    let changes = match recent(data.settings(), MAX_CHANGES) {
-        Ok(changes) => changes,
+    let changes = match data.changes() {
+        Ok(known) => known,
         Err(error) => {
             let body = html! { h1 { "Time" } p.dim { (one_line(&error.message)) } };
             return Ok(View { section: Section::Time, title: "Time".to_owned(), body });
         }
     };
+    let changes: Vec<&ChangeSummary> = changes.changes.iter().take(MAX_CHANGES).map(Arc::as_ref).collect();
     let facts: Vec<(String, Timestamp, String)> =
         changes.iter().map(|change| (change.device.clone(), change.time, change.cause.clone())).collect();
     let timeline = timeline(zone, scale, date_of(zone, data.now()).unwrap_or_default(), &facts);
-    let is_chosen = |change: &&NumberedChange| {
+    let is_chosen = |change: &&ChangeSummary| {
         let is_then = at.is_empty()
             || date_of(zone, change.time).is_some_and(|date| scale.start(date).to_string() == at);
         is_then && (device.is_empty() || change.device == device)
     };
-    let chosen: Vec<&NumberedChange> = changes.iter().filter(is_chosen).collect();
+    let chosen: Vec<&ChangeSummary> = changes.iter().copied().filter(is_chosen).collect();
     let names = data.names();
     let body = html! {
         h1 { "Time" }
