@@ -31,9 +31,6 @@ printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
     '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' | run --home 'C:\laptop' mcp >/tmp/mcp.txt
 grep -q '"id":2' /tmp/mcp.txt || { cat /tmp/mcp.txt; exit 1; }
 echo 'mcp: passed'
-printf '%s' '{"session_id":"s","transcript_path":"","cwd":"C:\\","hook_event_name":"SessionStart","source":"startup"}' |
-    run --home 'C:\laptop' hook session-start >/tmp/hook.txt
-echo 'hooks: passed'
 # Another program holds the file open for reading and shares it with nobody.
 run --home 'C:\laptop' create held.md 'before'
 run --home 'C:\laptop' sync
@@ -51,5 +48,25 @@ wait $holder 2>/dev/null || true
 run --home 'C:\laptop' sync
 run --home 'C:\laptop' view held.md | grep -q after
 echo 'a file held open: passed'
+# The start of a session brings what the other machine sent, and a write of the agent leaves through the background process.
+hook() { printf '{"session_id":"s","transcript_path":"","cwd":"C:\\\\work","hook_event_name":"%s","source":"startup"%s}' "$1" "$2" | run --home 'C:\laptop' hook "$1"; }
+# Hooks sync for projects: for checkouts with a remote.
+mkdir -p /tmp/wine/drive_c/work/.git/refs/heads /tmp/wine/drive_c/work/.git/objects
+echo 'ref: refs/heads/main' >/tmp/wine/drive_c/work/.git/HEAD
+printf '[remote "origin"]\n\turl = https://example.com/lighthouse.git\n' >/tmp/wine/drive_c/work/.git/config
+run --home 'C:\desktop' append notes/diary.md ' from the desktop'
+run --home 'C:\desktop' sync
+hook SessionStart '' >/tmp/hook.txt
+run --home 'C:\laptop' view notes/diary.md | grep -q 'from the desktop' || { cat /tmp/hook.txt; find /tmp/wine/drive_c/laptop -name '*.log' -exec cat {} +; exit 1; }
+run --home 'C:\laptop' append notes/diary.md ' from the laptop'
+hook SessionEnd ',"reason":"exit"'
+for _ in $(seq 50); do
+    run --home 'C:\desktop' sync
+    run --home 'C:\desktop' view notes/diary.md >/tmp/desktop.txt
+    grep -q 'from the laptop' /tmp/desktop.txt && break
+    sleep 0.2
+done
+grep -q 'from the laptop' /tmp/desktop.txt
+echo 'hooks: passed'
 run --home 'C:\laptop' doctor >/tmp/doctor.txt || true
 wineserver -k 2>/dev/null || true

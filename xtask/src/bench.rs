@@ -43,6 +43,12 @@ pub(crate) fn mcp(options: &[&str]) -> Result<(), String> {
     step("bench mcp", &mut command)
 }
 
+/// Runs the benchmark of events, summaries, digests, contexts and tidying; its tables go to stdout.
+pub(crate) fn days(options: &[&str]) -> Result<(), String> {
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "days", "--"];
+    step("bench days", cargo(&arguments).args(options))
+}
+
 /// Runs the benchmark of the graph; its table goes to stdout.
 pub(crate) fn graph(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "graph", "--"];
@@ -61,6 +67,12 @@ pub(crate) fn merge(options: &[&str]) -> Result<(), String> {
     step("bench merge", cargo(&arguments).args(options))
 }
 
+/// Runs the benchmark of the page; its table goes to stdout.
+pub(crate) fn page(options: &[&str]) -> Result<(), String> {
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "page", "--"];
+    step("bench page", cargo(&arguments).args(options))
+}
+
 /// Runs the benchmark of looking for secrets; its tables go to stdout.
 pub(crate) fn secrets(options: &[&str]) -> Result<(), String> {
     let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "secrets", "--"];
@@ -75,7 +87,18 @@ pub(crate) fn sync(options: &[&str]) -> Result<(), String> {
 
 /// Runs the benchmark of recall; its tables go to stdout.
 pub(crate) fn recall(options: &[&str]) -> Result<(), String> {
-    step("bench recall", recall_bench().args(options))
+    step("bench recall", recall_bench().args(options))?;
+    if options.contains(&"--no-speed") {
+        return Ok(());
+    }
+    let arguments = ["bench", "--quiet", "--package", "haversack-cli", "--bench", "recall", "--"];
+    let mut command = cargo(&arguments);
+    command.args(options.iter().filter(|option| **option == "--quick"));
+    match tools::server_memory() {
+        Ok(program) => drop(command.arg("--server-memory").arg(program)),
+        Err(why) => say(&format!("{why}\nserver-memory is left out of the comparison.\n")),
+    }
+    step("bench recall, process by process", &mut command)
 }
 
 /// Scores a developer's own ranking.
@@ -84,7 +107,17 @@ pub(crate) fn score_recall(options: &[&str]) -> Result<(), String> {
 }
 
 fn recall_bench() -> Command {
-    cargo(&["bench", "--quiet", "--package", "haversack-recall", "--bench", "recall", "--"])
+    cargo(&[
+        "bench",
+        "--quiet",
+        "--package",
+        "haversack-recall",
+        "--features",
+        "semantic",
+        "--bench",
+        "recall",
+        "--",
+    ])
 }
 
 /// Runs the benchmark of replicated folders; its tables go to stdout.

@@ -33,6 +33,7 @@ const COMPUTING: Std = Std {
         "cell",
         "cmp",
         "collections",
+        "convert::Infallible",
         "error",
         "fmt",
         "future",
@@ -154,6 +155,7 @@ pub(crate) const CRATES: [Member; 9] = [
             "futures-lite",
             "haversack",
             "jiff",
+            "ndarray",
             "rusqlite",
             "rust-stemmers",
             "serde_json",
@@ -169,6 +171,7 @@ pub(crate) const CRATES: [Member; 9] = [
     Member {
         name: "haversack-cli",
         dependencies: &[
+            "async-trait",
             "base64",
             "clap",
             "clap_complete",

@@ -37,8 +37,10 @@ Usage: cargo xtask COMMAND
   bench clouds  Waiting time of a user with two machines and a bucket, compared with rclone on the same server [--quick]
   bench machines  Waiting time of a user with two machines, compared with git on the same files [--quick]
   bench mcp     Time that an agent waits for the MCP server, compared with server-memory on the same memories [--quick]
+  bench days    Time of events, summaries, digests, contexts and tidying [--quick]
   bench graph   Time that an agent waits for the graph, compared with server-memory on the same entities [--quick]
   bench merge   Duration of a merge of a file of 1 MB, by rule [--quick]
+  bench page    Waiting time of a user for the page, with 50 and 10,000 memories [--quick]
   bench recall  Quality and speed of recall, compared with plain FTS5 and server-memory [--data DIR] [--quick]
   bench secrets  Speed of the search for secrets [--quick]
   bench sync    Cost of a sync in time and requests, over memory and over directories [--quick]
@@ -68,7 +70,9 @@ fn main() -> ExitCode {
         ["bench", "clouds", options @ ..] => bench::clouds(options),
         ["bench", "machines", options @ ..] => bench::machines(options),
         ["bench", "mcp", options @ ..] => bench::mcp(options),
+        ["bench", "days", options @ ..] => bench::days(options),
         ["bench", "graph", options @ ..] => bench::graph(options),
+        ["bench", "page", options @ ..] => bench::page(options),
         ["bench", "merge", options @ ..] => bench::merge(options),
         ["bench", "secrets", options @ ..] => bench::secrets(options),
         ["bench", "recall", options @ ..] => bench::recall(options),

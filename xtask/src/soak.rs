@@ -16,8 +16,9 @@ struct Soak {
 
 const LONG: (&str, &str) = ("HAVERSACK_SOAK", "1");
 
-const SOAKS: [Soak; 7] = [
+const SOAKS: [Soak; 8] = [
     Soak { what: "the store", package: "haversack-store", tests: &["hostile", "clouds::answers"], by: LONG },
+    Soak { what: "a year of use", package: "haversack", tests: &["tidy::year_of_use"], by: LONG },
     Soak { what: "the verbs", package: "haversack-cli", tests: &["thirty_two"], by: LONG },
     Soak { what: "the machines", package: "haversack-cli", tests: &["random_machines"], by: LONG },
     Soak { what: "the folders", package: "haversack-cli", tests: &["vault::", "skewed_folder::"], by: LONG },

@@ -5,6 +5,7 @@
 
 mod chromium;
 mod debian;
+mod model;
 mod node;
 mod python;
 mod sdks;
@@ -130,6 +131,7 @@ pub(crate) fn for_tests() -> Result<(), String> {
     syncthing::ready().map_err(|why| format!("{why}\n{WITHOUT}"))?;
     chromium::ready().map_err(|why| format!("{why}\n{WITHOUT}"))?;
     install(&FOR_TESTS)?;
+    model::ready().map_err(|why| format!("{why}\n{WITHOUT}"))?;
     sdks().map(drop)
 }
 

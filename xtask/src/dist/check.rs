@@ -22,13 +22,14 @@ enum Outcome {
 type Part = (&'static str, fn() -> Result<Outcome, String>);
 
 /// The parts, those that take long at the end.
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("static", packages::programs_are_static),
     ("deb", packages::deb),
     ("installer", packages::installer),
     ("wheel", packages::wheel),
     ("npm", packages::npm),
     ("shells", packages::shells),
+    ("emulated", machines::emulated),
     ("reproducible", machines::reproducible),
     ("windows", machines::windows),
     ("macos", machines::macos),

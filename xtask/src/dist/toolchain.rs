@@ -99,10 +99,18 @@ impl Toolchain {
             .filter(|(from, _)| !from.is_empty())
             .map(|(from, to)| format!("--remap-path-prefix={from}={to}"))
             .collect();
-        // A cargo that runs us leaves its own toolchain in the environment.
-        for name in
-            ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTFLAGS", "CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH"]
-        {
+        // A cargo that runs us leaves its own toolchain in the environment. With its libraries first, our compiler would look for the
+        // standard library of each target there.
+        for name in [
+            "RUSTUP_TOOLCHAIN",
+            "CARGO",
+            "RUSTC",
+            "RUSTFLAGS",
+            "CARGO_MANIFEST_DIR",
+            "CARGO_MANIFEST_PATH",
+            "LD_LIBRARY_PATH",
+            "DYLD_FALLBACK_LIBRARY_PATH",
+        ] {
             command.env_remove(name);
         }
         Ok(command

@@ -68,6 +68,20 @@ impl Python {
         step(&format!("installing {what}, once"), &mut pip)
     }
 
+    /// Downloads a package, without the packages that it needs, into a directory.
+    pub(super) fn download(&self, what: &str, package: &str, into: &Path) -> Result<(), String> {
+        let mut pip = self.start(&executable());
+        super::trust_system(&mut pip, "PIP_CERT");
+        pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]);
+        pip.args(["--no-deps", package, "--dest"]).arg(into);
+        step(&format!("downloading {what}, once"), &mut pip)
+    }
+
+    /// Returns a command that runs this Python.
+    pub(super) fn run(&self) -> Command {
+        self.start(&executable())
+    }
+
     /// Returns a launcher that runs this Python with `arguments` before those it is given.
     pub(super) fn script(&self, name: &str, version: &str, arguments: &str) -> String {
         let libraries = match &self.libraries {

@@ -6,9 +6,12 @@ use std::process::Command;
 use super::super::files::{fresh, quietly, sha256};
 use super::super::target::{TARGETS, Target};
 use super::super::toolchain::Toolchain;
-use super::root::WITH_WINE;
+use super::root::{CleanRoot, MINIMAL, WITH_WINE};
 use super::{Outcome, native, program};
-use crate::run::{project, step};
+use crate::run::{project, step, tools};
+
+/// Debian's package with an emulator for each processor. The emulators need no library.
+const EMULATORS: &str = "qemu-user-static";
 
 /// A second build, of a clone in another directory and with an empty target directory, has the same hash.
 pub(super) fn reproducible() -> Result<Outcome, String> {
@@ -47,16 +50,38 @@ pub(super) fn reproducible() -> Result<Outcome, String> {
     Ok(Outcome::Passed(format!("two builds in different directories have the hash {one}")))
 }
 
+/// The Linux program of the other processor, under emulation: verbs, sync of two homes, memory tool, MCP.
+pub(super) fn emulated() -> Result<Outcome, String> {
+    let is_foreign = |target: &&Target| target.node.0 == "linux" && !target.runs_here();
+    let Some(target) = TARGETS.iter().find(is_foreign) else {
+        return Ok(Outcome::Skipped("every Linux program runs on this machine".to_owned()));
+    };
+    let program = program(target)?;
+    let processor = target.triple.split('-').next().unwrap_or_default();
+    let emulator = tools().join(EMULATORS).join("usr/bin").join(format!("qemu-{processor}-static"));
+    if !emulator.is_file()
+        && let Err(why) = crate::tools::debian_program(EMULATORS)
+    {
+        return Ok(Outcome::Skipped(why));
+    }
+    used(MINIMAL, "emulated", &[program, emulator])
+}
+
 /// The program for Windows under wine: demo, verbs, sync of two homes, memory tool, MCP, hooks, a file held open.
 pub(super) fn windows() -> Result<Outcome, String> {
     let program = match debug_build(target("x86_64-pc-windows-gnu")?)? {
         Ok(program) => program,
         Err(why) => return Ok(Outcome::Skipped(why)),
     };
-    let path = project().join("packaging/check/windows.sh");
+    used(WITH_WINE, "windows", &[program])
+}
+
+/// Runs the script of a check in a root. The lines that end with "passed" are its result.
+fn used(root: CleanRoot, name: &str, given: &[PathBuf]) -> Result<Outcome, String> {
+    let path = project().join(format!("packaging/check/{name}.sh"));
     let script = std::fs::read_to_string(&path)
         .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
-    Ok(match WITH_WINE.run("windows", &script, &[program])? {
+    Ok(match root.run(name, &script, given)? {
         Ok(ran) => Outcome::Passed(
             ran.printed.lines().filter(|line| line.ends_with(": passed")).collect::<Vec<_>>().join(", "),
         ),
