@@ -7,6 +7,7 @@ pub(crate) mod allowlist;
 pub(crate) mod contact;
 pub(crate) mod gate;
 pub(crate) mod history;
+pub(crate) mod history_days;
 pub(crate) mod join_record;
 pub(crate) mod kinds;
 pub(crate) mod local_history;

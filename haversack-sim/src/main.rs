@@ -1,4 +1,4 @@
-//! Runs schedules of the sync simulator: `sim [--vault | --weave | --lost | --tidy] [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`,
+//! Runs schedules of the sync simulator: `sim [--vault | --weave | --lost | --tidy | --shorten] [--from SEED] [--seeds N | --minutes M]`, `sim --explain SEED`,
 //! `sim --shrink SEED`, `sim --mutants`.
 
 #![expect(
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use haversack::sync::planted::Planted;
 use haversack_sim::sync::{Failure, LogsOnlySchedule, Meeting, Run, Schedule, explain, run, shrink};
 
-const USAGE: &str = "Usage: sim [--vault | --weave | --lost | --tidy] [--from SEED] [--seeds N | --minutes M]
+const USAGE: &str = "Usage: sim [--vault | --weave | --lost | --tidy | --shorten] [--from SEED] [--seeds N | --minutes M]
        sim --explain SEED [--planted NAME]    all that happens in one schedule
        sim --shrink SEED [--planted NAME]     as little of it as breaks the same promise
        sim --mutants [NAME]                   which schedule finds each planted mistake
 
-With --vault devices share a folder that a sync client replicates; with --lost their remote is wiped, restored and replaced; with --tidy days go by and devices tidy; with --weave they read each other's logs, and nothing goes wrong.
+With --vault devices share a folder that a sync client replicates; with --lost their remote is wiped, restored and replaced; with --tidy days go by and devices tidy; with --shorten old commits lose their contents; with --weave they read each other's logs, and nothing goes wrong.
 ";
 
 /// Within how many schedules a planted mistake must be found.
@@ -51,6 +51,7 @@ impl Subject {
             Subject::Devices(Meeting::Vault) => "--vault ",
             Subject::Devices(Meeting::Lost) => "--lost ",
             Subject::Devices(Meeting::Aged) => "--tidy ",
+            Subject::Devices(Meeting::Shortened) => "--shorten ",
             Subject::Logs => "--weave ",
         }
     }
@@ -102,10 +103,14 @@ fn main() -> ExitCode {
     if is_asked("--weave") {
         return weave(&words);
     }
-    let meetings =
-        [("--vault", Meeting::Vault), ("--lost", Meeting::Lost), ("--tidy", Meeting::Aged)].into_iter();
+    let meetings = [
+        ("--vault", Meeting::Vault),
+        ("--lost", Meeting::Lost),
+        ("--tidy", Meeting::Aged),
+        ("--shorten", Meeting::Shortened),
+    ];
     let asked: Vec<Meeting> =
-        meetings.filter(|(option, _)| is_asked(option)).map(|(_, meeting)| meeting).collect();
+        meetings.into_iter().filter(|(option, _)| is_asked(option)).map(|(_, meeting)| meeting).collect();
     let meeting = asked.first().copied().unwrap_or(Meeting::Log);
     if let ["--explain" | "--shrink", seed, rest @ ..] = words.as_slice()
         && let Ok(seed) = seed.parse()
@@ -142,7 +147,8 @@ fn planted(words: &[&str]) -> Option<Option<Planted>> {
                 .chain(Planted::IN_A_VAULT)
                 .chain(Planted::IN_HOMES)
                 .chain(Planted::AFTER_A_LOSS)
-                .chain(Planted::IN_TIDIES);
+                .chain(Planted::IN_TIDIES)
+                .chain(Planted::IN_SHORT_HISTORIES);
             Some(Some(all.find(|planted| format!("{planted:?}") == *name)?))
         }
         _ => None,
@@ -188,6 +194,7 @@ fn hunt(meeting: Meeting, names: &[&str]) -> ExitCode {
         Meeting::Vault => Planted::IN_A_VAULT.to_vec(),
         Meeting::Lost => Planted::AFTER_A_LOSS.to_vec(),
         Meeting::Aged => Planted::IN_TIDIES.to_vec(),
+        Meeting::Shortened => Planted::IN_SHORT_HISTORIES.to_vec(),
     };
     for planted in all.into_iter().filter(is_meant) {
         let mut seeds = (0..MUTANT_SEEDS).filter(|seed| Schedule::at(meeting, *seed).may_show(planted));

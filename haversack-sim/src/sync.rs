@@ -72,6 +72,8 @@
 //! - *Tidies*: days go by, and devices roll old files up. Of every unit that a commit takes out of the store's files, a user removed it or a decision in the
 //!   store names it, at each position. Events are there once at the end, a further tidy changes nothing, and what a user removed from a source can be in a roll-up.
 //!
+//! - *Short histories*: old commits lose their contents while devices are behind. At the end a device joins that has nothing, and gets every file.
+//!
 //! The published changes of a device are known from its syncs: one that ended well has published everything that was done before it started.
 //!
 //! # Not modelled
@@ -138,6 +140,11 @@ impl Run {
     /// Returns the run of a seed over a remote that gets lost.
     pub fn with_losses(seed: u64) -> Run {
         Run { meeting: Meeting::Lost, ..Run::of(seed) }
+    }
+
+    /// Returns the run of a seed whose old commits lose their contents.
+    pub fn with_short_history(seed: u64) -> Run {
+        Run { meeting: Meeting::Shortened, ..Run::of(seed) }
     }
 
     /// Returns the run of a seed with devices that tidy.

@@ -6,14 +6,14 @@
 pub mod archive;
 mod undo;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use haversack_store::{Backend, Bytes, Locator};
 
 pub use self::undo::{Undone, take_back};
 use crate::ids::{ContentHash, Position, StoreId};
-use crate::log::{Carried, Commit, What};
+use crate::log::{Carried, Commit, Form, StoredCommit, What};
 use crate::sync::{Patience, Remote, SyncError};
 
 /// The commits of a store as far as they are at hand.
@@ -23,6 +23,8 @@ pub struct History<'a> {
     patience: &'a dyn Patience,
     store: StoreId,
     commits: BTreeMap<Position, Arc<Commit>>,
+    /// The positions among them whose contents the remote has dropped.
+    abridged: BTreeSet<Position>,
 }
 
 /// The content of a file at some moment.
@@ -34,6 +36,8 @@ pub enum PastContent {
     Nothing,
     /// That can not be told: the commits that say so are not at hand.
     Unknown,
+    /// The remote has dropped it, because it was too old.
+    Dropped,
 }
 
 impl<'a> History<'a> {
@@ -46,7 +50,7 @@ impl<'a> History<'a> {
     ) -> Result<History<'a>, SyncError> {
         let archive = archive::Reader::open(state, store).await.map_err(SyncError::Local)?;
         let remote = remote.map(Remote::new);
-        Ok(History { archive, remote, patience, store, commits: BTreeMap::new() })
+        Ok(History { archive, remote, patience, store, commits: BTreeMap::new(), abridged: BTreeSet::new() })
     }
 
     /// Returns the commit at a position; `None` if it is not at hand.
@@ -58,11 +62,13 @@ impl<'a> History<'a> {
             Some(bytes) => Some(bytes),
             None => self.in_remote(position).await?,
         };
-        let commit = commit.and_then(|bytes| Commit::decode(&bytes).ok());
-        let Some(commit) = commit.filter(|commit| (commit.store, commit.position) == (self.store, position))
-        else {
-            return Ok(None);
-        };
+        let stored = commit.and_then(|bytes| StoredCommit::decode(&bytes).ok());
+        let is_it =
+            |stored: &StoredCommit| (stored.commit.store, stored.commit.position) == (self.store, position);
+        let Some(StoredCommit { commit, form, .. }) = stored.filter(is_it) else { return Ok(None) };
+        if form == Form::Abridged {
+            self.abridged.insert(position);
+        }
         let commit = Arc::new(commit);
         self.commits.insert(position, commit.clone());
         Ok(Some(commit))
@@ -101,7 +107,12 @@ impl<'a> History<'a> {
                 What::Delete { .. } => return Ok(PastContent::Nothing),
                 What::Put { content: carried, .. } | What::Append { added: carried, .. } => carried,
             };
-            let Some(bytes) = self.carried(carried).await? else { return Ok(PastContent::Unknown) };
+            let Some(bytes) = self.carried(carried).await? else {
+                return Ok(match self.abridged.contains(&position) {
+                    true => PastContent::Dropped,
+                    false => PastContent::Unknown,
+                });
+            };
             added.push(bytes);
             if let What::Put { .. } = change.what {
                 added.reverse();

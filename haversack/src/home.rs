@@ -39,8 +39,8 @@ use crate::Memory;
 use crate::ids::{Ids, ReplicaId, Timestamp};
 use crate::sync::planted::{Planted, has};
 use crate::sync::{
-    Agreement, Asking, Context, Gate, Mirror, OneLog, Origins, Outlook, ReadOnce, Replica, Report, Scope,
-    SyncError, agreement, look, replica_of,
+    Agreement, Asking, Context, Gate, Intervals, Mirror, OneLog, Origins, Outlook, ReadOnce, Replica, Report,
+    Scope, SyncError, agreement, look, replica_of,
 };
 use crate::vault::lost::Named;
 use crate::vault::{Bridge, FolderOrigins, Mine};
@@ -380,7 +380,10 @@ pub async fn sync(
 ) -> Result<HomeReport, Stopped> {
     home.tidy(context.ids, round.lock_wait).await?;
     let own = home.replicas().await?;
+    // In a synced folder every device keeps its own log whole: entries name the commits of others.
+    let keep_contents = context.intervals.keep_contents.filter(|_| !meeting.is_folder());
     let context = Context {
+        intervals: Intervals { keep_contents, ..context.intervals },
         signed: Some(&*home.verb_state),
         archive: Some(&*home.memory().state),
         asking: meeting.asking(),

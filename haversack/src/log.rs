@@ -9,6 +9,7 @@
 //! .haversack/log/<position>             one commit                                       Commit
 //!                                       or, once it is in a segment, where                Folded
 //! .haversack/segments/<first>-<last>    the commits of a range, their own bytes          Segment
+//!                                       or, once they are old, without their contents     (docs/adr/0040)
 //! .haversack/checkpoints/<position>     the state after a commit                         Checkpoint
 //! .haversack/objects/<hash>             a content too large for a commit, or a pack      bytes
 //! ```
@@ -33,6 +34,7 @@
 //! - Everything that we write can be read: `log::hostile::what_cannot_be_read_is_not_written`.
 //! - Formats do not change by accident: `log::golden`.
 
+mod abridged;
 mod bounded;
 mod change;
 mod checkpoint;
@@ -61,9 +63,11 @@ pub use self::store_file::{Predecessor, StoreFile};
 pub use crate::frame::BadFrame;
 
 // The parts of the format that only the command `debug`, the simulator and tests need.
+pub(crate) use self::abridged::{hash_of, is_abridged};
 pub(crate) use self::pack::unpack;
 #[doc(hidden)]
 pub use self::{
+    abridged::{Form, StoredCommit, abridge},
     change::MAX_INLINE_BYTES,
     checkpoint::{Checkpoint, ContentLocation, FileState, MAX_CHECKPOINT_FILES, OddFile},
     commit::{MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, label},

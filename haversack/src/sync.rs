@@ -55,6 +55,8 @@ mod renames;
 mod roll_ups;
 mod scan;
 mod scope;
+mod shorten;
+mod skip;
 mod snapshot;
 mod state;
 mod sync_error;
@@ -565,6 +567,10 @@ impl Replica {
         }
         report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         self.compact(context).await?;
+        // The next look goes on with it.
+        if let Err(trouble) = self.shorten(context).await {
+            report.not_folded.get_or_insert(trouble.to_string());
+        }
         self.state.collect().await.map_err(SyncError::Local)?;
         self.state.save_cache(&mut self.cache).await.map_err(SyncError::Local)?;
         self.reads_all = false;

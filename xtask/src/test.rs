@@ -26,6 +26,7 @@ pub(crate) fn run() -> Result<(), String> {
     crate::sim::run(&["--vault", "--seeds", "4000"])?;
     crate::sim::run(&["--lost", "--seeds", "10000"])?;
     crate::sim::run(&["--tidy", "--seeds", "1000"])?;
+    crate::sim::run(&["--shorten", "--seeds", "2000"])?;
     crate::sim::run(&["--weave", "--seeds", "100000"])?;
     step(
         "documentation",

@@ -1,5 +1,6 @@
 //! `haversack remote`: where the devices of this memory meet.
 
+mod history;
 mod rebuild;
 mod relocate;
 mod test;
@@ -11,6 +12,7 @@ use haversack::clock::Clock;
 use haversack_system::SystemClock;
 use serde_json::json;
 
+use self::history::{HistoryArgs, cmd_history};
 use self::rebuild::{RebuildArgs, cmd_rebuild};
 use self::relocate::{MoveArgs, cmd_move};
 use self::test::{TestArgs, Trial, test};
@@ -42,6 +44,7 @@ enum Action {
     List(ListArgs),
     /// Try the remote: is it reached, with which credential, and does it keep its promises
     Test(TestArgs),
+    History(HistoryArgs),
     Rebuild(RebuildArgs),
     Move(MoveArgs),
     /// Stop syncing; the files stay, here and there
@@ -92,6 +95,7 @@ pub(crate) fn cmd_remote(
         Action::Add(args) => add(ui, settings, args)?,
         Action::List(args) => list(ui, settings, args)?,
         Action::Test(args) => return test(ui, settings, args),
+        Action::History(args) => cmd_history(ui, settings, args)?,
         Action::Rebuild(args) => cmd_rebuild(ui, settings, args)?,
         Action::Move(args) => cmd_move(ui, settings, args)?,
         Action::Remove => remove(ui, settings)?,

@@ -430,6 +430,10 @@ fn known(locator: &Locator, held: PastContent) -> Result<Option<Bytes>, CommandE
             ),
             "Run the same command again when you are online",
         )),
+        PastContent::Dropped => Err(CommandError::user(
+            format!("the remote does not keep this old version of {locator} any more"),
+            "See how long it keeps the contents of changes: haversack remote history",
+        )),
     }
 }
 

@@ -9,11 +9,12 @@ pub(crate) use haversack::home::Work;
 use haversack::home::{HomeReport, Meeting, Round, Stopped};
 use haversack::ids::{Position, Timestamp};
 use haversack::store::{Locator, block_on};
-use haversack::sync::{Author, Context, Deletions, Mirror, Progress, Report, SyncError};
+use haversack::sync::{Author, Context, Deletions, Intervals, Mirror, Progress, Report, SyncError};
 use haversack::vault::{Mine, TransferStats};
 use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::contact::{Contact, Failure};
+use super::history_days::kept_contents;
 use super::lost_and_found::LostAndFound;
 use super::mounts;
 use super::replicas::Home;
@@ -214,12 +215,18 @@ fn sync_home(
     let home = Home::open(settings)?;
     let author = author(settings, remote);
     let patience = options.time.map_or_else(Backoff::new, Backoff::for_at_most);
+    // Only a look at everything drops old contents.
+    let keep_contents = match options.work {
+        Work::Full => kept_contents(settings)?.duration(),
+        Work::Sync | Work::Pull | Work::Near(_) | Work::PushOne(_) => None,
+    };
     let context = Context {
         gate: home.gate(),
         patience: &patience,
         progress,
         deletions: options.deletions,
         budget: settings.budget,
+        intervals: Intervals { keep_contents, ..Intervals::default() },
         cause: options.cause,
         ..Context::new(&SystemClock, &RandomIds, &author)
     };

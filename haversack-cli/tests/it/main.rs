@@ -70,6 +70,7 @@ mod remotes;
 mod secrets;
 #[cfg(unix)]
 mod setup;
+mod short_history;
 mod skewed_folder;
 #[cfg(unix)]
 mod syncthing;

@@ -25,7 +25,7 @@ use super::crashing::Crashing;
 use super::link::{Connection, Link, Wire};
 use super::memory::Numbers;
 use super::oracle::Remembered;
-use super::schedule::{DeviceStorage, Meeting, Stream, Task, Time, stream};
+use super::schedule::{DeviceStorage, KEPT_POSITIONS, MAX_KEPT_SECONDS, Meeting, Stream, Task, Time, stream};
 use super::storage::{Hands, Saving, Storage};
 use super::unit::{self, units_of};
 use crate::disk::Crash;
@@ -210,7 +210,7 @@ impl Device {
         };
         let (files, state) = (storage(0), storage(1));
         let vault = match meeting {
-            Meeting::Log | Meeting::Lost | Meeting::Aged => None,
+            Meeting::Log | Meeting::Lost | Meeting::Aged | Meeting::Shortened => None,
             Meeting::Vault => Some(Vault { home: storage(2), folder: storage(3).versioned_by_content() }),
         };
         Device::with(number, actor, processes, files, state, vault, meeting, is_full)
@@ -609,8 +609,16 @@ impl Device {
         let mut commits = || folding.between(1, MAX_INTERVAL) as u64;
         let (checkpoint_commits, segment_commits) = (commits(), commits());
         let lost_base = self.lost_base.clone();
-        let (keep_positions, rebuilt_files) = (Duration::ZERO, 1);
-        let intervals = Intervals { checkpoint_commits, segment_commits, keep_positions, rebuilt_files };
+        let (keep_positions, keep_contents) = match self.meeting {
+            Meeting::Shortened => {
+                let seconds = stream(seed, Stream::Shortening).between(0, MAX_KEPT_SECONDS);
+                (KEPT_POSITIONS, Some(Duration::from_secs(seconds as u64)))
+            }
+            Meeting::Log | Meeting::Vault | Meeting::Lost | Meeting::Aged => (Duration::ZERO, None),
+        };
+        let rebuilt_files = 1;
+        let intervals =
+            Intervals { checkpoint_commits, segment_commits, keep_positions, keep_contents, rebuilt_files };
         let running = async move {
             let local = |opened: Result<Arc<dyn Backend>, Error>| opened.map_err(SyncError::Local);
             let home = home.map_err(SyncError::Local)?;
@@ -760,7 +768,7 @@ impl Clock for Jumping {
     fn now(&self) -> Timestamp {
         let number = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         let milliseconds = match self.meeting {
-            Meeting::Log | Meeting::Aged => number % 4_000_000_000_000,
+            Meeting::Log | Meeting::Aged | Meeting::Shortened => number % 4_000_000_000_000,
             Meeting::Lost => number % (30 * 24 * HOUR),
             Meeting::Vault => self.hours * HOUR + number % (PATIENCE / 2),
         };

@@ -11,7 +11,7 @@ use haversack_store::{
     Info, Listing, Locator, Object, Operation, Page, Pages, Result, TouchMark, Written,
 };
 
-use super::store::{Model, Store};
+use super::store::{Model, Store, Times};
 use super::weather::{Fate, Weather, moment};
 use crate::random::Random;
 
@@ -60,9 +60,9 @@ impl Late {
 }
 
 impl Wire {
-    pub(crate) fn new(model: Model, weather: Weather) -> Arc<Wire> {
+    pub(crate) fn new(model: Model, weather: Weather, times: Times) -> Arc<Wire> {
         let weather = model.weather(weather);
-        let store = Store::new(model);
+        let store = Store::new(model, times);
         let state = WireState {
             store,
             weather,

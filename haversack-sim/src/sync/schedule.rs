@@ -3,6 +3,8 @@
 //! Every action has a seed of its own, and from it a stream of random numbers for each purpose: leaving actions out does not
 //! change what the rest means.
 
+use std::time::Duration;
+
 use haversack::day::Day;
 use haversack::sync::Mirror;
 use haversack::sync::planted::Planted;
@@ -57,6 +59,7 @@ pub(crate) enum Stream {
     Renames,
     Homes,
     Ageing,
+    Shortening,
 }
 
 /// Returns the random numbers for a purpose, from a seed.
@@ -76,6 +79,8 @@ pub enum Meeting {
     Lost,
     /// At one log, while days go by and devices tidy.
     Aged,
+    /// At one log whose old commits lose their contents.
+    Shortened,
 }
 
 /// How days go by in a schedule whose devices tidy.
@@ -367,6 +372,11 @@ struct DeviceState {
     has_backup: bool,
 }
 
+/// The most seconds that a remote keeps contents where old commits lose them, and those that it keeps positions and objects. Its clock counts a second
+/// for every write.
+pub(crate) const MAX_KEPT_SECONDS: usize = 20;
+pub(crate) const KEPT_POSITIONS: Duration = Duration::from_secs(10);
+
 /// Returns the day of the oldest log that users write.
 fn first_day() -> Day {
     "2026-11-04".parse().expect("a day")
@@ -409,6 +419,8 @@ impl Schedule {
                 Swarm { forgery: false, copies, ..swarm }
             }
             // Changes that were published to a lost remote are only on the devices that had read them: these devices stay.
+            // A forged checkpoint keeps late devices out until another device looks at everything: a test of its own shows that.
+            Meeting::Shortened => Swarm { compaction: true, forgery: false, ..swarm },
             Meeting::Lost | Meeting::Aged => Swarm {
                 copies: false,
                 backups: false,

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::time::{Duration, UNIX_EPOCH};
 
 use haversack_store::{
     Bytes, Condition, Entry, EntryKind, Error, ErrorKind, Fingerprint, Info, Listing, Locator, Object,
@@ -65,6 +66,14 @@ pub(crate) struct Store {
     pub(crate) model: Model,
     objects: BTreeMap<Locator, Stored>,
     writes: u64,
+    times: Times,
+}
+
+/// Tells if the store tells when an object was written: its clock counts a second for every write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Times {
+    Told,
+    Unknown,
 }
 
 #[derive(Debug)]
@@ -74,8 +83,8 @@ struct Stored {
 }
 
 impl Store {
-    pub(crate) fn new(model: Model) -> Store {
-        Store { model, objects: BTreeMap::new(), writes: 0 }
+    pub(crate) fn new(model: Model, times: Times) -> Store {
+        Store { model, objects: BTreeMap::new(), writes: 0, times }
     }
 
     fn version(&self, stored: &Stored) -> Version {
@@ -158,7 +167,10 @@ impl Store {
             locator: locator.clone(),
             kind: EntryKind::File,
             size_bytes: stored.bytes.len() as u64,
-            modified: None,
+            modified: match self.times {
+                Times::Told => Some(UNIX_EPOCH + Duration::from_secs(stored.write)),
+                Times::Unknown => None,
+            },
             fingerprint: Fingerprint::of_version(&version),
             version: Some(version),
         }

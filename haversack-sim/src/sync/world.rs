@@ -28,6 +28,7 @@ use super::oracle::Oracle;
 use super::schedule::{Action, Begins, Homes, Meeting, Schedule, Stream, Task, Time, What, stream};
 use super::sheet::{Sheet, Sheets};
 use super::storage::Storage;
+use super::store::Times;
 use super::user::{Change, Edit, Intention};
 use crate::editor::Editor;
 use crate::image::Seen;
@@ -102,9 +103,13 @@ impl<'a> World<'a> {
                 devices.insert(number, Device::new(number, actor, processes, ground, meeting, &numbers));
             }
         }
+        let times = match schedule.meeting {
+            Meeting::Shortened => Times::Told,
+            Meeting::Log | Meeting::Vault | Meeting::Lost | Meeting::Aged => Times::Unknown,
+        };
         World {
             schedule,
-            wire: Wire::new(schedule.model, schedule.weather),
+            wire: Wire::new(schedule.model, schedule.weather, times),
             client: Client::default(),
             numbers,
             devices,

@@ -13,6 +13,7 @@ mod lost;
 mod mutants;
 mod recovery;
 mod remembered;
+mod shorten;
 mod sync;
 mod tidy;
 mod twice;

@@ -207,6 +207,18 @@ impl Line {
         line
     }
 
+    /// Names the content inside the commit by its hash, and takes its bytes from the contents.
+    pub(super) fn name_content(&mut self, parts: &mut Parts) -> Result<(), BadFrame> {
+        let put = self.put.as_mut().map(|put| (&mut put.inline, &mut put.object));
+        let append = self.append.as_mut().map(|append| (&mut append.inline, &mut append.object));
+        for (inline, object) in put.into_iter().chain(append) {
+            if let Some(length) = inline.take() {
+                *object = Some(ContentHash::of(&parts.take(length)?));
+            }
+        }
+        Ok(())
+    }
+
     /// Returns what it says, with the bytes that it is about taken from the contents.
     pub(super) fn read(&self, parts: &mut Parts) -> Result<What, BadFrame> {
         let what = match (&self.put, &self.append, &self.delete) {

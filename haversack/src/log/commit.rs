@@ -137,6 +137,11 @@ impl Commit {
             (VERSION, true) => return Err(BadFrame::damaged("a commit of version 1 cannot end a log")),
             _ => {}
         }
+        Commit::from_heading(heading, contents)
+    }
+
+    /// Reads a commit from its heading and the contents behind it.
+    pub(super) fn from_heading(heading: Heading, contents: Bytes) -> Result<Commit, BadFrame> {
         let labels =
             [Some(&heading.device), heading.agent.as_ref(), heading.session.as_ref(), Some(&heading.cause)];
         if labels.into_iter().flatten().any(|label| label.len() > MAX_LABEL_BYTES) {
@@ -236,7 +241,7 @@ impl Commit {
 
 /// The heading of a commit: all of it but the contents.
 #[derive(Debug, Serialize, Deserialize)]
-struct Heading {
+pub(super) struct Heading {
     store: StoreId,
     position: Position,
     id: CommitId,
@@ -256,6 +261,20 @@ struct Heading {
     moved: Option<String>,
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_CHANGES>")]
     changes: Vec<Line>,
+}
+
+impl Heading {
+    /// Returns the heading of a commit, with every content inside the commit named by its hash instead.
+    pub(super) fn without_contents(bytes: &Bytes) -> Result<Heading, BadFrame> {
+        Commit::decode(bytes)?;
+        let Framed { mut heading, contents, .. } =
+            frame::decode::<Heading>(KIND, ENDING_VERSION, bytes, MAX_COMMIT_BYTES)?;
+        let mut parts = Parts::of(contents);
+        for line in &mut heading.changes {
+            line.name_content(&mut parts)?;
+        }
+        Ok(heading)
+    }
 }
 
 /// That a commit belongs to a rebuild, as it stands in the heading.

@@ -1,12 +1,15 @@
 //! The commits of a range in one file, byte for byte: a long log is read in few requests, and a folded position is still proven.
+//!
+//! A segment whose commits are old can hold them [without their contents](super::abridged). Such a segment has version 2.
 
 use haversack_store::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::abridged::{Form, StoredCommit, abridge, is_abridged};
 use super::bounded;
-use super::commit::{Commit, MAX_COMMIT_BYTES};
+use super::commit::MAX_COMMIT_BYTES;
 use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
-use crate::ids::{ContentHash, Position, StoreId};
+use crate::ids::{Position, StoreId};
 
 /// The largest segment.
 pub const MAX_SEGMENT_BYTES: usize = 64 * 1024 * 1024;
@@ -15,7 +18,11 @@ pub const MAX_SEGMENT_BYTES: usize = 64 * 1024 * 1024;
 pub(super) const MAX_SEGMENT_COMMITS: usize = 10_000;
 
 const KIND: &str = "segment";
-pub(crate) const VERSION: u32 = 1;
+/// The version of a segment whose commits are whole.
+const WHOLE: u32 = 1;
+
+/// The version of a segment with abridged commits, and the newest: a Haversack that does not know them must stop there.
+pub(crate) const VERSION: u32 = 2;
 
 /// The commits of a range of positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,18 +43,19 @@ impl Segment {
         if self.commits.len() > MAX_SEGMENT_COMMITS {
             return Err(Unfit::TooLarge { what: "commits", limit: as_number(MAX_SEGMENT_COMMITS) });
         }
-        self.verify().map_err(|bad| Unfit::wrong(bad.to_string()))?;
+        let form = self.verify().map_err(|bad| Unfit::wrong(bad.to_string()))?;
+        let version = version_of(form);
         let lengths = self.commits.iter().map(|commit| as_number(commit.len())).collect();
         let heading = Heading { store: self.store, first: self.first, last: self.last, commits: lengths };
         let contents: Vec<&[u8]> = self.commits.iter().map(|commit| &commit[..]).collect();
-        frame::encode(KIND, VERSION, &heading, &contents, MAX_SEGMENT_BYTES)
+        frame::encode(KIND, version, &heading, &contents, MAX_SEGMENT_BYTES)
     }
 
     /// Reads the bytes of a segment: every commit in it is whole and follows the one before it.
     ///
     /// The caller compares the first one with its predecessor, with [`Commit::belongs`].
     pub fn decode(bytes: &Bytes) -> Result<Segment, BadFrame> {
-        let Framed { heading, contents, .. } =
+        let Framed { version, heading, contents } =
             frame::decode::<Heading>(KIND, VERSION, bytes, MAX_SEGMENT_BYTES)?;
         if heading.commits.len() > MAX_SEGMENT_COMMITS {
             return Err(BadFrame::TooLarge { what: "commits", limit: as_number(MAX_SEGMENT_COMMITS) });
@@ -65,8 +73,28 @@ impl Segment {
         }
         parts.end()?;
         let segment = Segment { store: heading.store, first: heading.first, last: heading.last, commits };
-        segment.verify()?;
-        Ok(segment)
+        match (version, segment.verify()?) {
+            (VERSION, Form::Whole) => Err(BadFrame::Newer { version }),
+            (WHOLE, Form::Abridged) => {
+                Err(BadFrame::damaged("a segment of version 1 has whole commits only"))
+            }
+            _ => Ok(segment),
+        }
+    }
+
+    /// Returns the same segment with every commit abridged.
+    pub fn abridged(&self) -> Result<Segment, Unfit> {
+        let abridge = |bytes: &Bytes| match is_abridged(bytes) {
+            true => Ok(bytes.clone()),
+            false => abridge(bytes),
+        };
+        let commits = self.commits.iter().map(abridge).collect::<Result<_, _>>()?;
+        Ok(Segment { commits, ..*self })
+    }
+
+    /// Returns true if its commits have their contents.
+    pub fn is_whole(&self) -> bool {
+        !self.commits.iter().any(|bytes| is_abridged(bytes))
     }
 
     /// Returns the bytes at a position of the range.
@@ -75,8 +103,9 @@ impl Segment {
         self.commits.get(usize::try_from(index).ok()?)
     }
 
-    /// Refuses commits that are not those of the range.
-    fn verify(&self) -> Result<(), BadFrame> {
+    /// Refuses commits that are not those of the range; tells if all are whole.
+    fn verify(&self) -> Result<Form, BadFrame> {
+        let mut form = Form::Whole;
         let mut next = Some(self.first);
         let mut before = None;
         for bytes in &self.commits {
@@ -85,20 +114,30 @@ impl Segment {
             };
             let within =
                 |what: String| BadFrame::damaged(format!("the commit of position {position}: {what}"));
-            let commit = Commit::decode(bytes).map_err(|bad| match bad.is_newer() {
+            let stored = StoredCommit::decode(bytes).map_err(|bad| match bad.is_newer() {
                 true => bad,
                 false => within(bad.to_string()),
             })?;
-            let previous = before.unwrap_or(commit.previous);
-            let belongs = commit.belongs(self.store, position, previous);
+            let previous = before.unwrap_or(stored.commit.previous);
+            let belongs = stored.commit.belongs(self.store, position, previous);
             belongs.map_err(|misplaced| within(misplaced.to_string()))?;
-            before = Some(ContentHash::of(bytes));
+            if stored.form == Form::Abridged {
+                form = Form::Abridged;
+            }
+            before = Some(stored.hash);
             next = position.next();
         }
         match before.is_some() && next == self.last.next() {
-            true => Ok(()),
+            true => Ok(form),
             false => Err(BadFrame::damaged("it has fewer commits than positions")),
         }
+    }
+}
+
+fn version_of(form: Form) -> u32 {
+    match form {
+        Form::Whole => WHOLE,
+        Form::Abridged => VERSION,
     }
 }
 

@@ -3,6 +3,7 @@
 use haversack_store::Bytes;
 
 use super::plan::Reach;
+use super::planted::{Planted, has};
 use super::progress::Stage;
 use super::remote::At;
 use super::state::Head;
@@ -29,6 +30,14 @@ pub(super) struct Taken {
     pub(super) bytes: Bytes,
 }
 
+/// The commits that a replica applies next.
+pub(super) enum NextCommits {
+    /// These, and the reach of the log after them.
+    Read(Vec<Taken>, Reach),
+    /// The next commit is there without its contents.
+    Abridged,
+}
+
 /// Commits that follow one another.
 struct Chain {
     store: StoreId,
@@ -40,6 +49,8 @@ struct Chain {
     taken: Vec<Taken>,
     /// The new place of the store, if the log ends with a commit that names it.
     moved: Option<SyncError>,
+    /// True if the next commit has its contents no more.
+    is_abridged: bool,
 }
 
 impl Chain {
@@ -57,7 +68,7 @@ impl Chain {
     /// Takes the next commit, if it is the next.
     fn add(&mut self, at: At) -> Result<(), SyncError> {
         let Some(position) = self.next else { return Ok(()) };
-        let commit = Commit::decode(&at.bytes).map_err(|why| SyncError::Damaged {
+        let commit = at.commit().map_err(|why| SyncError::Damaged {
             what: format!("the commit at position {} ({})", position.number(), layout::commit(position)),
             why,
         })?;
@@ -73,7 +84,12 @@ impl Chain {
             self.next = None;
             return Ok(());
         }
-        let hash = ContentHash::of(&at.bytes);
+        if at.is_abridged() {
+            self.is_abridged = true;
+            self.next = None;
+            return Ok(());
+        }
+        let hash = at.hash();
         let bytes = at.bytes.len().saturating_add(named_bytes(&commit));
         self.bytes = self.bytes.saturating_add(bytes);
         self.largest = self.largest.max(bytes);
@@ -109,12 +125,12 @@ impl Replica {
         &self,
         context: Context<'_>,
         store: StoreId,
-    ) -> Result<(Vec<Taken>, Reach), SyncError> {
+    ) -> Result<NextCommits, SyncError> {
         let (first, previous) = self.next();
         let last = match context.asking {
             Asking::FromLast if self.state.known.head.is_some() => match self.last_listed(context).await? {
                 Some(last) => Some(last),
-                None => return Ok((Vec::new(), Reach::End)),
+                None => return Ok(NextCommits::Read(Vec::new(), Reach::End)),
             },
             Asking::FromLast | Asking::ForNext => None,
         };
@@ -137,7 +153,7 @@ impl Replica {
         first: Position,
         previous: ContentHash,
         last: Option<Position>,
-    ) -> Result<(Vec<Taken>, Reach), SyncError> {
+    ) -> Result<NextCommits, SyncError> {
         let mut chain = Chain {
             store,
             next: Some(first),
@@ -146,13 +162,14 @@ impl Replica {
             largest: 0,
             taken: Vec::new(),
             moved: None,
+            is_abridged: false,
         };
         let mut segments = None;
         // Most of the time there is nothing, or one.
         let mut at_once = 1;
         while let Some(next) = chain.next.filter(|_| !chain.is_full()) {
             if last.is_some_and(|last| next > last) {
-                return Ok((chain.taken, Reach::End));
+                return Ok(NextCommits::Read(chain.taken, Reach::End));
             }
             context.progress.at(Stage::Reading, chain.taken.len(), None);
             if chain.taken.len() >= WORTH_A_SEGMENT {
@@ -170,7 +187,7 @@ impl Replica {
                 match at {
                     Some(at) => chain.add(at)?,
                     // The commits behind it may have been created since: read them again.
-                    None => return Ok((chain.taken, Reach::End)),
+                    None => return Ok(NextCommits::Read(chain.taken, Reach::End)),
                 }
             }
             at_once = chain.at_once();
@@ -178,8 +195,12 @@ impl Replica {
         match chain.moved {
             Some(moved) if chain.taken.is_empty() => Err(moved),
             // Apply the commits from before the move first.
-            Some(_) => Ok((chain.taken, Reach::End)),
-            None => Ok((chain.taken, Reach::Middle)),
+            Some(_) => Ok(NextCommits::Read(chain.taken, Reach::End)),
+            None if chain.is_abridged && has(Planted::AbridgedIsTheEnd) => {
+                Ok(NextCommits::Read(chain.taken, Reach::End))
+            }
+            None if chain.is_abridged && chain.taken.is_empty() => Ok(NextCommits::Abridged),
+            None => Ok(NextCommits::Read(chain.taken, Reach::Middle)),
         }
     }
 

@@ -80,12 +80,18 @@ impl Replica {
         self.take_in_some(context, store, incoming, &mut None, report).await.map(drop)
     }
 
-    /// Returns the checkpoint that this replica started from: it knows where contents are that were not fetched.
+    /// Returns the checkpoint that knows where contents are that were not fetched: the one that this replica started from, or else the newest.
     async fn joined(&self, context: Context<'_>) -> Result<Option<Checkpoint>, SyncError> {
-        let (Some(store), Some(position)) = (self.state.known.store, self.state.known.joined) else {
-            return Ok(None);
+        let Some(store) = self.state.known.store else { return Ok(None) };
+        let joined = match self.state.known.joined {
+            Some(position) => self.remote.checkpoint(context.patience, store, position).await?,
+            None => None,
         };
-        Ok(self.remote.checkpoint(context.patience, store, position).await?.map(|(checkpoint, _)| checkpoint))
+        let found = match joined {
+            Some(joined) => Some(joined),
+            None => self.remote.newest_checkpoint(context.patience, store).await?,
+        };
+        Ok(found.map(|(checkpoint, _)| checkpoint))
     }
 
     /// Puts files in place that are not here yet.

@@ -113,6 +113,14 @@ pub enum Planted {
     AppendsAreNotSigned,
     /// A signed change that was merged is sent without its writer.
     MergeIsNotSigned,
+    /// Contents are dropped from the history though no newer checkpoint has those that are still in use.
+    ShortenedWithoutCheckpoint,
+    /// Objects that the newest checkpoint names are deleted.
+    NamedObjectsSwept,
+    /// A device that skips to a checkpoint ignores the files that others deleted meanwhile.
+    SkipDeletesNothing,
+    /// A commit without its contents counts as the end of the log.
+    AbridgedIsTheEnd,
 }
 
 #[cfg(feature = "planted")]
@@ -183,6 +191,14 @@ impl Planted {
         Planted::TidyDeletesFirst,
         Planted::TidyTrustsItsPlan,
         Planted::RollUpsForgetIds,
+    ];
+
+    /// Every mistake around commits without contents that schedules are to find.
+    pub const IN_SHORT_HISTORIES: [Planted; 4] = [
+        Planted::ShortenedWithoutCheckpoint,
+        Planted::NamedObjectsSwept,
+        Planted::SkipDeletesNothing,
+        Planted::AbridgedIsTheEnd,
     ];
 }
 

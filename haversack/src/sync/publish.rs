@@ -604,6 +604,7 @@ impl Replica {
                 }
                 match tried {
                     Attempt::Created(version) => {
+                        self.confirm_objects(context, publishing).await?;
                         return self.settled(publishing, Settled::Created, Some(version)).await;
                     }
                     Attempt::NotKnown(_) if has(Planted::LostAnswerMeansOurs) => {
@@ -623,7 +624,11 @@ impl Replica {
                 }
             }
             match self.remote.at(context.patience, *position).await? {
-                Some(there) if there.bytes == *bytes => {
+                Some(there)
+                    if there.bytes == *bytes
+                        || there.is_abridged() && there.hash() == ContentHash::of(bytes) =>
+                {
+                    self.confirm_objects(context, publishing).await?;
                     return self.settled(publishing, Settled::Ours, there.version).await;
                 }
                 Some(_) => return self.settled(publishing, Settled::Theirs, None).await,
@@ -641,14 +646,27 @@ impl Replica {
         Err(last.map_or(SyncError::Unclear("a position"), SyncError::Remote))
     }
 
+    /// Puts back the objects that a published commit names, if another device deleted them as old ones before it knew of the commit.
+    async fn confirm_objects(
+        &self,
+        context: Context<'_>,
+        publishing: &PublishRecord,
+    ) -> Result<(), SyncError> {
+        let Ok(commit) = Commit::decode(&publishing.bytes) else { return Ok(()) };
+        for what in commit.changes.iter().map(|change| &change.what) {
+            self.put_back_object(context, std::slice::from_ref(self), what).await?;
+        }
+        Ok(())
+    }
+
     /// Checks that the last applied position has not changed.
     pub(super) async fn check_head(&self, context: Context<'_>) -> Result<(), SyncError> {
         let Some(head) = &self.state.known.head else { return Ok(()) };
         let there = self.remote.at(context.patience, head.position).await?;
-        if there.as_ref().is_some_and(|at| ContentHash::of(&at.bytes) == head.hash) {
+        if there.as_ref().is_some_and(|at| at.hash() == head.hash) {
             return Ok(());
         }
-        let other = there.and_then(|at| Commit::decode(&at.bytes).ok()).map(|commit| commit.store);
+        let other = there.and_then(|at| at.commit().ok()).map(|commit| commit.store);
         Err(self.what_happened(context, head.position, other).await?)
     }
 

@@ -146,7 +146,7 @@ impl Replica {
             let ours = known.hash(archive, position).await?;
             let theirs = self.remote.at(context.patience, position).await?;
             match (ours, theirs) {
-                (Some(ours), Some(theirs)) if ContentHash::of(&theirs.bytes) == ours => equal = number,
+                (Some(ours), Some(theirs)) if theirs.hash() == ours => equal = number,
                 // A position that this device does not know counts as different: an earlier position is the safer base.
                 (Some(_) | None, _) => other = number,
             }
@@ -164,8 +164,7 @@ impl Replica {
         previous: Option<ContentHash>,
     ) -> Result<Fate, SyncError> {
         if let Some(there) = self.remote.at(context.patience, position).await? {
-            let (ours, theirs) =
-                (known_hash(replicas, archive, position).await?, ContentHash::of(&there.bytes));
+            let (ours, theirs) = (known_hash(replicas, archive, position).await?, there.hash());
             return Ok(if ours == Some(theirs) { Fate::PutBack(theirs) } else { Fate::Taken });
         }
         let Some(bytes) = archive.bytes(position).await.map_err(SyncError::Local)? else {
@@ -193,7 +192,7 @@ impl Replica {
     }
 
     /// Puts the large content of a change back if the remote has lost it; returns false if it is nowhere on this device.
-    async fn put_back_object(
+    pub(super) async fn put_back_object(
         &self,
         context: Context<'_>,
         replicas: &[Replica],

@@ -7,7 +7,7 @@ use haversack_store::{Bytes, Locator};
 use super::mirror::SEARCHED_AT_ONCE;
 use super::{Context, Replica, SyncError};
 use crate::ids::{ContentHash, Position};
-use crate::log::{Carried, Commit, Content, FileChange, What};
+use crate::log::{Carried, Content, FileChange, What};
 
 /// The commits that a file's content came with, from its last whole one on.
 #[derive(Default)]
@@ -93,7 +93,7 @@ impl Replica {
                 Err(trouble) => return Err(trouble),
             };
             for at in read.into_iter().flatten() {
-                let Ok(commit) = Commit::decode(&at.bytes) else { return Ok(found) };
+                let Ok(commit) = at.commit() else { return Ok(found) };
                 for FileChange { locator, what } in &commit.changes {
                     let Some(trail) = trails.get_mut(locator) else { continue };
                     trail.follow(what);
@@ -126,7 +126,7 @@ impl Replica {
             let end = last.number().min(next + SEARCHED_AT_ONCE - 1);
             let positions = (next..=end).filter_map(Position::new).collect();
             for at in self.read_positions(context, positions).await?.into_iter().flatten() {
-                let Ok(commit) = Commit::decode(&at.bytes) else { continue };
+                let Ok(commit) = at.commit() else { continue };
                 let Some(change) = commit.changes.iter().find(|change| change.locator == *locator) else {
                     continue;
                 };

@@ -229,6 +229,7 @@ async fn common(
 
 /// The present content of a store that continues another one.
 struct Successor {
+    store: StoreId,
     state: log::State,
     /// Its last position that was read.
     head: Option<Head>,
@@ -256,7 +257,7 @@ impl Successor {
     fn add(&mut self, store: StoreId, at: &At) -> Result<Commit, SyncError> {
         let (position, previous) = self.next();
         let damaged = |why| SyncError::Damaged { what: format!("the commit at position {position}"), why };
-        let commit = Commit::decode(&at.bytes).map_err(damaged)?;
+        let commit = at.commit().map_err(damaged)?;
         let unfit = |why: String| SyncError::Unfit { position, why };
         commit.belongs(store, position, previous).map_err(|why| unfit(why.to_string()))?;
         self.state.apply(&commit).map_err(|why| unfit(why.to_string()))?;
@@ -265,7 +266,7 @@ impl Successor {
             self.is_complete = is_complete;
         }
         let version = at.version.as_ref().map(ToString::to_string);
-        self.head = Some(Head { position, hash: ContentHash::of(&at.bytes), version });
+        self.head = Some(Head { position, hash: at.hash(), version });
         Ok(commit)
     }
 }
@@ -288,6 +289,7 @@ impl Replica {
     /// Contents that are the same as the bases are not held: a store can be larger than the memory of a device.
     async fn read_successor(&self, context: Context<'_>, store: StoreId) -> Result<Successor, SyncError> {
         let mut found = Successor {
+            store,
             state: log::State::empty(),
             head: None,
             oldest: None,
@@ -317,8 +319,9 @@ impl Replica {
                 }
             }
             bytes_held += at.bytes.len();
+            let is_whole = !at.is_abridged();
             let recent = Recent::new(&commit, at.bytes);
-            let bytes = recent.bytes.clone().filter(|_| bytes_held <= MAX_RECENT_BYTES);
+            let bytes = recent.bytes.clone().filter(|_| is_whole && bytes_held <= MAX_RECENT_BYTES);
             found.recent.push(Recent { bytes, ..recent });
         }
         Ok(found)
@@ -380,6 +383,7 @@ impl Replica {
 
     /// Fetches the contents that the new store only names and that differ here, and adds those that it lacks and this device has.
     async fn add_named(&self, context: Context<'_>, successor: &mut Successor) -> Result<(), SyncError> {
+        let mut checkpoint = None;
         for (locator, content) in std::mem::take(&mut successor.named) {
             let kept = self.state.kept(&content.hash).await.map_err(SyncError::Local)?;
             let here = match kept {
@@ -391,7 +395,16 @@ impl Replica {
                 Some(bytes) => drop(self.remote.put_object(context.patience, &bytes).await?),
                 None => {
                     let there = self.remote.object(context.patience, &content.hash).await?;
-                    let there = there.filter(|bytes| content.is_of(bytes));
+                    let mut there = there.filter(|bytes| content.is_of(bytes));
+                    if there.is_none() {
+                        // The new store is so old by now that its first commits have lost their contents.
+                        if checkpoint.is_none() {
+                            let store = successor.store;
+                            checkpoint = Some(self.remote.newest_checkpoint(context.patience, store).await?);
+                        }
+                        let newest = checkpoint.iter().flatten().map(|(newest, _)| newest).next();
+                        there = self.contents(context, &[content], newest).await?.remove(&content.hash);
+                    }
                     successor.contents.extend(there.map(|bytes| (content.hash, bytes)));
                 }
             }

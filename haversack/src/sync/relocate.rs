@@ -170,7 +170,7 @@ impl Replica {
             Attempt::NotKnown(error) => error,
         };
         match self.remote.at(context.patience, position).await? {
-            Some(there) => match Commit::decode(&there.bytes) {
+            Some(there) => match there.commit() {
                 Ok(Commit { notice: Some(Notice::Moved { url: there }), .. }) if there == url => Ok(true),
                 _ => Ok(false),
             },

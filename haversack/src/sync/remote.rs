@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::frame::BadFrame;
 use crate::ids::{ContentHash, Ids, Position, StoreId};
 use crate::log::layout::{self, Item};
-use crate::log::{Checkpoint, Commit, Folded, Segment, StoreFile};
+use crate::log::{self, Checkpoint, Commit, Folded, Segment, StoreFile, StoredCommit};
 
 /// The most checkpoints that are tried before the log is read from its start.
 const MAX_CHECKPOINTS: usize = 3;
@@ -42,6 +42,23 @@ pub(crate) struct At {
     pub(crate) bytes: Bytes,
     /// The remote's version of the object, if the commit has an object of its own.
     pub(crate) version: Option<Version>,
+}
+
+impl At {
+    /// Returns the commit. Its contents can be missing.
+    pub(crate) fn commit(&self) -> Result<Commit, BadFrame> {
+        Ok(StoredCommit::decode(&self.bytes)?.commit)
+    }
+
+    /// Returns the hash of the commit when it was whole, by which the next one names it.
+    pub(crate) fn hash(&self) -> ContentHash {
+        log::hash_of(&self.bytes)
+    }
+
+    /// Returns true if the commit has its contents no more.
+    pub(crate) fn is_abridged(&self) -> bool {
+        log::is_abridged(&self.bytes)
+    }
 }
 
 /// The result of an attempt to create a position.
@@ -96,7 +113,7 @@ impl Remote {
         });
         let Some(position) = first else { return Ok(None) };
         let Some(at) = self.at(patience, position).await? else { return Ok(None) };
-        match Commit::decode(&at.bytes) {
+        match at.commit() {
             Ok(commit) => Ok(Some(commit.store)),
             Err(why) => {
                 Err(SyncError::Damaged { what: format!("the commit at position {}", position.number()), why })
@@ -200,8 +217,8 @@ impl Remote {
             Ok(None) | Err(SyncError::Damaged { .. }) => return Ok(None),
             Err(trouble) => return Err(trouble),
         };
-        let Ok(commit) = Commit::decode(&at.bytes) else { return Ok(None) };
-        let hash = ContentHash::of(&at.bytes);
+        let Ok(commit) = at.commit() else { return Ok(None) };
+        let hash = at.hash();
         let is_confirmed = (checkpoint.store, checkpoint.position) == (store, position)
             && (commit.store, commit.position) == (store, position)
             && (checkpoint.commit, checkpoint.state) == (hash, commit.state);
@@ -220,7 +237,10 @@ impl Remote {
         }
     }
 
-    /// Makes a content available to everybody who reads a commit that names it.
+    /// Makes a content available to every device that reads a commit that names it.
+    ///
+    /// An object that exists already is written again: then it is as new as the commit that will name it, and no device deletes it as an old one
+    /// (docs/adr/0040).
     pub(crate) async fn put_object(
         &self,
         patience: &dyn Patience,
@@ -240,12 +260,14 @@ impl Remote {
                 };
             }
         }
-        // A commit will name it: that something is there is not enough.
-        if self.object(patience, &hash).await?.is_none() {
-            let mend = || self.backend.write(&locator, bytes.clone(), Condition::Any);
-            let _ = patiently(patience, mend).await.map_err(SyncError::Remote)?;
-        }
+        let again = || self.backend.write(&locator, bytes.clone(), Condition::Any);
+        let _ = patiently(patience, again).await.map_err(SyncError::Remote)?;
         Ok(hash)
+    }
+
+    /// Forgets the segment that was read last, after it was replaced.
+    pub(crate) fn forget_segment(&self) {
+        *self.segment.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Creates an object whose content is the same from every device; an existing object stays.

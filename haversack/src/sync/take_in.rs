@@ -13,12 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use haversack_store::{Bytes, Error as StoreError, Locator};
 
 use super::apply::{self, Leftovers};
-use super::fetch::Taken;
+use super::fetch::{NextCommits, Taken};
+use super::join::Purpose;
 use super::plan::{self, AbsenceReason, Reach, Step, Theirs, Winner};
 use super::planted::{Planted, has};
 use super::scan::Found;
 use super::state::{Advance, ApplyRecord, BaseLine, Head, Move};
-use super::{Context, Deletions, Recent, Replica, Report, SyncError};
+use super::{Context, Deletions, Fetching, Recent, Replica, Report, SyncError};
 use crate::frame::shown;
 use crate::ids::{CommitId, ContentHash, Position, ReplicaId, StoreId};
 use crate::log::{self, Carried, Content, FileChange, What};
@@ -146,7 +147,18 @@ impl Replica {
     ) -> Result<Taking, SyncError> {
         let mut any = Taking::Nothing;
         while context.patience.has_time() {
-            let (taken, reach) = self.read_log(context, store).await?;
+            let (taken, reach) = match self.read_log(context, store).await? {
+                NextCommits::Read(taken, reach) => (taken, reach),
+                NextCommits::Abridged => {
+                    any = any.max(self.skip_to_checkpoint(context, store, &mut seen, report).await?);
+                    if context.fetching == Fetching::Now {
+                        let new = self.absent(AbsenceReason::Unfetched);
+                        self.materialise(context, &new, Purpose::Fetching, report).await?;
+                        seen = None;
+                    }
+                    continue;
+                }
+            };
             if taken.is_empty() {
                 return Ok(any);
             }
@@ -792,6 +804,13 @@ impl Replica {
             Some(content) => work.put(locator, expected, *theirs, content),
             // The log names a content that is not at hand: the file is not here, which is no deletion.
             None => {
+                // The working file still has the base, over which a later content is merged.
+                if let Some(base) = expected
+                    && let Some(bytes) = self.state.kept(&base).await.map_err(SyncError::Local)?
+                {
+                    self.state.keep(&bytes).await.map_err(SyncError::Local)?;
+                    work.before.insert(locator.to_string(), base);
+                }
                 if incoming.without_content == AbsenceReason::Missing {
                     report.missing.push(locator.clone());
                 }

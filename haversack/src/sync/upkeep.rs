@@ -29,6 +29,8 @@ pub struct Intervals {
     pub segment_commits: u64,
     /// The time that a commit stays at its position after it was folded into a segment, by the remote's own clock.
     pub keep_positions: Duration,
+    /// The time that the log keeps the contents of a commit, by the remote's own clock; `None` for ever.
+    pub keep_contents: Option<Duration>,
     /// The number of files in one commit when a lost store is rebuilt; at most [`MAX_CHANGES`].
     pub rebuilt_files: usize,
 }
@@ -40,6 +42,7 @@ impl Default for Intervals {
             checkpoint_commits: 128,
             segment_commits: 256,
             keep_positions: MONTH,
+            keep_contents: None,
             rebuilt_files: MAX_CHANGES,
         }
     }
@@ -54,9 +57,21 @@ pub(crate) struct Upkeep {
     /// The last position that is in a segment.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     segment: Option<Position>,
+    /// The last position whose commit is abridged.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) abridged: Option<Position>,
 }
 
-fn number(position: Option<Position>) -> u64 {
+/// The packs of a new checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packs {
+    /// Contents that an older checkpoint has stay in its packs.
+    Shared,
+    /// All packs are new, so that the older ones can go.
+    Fresh,
+}
+
+pub(super) fn number(position: Option<Position>) -> u64 {
     position.map_or(0, Position::number)
 }
 
@@ -74,8 +89,8 @@ impl Replica {
             let newest = self.remote.newest_checkpoint(context.patience, store).await?;
             upkeep.checkpoint = newest.as_ref().map(|(_, head)| head.position);
             if now >= number(upkeep.checkpoint) + checkpoint_commits {
-                let written =
-                    self.write_checkpoint(context, store, &head, newest.map(|(old, _)| old)).await?;
+                let older = newest.map(|(old, _)| old);
+                let written = self.write_checkpoint(context, store, &head, older, Packs::Shared).await?;
                 upkeep.checkpoint = if written { Some(head.position) } else { upkeep.checkpoint };
             }
         }
@@ -99,18 +114,20 @@ impl Replica {
     /// Contents that are not here, because their files are outside of the replica's scope or not fetched yet, come from the commits after the older
     /// checkpoint (docs/adr/0037). Returns false if it could not: a device with unreadable names, or without contents that the remote has lost too,
     /// leaves it to others.
-    async fn write_checkpoint(
+    pub(super) async fn write_checkpoint(
         &self,
         context: Context<'_>,
         store: StoreId,
         head: &Head,
         older: Option<Checkpoint>,
+        packs: Packs,
     ) -> Result<bool, SyncError> {
         let state = &self.state.known.log;
         if !state.odd().is_empty() {
             return Ok(false);
         }
-        let older_files = older.iter().flat_map(|older| older.files.values());
+        let older_files =
+            older.iter().filter(|_| packs == Packs::Shared).flat_map(|older| older.files.values());
         let mut places: BTreeMap<ContentHash, ContentLocation> = older_files
             .filter(|file| !matches!(file.place, ContentLocation::Inline(_)))
             .map(|file| (file.hash, file.place.clone()))
@@ -252,7 +269,10 @@ impl Replica {
     }
 
     /// Returns when the log last grew, by the remote's clock.
-    async fn newest_change(&self, context: Context<'_>) -> Result<Option<std::time::SystemTime>, SyncError> {
+    pub(super) async fn newest_change(
+        &self,
+        context: Context<'_>,
+    ) -> Result<Option<std::time::SystemTime>, SyncError> {
         let Some(head) = &self.state.known.head else { return Ok(None) };
         let locator = layout::commit(head.position);
         match patiently(context.patience, || self.remote.backend().info(&locator)).await {

@@ -28,6 +28,7 @@ mod mirror;
 mod older_state;
 mod renames;
 mod scope;
+mod shorten;
 mod swaps;
 mod unwritable;
 

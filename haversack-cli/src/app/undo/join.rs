@@ -98,7 +98,9 @@ fn here(settings: &Settings, joined: &Joined) -> Result<Vec<Outcome>, CommandErr
         let after = match held {
             PastContent::Content(bytes) => Some(bytes),
             // It is not of the store: nothing of it came with the join.
-            PastContent::Nothing | PastContent::Unknown => before.get(locator).cloned(),
+            PastContent::Nothing | PastContent::Unknown | PastContent::Dropped => {
+                before.get(locator).cloned()
+            }
         };
         let (was, is) = (before.get(locator), now.get(locator));
         let then = match take_back(locator, was, after.as_ref(), is) {
@@ -166,7 +168,7 @@ fn there(settings: &Settings, joined: &Joined) -> Result<usize, CommandError> {
 fn content(held: PastContent) -> Option<Bytes> {
     match held {
         PastContent::Content(bytes) => Some(bytes),
-        PastContent::Nothing | PastContent::Unknown => None,
+        PastContent::Nothing | PastContent::Unknown | PastContent::Dropped => None,
     }
 }
 

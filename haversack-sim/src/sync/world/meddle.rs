@@ -26,7 +26,7 @@ impl World<'_> {
         let locator = Locator::parse(sheet.path).expect("a plain name");
         let writer = self.writer(&locator, action);
         let there = match (self.schedule.meeting, &writer) {
-            (Meeting::Log | Meeting::Lost | Meeting::Aged, _) => {
+            (Meeting::Log | Meeting::Lost | Meeting::Aged | Meeting::Shortened, _) => {
                 self.wire.all(&locator).into_iter().find(|(other, _)| *other == locator)
             }
             (Meeting::Vault, None) => return,

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use haversack_store::{Info, Locator};
 
 use crate::ids::{ContentHash, Position};
-use crate::log::Commit;
 use crate::sync::{Context, Replica, SyncError};
 
 /// The number of positions that a search reads at a time.
@@ -26,7 +25,7 @@ impl Replica {
             let end = head.position.number().min(next + SEARCHED_AT_ONCE - 1);
             let positions = (next..=end).filter_map(Position::new).collect();
             for at in self.read_positions(context, positions).await?.into_iter().flatten() {
-                let Ok(commit) = Commit::decode(&at.bytes) else { continue };
+                let Ok(commit) = at.commit() else { continue };
                 let contents = commit.changes.into_iter().filter_map(|change| {
                     let content = change.what.after()?;
                     Some((change.locator, content.hash))
@@ -57,7 +56,7 @@ impl Replica {
                 Err(SyncError::Damaged { .. }) => break,
                 read => read?,
             };
-            let commits = read.into_iter().flatten().filter_map(|at| Commit::decode(&at.bytes).ok());
+            let commits = read.into_iter().flatten().filter_map(|at| at.commit().ok());
             names.extend(commits.flat_map(|commit| commit.changes).map(|change| change.locator));
             next = end + 1;
         }

@@ -12,8 +12,13 @@ use super::World;
 use crate::subjects::at;
 
 /// Folds as often as can be.
-const OFTEN: Intervals =
-    Intervals { checkpoint_commits: 4, segment_commits: 4, keep_positions: Duration::ZERO, rebuilt_files: 2 };
+const OFTEN: Intervals = Intervals {
+    checkpoint_commits: 4,
+    segment_commits: 4,
+    keep_positions: Duration::ZERO,
+    keep_contents: None,
+    rebuilt_files: 2,
+};
 
 impl World {
     fn sync_folding(&self, device: &str) -> Report {

@@ -51,6 +51,7 @@ impl World {
             checkpoint_commits: 1,
             segment_commits: 1,
             keep_positions: Duration::ZERO,
+            keep_contents: None,
             rebuilt_files: 2,
         };
         self.with(device, async |replica, context| {

@@ -23,6 +23,7 @@ pub(super) const FOLDING: Intervals = Intervals {
     checkpoint_commits: 4,
     segment_commits: 4,
     keep_positions: Duration::from_secs(1),
+    keep_contents: None,
     rebuilt_files: 2,
 };
 
