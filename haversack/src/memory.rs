@@ -53,6 +53,8 @@ pub struct Memory {
     state: Arc<dyn Backend>,
     lock_wait: Duration,
     writer: Writer,
+    /// False if no sync ever reads the signatures of these files.
+    is_signed: bool,
 }
 
 /// The result of viewing a locator.
@@ -105,7 +107,13 @@ impl Memory {
     ///
     /// A batch that a process left unfinished is completed by the first verb that writes.
     pub fn new(files: Arc<dyn Backend>, state: Arc<dyn Backend>) -> Memory {
-        Memory { files, state, lock_wait: LOCK_WAIT, writer: Writer::default() }
+        Memory { files, state, lock_wait: LOCK_WAIT, writer: Writer::default(), is_signed: true }
+    }
+
+    /// Leaves signatures out: files that stand by themselves are never synced, and a line for each deletion would be one more object in a storage that is not ours.
+    pub(crate) fn without_signatures(mut self) -> Memory {
+        self.is_signed = false;
+        self
     }
 
     /// Sets how long a verb waits for another process before it gives up with [`ErrorKind::Busy`].
@@ -383,7 +391,7 @@ impl Memory {
         &self,
         fingerprint: impl FnOnce() -> L,
     ) {
-        if !self.writer.is_nobody() {
+        if self.is_signed && !self.writer.is_nobody() {
             drop(signed::sign(&*self.state, &self.writer, fingerprint()).await);
         }
     }
@@ -393,7 +401,9 @@ impl Memory {
         &self,
         fingerprint: impl IntoIterator<Item = (&'a Locator, WriteFingerprint)>,
     ) {
-        drop(signed::sign(&*self.state, &self.writer, fingerprint).await);
+        if self.is_signed {
+            drop(signed::sign(&*self.state, &self.writer, fingerprint).await);
+        }
     }
 
     /// Puts an editor's text back in the place of ours, which does not apply to it.

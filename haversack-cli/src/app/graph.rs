@@ -8,7 +8,7 @@ use haversack::check::Finding;
 use haversack::file_storage::{FileStorage, MemoryStorage};
 use haversack::graph::draw::{Arrow, MAX_BOXES, Picture, PictureBox};
 use haversack::graph::links::{self, WrittenLinks};
-use haversack::graph::repair::{self, Trouble};
+use haversack::graph::repair::{self, Defect};
 use haversack::graph::search::{ContentSearch, Scan};
 use haversack::graph::{Graph, GraphError, Node, Property};
 use haversack::kind::Kinds;
@@ -389,28 +389,28 @@ pub(crate) fn examine(settings: &Settings) -> Vec<Finding> {
     })();
     match looked {
         Ok(None) => Vec::new(),
-        Ok(Some(troubles)) if troubles.is_empty() => {
+        Ok(Some(defects)) if defects.is_empty() => {
             vec![Finding::ok("graph", "every record has its content")]
         }
-        Ok(Some(troubles)) => troubles.iter().map(found).collect(),
+        Ok(Some(defects)) => defects.iter().map(found).collect(),
         Err(error) => vec![Finding::fail("graph", error.in_one_line(), "haversack doctor --fix")],
     }
 }
 
-fn found(trouble: &Trouble) -> Finding {
-    match trouble {
-        Trouble::Damaged { .. } => Finding::fail("graph", trouble.to_string(), "haversack doctor --fix"),
-        Trouble::OntologyDamaged { .. } => {
-            Finding::fail("graph", trouble.to_string(), "haversack edit /memories/_system/ontology.yaml")
+fn found(defect: &Defect) -> Finding {
+    match defect {
+        Defect::Damaged { .. } => Finding::fail("graph", defect.to_string(), "haversack doctor --fix"),
+        Defect::OntologyDamaged { .. } => {
+            Finding::fail("graph", defect.to_string(), "haversack edit /memories/_system/ontology.yaml")
         }
-        Trouble::OrphanContent { .. } | Trouble::LostContent { .. } | Trouble::Dangling { .. } => {
-            Finding::warn("graph", trouble.to_string(), "haversack doctor --fix")
+        Defect::OrphanContent { .. } | Defect::LostContent { .. } | Defect::Dangling { .. } => {
+            Finding::warn("graph", defect.to_string(), "haversack doctor --fix")
         }
     }
 }
 
 /// Repairs the graph's files, and returns what was repaired.
-pub(crate) fn fix(settings: &Settings) -> Result<Vec<Trouble>, CommandError> {
+pub(crate) fn fix(settings: &Settings) -> Result<Vec<Defect>, CommandError> {
     let storage = MemoryStorage::new(open_to_look(settings)?);
     if !block_on(repair::is_there(&storage))? || block_on(repair::examine(&storage))?.is_empty() {
         return Ok(Vec::new());

@@ -336,6 +336,78 @@ fn two_machines_add_to_one_graph() {
 }
 
 #[test]
+fn node_that_another_machine_deleted_leaves_no_connection_to_nowhere() {
+    let machines = Machines::laptop_and_desktop(&[("notes.md", "a\n")]);
+    machines.done("laptop", &["ontology", "add-node-type", "Person"]);
+    machines
+        .done("laptop", &["ontology", "add-connection-type", "Knows", "--from", "Person", "--to", "Person"]);
+    let create = |name: &str| {
+        let shown =
+            machines.done("laptop", &["node", "create", "Person", "x", "-p", &format!("name={name}")]);
+        shown.lines().find(|line| line.starts_with("mem_")).expect("an id").to_owned()
+    };
+    let (keeper, smith) = (create("keeper"), create("smith"));
+    machines.done("laptop", &["connection", "create", "Knows", &smith, &keeper]);
+    machines.settle(&["laptop", "desktop"]);
+    // Offline: one machine deletes the node, the other one connects it, both ways.
+    machines.done("laptop", &["node", "delete", &keeper]);
+    machines.done("desktop", &["connection", "create", "Knows", &keeper, &smith]);
+    machines.done("desktop", &["connection", "create", "Knows", &smith, &keeper]);
+    machines.settle(&["laptop", "desktop"]);
+    let leads_nowhere = |machine: &str| {
+        let list = machines.done(machine, &["connection", "list", "--json"]);
+        let drawn = machines.done(machine, &["graph", "draw", "--format", "mermaid"]);
+        let near = machines.done(machine, &["graph", "neighbours", "smith"]);
+        list.contains("conn_") || drawn.contains("Knows") || near.contains("Knows")
+    };
+    for machine in ["laptop", "desktop"] {
+        assert!(!leads_nowhere(machine), "{}", machines.shown(machine, &["connection", "list"]));
+    }
+    let found = machines.shown("desktop", &["doctor"]);
+    assert!(found.contains("which is not there"), "{found}");
+    machines.shown("desktop", &["doctor", "--fix"]);
+    machines.settle(&["laptop", "desktop"]);
+    for machine in ["laptop", "desktop"] {
+        assert!(!leads_nowhere(machine));
+        assert!(machines.shown(machine, &["doctor"]).contains("every record has its content"), "{machine}");
+    }
+    assert_eq!(machines.files("laptop"), machines.files("desktop"));
+}
+
+#[test]
+fn full_memory_store_names_its_limit() {
+    let env = TestEnv::new();
+    let server = MemoryStores::start();
+    for number in 0..2000 {
+        server.put(&format!("/old/{number}.md"), "x");
+    }
+    let address = format!("anthropic:{STORE}");
+    let run = |arguments: &[&str]| {
+        let mut command = env.command(&["--home", "home"]);
+        command.args(arguments).env("ANTHROPIC_API_KEY", KEY).env("ANTHROPIC_BASE_URL", server.url());
+        env.shown(&mut command)
+    };
+    fs::create_dir_all(env.path("notes")).expect("made");
+    fs::write(env.path("notes/a.md"), "a\n").expect("written");
+    assert_snapshot!(run(&["migrate", "notes", &address, "--yes"]), @r"
+    exit 2
+    --- stdout
+    Copied 0 files (0 KB).
+    --- stderr
+    1 file to copy (1 KB).
+      a.md: the server refuses the request: the memory store is full: at most 2000 memories
+    INCOMPLETE: 1 file was not copied. Run the same command again: it continues with the missing files.
+    ");
+    assert!(run(&["mount", "add", &address, "team"]).starts_with("exit 0"));
+    fs::create_dir_all(env.path("home/memory/team")).expect("made");
+    fs::write(env.path("home/memory/team/c.md"), "c\n").expect("written");
+    let synced = run(&["sync"]);
+    let held = "team/c.md stays where it is: the server refuses the request: the memory store is full: at most 2000 memories";
+    assert!(synced.contains(held) && synced.contains("received 2000 files"), "{synced}");
+    assert_eq!(server.memories().len(), 2000);
+}
+
+#[test]
 fn memory_store_is_copied_both_ways() {
     let env = TestEnv::new();
     let server = MemoryStores::start();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_lite::StreamExt;
-use haversack_store::{Backend, Bytes, Cached, ErrorKind, InMemory, Locator, Prefixed};
+use haversack_store::{Backend, Bytes, Cached, ErrorKind, Locator, Prefixed};
 
 use super::{Content, FileContent, FileStorage, Operation, StorageError, locate, translate};
 use crate::error::{Error, Verb};
@@ -38,12 +38,7 @@ impl MemoryStorage {
         let state = Arc::new(Prefixed::new(backend.clone(), own));
         let is_remote = !backend.capabilities().tree;
         let files = if is_remote { Arc::new(Cached::new(backend, CACHED_BYTES)) } else { backend };
-        MemoryStorage::new(Memory::new(files, state))
-    }
-
-    /// Returns files to look at: every change is made in this process's memory only.
-    pub fn to_look_at(backend: Arc<dyn Backend>) -> MemoryStorage {
-        MemoryStorage::new(Memory::new(backend, Arc::new(InMemory::new())))
+        MemoryStorage::new(Memory::new(files, state).without_signatures())
     }
 
     /// Returns the memory.

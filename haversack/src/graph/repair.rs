@@ -21,7 +21,7 @@ pub const UNSPECIFIED: &str = "UNSPECIFIED";
 
 /// Something wrong with the files of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
+pub enum Defect {
     /// A file of the registry cannot be read.
     Damaged {
         /// The file.
@@ -57,18 +57,18 @@ pub enum Trouble {
     },
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Damaged { path, why, readable } => {
+            Defect::Damaged { path, why, readable } => {
                 write!(f, "{path} is damaged ({why}); {readable} of its records can still be read")
             }
-            Trouble::OrphanContent { path } => write!(f, "{path} belongs to no node or connection"),
-            Trouble::LostContent { id, path } => write!(f, "the content of {id} is gone: {path}"),
-            Trouble::Dangling { id, missing } => {
+            Defect::OrphanContent { path } => write!(f, "{path} belongs to no node or connection"),
+            Defect::LostContent { id, path } => write!(f, "the content of {id} is gone: {path}"),
+            Defect::Dangling { id, missing } => {
                 write!(f, "the connection {id} has an end at {missing}, which is not there")
             }
-            Trouble::OntologyDamaged { why } => write!(f, "the ontology cannot be read: {why}"),
+            Defect::OntologyDamaged { why } => write!(f, "the ontology cannot be read: {why}"),
         }
     }
 }
@@ -84,13 +84,13 @@ fn is_ours(path: &str) -> bool {
 }
 
 /// Looks for everything that is wrong; changes nothing.
-pub async fn examine(storage: &dyn FileStorage) -> Result<Vec<Trouble>, GraphError> {
-    let mut troubles = Vec::new();
-    let found = read_all(storage, &mut troubles).await?;
+pub async fn examine(storage: &dyn FileStorage) -> Result<Vec<Defect>, GraphError> {
+    let mut defects = Vec::new();
+    let found = read_all(storage, &mut defects).await?;
     if let Some(text) = registry::text_of(storage, super::ONTOLOGY).await?
         && let Err(error) = super::Ontology::from_yaml(&text)
     {
-        troubles.push(Trouble::OntologyDamaged { why: error.message });
+        defects.push(Defect::OntologyDamaged { why: error.message });
     }
     let nodes = files(storage, "_content/nodes").await?;
     let connections = files(storage, "_content/connections").await?;
@@ -99,29 +99,29 @@ pub async fn examine(storage: &dyn FileStorage) -> Result<Vec<Trouble>, GraphErr
     for node in found.nodes.values() {
         named.insert(&node.content.path);
         if !contents.contains(&node.content.path) {
-            troubles.push(Trouble::LostContent { id: node.id.clone(), path: node.content.path.clone() });
+            defects.push(Defect::LostContent { id: node.id.clone(), path: node.content.path.clone() });
         }
     }
     for connection in found.connections.values() {
         if let Some(place) = &connection.content {
             named.insert(&place.path);
             if !contents.contains(&place.path) {
-                troubles.push(Trouble::LostContent { id: connection.id.clone(), path: place.path.clone() });
+                defects.push(Defect::LostContent { id: connection.id.clone(), path: place.path.clone() });
             }
         }
         if let Some(missing) =
             [&connection.from, &connection.to].into_iter().find(|id| !found.nodes.contains_key(*id))
         {
-            troubles.push(Trouble::Dangling { id: connection.id.clone(), missing: missing.clone() });
+            defects.push(Defect::Dangling { id: connection.id.clone(), missing: missing.clone() });
         }
     }
     // A damaged registry hides records: whether a content has none shows only after the repair.
-    if !troubles.iter().any(|trouble| matches!(trouble, Trouble::Damaged { .. })) {
+    if !defects.iter().any(|defect| matches!(defect, Defect::Damaged { .. })) {
         let orphans = contents.iter().filter(|path| !named.contains(path.as_str()) && !is_copy(path));
-        troubles.extend(orphans.map(|path| Trouble::OrphanContent { path: (*path).clone() }));
+        defects.extend(orphans.map(|path| Defect::OrphanContent { path: (*path).clone() }));
     }
-    troubles.sort();
-    Ok(troubles)
+    defects.sort();
+    Ok(defects)
 }
 
 /// Tells whether a file is a copy that a merge put beside the content; `haversack conflicts` lists those.
@@ -130,23 +130,25 @@ fn is_copy(path: &str) -> bool {
 }
 
 /// Repairs everything that can be repaired, and returns what was repaired and what is left.
-pub async fn repair(graph: &Graph) -> Result<(Vec<Trouble>, Vec<Trouble>), GraphError> {
+pub async fn repair(graph: &Graph) -> Result<(Vec<Defect>, Vec<Defect>), GraphError> {
     let storage = graph.storage().clone();
+    // A batch that a dead process left is completed first: a change that is half done is no damage. An empty batch does that.
+    storage.batch(&[]).await.map_err(|error| super::not_written(SYSTEM, error))?;
     let mut repaired = Vec::new();
     // In this order: contents without a record show only when the registry can be read, and a connection may get back the node that it lacks.
     for phase in [Phase::Registry, Phase::LostContents, Phase::Orphans, Phase::Connections] {
-        let troubles = examine(&*storage).await?;
-        for trouble in &troubles {
-            match (phase, trouble) {
-                (Phase::Registry, Trouble::Damaged { path, .. }) => salvage(&*storage, path).await?,
-                (Phase::LostContents, Trouble::LostContent { id, path }) => {
-                    restore_content(graph, id, path, &troubles).await?;
+        let defects = examine(&*storage).await?;
+        for defect in &defects {
+            match (phase, defect) {
+                (Phase::Registry, Defect::Damaged { path, .. }) => salvage(&*storage, path).await?,
+                (Phase::LostContents, Defect::LostContent { id, path }) => {
+                    restore_content(graph, id, path, &defects).await?;
                 }
-                (Phase::Orphans, Trouble::OrphanContent { path }) => adopt(graph, path).await?,
-                (Phase::Connections, Trouble::Dangling { id, .. }) => graph.delete_connection(id).await?,
+                (Phase::Orphans, Defect::OrphanContent { path }) => adopt(graph, path).await?,
+                (Phase::Connections, Defect::Dangling { id, .. }) => graph.delete_connection(id).await?,
                 _ => continue,
             }
-            repaired.push(trouble.clone());
+            repaired.push(defect.clone());
         }
     }
     Ok((repaired, examine(&*storage).await?))
@@ -162,14 +164,9 @@ enum Phase {
 }
 
 /// Gives a record its content again: the file that has the record's id as its name and no other record, else a note in the place of the content.
-async fn restore_content(
-    graph: &Graph,
-    id: &str,
-    path: &str,
-    troubles: &[Trouble],
-) -> Result<(), GraphError> {
-    let orphan = troubles.iter().find_map(|trouble| match trouble {
-        Trouble::OrphanContent { path } if id_of_content(path) == id => Some(path.clone()),
+async fn restore_content(graph: &Graph, id: &str, path: &str, defects: &[Defect]) -> Result<(), GraphError> {
+    let orphan = defects.iter().find_map(|defect| match defect {
+        Defect::OrphanContent { path } if id_of_content(path) == id => Some(path.clone()),
         _ => None,
     });
     if let Some(orphan) = orphan {
@@ -233,7 +230,7 @@ impl Found {
     }
 }
 
-async fn read_all(storage: &dyn FileStorage, troubles: &mut Vec<Trouble>) -> Result<Found, GraphError> {
+async fn read_all(storage: &dyn FileStorage, defects: &mut Vec<Defect>) -> Result<Found, GraphError> {
     let mut all = Found::default();
     for path in files(storage, SYSTEM).await?.into_iter().filter(|path| registry::is_registry(path)) {
         let bytes = match storage.view(&path).await {
@@ -247,7 +244,7 @@ async fn read_all(storage: &dyn FileStorage, troubles: &mut Vec<Trouble>) -> Res
             Ok(found) => found,
             Err(why) => {
                 let found = salvaged(&text);
-                troubles.push(Trouble::Damaged { path, why, readable: found.count() });
+                defects.push(Defect::Damaged { path, why, readable: found.count() });
                 found
             }
         };

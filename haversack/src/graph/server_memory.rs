@@ -91,20 +91,20 @@ pub struct Imported {
 #[derive(Debug)]
 pub struct ServerMemory {
     graph: Arc<Graph>,
-    shelf: Mutex<Shelf>,
+    cache: Mutex<EntityCache>,
 }
 
 /// The entities of every file of the registry, as they were read.
 #[derive(Debug, Default)]
-struct Shelf {
-    files: HashMap<String, ShelvedFile>,
+struct EntityCache {
+    files: HashMap<String, CachedFile>,
 }
 
 /// The entities of one file of the registry, sorted by id.
 #[derive(Debug)]
-struct ShelvedFile {
+struct CachedFile {
     mark: String,
-    entities: Vec<Arc<Shelved>>,
+    entities: Vec<Arc<CachedEntity>>,
     /// Everything that a search looks at, in lower case, one entity after the other: one pass over few large texts is many times faster than one over
     /// many small texts.
     text: String,
@@ -112,8 +112,8 @@ struct ShelvedFile {
     ends: Vec<usize>,
 }
 
-impl ShelvedFile {
-    fn new(mark: String, entities: Vec<Arc<Shelved>>) -> ShelvedFile {
+impl CachedFile {
+    fn new(mark: String, entities: Vec<Arc<CachedEntity>>) -> CachedFile {
         let (mut text, mut ends) = (String::new(), Vec::with_capacity(entities.len()));
         for one in &entities {
             let Entity { name, entity_type, observations } = &one.entity;
@@ -123,11 +123,11 @@ impl ShelvedFile {
             }
             ends.push(text.len());
         }
-        ShelvedFile { mark, entities, text, ends }
+        CachedFile { mark, entities, text, ends }
     }
 
     /// Adds the entities that a search finds.
-    fn search(&self, finder: &Finder<'_>, found: &mut Vec<Arc<Shelved>>) {
+    fn search(&self, finder: &Finder<'_>, found: &mut Vec<Arc<CachedEntity>>) {
         let mut from = 0;
         while let Some(at) = self.text.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
             let entity = self.ends.partition_point(|end| *end <= from + at);
@@ -142,7 +142,7 @@ impl ShelvedFile {
 const BETWEEN: char = '\0';
 
 #[derive(Debug)]
-struct Shelved {
+struct CachedEntity {
     id: String,
     created: String,
     modified: String,
@@ -152,7 +152,7 @@ struct Shelved {
 impl ServerMemory {
     /// Returns `graph` with these questions and answers.
     pub fn new(graph: Arc<Graph>) -> ServerMemory {
-        ServerMemory { graph, shelf: Mutex::default() }
+        ServerMemory { graph, cache: Mutex::default() }
     }
 
     /// Creates the entities whose names are new, and returns those.
@@ -440,8 +440,8 @@ impl ServerMemory {
     /// Returns everything.
     pub async fn read_graph(&self) -> Result<Knowledge, GraphError> {
         let index = self.look().await?;
-        let shelf = self.shelf();
-        let all = shelf.files.values().flat_map(|file| &file.entities);
+        let cache = self.cache();
+        let all = cache.files.values().flat_map(|file| &file.entities);
         let entities = in_order(all.filter(|one| !is_hidden(&index, &one.id)).collect());
         let mut relations: Vec<&Arc<Connection>> = index.connections.values().collect();
         relations.retain(|one| index.is_whole(one));
@@ -455,9 +455,9 @@ impl ServerMemory {
         let finder = Finder::new(&query);
         let mut found = Vec::new();
         if query.is_empty() {
-            self.shelf().files.values().for_each(|file| found.extend(file.entities.iter().cloned()));
+            self.cache().files.values().for_each(|file| found.extend(file.entities.iter().cloned()));
         } else if !query.contains(BETWEEN) {
-            self.shelf().files.values().for_each(|file| file.search(&finder, &mut found));
+            self.cache().files.values().for_each(|file| file.search(&finder, &mut found));
         }
         found.retain(|one| !is_hidden(&index, &one.id));
         Ok(with_relations(&index, found.iter().collect()))
@@ -471,11 +471,11 @@ impl ServerMemory {
             ids.extend([id_of(name), name.clone()]);
             ids.extend(index.others_by_name.get(name).into_iter().flatten().cloned());
         }
-        let shelf = self.shelf();
+        let cache = self.cache();
         let mut found = Vec::new();
         for id in ids.iter().filter(|id| !is_hidden(&index, id)) {
             let file = super::registry::places(id).into_iter().find_map(|path| {
-                let file = shelf.files.get(&path)?;
+                let file = cache.files.get(&path)?;
                 let at = file.entities.binary_search_by(|one| one.id.as_str().cmp(id)).ok()?;
                 file.entities.get(at)
             });
@@ -579,19 +579,19 @@ impl ServerMemory {
         Ok(others.cloned().or_else(|| index.nodes.contains_key(name).then(|| name.to_owned())))
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, EntityCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what changed, so that the shelf has all entities, and returns the records.
+    /// Reads what changed, so that the cache has all entities, and returns the records.
     async fn look(&self) -> Result<Arc<Index>, GraphError> {
         let index = self.graph.fresh().await?;
         let mut stale = Vec::new();
         {
-            let mut shelf = self.shelf();
-            shelf.files.retain(|path, _| index.nodes_of(path).is_some());
+            let mut cache = self.cache();
+            cache.files.retain(|path, _| index.nodes_of(path).is_some());
             for (path, mark, ids) in index.files() {
-                let before = shelf.files.get(path);
+                let before = cache.files.get(path);
                 if before.is_none_or(|before| before.mark != mark) {
                     let kept = before.map(|before| before.entities.clone()).unwrap_or_default();
                     stale.push((path.to_owned(), mark.to_owned(), ids.to_vec(), kept));
@@ -599,21 +599,22 @@ impl ServerMemory {
             }
         }
         for (path, mark, ids, kept) in stale {
-            let kept: HashMap<&str, &Arc<Shelved>> = kept.iter().map(|one| (one.id.as_str(), one)).collect();
-            let mut shelved = Vec::with_capacity(ids.len());
+            let kept: HashMap<&str, &Arc<CachedEntity>> =
+                kept.iter().map(|one| (one.id.as_str(), one)).collect();
+            let mut cached = Vec::with_capacity(ids.len());
             for id in &ids {
                 let Some(node) = index.nodes.get(id) else { continue };
                 match kept.get(id.as_str()) {
-                    Some(one) if one.modified == node.modified => shelved.push((*one).clone()),
-                    _ => shelved.push(Arc::new(self.shelve(node).await?)),
+                    Some(one) if one.modified == node.modified => cached.push((*one).clone()),
+                    _ => cached.push(Arc::new(self.read_entity(node).await?)),
                 }
             }
-            self.shelf().files.insert(path, ShelvedFile::new(mark, shelved));
+            self.cache().files.insert(path, CachedFile::new(mark, cached));
         }
         Ok(index)
     }
 
-    async fn shelve(&self, node: &Node) -> Result<Shelved, GraphError> {
+    async fn read_entity(&self, node: &Node) -> Result<CachedEntity, GraphError> {
         let observations = match self.graph.content(&node.content.path).await {
             Ok(Content::Text(text)) => observations_in(&text),
             Ok(Content::Bytes(_)) => Vec::new(),
@@ -622,7 +623,7 @@ impl ServerMemory {
             Err(error) => return Err(error),
         };
         let name = name_of(node);
-        Ok(Shelved {
+        Ok(CachedEntity {
             id: node.id.clone(),
             created: node.created.clone(),
             modified: node.modified.clone(),
@@ -768,12 +769,12 @@ fn observations_in(text: &str) -> Vec<String> {
     observations
 }
 
-fn in_order(mut found: Vec<&Arc<Shelved>>) -> Vec<Entity> {
+fn in_order(mut found: Vec<&Arc<CachedEntity>>) -> Vec<Entity> {
     found.sort_by(|one, other| (&one.created, &one.id).cmp(&(&other.created, &other.id)));
     found.into_iter().map(|one| one.entity.clone()).collect()
 }
 
-fn with_relations(index: &Index, found: Vec<&Arc<Shelved>>) -> Knowledge {
+fn with_relations(index: &Index, found: Vec<&Arc<CachedEntity>>) -> Knowledge {
     let mut seen = BTreeSet::new();
     let relations =
         found.iter().flat_map(|one| index.connections_of(&one.id)).filter(|one| seen.insert(one.id.clone()));

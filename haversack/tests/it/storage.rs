@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use futures_lite::future::block_on;
-use haversack::file_storage::{
-    Code, Content, FileContent, FileStorage, MemoryStorage, Operation, StorageError,
-};
-use haversack::store::{Backend, Bytes, Prefixed};
+use haversack::file_storage::{Code, Content, FileContent, FileStorage, Operation, StorageError};
+use haversack::store::{BackendExt, Bytes, InMemory, Locator};
+use haversack_servers::memory_stores::MemoryStores;
 
-use crate::subjects::{Subject, at, on_every_backend};
+use crate::subjects::{Subject, on_every_storage, on_memory_store};
 
 // A memory store of Anthropic's holds text only: the tests with bytes are left out, and `bytes_are_refused_by_a_memory_store` takes their place.
-crate::subjects::on_memory_store!(
+on_memory_store!(
     create_and_view_file,
     str_replace,
     insert_at_line,
@@ -26,22 +25,6 @@ crate::subjects::on_memory_store!(
     a_batch_is_all_or_nothing,
     marks_change_with_contents,
 );
-
-/// Makes each function a test on every backend with a state beside it, and on backends that stand by themselves.
-macro_rules! on_every_storage {
-    ($($test:ident),* $(,)?) => {
-        on_every_backend!($($test),*);
-        mod alone_in_memory {
-            $(#[test] fn $test() { super::$test(&super::alone(std::sync::Arc::new(haversack::store::InMemory::new()))); })*
-        }
-        mod alone_on_disk {
-            $(#[test] fn $test() {
-                let subject = $crate::subjects::Subject::device_local();
-                super::$test(&super::alone(subject.files.clone()));
-            })*
-        }
-    };
-}
 
 on_every_storage!(
     create_and_view_file,
@@ -61,20 +44,11 @@ on_every_storage!(
     marks_change_with_contents,
 );
 
-/// Returns a memory whose files and state are in one backend.
-fn alone(backend: Arc<dyn Backend>) -> Subject {
-    let state = Arc::new(Prefixed::new(backend.clone(), at("unused")));
-    let storage = MemoryStorage::over(backend.clone());
-    let mut subject = Subject::over(backend, state, None);
-    subject.memory = storage.memory().clone();
-    subject
+fn storage(subject: &Subject) -> Arc<dyn FileStorage> {
+    subject.storage.clone()
 }
 
-fn storage(subject: &Subject) -> MemoryStorage {
-    MemoryStorage::new(subject.memory.clone())
-}
-
-fn text(storage: &MemoryStorage, path: &str) -> String {
+fn text(storage: &dyn FileStorage, path: &str) -> String {
     match block_on(storage.view(path)).expect("there") {
         FileContent::File { content: Content::Text(text), size_bytes } => {
             assert_eq!(size_bytes, text.len() as u64);
@@ -91,22 +65,22 @@ fn code(result: Result<(), StorageError>) -> &'static str {
 fn create_and_view_file(subject: &Subject) {
     let storage = storage(subject);
     block_on(storage.create("/test.txt", "hello".into())).expect("created");
-    assert_eq!(text(&storage, "/test.txt"), "hello");
-    assert_eq!(text(&storage, "test.txt"), "hello", "a leading slash is the root");
+    assert_eq!(text(&*storage, "/test.txt"), "hello");
+    assert_eq!(text(&*storage, "test.txt"), "hello", "a leading slash is the root");
 }
 
 fn str_replace(subject: &Subject) {
     let storage = storage(subject);
     block_on(storage.create("/test.txt", "hello world".into())).expect("created");
     block_on(storage.str_replace("/test.txt", "world", "universe")).expect("replaced");
-    assert_eq!(text(&storage, "/test.txt"), "hello universe");
+    assert_eq!(text(&*storage, "/test.txt"), "hello universe");
 }
 
 fn insert_at_line(subject: &Subject) {
     let storage = storage(subject);
     block_on(storage.create("/test.txt", "line1\nline3".into())).expect("created");
     block_on(storage.insert("/test.txt", 2, "line2")).expect("inserted");
-    assert_eq!(text(&storage, "/test.txt"), "line1\nline2\nline3");
+    assert_eq!(text(&*storage, "/test.txt"), "line1\nline2\nline3");
 }
 
 fn delete_file(subject: &Subject) {
@@ -120,7 +94,7 @@ fn rename_file(subject: &Subject) {
     let storage = storage(subject);
     block_on(storage.create("/old.txt", "hello".into())).expect("created");
     block_on(storage.rename("/old.txt", "/deep/new.txt")).expect("renamed");
-    assert_eq!(text(&storage, "/deep/new.txt"), "hello");
+    assert_eq!(text(&*storage, "/deep/new.txt"), "hello");
     assert_eq!(code(block_on(storage.view("/old.txt")).map(drop)), "FILE_NOT_FOUND");
 }
 
@@ -143,8 +117,8 @@ fn create_all_tells_of_each_file(subject: &Subject) {
     let codes: Vec<Option<Code>> =
         created.expect("written").into_iter().map(|one| one.err().map(|error| error.code)).collect();
     assert_eq!(codes, [None, Some(Code::FileExists), None]);
-    assert_eq!([text(&storage, "a.md"), text(&storage, "deep/b.md")], ["new", "new"]);
-    assert_eq!(text(&storage, "there.md"), "before");
+    assert_eq!([text(&*storage, "a.md"), text(&*storage, "deep/b.md")], ["new", "new"]);
+    assert_eq!(text(&*storage, "there.md"), "before");
     assert!(block_on(storage.create_all(Vec::new())).expect("nothing to do").is_empty());
     block_on(storage.create_all(vec![file("c.md"), file("../out.md")])).expect_err("no path of a file");
     block_on(storage.view("c.md")).expect_err("none was made");
@@ -154,14 +128,14 @@ fn create_existing_file_is_refused(subject: &Subject) {
     let storage = storage(subject);
     block_on(storage.create("/test.txt", "hello".into())).expect("created");
     assert_eq!(code(block_on(storage.create("/test.txt", "world".into()))), "FILE_EXISTS");
-    assert_eq!(text(&storage, "/test.txt"), "hello");
+    assert_eq!(text(&*storage, "/test.txt"), "hello");
 }
 
 fn str_replace_with_non_unique_string_is_refused(subject: &Subject) {
     let storage = storage(subject);
     block_on(storage.create("/test.txt", "hello hello".into())).expect("created");
     assert_eq!(code(block_on(storage.str_replace("/test.txt", "hello", "hi"))), "STRING_NOT_UNIQUE");
-    assert_eq!(text(&storage, "/test.txt"), "hello hello");
+    assert_eq!(text(&*storage, "/test.txt"), "hello hello");
 }
 
 fn bytes_come_back_as_bytes(subject: &Subject) {
@@ -189,7 +163,7 @@ fn every_code(subject: &Subject) {
     assert_eq!(code(block_on(storage.insert("b.bin", 1, "x"))), "OPERATION_FAILED");
     assert_eq!(code(block_on(storage.rename("none", "x"))), "FILE_NOT_FOUND");
     assert_eq!(code(block_on(storage.rename("b.bin", "dir/a.md"))), "FILE_EXISTS");
-    assert_eq!(text(&storage, "dir/a.md"), "one\ntwo\n");
+    assert_eq!(text(&*storage, "dir/a.md"), "one\ntwo\n");
 }
 
 fn errors_carry_code_message_and_path(subject: &Subject) {
@@ -208,7 +182,7 @@ fn inserting_a_whole_line(subject: &Subject) {
     block_on(storage.create("a.md", "one\n".into())).expect("created");
     block_on(storage.insert("a.md", 2, "two\n")).expect("inserted");
     block_on(storage.insert("a.md", 1, "zero")).expect("inserted");
-    assert_eq!(text(&storage, "a.md"), "zero\none\ntwo\n");
+    assert_eq!(text(&*storage, "a.md"), "zero\none\ntwo\n");
 }
 
 fn a_batch_is_all_or_nothing(subject: &Subject) {
@@ -236,14 +210,14 @@ fn a_batch_is_all_or_nothing(subject: &Subject) {
         },
     ];
     block_on(storage.batch(&operations)).expect("applied");
-    assert_eq!(text(&storage, "_system/registry.json"), "{\"nodes\":1}");
-    assert_eq!(text(&storage, "_content/nodes/mem_2.md"), "# Lighthouse\nkeeper\n");
+    assert_eq!(text(&*storage, "_system/registry.json"), "{\"nodes\":1}");
+    assert_eq!(text(&*storage, "_content/nodes/mem_2.md"), "# Lighthouse\nkeeper\n");
     let refused = [
         Operation::Delete { path: "_system/registry.json".to_owned() },
         Operation::Delete { path: "none".to_owned() },
     ];
     assert_eq!(code(block_on(storage.batch(&refused))), "FILE_NOT_FOUND");
-    assert_eq!(text(&storage, "_system/registry.json"), "{\"nodes\":1}");
+    assert_eq!(text(&*storage, "_system/registry.json"), "{\"nodes\":1}");
 }
 
 fn marks_change_with_contents(subject: &Subject) {
@@ -263,10 +237,50 @@ fn marks_change_with_contents(subject: &Subject) {
 
 #[test]
 fn bytes_are_refused_by_a_memory_store() {
-    let storage = storage(&Subject::memory_store());
+    let subject = Subject::memory_store();
+    let storage = storage(&subject);
     let error = block_on(storage.create("a.bin", Bytes::from_static(b"ab\xff"))).expect_err("refused");
     assert_eq!(error.code, Code::InvalidPath);
     assert!(error.message.contains("holds text only, and byte 3 of this is not UTF-8"), "{error}");
     let error = block_on(storage.create("a.md", vec![b'x'; 102_401].into())).expect_err("refused");
     assert!(error.message.contains("at most 102400 bytes, and this has 102401"), "{error}");
+}
+
+#[test]
+fn storage_by_itself_holds_only_its_files() {
+    for subject in
+        [Subject::memory_store(), Subject::bucket(), Subject::alone(Arc::new(InMemory::new()), None)]
+    {
+        let storage = storage(&subject);
+        block_on(storage.create("a.md", "x".into())).expect("created");
+        block_on(storage.create("b.md", "x".into())).expect("created");
+        let again = Operation::Create { path: "c.md".to_owned(), content: "x".into() };
+        block_on(storage.batch(&[Operation::Delete { path: "b.md".to_owned() }, again])).expect("applied");
+        block_on(storage.rename("c.md", "d.md")).expect("renamed");
+        block_on(storage.delete("d.md")).expect("deleted");
+        let own = Locator::reserved(".haversack").expect("a name of ours");
+        for at in [Locator::root(), own] {
+            let there = block_on(subject.files.list_all(&at)).unwrap_or_default();
+            let keys: Vec<&str> = there.iter().map(Locator::as_str).collect();
+            assert!(keys.is_empty() || keys == ["a.md"], "{keys:?}");
+        }
+    }
+}
+
+#[test]
+fn full_memory_store_takes_edits_and_refuses_new_files() {
+    let server = MemoryStores::start();
+    for number in 0..2000 {
+        server.put(&format!("/notes/{number}.md"), "x");
+    }
+    let subject = Subject::memory_store_of(server);
+    let storage = storage(&subject);
+    let error = block_on(storage.create("new.md", "x".into())).expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "INVALID_PATH: could not create new.md: the storage refused: could not write new.md: the server refuses the request: the memory store is full: at most 2000 memories"
+    );
+    block_on(storage.str_replace("notes/7.md", "x", "y")).expect("edited");
+    block_on(storage.delete("notes/8.md")).expect("deleted");
+    block_on(storage.create("new.md", "x".into())).expect("there is room again");
 }
