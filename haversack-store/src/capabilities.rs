@@ -15,15 +15,6 @@ macro_rules! capabilities {
             pub fn each(&self) -> impl Iterator<Item = (&'static str, bool)> {
                 [$(($name, self.$field)),+].into_iter()
             }
-
-            /// Declares the capability called `name`; returns whether there is one.
-            pub fn declare(&mut self, name: &str) -> bool {
-                match name {
-                    $($name => self.$field = true,)+
-                    _ => return false,
-                }
-                true
-            }
         }
     };
 }
@@ -98,8 +89,7 @@ mod tests {
 
     #[test]
     fn missing_is_named() {
-        let mut wanted = Capabilities::default();
-        assert!(wanted.declare("sync") && wanted.declare("durable") && !wanted.declare("magic"));
+        let wanted = Capabilities { sync: true, durable: true, ..Capabilities::default() };
         let offered = Capabilities { durable: true, ..Capabilities::default() };
         assert_eq!(wanted.missing_from(&offered), ["sync"]);
         assert!(offered.missing_from(&offered).is_empty());

@@ -72,7 +72,7 @@ pub use prefixed::Prefixed;
 pub use registry::{BadRegistration, Lookup, Open, OpenOptions, Registered, Registry, Settings};
 pub use shared_directory::{directory_of, file_address, vault_address};
 pub use split::SplitBackend;
-pub use tier::{Changes, DerivedMaintenance, Sightings, Tier, TierLayout, TiersCollide, look_again};
+pub use tier::{Changes, DerivedMaintenance, Sightings, Tier, look_again};
 pub use vault::Vault;
 pub use version::{Fingerprint, InvalidFingerprint, TouchMark, Version};
 

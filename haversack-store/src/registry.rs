@@ -178,13 +178,6 @@ impl Registry {
         self.registered.insert(name.to_owned(), backend)
     }
 
-    /// Names a backend that exists but is not in this build, and what it needs.
-    pub fn declare_known(&mut self, name: &str, needs: &str) -> Result<(), BadRegistration> {
-        self.check_free(name)?;
-        self.known.insert(name.to_owned(), needs.to_owned());
-        Ok(())
-    }
-
     fn check_free(&self, name: &str) -> Result<(), BadRegistration> {
         check_name(name)?;
         if self.registered.contains_key(name) {
@@ -303,7 +296,7 @@ mod tests {
     #[test]
     fn three_answers() {
         let mut registry = Registry::standard();
-        registry.declare_known("tape", "a build with the feature `tape`").expect("free");
+        registry.known.insert("tape".to_owned(), "a build with the feature `tape`".to_owned());
         assert!(matches!(registry.look_up("memory"), Lookup::Registered(_)));
         assert!(matches!(registry.look_up("tape"), Lookup::NotInThisBuild(_)));
         assert!(matches!(registry.look_up("floppy"), Lookup::Unknown));
@@ -313,7 +306,7 @@ mod tests {
     #[test]
     fn bad_registrations_are_loud() {
         let mut registry = Registry::standard();
-        registry.declare_known("tape", "a build with the feature `tape`").expect("free");
+        registry.known.insert("tape".to_owned(), "a build with the feature `tape`".to_owned());
         assert_eq!(registry.register("", in_memory()), Err(BadRegistration::EmptyName));
         assert_eq!(registry.register("A b", in_memory()), Err(BadRegistration::MalformedName("A b".into())));
         assert_eq!(registry.register("memory", in_memory()), Err(BadRegistration::Taken("memory".into())));
@@ -352,17 +345,14 @@ mod tests {
     #[test]
     fn refusals_say_what_is_missing() {
         let mut registry = Registry::standard();
-        registry.declare_known("tape", "a build with the feature `tape`").expect("free");
-        let wants = |name: &str| {
-            let mut wanted = Capabilities::default();
-            assert!(wanted.declare(name));
-            wanted
-        };
+        registry.known.insert("tape".to_owned(), "a build with the feature `tape`".to_owned());
+        let durable = Capabilities { durable: true, ..Capabilities::default() };
+        let create_if_absent = Capabilities { create_if_absent: true, ..Capabilities::default() };
         let text = |name, wanted: &Capabilities| registry.choose(name, wanted).expect_err(name).to_string();
-        assert_eq!(text("memory", &wants("durable")), "backend \"memory\" does not offer: durable");
+        assert_eq!(text("memory", &durable), "backend \"memory\" does not offer: durable");
         let names = registry.names().collect::<Vec<_>>().join(", ");
         assert_eq!(
-            text("floppy", &wants("durable")),
+            text("floppy", &durable),
             format!("there is no backend \"floppy\"; this build has: {names}")
         );
         assert_eq!(
@@ -370,10 +360,7 @@ mod tests {
             "backend \"tape\" needs a build with the feature `tape`"
         );
         // If several machines write at once, create-if-absent cannot hold.
-        assert_eq!(
-            text("vault", &wants("create-if-absent")),
-            "backend \"vault\" does not offer: create-if-absent"
-        );
+        assert_eq!(text("vault", &create_if_absent), "backend \"vault\" does not offer: create-if-absent");
         #[cfg(not(feature = "cloud"))]
         assert_eq!(
             text("s3", &Capabilities::default()),

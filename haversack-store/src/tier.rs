@@ -45,77 +45,6 @@ impl fmt::Display for Tier {
     }
 }
 
-/// The directory of each tier; no two tiers share a root.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TierLayout {
-    source: Locator,
-    shared_abstracts: Locator,
-    local_index: Locator,
-}
-
-impl Default for TierLayout {
-    /// Returns the layout in which each root has the name of its tier; a backend replaces them with its real roots.
-    fn default() -> TierLayout {
-        let root = |tier: Tier| Locator::parse(&tier.to_string()).expect("a tier's name is a locator");
-        TierLayout {
-            source: root(Tier::Source),
-            shared_abstracts: root(Tier::SharedAbstracts),
-            local_index: root(Tier::LocalIndex),
-        }
-    }
-}
-
-impl TierLayout {
-    /// Returns the layout with these roots.
-    pub fn new(
-        source: Locator,
-        shared_abstracts: Locator,
-        local_index: Locator,
-    ) -> Result<TierLayout, TiersCollide> {
-        let named = [
-            (Tier::Source, &source),
-            (Tier::SharedAbstracts, &shared_abstracts),
-            (Tier::LocalIndex, &local_index),
-        ];
-        for (at, (tier, root)) in named.iter().enumerate() {
-            if let Some((other, _)) = named[..at].iter().find(|(_, earlier)| earlier == root) {
-                return Err(TiersCollide { tiers: [*other, *tier], root: (*root).clone() });
-            }
-        }
-        Ok(TierLayout { source, shared_abstracts, local_index })
-    }
-
-    /// Returns the root of `tier`.
-    pub fn root_for(&self, tier: Tier) -> &Locator {
-        match tier {
-            Tier::Source => &self.source,
-            Tier::SharedAbstracts => &self.shared_abstracts,
-            Tier::LocalIndex => &self.local_index,
-        }
-    }
-
-    /// Returns the one root that must never be replicated.
-    pub fn never_sync_root(&self) -> &Locator {
-        &self.local_index
-    }
-}
-
-/// Two tiers were given one root, so that what is derived could overwrite its source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TiersCollide {
-    tiers: [Tier; 2],
-    root: Locator,
-}
-
-impl fmt::Display for TiersCollide {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TiersCollide { tiers: [first, second], root } = self;
-        write!(f, "the tiers {first} and {second} are both at \"{root}\", and one would overwrite the other")
-    }
-}
-
-impl std::error::Error for TiersCollide {}
-
 /// Keeps a derived tier true to its source.
 #[async_trait]
 pub trait DerivedMaintenance: Send + Sync {
@@ -242,35 +171,12 @@ pub async fn look_again(backend: &dyn Backend, prefix: &Locator, known: &Sightin
 mod tests {
     use super::*;
 
-    fn at(key: &str) -> Locator {
-        Locator::parse(key).expect("valid")
-    }
-
-    #[test]
-    fn roots_must_differ() {
-        assert!(TierLayout::new(at("memory"), at("abstracts"), at("index")).is_ok());
-        let error = TierLayout::new(at("memory"), at("index"), at("index")).expect_err("collision");
-        assert_eq!(
-            error.to_string(),
-            "the tiers shared-abstracts and local-index are both at \"index\", and one would overwrite the other"
-        );
-    }
-
-    #[test]
-    fn default_layout_names_each_root_by_its_tier() {
-        let layout = TierLayout::default();
-        assert_eq!(
-            TierLayout::new(at("source"), at("shared-abstracts"), at("local-index")),
-            Ok(layout.clone())
-        );
-        assert_eq!(layout.never_sync_root(), &at("local-index"));
-    }
-
     #[test]
     fn only_the_local_index_never_syncs() {
-        let layout = TierLayout::new(at("memory"), at("abstracts"), at("index")).expect("distinct");
-        for tier in [Tier::Source, Tier::SharedAbstracts, Tier::LocalIndex] {
-            assert_eq!(tier.syncs(), layout.root_for(tier) != layout.never_sync_root(), "{tier}");
-        }
+        let never: Vec<Tier> = [Tier::Source, Tier::SharedAbstracts, Tier::LocalIndex]
+            .into_iter()
+            .filter(|tier| !tier.syncs())
+            .collect();
+        assert_eq!(never, [Tier::LocalIndex]);
     }
 }

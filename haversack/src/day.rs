@@ -2,7 +2,7 @@
 //!
 //! Stored moments are UTC ([`Timestamp`]). A day is a day in a [`Zone`], which the caller hands in: shortly before midnight in one zone it is
 //! already tomorrow in another. A day with a change to or from daylight saving time has 23 or 25 hours, so a day is never 24 hours of
-//! milliseconds; [`Zone::start_of`] gives its first moment.
+//! milliseconds.
 //!
 //! Files are named after a [`Period`]: `2026-11-18`, `2026-W47`, `2026-11` or `2026`.
 
@@ -20,24 +20,11 @@ use crate::ids::Timestamp;
 pub struct Zone(TimeZone);
 
 impl Zone {
-    /// Returns the zone without an offset.
-    pub fn utc() -> Zone {
-        Zone(TimeZone::UTC)
-    }
-
     /// Returns the day of a moment. Moments that no calendar has count as the first or the last day of the calendar.
     pub fn day_of(&self, moment: Timestamp) -> Day {
         let end = if moment.0 < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
         let moment = jiff::Timestamp::from_millisecond(moment.0).unwrap_or(end);
         Day(self.0.to_datetime(moment).date())
-    }
-
-    /// Returns the first moment of a day.
-    pub fn start_of(&self, day: Day) -> Timestamp {
-        match day.0.to_zoned(self.0.clone()) {
-            Ok(start) => Timestamp(start.timestamp().as_millisecond()),
-            Err(_) => Timestamp(jiff::Timestamp::MAX.as_millisecond()),
-        }
     }
 
     /// Returns the time of day of a moment, as `09:05`.
@@ -274,29 +261,14 @@ mod tests {
             ("2026-11-02T08:00:00Z", "2026-11-02", "2026-11-02"),
         ] {
             assert_eq!(pacific.day_of(at(moment)), day(in_pacific), "{moment}");
-            assert_eq!(Zone::utc().day_of(at(moment)), day(in_utc), "{moment}");
+            assert_eq!(Zone(TimeZone::UTC).day_of(at(moment)), day(in_utc), "{moment}");
         }
         assert_eq!(Day::latest_anywhere(at("2026-04-17T10:00:00Z")), day("2026-04-18"));
     }
 
     #[test]
-    fn day_has_23_or_25_hours_when_clocks_change() {
-        let berlin = posix("CET-1CEST,M3.5.0,M10.5.0/3");
-        let hours = |text: &str| {
-            let start = berlin.start_of(day(text));
-            (berlin.start_of(day(text).plus(1)).0 - start.0) / 3_600_000
-        };
-        assert_eq!([hours("2026-03-28"), hours("2026-03-29"), hours("2026-10-25")], [24, 23, 25]);
-        // A zone in which midnight itself is skipped: the day starts at one.
-        let skipped = posix("AAA0BBB,M3.5.0/0,M10.5.0/0");
-        let start = skipped.start_of(day("2026-03-29"));
-        assert_eq!(skipped.day_of(start), day("2026-03-29"));
-        assert_eq!(skipped.day_of(Timestamp(start.0 - 1)), day("2026-03-28"));
-    }
-
-    #[test]
     fn moments_that_no_calendar_has_are_a_day_all_the_same() {
-        let years = [i64::MIN, i64::MAX].map(|moment| Zone::utc().day_of(Timestamp(moment)).year());
+        let years = [i64::MIN, i64::MAX].map(|moment| Zone(TimeZone::UTC).day_of(Timestamp(moment)).year());
         assert_eq!(years, [Period::Year(-9999), Period::Year(9999)]);
     }
 

@@ -300,7 +300,7 @@ mod tests {
     }
 
     fn summary(events: &[LoggedEvent]) -> DaySummary {
-        summarize("2025-11-18".parse().expect("a day"), events, &Zone::utc())
+        summarize("2025-11-18".parse().expect("a day"), events, &Zone::from(jiff::tz::TimeZone::UTC))
     }
 
     #[test]

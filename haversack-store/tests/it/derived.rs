@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use haversack_store::{
     Backend, BackendExt, Bytes, Changes, Condition, DerivedMaintenance, InMemory, Locator, Result, Sightings,
-    Tier, TierLayout, block_on, look_again,
+    Tier, block_on, look_again,
 };
 
 use crate::conform::Directory;
@@ -17,10 +17,12 @@ fn at(key: &str) -> Locator {
     Locator::parse(key).expect("a plain key")
 }
 
+/// The root of the files that the index is made from.
+const SOURCE: &str = "memory";
+
 /// The files that contain each word.
 struct WordIndex {
     backend: Arc<dyn Backend>,
-    layout: TierLayout,
     words: Mutex<BTreeMap<String, BTreeSet<Locator>>>,
 }
 
@@ -29,7 +31,7 @@ impl DerivedMaintenance for WordIndex {
     async fn reindex(&self, tier: Tier) -> Result<()> {
         assert_eq!(tier, Tier::LocalIndex);
         let mut words: BTreeMap<String, BTreeSet<Locator>> = BTreeMap::new();
-        for locator in self.backend.list_all(self.layout.root_for(Tier::Source)).await? {
+        for locator in self.backend.list_all(&at(SOURCE)).await? {
             let text = self.backend.read_text(&locator).await?.unwrap_or_default();
             for word in text.split_whitespace() {
                 words.entry(word.to_owned()).or_default().insert(locator.clone());
@@ -40,15 +42,14 @@ impl DerivedMaintenance for WordIndex {
     }
 
     async fn changed_since(&self, known: &Sightings) -> Result<Changes> {
-        look_again(&*self.backend, self.layout.root_for(Tier::Source), known).await
+        look_again(&*self.backend, &at(SOURCE), known).await
     }
 }
 
 #[test]
 fn an_index_rebuilt_from_nothing_tracks_its_source() {
     let backend: Arc<dyn Backend> = Arc::new(InMemory::new());
-    let layout = TierLayout::new(at("memory"), at("abstracts"), at("index")).expect("distinct");
-    let index = WordIndex { backend: backend.clone(), layout, words: Mutex::default() };
+    let index = WordIndex { backend: backend.clone(), words: Mutex::default() };
     let write = |key: &str, text: &'static str| {
         let _ = block_on(backend.write(&at(key), Bytes::from(text), Condition::Any)).expect("written");
     };

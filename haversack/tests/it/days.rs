@@ -18,7 +18,6 @@ fn boundaries_of_days_are_as_written_by_hand() {
         let zone = Zone::from(TimeZone::posix(zone).expect("a zone"));
         let day: Day = day.parse().expect("a day");
         assert_eq!((zone.day_of(moment), zone.time_of(moment).as_str()), (day, time), "{row}");
-        assert!((zone.start_of(day)..zone.start_of(day.plus(1))).contains(&moment), "{row}");
         count += 1;
     }
     assert_eq!(count, 26);

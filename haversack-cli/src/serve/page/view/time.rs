@@ -237,7 +237,7 @@ mod tests {
             ("laptop".to_owned(), at(18), "undo".to_owned()),
             ("desktop".to_owned(), at(15), "sync".to_owned()),
         ];
-        let timeline = timeline(&Zone::utc(), Scale::Week, today, &changes);
+        let timeline = timeline(&Zone::from(jiff::tz::TimeZone::UTC), Scale::Week, today, &changes);
         assert_eq!(timeline.starts.len(), 26);
         let monday = jiff::civil::date(2026, 11, 16);
         assert_eq!(timeline.starts.last(), Some(&monday));
