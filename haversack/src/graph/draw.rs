@@ -36,11 +36,14 @@ const GAP_Y: f64 = 34.0;
 const CHARACTER: f64 = 7.3;
 
 /// The width of a character of the names of arrows, and the height of such a name.
-const ARROW_CHARACTER: f64 = 5.6;
+const ARROW_CHARACTER: f64 = 6.4;
 const ARROW_NAME_HEIGHT: f64 = 12.0;
 
 /// The places on an arrow where its name can be, from the best one.
 const NAME_PLACES: [f64; 7] = [0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78];
+
+/// How far the name of an arrow moves down or up from a place on the arrow, if boxes and names leave no room on it.
+const NAME_SHIFTS: [f64; 9] = [0.0, -9.0, 9.0, -18.0, 18.0, -30.0, 30.0, -45.0, 45.0];
 
 /// Colours of boxes, by the order of their types: fill and border.
 const COLOURS: [(&str, &str); 8] = [
@@ -128,11 +131,20 @@ impl Picture {
             kinds.dedup();
             kinds.into_iter().enumerate().map(|(number, kind)| (kind, number)).collect()
         };
+        let (mut arrows, mut names) = (String::new(), ArrowNames::among(&boxes));
+        for (from, to, arrow) in self.numbered() {
+            draw_arrow(&mut arrows, &mut names, (&boxes[from], &boxes[to]), from == to, &shown(&arrow.label));
+        }
         let margin = 30.0;
-        let left = boxes.iter().map(|b| b.x - b.width / 2.0).fold(f64::INFINITY, f64::min) - margin;
-        let top = boxes.iter().map(|b| b.y - BOX_HEIGHT / 2.0).fold(f64::INFINITY, f64::min) - margin;
-        let right = boxes.iter().map(|b| b.x + b.width / 2.0).fold(f64::NEG_INFINITY, f64::max) + margin;
-        let bottom = boxes.iter().map(|b| b.y + BOX_HEIGHT / 2.0).fold(f64::NEG_INFINITY, f64::max) + margin;
+        let named = names.taken.iter().map(|(x, y, width)| (*x, *y, width / 2.0, ARROW_NAME_HEIGHT / 2.0));
+        let (mut left, mut top, mut right, mut bottom) =
+            (f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY);
+        for (x, y, half_width, half_height) in
+            boxes.iter().map(|one| (one.x, one.y, one.width / 2.0, BOX_HEIGHT / 2.0)).chain(named)
+        {
+            (left, right) = (left.min(x - half_width - margin), right.max(x + half_width + margin));
+            (top, bottom) = (top.min(y - half_height - margin), bottom.max(y + half_height + margin));
+        }
         let legend = 24.0 * (kinds.len() as f64) + 20.0;
         let (left, top, width, height) = match boxes.is_empty() {
             true => (0.0, 0.0, 320.0, 80.0),
@@ -147,10 +159,7 @@ impl Picture {
         if boxes.is_empty() {
             svg.push_str("<text x=\"30\" y=\"45\" fill=\"#64748b\">Nothing to draw yet.</text>\n");
         }
-        let mut names = ArrowNames { boxes: &boxes, taken: Vec::new(), svg: String::new() };
-        for (from, to, arrow) in self.numbered() {
-            draw_arrow(&mut svg, &mut names, (&boxes[from], &boxes[to]), from == to, &shown(&arrow.label));
-        }
+        svg.push_str(&arrows);
         // Below the boxes: the name of an arrow must not hide the name of a box.
         svg.push_str(&names.svg);
         for (one, at) in self.boxes.iter().zip(&boxes) {
@@ -221,7 +230,7 @@ impl Placed {
     }
 }
 
-/// The names of arrows, each where it covers no box and no other name, if there is such a place on its arrow.
+/// The names of arrows, each where it covers no box and no other name: on its arrow, else beside it.
 struct ArrowNames<'a> {
     boxes: &'a [Placed],
     /// The middle and width of each name that was drawn.
@@ -230,6 +239,10 @@ struct ArrowNames<'a> {
 }
 
 impl ArrowNames<'_> {
+    fn among(boxes: &[Placed]) -> ArrowNames<'_> {
+        ArrowNames { boxes, taken: Vec::new(), svg: String::new() }
+    }
+
     fn draw(&mut self, name: &str, places: &[(f64, f64)]) {
         if name.is_empty() {
             return;
@@ -244,7 +257,9 @@ impl ArrowNames<'_> {
             !self.boxes.iter().any(|one| covers(one.x, one.y, one.width, BOX_HEIGHT))
                 && !self.taken.iter().any(|(x, y, width)| covers(*x, *y, *width, ARROW_NAME_HEIGHT))
         };
-        let free = places.iter().copied().find(|place| is_free(*place));
+        let mut beside =
+            NAME_SHIFTS.iter().flat_map(|shift| places.iter().map(move |(x, y)| (*x, y + shift)));
+        let free = beside.find(|place| is_free(*place));
         let Some((x, y)) = free.or(places.first().copied()) else { return };
         self.taken.push((x, y, width));
         let _ = writeln!(
@@ -319,7 +334,7 @@ fn lay_out(picture: &Picture) -> Vec<Placed> {
         places[number].y = radius * angle.sin();
     }
     // The more boxes there are, the more each is pushed outwards.
-    let crowd = 1.0 + count as f64 / 40.0;
+    let crowd = 1.0 + count as f64 / 25.0;
     for round in 0..ROUNDS {
         let reach = ideal * 1.5 * (1.0 - round as f64 / ROUNDS as f64) + 0.5;
         let mut forces = vec![(0.0_f64, 0.0_f64); count];
@@ -441,11 +456,64 @@ mod tests {
         assert_eq!(picture.svg(), many(200).svg(), "the same picture every time");
     }
 
+    /// Returns a picture in which most boxes lead to one of twelve, and every second to some other.
+    fn hubs(count: usize) -> Picture {
+        let id = |number: usize| format!("n{number}");
+        let boxes = (0..count).map(|number| PictureBox {
+            id: id(number),
+            label: if number < 12 {
+                format!("project {number} of the harbour")
+            } else {
+                format!("keeper {number}")
+            },
+            kind: if number < 12 { "Project" } else { "Person" }.to_owned(),
+            is_missing: false,
+        });
+        let arrow = |from: usize, to: usize, label: &str| Arrow {
+            from: id(from),
+            to: id(to),
+            label: label.to_owned(),
+        };
+        let works = (12..count).map(|number| arrow(number, number * 7 % 12, "WorksOn"));
+        let knows =
+            (12..count).step_by(2).map(|number| arrow(number, 12 + number * 31 % (count - 12), "Knows"));
+        Picture { boxes: boxes.collect(), arrows: works.chain(knows).collect() }
+    }
+
+    #[test]
+    fn names_of_arrows_cover_nothing_in_a_picture_of_two_hundred() {
+        for picture in [many(200), hubs(200)] {
+            let boxes = lay_out(&picture);
+            let mut names = ArrowNames::among(&boxes);
+            for (from, to, arrow) in picture.numbered() {
+                draw_arrow(
+                    &mut String::new(),
+                    &mut names,
+                    (&boxes[from], &boxes[to]),
+                    from == to,
+                    &arrow.label,
+                );
+            }
+            let covers = |a: (f64, f64, f64), b: (f64, f64, f64), height: f64| {
+                (a.0 - b.0).abs() < (a.2 + b.2) / 2.0 && (a.1 - b.1).abs() < height
+            };
+            for (number, name) in names.taken.iter().enumerate() {
+                let is_on_box = |one: &&Placed| {
+                    covers(*name, (one.x, one.y, one.width), (ARROW_NAME_HEIGHT + BOX_HEIGHT) / 2.0)
+                };
+                assert_eq!(boxes.iter().find(is_on_box), None, "{name:?}");
+                let is_on_name = |other: &&(f64, f64, f64)| covers(*name, **other, ARROW_NAME_HEIGHT);
+                assert_eq!(names.taken[..number].iter().find(is_on_name), None, "{name:?}");
+            }
+            assert_eq!(names.taken.len(), picture.arrows.len());
+        }
+    }
+
     #[test]
     fn names_of_arrows_move_away_from_boxes_and_each_other() {
         let at = |x: f64| Placed { x, y: 0.0, width: 80.0 };
         let boxes = [at(0.0), at(400.0), at(200.0)];
-        let mut names = ArrowNames { boxes: &boxes, taken: Vec::new(), svg: String::new() };
+        let mut names = ArrowNames::among(&boxes);
         draw_arrow(&mut String::new(), &mut names, (&boxes[0], &boxes[1]), false, "links");
         draw_arrow(&mut String::new(), &mut names, (&boxes[0], &boxes[1]), false, "links");
         let [(first, ..), (second, ..)] = names.taken[..] else { panic!("two names: {:?}", names.taken) };
