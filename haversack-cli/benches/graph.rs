@@ -10,10 +10,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
+use haversack::Memory;
 use haversack::file_storage::{FileContent, FileStorage, MemoryStorage};
-use haversack::graph::Graph;
 use haversack::graph::server_memory::ServerMemory;
-use haversack::store::{Bytes, InMemory, block_on};
+use haversack::graph::{Graph, Properties};
+use haversack::store::{Bytes, DeviceLocal, InMemory, block_on};
 use haversack_bench::Outcome;
 use haversack_bench::peer::Peer;
 use haversack_bench::report::{Report, exit_code, say};
@@ -33,6 +34,9 @@ const WRITE_BESIDE_THEIRS: f64 = 0.1;
 
 /// The goal for a write at 100,000 entities, relative to one at 100.
 const WRITE_BESIDE_SMALL: f64 = 1.5;
+
+/// The entities that each process creates while others write, and those that one process is asked to create at once.
+const CREATED_AT_ONCE: usize = 200;
 
 /// The goal for 95 % of searches at 100,000 entities, in milliseconds.
 const SEARCH_MILLISECONDS: f64 = 20.0;
@@ -125,8 +129,21 @@ fn run(rounds: usize, program: Option<&Path>) -> Outcome<()> {
             ];
             table.row(cells, goal, value);
         }
+        drop(ours);
+        let here = queried(&base, rounds, size)?;
+        let median = here.at(0.5);
+        let first = small.iter().find(|(known, _)| *known == "query").map(|(_, first)| *first);
+        if first.is_none() {
+            small.push(("query", median));
+        }
+        let growth = median / first.unwrap_or(median);
+        let dash = || "–".to_owned();
+        let cells =
+            vec![grouped(size), "query".to_owned(), here.shown(), dash(), dash(), dash(), times(growth)];
+        table.row(cells, Goal::Reported, growth);
     }
     report.add(table)?;
+    report.add(at_once(scratch.path(), program)?)?;
     let what = match program {
         Some(_) => "@modelcontextprotocol/server-memory 2026.8.31",
         None => "without server-memory",
@@ -166,6 +183,10 @@ fn furnish(base: &Path, size: usize) -> Outcome<Server> {
         fs::create_dir_all(file.parent().ok_or("it is in a directory")?)?;
         fs::write(file, Bytes::from(content))?;
     }
+    ours(base)
+}
+
+fn ours(base: &Path) -> Outcome<Server> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
     command.arg("--home").arg(base.join("home")).args(["mcp", "--tools", "server-memory"]);
     Server::start(command, base)
@@ -206,6 +227,86 @@ fn measured(server: &mut Server, question: &str, rounds: usize, size: usize) -> 
     }
     samples.sort_by(f64::total_cmp);
     Ok(Times(samples))
+}
+
+/// Asks the engine for the nodes of a type with a property; server-memory has no such question.
+fn queried(base: &Path, rounds: usize, size: usize) -> Outcome<Times> {
+    let at = |name: &str| base.join("home").join(name).display().to_string();
+    let files = DeviceLocal::open(at("memory"), at("bench-locks"))?;
+    let state = DeviceLocal::open(at("bench-state"), at("bench-locks"))?;
+    let storage = MemoryStorage::new(Memory::new(Arc::new(files), Arc::new(state)));
+    let graph = Graph::new(Arc::new(storage), Arc::new(SystemClock), Arc::new(RandomIds));
+    let mut samples = Vec::new();
+    for round in 0..=rounds {
+        let name = format!("note-{}", (round * 7919) % size);
+        let properties = Properties::from([("name".to_owned(), name.as_str().into())]);
+        let began = Instant::now();
+        let found = block_on(graph.query_nodes(Some("note"), &properties))?;
+        if round > 0 {
+            samples.push(began.elapsed().as_nanos() as f64);
+        }
+        if found.len() != 1 {
+            return Err(format!("{} nodes are called {name}", found.len()).into());
+        }
+    }
+    samples.sort_by(f64::total_cmp);
+    Ok(Times(samples))
+}
+
+/// Lets two processes create entities at the same time, and one process many at once, and counts the entities that are there afterwards.
+fn at_once(scratch: &Path, program: Option<&Path>) -> Outcome<Table> {
+    let columns = ["writers", "created", "ours kept", "ours ms", "server-memory kept", "server-memory ms"];
+    let mut table = Table::new("Entities created at the same time", &columns);
+    for (writers, processes) in [("2 processes, one after the other each", 2), ("1 process, all at once", 1)]
+    {
+        let base = |name: &str| scratch.join(format!("{name}-{processes}"));
+        let created = processes * CREATED_AT_ONCE;
+        say(&format!("{writers}\n"));
+        let (kept, time) = create_at_once(processes, &base("ours"), &ours)?;
+        let mut cells = vec![writers.to_owned(), created.to_string(), kept.to_string(), milliseconds(time)];
+        match program {
+            Some(program) => {
+                let start = |base: &Path| theirs(program, base);
+                let (kept, time) = create_at_once(processes, &base("theirs"), &start)?;
+                cells.extend([kept.to_string(), milliseconds(time)]);
+            }
+            None => cells.extend(["–".to_owned(), "–".to_owned()]),
+        }
+        table.row(cells, Goal::Every, kept as f64 / created as f64);
+    }
+    Ok(table)
+}
+
+/// Returns how many entities were kept, and the time until all of them were acknowledged.
+fn create_at_once(
+    processes: usize,
+    base: &Path,
+    start: &dyn Fn(&Path) -> Outcome<Server>,
+) -> Outcome<(usize, f64)> {
+    fs::create_dir_all(base)?;
+    let mut servers = Vec::new();
+    for _ in 0..processes {
+        servers.push(start(base)?);
+    }
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for (number, server) in servers.iter_mut().enumerate() {
+            let calls = (0..CREATED_AT_ONCE).map(move |made| {
+                let name = format!("new-{number}-{made}");
+                json!({ "entities": [{ "name": name, "entityType": "note", "observations": [text(made)] }] })
+            });
+            // An error keeps nothing, and the count shows it.
+            scope.spawn(move || match processes {
+                1 => drop(server.call_at_once("create_entities", calls)),
+                _ => calls.for_each(|call| drop(server.call("create_entities", call))),
+            });
+        }
+    });
+    let time = began.elapsed().as_nanos() as f64;
+    drop(servers);
+    let answer: Value = serde_json::from_slice(&start(base)?.call("read_graph", json!({}))?)?;
+    let entities = answer["result"]["structuredContent"]["entities"].as_array();
+    Ok((entities.map_or(0, Vec::len), time))
 }
 
 /// Returns the cost of one file made durable.
@@ -249,18 +350,39 @@ impl Server {
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Outcome<Vec<u8>> {
-        self.next += 1;
-        let line =
-            format!("{}\n", json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params }));
+        let line = self.line(method, params);
         let mut answer = Vec::new();
         self.peer.ask(line.as_bytes(), &mut answer)?;
-        let start = &answer[..answer.len().min(200)];
-        let is_error = start.windows(8).any(|window| window == b"\"error\":")
-            || answer.windows(14).rev().take(40).any(|window| window == b"\"isError\":true");
-        if is_error { Err(String::from_utf8_lossy(&answer).into_owned().into()) } else { Ok(answer) }
+        checked(answer)
+    }
+
+    /// Makes several calls before the first one is answered.
+    fn call_at_once(&mut self, tool: &str, calls: impl Iterator<Item = Value>) -> Outcome<()> {
+        let call =
+            |arguments: Value| self.line("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let lines: Vec<String> = calls.map(call).collect();
+        let mut answer = Vec::new();
+        self.peer.ask(lines.concat().as_bytes(), &mut answer)?;
+        for _ in 1..lines.len() {
+            self.peer.hear(&mut answer)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, method: &str, params: Value) -> String {
+        self.next += 1;
+        format!("{}\n", json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params }))
     }
 
     fn call(&mut self, tool: &str, arguments: Value) -> Outcome<Vec<u8>> {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
+}
+
+/// Returns an answer that is no error.
+fn checked(answer: Vec<u8>) -> Outcome<Vec<u8>> {
+    let start = &answer[..answer.len().min(200)];
+    let is_error = start.windows(8).any(|window| window == b"\"error\":")
+        || answer.windows(14).rev().take(40).any(|window| window == b"\"isError\":true");
+    if is_error { Err(String::from_utf8_lossy(&answer).into_owned().into()) } else { Ok(answer) }
 }

@@ -53,6 +53,9 @@ pub(crate) fn replace_once(text: &str, old: &str, new: &str) -> Result<NewText, 
     if old.is_empty() {
         return Err(Refusal::EmptyOld);
     }
+    if text == old {
+        return Ok(NewText { text: new.to_owned(), line: 1 });
+    }
     let finder = memmem::Finder::new(old);
     let mut found = overlapping(text, &finder);
     let Some(at) = found.next() else {

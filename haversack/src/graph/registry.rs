@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use futures_util::lock::Mutex;
 use haversack_store::Bytes;
+use memchr::memmem;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -88,6 +89,8 @@ struct File {
     /// `None` if it is not there.
     text: Option<String>,
     data: Map<String, Value>,
+    /// True if `data` was changed since it was read.
+    is_changed: bool,
 }
 
 /// The records that a transaction asked for.
@@ -203,9 +206,9 @@ impl Registry {
         let is_full_and_foreign = path == HOME
             && text.len() as u64 >= FULL_BYTES
             && ids.len() <= MAX_LOOKED_FOR
-            && !ids.iter().any(|id| text.contains(&format!("\"{id}\"")));
+            && !ids.iter().any(|id| memmem::find(text.as_bytes(), format!("\"{id}\"").as_bytes()).is_some());
         let data = if is_full_and_foreign { Map::new() } else { parse(path, &text)? };
-        Ok(File { text: Some(text), data })
+        Ok(File { text: Some(text), data, is_changed: false })
     }
 }
 
@@ -268,9 +271,11 @@ pub(crate) fn written(data: &Map<String, Value>) -> String {
 }
 
 fn operations(records: Records, ids: &[&str], decision: Decision) -> Result<Vec<Operation>, GraphError> {
-    let Records { files } = records;
-    // Only the files that change.
-    let mut after: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    let Records { mut files } = records;
+    let mut holding = BTreeSet::new();
+    for id in ids {
+        holding.extend(places(id).into_iter().filter(|path| holds(&files, path, id)));
+    }
     for change in decision.changes {
         let (sort, id, record) = match change {
             Change::PutNode(node) => (Sort::Nodes, node.id.clone(), Some(to_value(&node)?)),
@@ -280,67 +285,52 @@ fn operations(records: Records, ids: &[&str], decision: Decision) -> Result<Vec<
             Change::Remove(sort, id) => (sort, id, None),
         };
         let [home, shard] = places(&id);
-        let is_in = |path: &String| {
-            let data = after.get(path).or_else(|| files.get(path).map(|file| &file.data));
-            data.is_some_and(|data| self::record(data, sort, &id).is_some())
+        let has =
+            |path: &String| files.get(path).is_some_and(|file| self::record(&file.data, sort, &id).is_some());
+        let is_full = || {
+            let text = files.get(&home).and_then(|file| file.text.as_ref());
+            text.is_some_and(|text| text.len() as u64 >= FULL_BYTES)
         };
-        let path = if is_in(&home) {
-            home
-        } else if is_in(&shard)
-            || files
-                .get(&home)
-                .and_then(|file| file.text.as_ref())
-                .is_some_and(|text| text.len() as u64 >= FULL_BYTES)
-        {
-            shard
-        } else {
-            home
-        };
-        let Some(before) = files.get(&path) else {
+        let path = if !has(&home) && (has(&shard) || is_full()) { shard } else { home };
+        let Some(file) = files.get_mut(&path) else {
             return Err(GraphError::new(Code::InvalidArgument, format!("{id} was not asked for")));
         };
-        let data = after.entry(path).or_insert_with(|| before.data.clone());
         match record {
-            Some(record) => put(data, sort, id, record),
+            Some(record) => {
+                put(&mut file.data, sort, id, record);
+                file.is_changed = true;
+            }
             None => {
-                if let Some(map) = data.get_mut(sort.key()).and_then(Value::as_object_mut) {
-                    map.remove(&id);
-                }
+                let map = file.data.get_mut(sort.key()).and_then(Value::as_object_mut);
+                file.is_changed |= map.is_some_and(|map| map.remove(&id).is_some());
             }
         }
     }
     let mut operations = decision.contents;
-    let mut holding = BTreeSet::new();
-    for id in ids {
-        let holds = |path: &String| {
-            let data = files.get(path).map(|file| &file.data);
-            [Sort::Nodes, Sort::Connections]
-                .iter()
-                .any(|sort| data.and_then(|data| record(data, *sort, id)).is_some())
-        };
-        holding.extend(places(id).into_iter().filter(holds));
-    }
-    for (path, before) in files {
-        let now = after.get(&path).filter(|now| **now != before.data);
-        let holds_one = holding.contains(&path);
-        match before.text {
-            None => {
-                let content = now.map(|now| Bytes::from(written(now)));
-                operations.extend(content.map(|content| Operation::Create { path, content }));
+    for (path, File { text, data, is_changed }) in files {
+        match text {
+            None if is_changed => {
+                operations.push(Operation::Create { path, content: Bytes::from(written(&data)) });
             }
-            Some(text) => match now {
-                Some(now) => {
-                    operations.push(Operation::StrReplace { path, old_str: text, new_str: written(now) });
-                }
-                // The records that the decision depends on must still be what they were when the changes are made.
-                None if holds_one => {
-                    operations.push(Operation::StrReplace { path, old_str: text.clone(), new_str: text });
-                }
-                None => {}
-            },
+            Some(old_str) if is_changed => {
+                operations.push(Operation::StrReplace { path, old_str, new_str: written(&data) });
+            }
+            // The records that the decision depends on must still be what they were when the changes are made.
+            Some(text) if holding.contains(&path) => {
+                operations.push(Operation::StrReplace { path, old_str: text.clone(), new_str: text });
+            }
+            None | Some(_) => {}
         }
     }
     Ok(operations)
+}
+
+/// Tells whether a file has a record of an id.
+fn holds(files: &BTreeMap<String, File>, path: &str, id: &str) -> bool {
+    let data = files.get(path).map(|file| &file.data);
+    [Sort::Nodes, Sort::Connections]
+        .into_iter()
+        .any(|sort| data.and_then(|data| record(data, sort, id)).is_some())
 }
 
 /// Puts a record in the place of the one that is there. Fields that are not ours stay.
