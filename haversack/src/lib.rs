@@ -22,7 +22,10 @@ pub mod document;
 mod error;
 pub mod event;
 pub mod file_storage;
-// Tests forge files with it.
+// Tests forge files with it, and read the manifest of a remote.
+#[cfg(not(feature = "testing"))]
+mod frame;
+#[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod frame;
 pub mod graph;
@@ -34,9 +37,11 @@ pub mod ids;
 pub mod index;
 pub mod kind;
 pub mod log;
-// Tests read the manifest of a remote with it.
-pub mod manifest;
+#[cfg(not(feature = "testing"))]
+mod manifest;
+#[cfg(feature = "testing")]
 #[doc(hidden)]
+pub mod manifest;
 mod many;
 mod memory;
 pub mod memory_tool;

@@ -70,7 +70,7 @@ use std::time::Duration;
 
 use haversack_store::{Backend, Bytes, ErrorKind, Guard, Locator, Version};
 
-pub use self::batching::{Batching, Due, MAX_WAIT, MAX_WAITING_BYTES};
+pub use self::batching::{Batching, Due};
 pub use self::dump::{Dump, DumpedBase, DumpedPublishing, dump};
 use self::join::Purpose;
 pub use self::mirror::Mirrored;

@@ -9,7 +9,7 @@ use haversack_store::Locator;
 use super::{Directory, Home};
 use crate::history::archive::{self, Bounds};
 use crate::ids::{Position, ReplicaId, Timestamp};
-use crate::sync::{Context, Recent, Replica, Report, SyncError};
+use crate::sync::{Context, Recent, Replica, Report, SyncError, SyncErrorKind};
 use crate::vault::TransferStats;
 
 /// The most bytes of commits that a device keeps beside those in the remote.
@@ -107,6 +107,11 @@ pub struct Stopped {
 }
 
 impl Stopped {
+    /// Returns the action that a caller can take.
+    pub fn kind(&self) -> SyncErrorKind {
+        self.error.kind()
+    }
+
     pub(super) fn at(directory: &Directory, error: SyncError) -> Stopped {
         Stopped { directory: Some(directory.name.clone()), error }
     }

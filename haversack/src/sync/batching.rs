@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::ids::Timestamp;
 
 /// The longest time that the first write of a batch waits.
-pub const MAX_WAIT: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// The most bytes that wait.
-pub const MAX_WAITING_BYTES: u64 = 4 * 1024;
+const MAX_WAITING_BYTES: u64 = 4 * 1024;
 
 /// The writes since the last sync.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
