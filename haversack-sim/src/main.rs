@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use haversack::sync::planted::Planted;
+use haversack::planted::Planted;
 use haversack_sim::sync::{Failure, LogsOnlySchedule, Meeting, Run, Schedule, explain, run, shrink};
 
 const USAGE: &str = "Usage: sim [--vault | --weave | --lost | --tidy | --shorten] [--from SEED] [--seeds N | --minutes M]

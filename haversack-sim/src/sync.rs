@@ -106,7 +106,7 @@ mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use haversack::sync::planted::{self, Planted};
+use haversack::planted::{self, Planted};
 
 pub use self::failure::{Broken, Failure};
 pub use self::logs_only::LogsOnlySchedule;

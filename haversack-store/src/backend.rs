@@ -29,9 +29,8 @@ use bytes::Bytes;
 use futures_lite::Stream;
 
 use crate::capabilities::{Capabilities, ConflictStrategy};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
-use crate::refuse::check_own;
 use crate::version::{Fingerprint, TouchMark, Version};
 
 /// The pages of a scan, one by one.
@@ -272,5 +271,16 @@ impl Guard {
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Guard")
+    }
+}
+
+/// Refuses to prepare objects that are not ours: half of one could be seen.
+pub(crate) fn check_own(objects: &[(Locator, Bytes)]) -> Result<()> {
+    match objects.iter().find(|(locator, _)| !locator.is_reserved()) {
+        None => Ok(()),
+        Some((locator, _)) => {
+            let message = "only names of our own can be prepared";
+            Err(Error::new(ErrorKind::Invalid, Operation::Write, locator, message))
+        }
     }
 }

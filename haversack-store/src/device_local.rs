@@ -53,13 +53,13 @@ use self::queue::{Batches, Queue, Waiting};
 use self::relocate::Relocation;
 use self::scan::Walk;
 use crate::backend::{
-    Appended, Backend, Condition, Durability, Guard, Info, Listing, Object, Pages, Written,
+    Appended, Backend, Condition, Durability, Guard, Info, Listing, Object, Pages, Written, check_own,
 };
 use crate::blocking::{may_block, offload};
 use crate::capabilities::{Capabilities, ConflictStrategy};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
-use crate::refuse::{check_lock_name, check_own, lock_busy, root_refused};
+use crate::refuse::{check_lock_name, lock_busy, root_refused};
 use crate::version::TouchMark;
 
 /// The name of this backend.

@@ -8,11 +8,11 @@ use futures_lite::StreamExt;
 
 use crate::backend::{
     Appended, Backend, Condition, Durability, Entry, Info, Listing, Object, Odd, Page, Pages, Written,
+    check_own,
 };
 use crate::error::{Error, Operation, Result, seen_as, seen_as_either};
 use crate::forward_backend;
 use crate::locator::Locator;
-use crate::refuse::check_own;
 
 /// A backend whose root is a directory of another one.
 ///

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use crate::backend::Condition;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::locator::Locator;
@@ -49,17 +47,6 @@ pub(crate) fn check_rename(from: &Locator, to: &Locator) -> Result<()> {
         return Err(Error::new(ErrorKind::Invalid, Operation::Rename, from, message));
     }
     Ok(())
-}
-
-/// Refuses to prepare objects that are not ours: half of one could be seen.
-pub(crate) fn check_own(objects: &[(Locator, Bytes)]) -> Result<()> {
-    match objects.iter().find(|(locator, _)| !locator.is_reserved()) {
-        None => Ok(()),
-        Some((locator, _)) => {
-            let message = "only names of our own can be prepared";
-            Err(Error::new(ErrorKind::Invalid, Operation::Write, locator, message))
-        }
-    }
 }
 
 /// Refuses a lock name that some disk could not hold.

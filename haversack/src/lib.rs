@@ -48,6 +48,12 @@ pub mod memory_tool;
 pub mod merge;
 pub mod migrate;
 pub mod names;
+// The simulator switches planted mistakes on. Without the feature they are not part of the library.
+#[cfg(not(feature = "planted"))]
+mod planted;
+#[cfg(feature = "planted")]
+#[doc(hidden)]
+pub mod planted;
 pub mod proposal;
 pub mod relationship;
 pub mod remember;

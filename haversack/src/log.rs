@@ -54,11 +54,10 @@ mod store_file;
 
 pub use self::change::{Carried, FileChange, OddChange, What};
 pub use self::commit::{Commit, Misplaced};
-pub use self::files::Files;
+pub use self::files::{Content, Files};
 pub use self::mark::StateMark;
 pub use self::notice::Notice;
 pub use self::odd::Oddity;
-pub use self::state::Content;
 pub use self::store_file::{Predecessor, StoreFile};
 pub use crate::frame::BadFrame;
 
@@ -69,12 +68,13 @@ pub(crate) use self::pack::unpack;
 pub use self::{
     abridged::{Form, StoredCommit, abridge},
     change::MAX_INLINE_BYTES,
-    checkpoint::{Checkpoint, ContentLocation, FileState, MAX_CHECKPOINT_FILES, OddFile},
+    checkpoint::{Checkpoint, FileState, MAX_CHECKPOINT_FILES, OddFile},
     commit::{MAX_CHANGES, MAX_COMMIT_BYTES, MAX_LABEL_BYTES, label},
     folded::Folded,
-    pack::{MAX_PACK_BYTES, Pack, pack},
+    mark::Mismatch,
+    pack::{ContentLocation, MAX_PACK_BYTES, Pack, pack},
     segment::{MAX_SEGMENT_BYTES, Segment},
-    state::{Mismatch, State},
+    state::State,
     store_file::MAX_STORE_FILE_BYTES,
 };
 pub(crate) use self::{

@@ -16,7 +16,7 @@ use haversack_store::{Backend, Bytes, Condition, Durability, ErrorKind, Locator,
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ContentHash;
-use crate::sync::planted::{Planted, has};
+use crate::planted::{Planted, has};
 
 /// The name of the file with the lines.
 static LINES: LazyLock<Locator> = LazyLock::new(|| Locator::parse("signed").expect("a plain name"));

@@ -36,12 +36,6 @@ mod outlook;
 mod patience;
 mod places;
 mod plan;
-// The simulator switches planted mistakes on. Without the feature they are not part of the library.
-#[cfg(feature = "planted")]
-#[doc(hidden)]
-pub mod planted;
-#[cfg(not(feature = "planted"))]
-pub(crate) mod planted;
 mod progress;
 mod publish;
 mod put_back;
@@ -80,7 +74,6 @@ pub use self::outlook::{Agreement, Outlook, Underway, look, remote_files};
 pub(crate) use self::outlook::{agreement, base_of, replica_of};
 pub use self::patience::{Impatient, Patience};
 use self::plan::{AbsenceReason, Pending};
-use self::planted::{Planted, has};
 pub use self::progress::{Progress, Quiet, Stage};
 use self::publish::{Published, Remainder, Settled};
 pub(crate) use self::read_once::ReadOnce;
@@ -100,6 +93,8 @@ use crate::growth::Growth;
 use crate::ids::{ContentHash, Ids, Position, ReplicaId, StoreId};
 use crate::log::{Commit, Files, StoreFile};
 use crate::names;
+pub(crate) use crate::planted;
+use crate::planted::{Planted, has};
 
 /// Returns which store is in a remote, if there is one, and changes nothing.
 pub async fn store_at(

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use crate::run::{cargo, say, step};
 
-/// The text in `haversack/src/sync/planted.rs`.
+/// The text in `haversack/src/planted.rs`.
 const MARKER: &str = "haversack: this program can make planted mistakes";
 
 /// Checks that `haversack-cli` alone is built without the feature, and that the simulator is built with it.
@@ -32,7 +32,7 @@ pub(crate) fn check_features() -> Result<(), String> {
 pub(crate) fn check_program() -> Result<(), String> {
     if !holds_marker()? {
         return Err(format!(
-            "the program that was built with the whole workspace does not hold \"{MARKER}\", so this check would find no planted mistake. Put the text into haversack/src/sync/planted.rs, where every program with the feature keeps it."
+            "the program that was built with the whole workspace does not hold \"{MARKER}\", so this check would find no planted mistake. Put the text into haversack/src/planted.rs, where every program with the feature keeps it."
         ));
     }
     step("haversack alone", &mut cargo(&["build", "--quiet", "--package", "haversack-cli"]))?;
@@ -102,8 +102,7 @@ mod tests {
 
     #[test]
     fn marker_is_the_text_of_the_engine() {
-        let source =
-            fs::read_to_string(project().join("haversack/src/sync/planted.rs")).expect("it is there");
+        let source = fs::read_to_string(project().join("haversack/src/planted.rs")).expect("it is there");
         assert!(source.contains(&format!("{MARKER:?}")), "the marker of the engine differs");
     }
 }

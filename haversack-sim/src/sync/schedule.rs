@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use haversack::day::Day;
+use haversack::planted::Planted;
 use haversack::sync::Mirror;
-use haversack::sync::planted::Planted;
 
 use super::memory::Outside;
 use super::sheet::Sheets;

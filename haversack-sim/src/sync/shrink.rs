@@ -1,6 +1,6 @@
 //! Leaves out of a schedule whatever it does not need to break the same promise.
 
-use haversack::sync::planted::Planted;
+use haversack::planted::Planted;
 
 use super::failure::{Broken, Failure};
 use super::memory::Outside;

@@ -1,6 +1,6 @@
 //! Devices that share one log: a few schedules in every test run, and those that once broke a promise.
 
-use haversack::sync::planted::Planted;
+use haversack::planted::Planted;
 use haversack_sim::sync::{Run, Schedule, explain, play, run, shrink};
 
 /// Schedules that must hold. Of the first, each is found by planting the mistake that a sync once made, so it is known to meet what broke

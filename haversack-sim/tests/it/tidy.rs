@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use haversack::sync::planted::Planted;
+use haversack::planted::Planted;
 use haversack_sim::sync::{Meeting, Run, Schedule, explain, run};
 
 /// A schedule that finds each planted mistake.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use haversack::planted::{self, Planted};
 use haversack::store::{Backend, Condition, DeviceLocal, InMemory, Locator, block_on};
-use haversack::sync::planted::{self, Planted};
 use haversack::sync::{Author, Context, Replica, Report, SyncError};
 use haversack_sim::{Crash, SimDisk};
 

@@ -1,6 +1,6 @@
 //! Devices that meet in a folder which a sync client replicates: a few schedules in every test run, and those that once broke a promise.
 
-use haversack::sync::planted::{self, Planted};
+use haversack::planted::{self, Planted};
 use haversack_sim::sync::{LogsOnlySchedule, Meeting, Run, Schedule, explain, run};
 
 /// Schedules that broke a promise while the vault was written; some of the first ones do other things by now.

@@ -5,8 +5,8 @@ use std::fmt;
 use haversack_store::{Bytes, Locator};
 use serde::{Deserialize, Serialize};
 
+use super::files::Content;
 use super::odd::Oddity;
-use super::state::Content;
 use crate::frame::{BadFrame, Parts, Unfit, as_number};
 use crate::ids::ContentHash;
 

@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::bounded;
 use super::change::{Carried, carried, check_whole};
-use super::mark::StateMark;
+use super::mark::{Mismatch, StateMark};
 use super::odd::{self, Oddity, Twins};
-use super::pack::MAX_PACK_BYTES;
-use super::state::Mismatch;
+use super::pack::{ContentLocation, MAX_PACK_BYTES};
 use crate::frame::{self, BadFrame, Framed, Parts, Unfit, as_number};
 use crate::ids::{ContentHash, Position, StoreId};
 
@@ -70,22 +69,6 @@ impl fmt::Display for OddFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.why.tell(&self.key, f)
     }
-}
-
-/// The location of a content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ContentLocation {
-    /// In a pack.
-    Pack {
-        /// The pack's name.
-        object: ContentHash,
-        /// The offset of the content in it.
-        offset: u64,
-    },
-    /// In the object of this name, alone.
-    Object(ContentHash),
-    /// In the checkpoint.
-    Inline(Bytes),
 }
 
 impl Checkpoint {

@@ -8,7 +8,7 @@ use std::iter::Peekable;
 use haversack_store::Locator;
 
 use super::odd;
-use super::state::Content;
+use crate::frame::as_number;
 use crate::ids::ContentHash;
 use crate::table::Table;
 
@@ -17,6 +17,22 @@ pub(crate) const RECORD: usize = CONTENT + 13;
 
 /// The bytes of the content.
 pub(crate) const CONTENT: usize = ContentHash::BYTES + 8;
+
+/// The content of a file, by its hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The content's name.
+    pub hash: ContentHash,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+impl Content {
+    /// Returns true if these bytes have the hash and the size, which may be forged.
+    pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
+        self.size == as_number(bytes.len()) && ContentHash::of(bytes) == self.hash
+    }
+}
 
 /// Files by name, sorted, and what each of them holds.
 ///

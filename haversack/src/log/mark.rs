@@ -1,7 +1,11 @@
 //! A mark of a whole state that moves with every change and does not depend on their order.
 
+use std::error::Error as StdError;
+use std::fmt;
+
 use haversack_store::Locator;
 
+use super::files::Content;
 use crate::ids::{ContentHash, spelled_in_hex};
 
 /// The mark of a state: equal states have equal marks, and different ones do not by accident.
@@ -69,6 +73,46 @@ impl StateMark {
 }
 
 spelled_in_hex!(StateMark, StateMark::BYTES);
+
+/// The reason why a commit or a checkpoint does not fit the log: its author had another state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// An append extends something else than what is there.
+    Base {
+        /// The file, as it can be shown.
+        key: String,
+        /// The content that the append extends.
+        base: Content,
+        /// The present content.
+        found: Option<Content>,
+    },
+    /// The state is another one than the author had.
+    Mark {
+        /// The author's.
+        expected: StateMark,
+        /// The found mark.
+        found: StateMark,
+    },
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::Base { key, base, found } => {
+                write!(f, "an append to \"{key}\" extends {}, and there is ", base.hash)?;
+                match found {
+                    Some(found) => write!(f, "{}", found.hash),
+                    None => f.write_str("nothing"),
+                }
+            }
+            Mismatch::Mark { expected, found } => {
+                write!(f, "the state is {found}, and its author had {expected}")
+            }
+        }
+    }
+}
+
+impl StdError for Mismatch {}
 
 #[cfg(test)]
 mod tests {

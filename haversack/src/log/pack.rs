@@ -2,8 +2,7 @@
 
 use haversack_store::Bytes;
 
-use super::checkpoint::ContentLocation;
-use super::state::Content;
+use super::files::Content;
 use crate::frame::as_number;
 use crate::ids::ContentHash;
 
@@ -17,6 +16,22 @@ pub struct Pack {
     pub hash: ContentHash,
     /// Its bytes.
     pub bytes: Bytes,
+}
+
+/// The location of a content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContentLocation {
+    /// In a pack.
+    Pack {
+        /// The pack's name.
+        object: ContentHash,
+        /// The offset of the content in it.
+        offset: u64,
+    },
+    /// In the object of this name, alone.
+    Object(ContentHash),
+    /// In the checkpoint.
+    Inline(Bytes),
 }
 
 /// Returns the packs of some contents in their order, and the place of each content.

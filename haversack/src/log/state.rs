@@ -1,33 +1,15 @@
 //! The state that a log comes to: its commits, folded one after the other.
 
 use std::collections::BTreeMap;
-use std::error::Error as StdError;
-use std::fmt;
 
 use super::change::{FileChange, What};
 use super::checkpoint::Checkpoint;
 use super::commit::Commit;
-use super::files::Files;
-use super::mark::StateMark;
+use super::files::{Content, Files};
+use super::mark::{Mismatch, StateMark};
 use super::odd;
-use crate::frame::{as_number, shown};
+use crate::frame::shown;
 use crate::ids::ContentHash;
-
-/// The content of a file, by its hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Content {
-    /// The content's name.
-    pub hash: ContentHash,
-    /// Its size in bytes.
-    pub size: u64,
-}
-
-impl Content {
-    /// Returns true if these bytes have the hash and the size, which may be forged.
-    pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
-        self.size == as_number(bytes.len()) && ContentHash::of(bytes) == self.hash
-    }
-}
 
 /// The files after a commit, and their contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,43 +169,3 @@ impl From<&Checkpoint> for State {
         }
     }
 }
-
-/// The reason why a commit or a checkpoint does not fit the log: its author had another state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mismatch {
-    /// An append extends something else than what is there.
-    Base {
-        /// The file, as it can be shown.
-        key: String,
-        /// The content that the append extends.
-        base: Content,
-        /// The present content.
-        found: Option<Content>,
-    },
-    /// The state is another one than the author had.
-    Mark {
-        /// The author's.
-        expected: StateMark,
-        /// The found mark.
-        found: StateMark,
-    },
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Mismatch::Base { key, base, found } => {
-                write!(f, "an append to \"{key}\" extends {}, and there is ", base.hash)?;
-                match found {
-                    Some(found) => write!(f, "{}", found.hash),
-                    None => f.write_str("nothing"),
-                }
-            }
-            Mismatch::Mark { expected, found } => {
-                write!(f, "the state is {found}, and its author had {expected}")
-            }
-        }
-    }
-}
-
-impl StdError for Mismatch {}
