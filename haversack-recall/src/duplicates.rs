@@ -19,7 +19,7 @@ const MIN_WORDS: usize = 8;
 /// The part of their words that two passages share.
 const ALIKE: f64 = 0.8;
 
-/// How many of the rarest words of a passage lead to passages that may be alike.
+/// The number of a passage's rarest words by which we look for similar passages.
 const RAREST: usize = 4;
 
 /// Words in more passages lead nowhere.

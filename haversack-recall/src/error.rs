@@ -1,10 +1,10 @@
-//! Why a recall did not happen.
+//! The errors of a recall.
 
 use std::fmt;
 
 use haversack::store;
 
-/// Why the index could not be used.
+/// The reason why the index could not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -22,7 +22,7 @@ pub enum ErrorKind {
     Model,
 }
 
-/// Why a recall did not happen.
+/// The reason why a recall did not happen.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,

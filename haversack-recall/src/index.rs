@@ -29,7 +29,7 @@ use crate::text::chunks::Occurrences;
 /// The form of the tables and of everything in them. A change of it, of how text is cut, or of how words are folded rebuilds the index.
 const SCHEMA: i64 = 2;
 
-/// What SQLite keeps at the start of the file, to tell our files from others: "hvsk".
+/// The application id in SQLite's header, which tells our files from others: "hvsk".
 const APPLICATION: i64 = 0x6876_736b;
 
 const TABLES: &str = "
@@ -48,7 +48,7 @@ const TABLES: &str = "
 #[derive(Debug)]
 pub(crate) struct Index {
     db: Connection,
-    /// What was seen of the memory, as it is in the tables while their data version is this.
+    /// The sightings that the tables hold, with the data version at which they were read.
     seen: Option<(i64, Arc<Sightings>)>,
     /// Segments that were read. A segment's passages never change.
     segments: BTreeMap<i64, Arc<Segment>>,
@@ -65,7 +65,7 @@ pub(crate) struct Segment {
     pub(crate) file_lengths: Vec<u32>,
 }
 
-/// What an index knows of a file.
+/// The way in which a file is in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileState {
     /// Its passages are in the index.
@@ -85,7 +85,7 @@ pub(crate) struct IndexedFile {
     pub(crate) outdated: Option<String>,
 }
 
-/// How much an index holds.
+/// The size of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Files, also those that are no text.
@@ -167,7 +167,7 @@ impl Index {
         Ok(changes.unread.into_iter().chain(unread.files).collect())
     }
 
-    /// Tells whether the index was made with this table of kinds.
+    /// Returns true if the index was made with this table of kinds.
     pub(crate) fn knows(&self, kinds: &Kinds) -> Result<bool> {
         Ok(write::kinds_of(&self.db)?.is_some_and(|known| known == write::name_of(kinds)))
     }

@@ -9,7 +9,7 @@ use crate::text::tokens::{Side, each, term};
 /// The most characters of a passage that are shown.
 const MAX_CHARACTERS: usize = 280;
 
-/// How many characters of a long line are shown before the first word of the query.
+/// The number of characters of a long line that are shown before the first word of the query.
 const BEFORE: usize = 60;
 
 /// A part of a passage.

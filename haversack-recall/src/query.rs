@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use crate::text::dates::Span;
 use crate::text::tokens::{Side, Token, is_stop_word, term, tokens};
 
-/// How many memories an answer has, unless told otherwise.
+/// The number of memories in an answer if the query names no other.
 pub const DEFAULT_LIMIT: usize = 8;
 
 /// The most words of a query that are looked at.
@@ -17,12 +17,12 @@ const MAX_WORDS: usize = 32;
 /// The longest query that is looked at, in bytes.
 const MAX_QUERY_BYTES: usize = 8 * 1024;
 
-/// What is looked for.
+/// A search request: words, scope and form of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     /// The words.
     pub text: String,
-    /// Where; everywhere if it is the root.
+    /// The directory to search; the root searches everywhere.
     pub within: Locator,
     /// The projects whose memory may be found.
     pub projects: Projects,
@@ -34,13 +34,13 @@ pub struct Query {
     pub until: Option<Date>,
     /// The day on which the query is asked, for words such as "yesterday".
     pub today: Date,
-    /// What counts as a hit.
+    /// The unit of a hit: a memory or a passage.
     pub unit: Unit,
-    /// How many hits at most.
+    /// The most hits.
     pub limit: usize,
 }
 
-/// What counts as a hit.
+/// The unit of a hit: a memory or a passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A memory, with its best passage.
@@ -81,12 +81,12 @@ impl Projects {
         Projects::AllBut(BTreeSet::new())
     }
 
-    /// Tells whether a file may be found.
+    /// Returns true if a file may be found.
     pub fn hold(&self, locator: &Locator) -> bool {
         project_of(locator).is_none_or(|project| self.hold_project(project))
     }
 
-    /// Tells whether the memory of a project may be found.
+    /// Returns true if the memory of a project may be found.
     pub(crate) fn hold_project(&self, project: &str) -> bool {
         match self {
             Projects::AllBut(excluded) => !excluded.contains(project),
@@ -155,7 +155,7 @@ impl Words {
     }
 }
 
-/// How much an equivalent of a word counts, compared with the word.
+/// The weight of a word's equivalent, compared with the word.
 const EQUIVALENT_WEIGHT: f64 = 0.4;
 
 /// Words of working memory that people use for one another, as terms.

@@ -29,19 +29,19 @@ const K1: f64 = 0.9;
 const PASSAGE_B: f64 = 0.75;
 const FILE_B: f64 = 0.5;
 
-/// How much a word in a title counts.
+/// The weight of a word in a title.
 const TITLE_WEIGHT: f64 = 2.0;
 
 /// The part of a passage's worth that each neighbour gets.
 const NEIGHBOUR: f64 = 0.5;
 
-/// How much the second-best passage of a file counts compared with the best, and the third compared with the second.
+/// The weight of a file's second-best passage compared with the best, and of the third compared with the second.
 const NEXT_PASSAGE: f64 = 0.5;
 
-/// How much a passage's file counts for the passage.
+/// The weight of a passage's file in the score of the passage.
 const FILE_IN_PASSAGE: f64 = 0.6;
 
-/// How much more a memory of the time that the query names counts.
+/// The factor for a memory of the time that the query names.
 const IN_TIME: f64 = 1.3;
 
 /// A hit must be worth at least this part of the best one.
@@ -61,7 +61,7 @@ const FLOOR_OF_TITLE: f64 = 0.4;
 /// its words say little about rarity.
 const COMMON_PASSAGES: usize = 1000;
 
-/// How much the nearness of a passage's meaning counts, compared with its words.
+/// The weight of a passage's nearness in meaning, compared with its words.
 const MEANING: f64 = 0.6;
 
 /// An answer is relevant if a passage is so near to the query, by the cosine of their vectors.
@@ -71,7 +71,7 @@ const NEAR: f32 = 0.5;
 const PRIOR_PASSAGES: f32 = 20.0;
 const USUAL_NEARNESS: f32 = 0.1;
 
-/// How many passages can be found by their meaning alone.
+/// The most passages that are found by their meaning alone.
 const MAX_NEAREST: usize = 50;
 
 /// More hits with the same worth as the last are not told apart by their names.
@@ -86,20 +86,20 @@ pub(crate) struct Ranked {
     pub(crate) kind: String,
     pub(crate) score: f64,
     pub(crate) parts: Parts,
-    /// Which words of the query it has, by their places in the query.
+    /// The words of the query that it has, by their places in the query.
     pub(crate) words: Vec<usize>,
 }
 
-/// How a score came about.
+/// The parts of a score.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts {
-    /// What the words in the passage are worth.
+    /// The worth of the words in the passage.
     pub passage: f64,
-    /// What the neighbours of the passage added.
+    /// The share from the neighbours of the passage.
     pub neighbours: f64,
-    /// What the whole file is worth, as a part of the best file.
+    /// The worth of the whole file, as a part of the best file.
     pub file: f64,
-    /// How near its meaning is to that of the query, from 0 to 1; 0 without vectors.
+    /// The nearness of its meaning to the query's, from 0 to 1; 0 without vectors.
     pub meaning: f64,
     /// True if it is of the time that the query names.
     pub is_in_time: bool,
@@ -114,7 +114,7 @@ pub(crate) struct Ranking {
     pub(crate) hits: Vec<Ranked>,
     /// Hits that would have been in the answer if it were relevant.
     pub(crate) nearly: Vec<Ranked>,
-    /// How many files were in scope.
+    /// The number of files in scope.
     pub(crate) files: usize,
 }
 
@@ -127,9 +127,9 @@ struct Scores {
     /// True for passages with a word in a title.
     in_title: Vec<bool>,
     touched: Vec<usize>,
-    /// What BM25 says of whole files, at their first passages.
+    /// The BM25 scores of whole files, each at the place of the file's first passage.
     files: Vec<f64>,
-    /// How near the meanings of passages are to the query's; empty without vectors.
+    /// The nearness of each passage's meaning to the query's; empty without vectors.
     near: Vec<f32>,
 }
 
@@ -349,7 +349,7 @@ fn spread(reader: &Reader<'_>, scores: &mut [Scores]) {
 fn compare(reader: &Reader<'_>, meaning: &Meaning, scores: &mut [Scores]) -> f32 {
     let (mut count, mut sum, mut nearest) = (0.0f32, 0.0f32, f32::MIN);
     for (scores, (segment, _)) in scores.iter_mut().zip(&reader.segments) {
-        // What has no vector is far from everything.
+        // A passage without a vector is far from every query.
         scores.near = vec![f32::NEG_INFINITY; segment.records.len()];
         let mut file: (u32, &[_]) = (u32::MAX, &[]);
         for (at, record) in segment.records.iter().enumerate() {

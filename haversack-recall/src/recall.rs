@@ -20,13 +20,13 @@ use crate::query::{Query, Unit, Word, Words};
 use crate::rank::{Meaning, Parts, Ranked, rank, too_large};
 use crate::vectors::{Embedder, Vector};
 
-/// How often a recall begins anew: with the index as it is, with a new one, and with one in memory.
+/// The attempts of a recall: with the index as it is, with a new one, and with one in memory.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// How much of a query its vector is made from, in bytes; a model reads even less.
+/// The part of a query that the model reads, in bytes; a model uses even less.
 const MAX_QUERY_BYTES: usize = 2000;
 
-/// Where the index of a store is.
+/// The place of a store's index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A file. Its directory must be there.
@@ -50,24 +50,24 @@ pub struct MemorySearch {
 #[derive(Debug)]
 struct Opened {
     index: Index,
-    /// Why the index is not in its file.
+    /// The reason why the index is not in its file.
     fallback: Option<ErrorKind>,
 }
 
-/// What was found.
+/// The answer to a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recalled {
     /// The best first.
     pub hits: Vec<Hit>,
     /// Hits with too few of the query's words, if there are no relevant ones.
     pub nearly: Vec<Hit>,
-    /// How many files were looked through.
+    /// The number of files that were looked through.
     pub looked_through: usize,
     /// Files that could not be read, or are too large to be looked through.
     pub unread: Vec<Locator>,
     /// The words of the query that were looked for.
     pub words: Vec<String>,
-    /// Why the index could not be used, if the answer was found without it.
+    /// The reason why the index could not be used, if the answer was found without it.
     pub without_index: Option<ErrorKind>,
     /// The part that meanings had in it.
     pub by_meaning: ByMeaning,
@@ -79,7 +79,7 @@ pub enum ByMeaning {
     /// None: there is no model, or no passage has a vector yet.
     #[default]
     No,
-    /// So many passages were compared by meaning too. The others were found by their words only.
+    /// The number of passages that were compared by meaning too. The others were found by their words only.
     Compared(VectorCount),
     /// None: the model could not be used.
     Failed(String),
@@ -88,29 +88,29 @@ pub enum ByMeaning {
 /// A memory or passage that has to do with the query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// Which memory.
+    /// The memory.
     pub locator: Locator,
     /// The first and the last line of the passage, from 1.
     pub lines: (usize, usize),
     /// The passage, shortened.
     pub passage: String,
-    /// Where the words of the query are in the passage, as ranges of bytes.
+    /// The places of the query's words in the passage, as ranges of bytes.
     pub matches: Vec<std::ops::Range<usize>>,
-    /// How it was found.
+    /// The way in which it was found.
     pub found_by: FoundBy,
     /// The name of its kind.
     pub kind: String,
-    /// When it was last changed, for display.
+    /// The time of its last change, for display.
     pub modified: Option<SystemTime>,
-    /// Why it is out of date, if it says so.
+    /// The reason why it is out of date, if it says so.
     pub outdated: Option<String>,
-    /// How well it fits; only the order means something.
+    /// The score; only the order of scores has a meaning.
     pub score: f64,
-    /// How the score came about.
+    /// The parts of the score.
     pub parts: Parts,
 }
 
-/// How a hit was found, from the surest to the least sure.
+/// The way in which a hit was found, from the surest to the least sure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoundBy {
     /// It has all words of the query.

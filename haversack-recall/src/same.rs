@@ -13,13 +13,13 @@ use crate::shares::in_shares;
 /// Larger files say nothing that could be remembered again.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// What memories say, kept by a process that asks more than once.
+/// Facts that memories state, cached by a process that asks more than once.
 #[derive(Debug, Default)]
 pub struct KnownFacts {
     files: BTreeMap<Locator, Fact>,
 }
 
-/// What a file said when it was last read.
+/// The fact in a file when it was last read.
 #[derive(Clone, Copy, Debug)]
 struct Fact {
     /// The mark by which it is known that it still says so; `None` if it may have changed since.

@@ -1,6 +1,6 @@
 //! Work on many items by several threads.
 
-/// How many threads work at once, and how many items are worth one.
+/// The most threads that work at once, and the fewest items that are worth one.
 const MAX_THREADS: usize = 4;
 const WORTH_A_THREAD: usize = 32;
 

@@ -16,7 +16,7 @@ pub const VOCABULARY_FILE: &str = "vocab.txt";
 /// Names the model and its revision. Vectors of another one cannot be compared with its own.
 pub const MODEL: &str = "all-MiniLM-L6-v2-1110a243";
 
-/// How many numbers a vector has.
+/// The number of dimensions of a vector.
 pub(crate) const DIMENSIONS: usize = 384;
 
 /// The size of a vector's bytes.

@@ -1,4 +1,4 @@
-//! What recall is compared with: a plain FTS5 table, and the scan that came before the index.
+//! The baselines of recall: a plain FTS5 table, and the scan that came before the index.
 
 use rusqlite::Connection;
 

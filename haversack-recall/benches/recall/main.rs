@@ -1,8 +1,8 @@
-//! How good and how fast recall is: `cargo xtask bench recall [--data DIR] [--quick]`.
+//! Measures the quality and the speed of recall: `cargo xtask bench recall [--data DIR] [--quick]`.
 //!
 //! Quality is measured beside plain FTS5 and the scan that came before the index, speed beside plain FTS5, all in one run.
 //! With `--model DIR` (or the model that `cargo xtask tools` fetched) the same with vectors.
-//! `score QRELS.jsonl RUN.jsonl` scores a ranking that somebody made.
+//! `score QRELS.jsonl RUN.jsonl` scores another program's ranking.
 
 #![expect(clippy::disallowed_macros, clippy::print_stdout, reason = "a benchmark prints")]
 

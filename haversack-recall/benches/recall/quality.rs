@@ -1,4 +1,4 @@
-//! How many of the right memories are found.
+//! Counts the right memories that are found.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::questions;
 use crate::score::{Scores, mean, score};
 use crate::vectors::{self, Model};
 
-/// How many hits are asked for.
+/// The number of hits that are asked for.
 const LIMIT: usize = 50;
 
 /// Returns, for a question, the units that were found, best first.
 type Ranker<'a> = Box<dyn FnMut(&Question) -> Vec<String> + 'a>;
 
-/// How many questions of LongMemEval are asked with a model, every third one: reading all sessions takes an hour.
+/// The step between the questions of LongMemEval that are asked with a model: reading all sessions takes an hour.
 const EVERY: usize = 3;
 
 /// Measures on the data sets and prints the tables, with a model if there is one.

@@ -1,4 +1,4 @@
-//! Scores a ranking that somebody made: `cargo xtask recall score QRELS.jsonl RUN.jsonl`.
+//! Scores another program's ranking: `cargo xtask recall score QRELS.jsonl RUN.jsonl`.
 //!
 //! Each line of QRELS is `{"qid": "q1", "relevant": ["a.md", "b.md"]}`, each line of RUN `{"qid": "q1", "ids": ["b.md", "c.md"]}` with the best
 //! first. A query without a line in RUN scores 0.

@@ -1,4 +1,4 @@
-//! How fast recall is, beside plain FTS5 over the same texts in the same run.
+//! Measures the speed of recall beside plain FTS5 over the same texts in the same run.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use rusqlite::Connection;
 
 use crate::scan::EMPTY_WORDS;
 
-/// How many words a memory has.
+/// The number of words of a memory.
 const WORDS: usize = 60;
 
-/// How many queries are asked.
+/// The number of queries.
 const QUERIES: usize = 200;
 
 /// A source of numbers that is the same in every run.

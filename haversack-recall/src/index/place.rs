@@ -1,4 +1,4 @@
-//! Where an index is, and what to do when it is damaged.
+//! Opens the file of an index, and replaces it when it is damaged.
 //!
 //! A damaged index is deleted and made again. Many processes can find the damage at once, so they take turns: each looks again, and deletes only
 //! what is still damaged. A process that has the deleted file open goes on with it, and its answers stay true, because it looks at the memory itself.
@@ -14,7 +14,7 @@ use super::vectors::VectorCount;
 use super::{Index, Size};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How long a process waits for others that write.
+/// The time that a process waits for other writers.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The state of an index, for people.
@@ -24,11 +24,11 @@ pub enum Health {
     Missing,
     /// It can be used.
     Healthy {
-        /// What it holds.
+        /// Its files and passages.
         size: Size,
         /// Its size on the disk.
         bytes: u64,
-        /// How many passages have vectors.
+        /// The passages that have vectors.
         vectors: VectorCount,
     },
     /// The next recall makes it again.
@@ -91,10 +91,10 @@ pub fn health(path: &Path, thoroughness: Thoroughness) -> Health {
     }
 }
 
-/// How much of an index is looked at.
+/// The part of an index that is examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thoroughness {
-    /// Whether it opens.
+    /// The header and the tables: the index opens.
     Outside,
     /// All of it.
     Everything,
@@ -108,7 +108,7 @@ fn connect(path: &Path) -> Result<Connection> {
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     db.busy_timeout(MAX_WAIT)?;
-    // Lost after a power cut means made again, so nobody waits for the disk.
+    // Do not wait for the disk: an index that a power cut destroys is made again.
     db.pragma_update(None, "journal_mode", "wal")?;
     db.pragma_update(None, "synchronous", "normal")?;
     Ok(db)

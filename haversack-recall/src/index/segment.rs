@@ -27,14 +27,14 @@ pub(crate) struct Record {
     /// The first line, from 1, and how many lines follow it.
     pub(crate) first_line: u32,
     pub(crate) more_lines: u16,
-    /// How many words it has.
+    /// The number of its words.
     pub(crate) length: u16,
     /// The day it is about, in days since 1970; 0 if it does not say.
     pub(crate) day: u16,
     /// The project it belongs to and its kind, by the numbers of their names; project 0 is none.
     pub(crate) project: u16,
     pub(crate) kind: u16,
-    /// How many passages of its file stand before it.
+    /// The number of passages before it in its file.
     pub(crate) place: u16,
     /// True if its file says that it is out of date.
     pub(crate) is_outdated: bool,
@@ -143,7 +143,7 @@ pub(crate) fn read_postings(
     Some(())
 }
 
-/// Tells whether a passage is marked as dead.
+/// Returns true if a passage is marked as dead.
 pub(crate) fn is_dead(dead: &[u8], passage: u32) -> bool {
     let at = usize::try_from(passage / 8).unwrap_or(usize::MAX);
     dead.get(at).is_some_and(|byte| byte & (1 << (passage % 8)) != 0)

@@ -18,13 +18,13 @@ use crate::vectors::{ENTRY_BYTES, Embedder, entries, mark_in, mark_of};
 /// The most passages of a file that get vectors, so that one long log does not take all the time.
 const MAX_PASSAGES: usize = 1000;
 
-/// How many files are looked at once, at most.
+/// The most files that are looked at in one round.
 const BATCH_FILES: i64 = 64;
 
 /// The vectors of files, by the numbers of the files.
 pub(crate) type FileVectors = HashMap<u32, Vec<u8>>;
 
-/// How many passages have vectors.
+/// The number of passages, and of those that have vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VectorCount {
     /// Passages with a vector.
@@ -41,7 +41,7 @@ struct Waiting {
     texts: Vec<String>,
     /// The vectors that stay, by the marks of their texts.
     known: HashMap<[u8; 8], [u8; ENTRY_BYTES]>,
-    /// How many passages have a vector after this round.
+    /// The number of passages with a vector after this round.
     done: usize,
 }
 
@@ -78,7 +78,7 @@ impl Index {
         })
     }
 
-    /// Tells whether the vectors were made by a model.
+    /// Returns true if the vectors were made by a model.
     pub(crate) fn is_of_model(&self, model: &str) -> Result<bool> {
         let known: Option<String> = self
             .db

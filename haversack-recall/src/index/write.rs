@@ -23,13 +23,13 @@ const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// The kind of files with the graph's records: ids and dates, of which the name of each entity would be found a second time.
 const RECORDS: &str = "registry";
 
-/// How many files one transaction takes in.
+/// The number of files that one transaction takes in.
 const BATCH_FILES: usize = 2000;
 
 /// Two segments become one if the older one is at most so many times as large.
 const MERGE_RATIO: i64 = 2;
 
-/// What could not be taken in.
+/// The files that could not be taken in.
 pub(super) struct Unread {
     pub(super) files: Vec<Locator>,
     /// False if the tables lack something of what was seen.

@@ -45,7 +45,7 @@ impl Vocabulary {
     pub(crate) fn pieces(&self, text: &str, most: usize) -> Vec<u32> {
         let mut found = vec![self.start];
         let mut word = String::new();
-        // What lies beyond the last piece is not even read.
+        // Stop at the last piece: the rest of the text is not needed.
         for c in text.nfd() {
             if found.len() >= most {
                 break;
@@ -101,7 +101,7 @@ impl Vocabulary {
     }
 }
 
-/// Tells whether a character is no part of a text: control characters and marks without width.
+/// Returns true if a character is no part of a text: control characters and marks without width.
 fn is_dropped(c: char) -> bool {
     let is_format = matches!(
         c,
@@ -111,7 +111,7 @@ fn is_dropped(c: char) -> bool {
     (c.is_control() && !matches!(c, '\t' | '\n' | '\r')) || is_format
 }
 
-/// Tells whether a character is punctuation, as Unicode and the model's authors have it.
+/// Returns true if a character is punctuation, as Unicode and the model's authors have it.
 fn is_punctuation(c: char) -> bool {
     c.is_ascii_punctuation()
         || matches!(
@@ -128,7 +128,7 @@ fn is_punctuation(c: char) -> bool {
         )
 }
 
-/// Tells whether a character is Chinese, each of which the model reads alone.
+/// Returns true if a character is Chinese, each of which the model reads alone.
 fn is_chinese(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{2a6df}' | '\u{2a700}'..='\u{2ceaf}' | '\u{2f800}'..='\u{2fa1f}')
 }

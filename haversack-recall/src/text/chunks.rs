@@ -21,7 +21,7 @@ const MAX_WORDS: usize = 150;
 /// A list item of more words is a passage; shorter ones are joined.
 const MIN_ITEM_WORDS: usize = 20;
 
-/// How much of a passage its vector is made from.
+/// The part of a passage that the model reads, in bytes.
 const MAX_MEANING_BYTES: usize = 1000;
 
 /// The most passages of one file. The last one takes all the rest.
@@ -38,7 +38,7 @@ const DAY_FIELDS: [&str; 5] = ["date", "updated", "modified", "last_updated", "c
 pub(crate) struct CutFile {
     /// The day that the memory is about, if its name or fields say so.
     pub(crate) day: Option<Date>,
-    /// Why the memory is out of date, if it says so: `deprecated`, or the memory that replaced it.
+    /// The reason why the memory is out of date, if it says so: `deprecated`, or the memory that replaced it.
     pub(crate) outdated: Option<String>,
     /// The fields that count as title.
     pub(crate) title: String,
@@ -53,15 +53,15 @@ pub(crate) struct Chunk {
     pub(crate) lines: (u32, u32),
     /// The day that the passage is about, as days since 1970.
     pub(crate) day: Option<u16>,
-    /// How many words it has.
+    /// The number of its words.
     pub(crate) length: u16,
     /// The heading above it.
     pub(crate) heading: String,
-    /// How often each term is in the text and in the title.
+    /// The occurrences of each term in the text and in the title.
     pub(crate) terms: HashMap<String, Occurrences>,
 }
 
-/// How often a term is in a passage.
+/// The occurrences of a term in a passage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Occurrences {
     pub(crate) text: u16,
@@ -209,7 +209,7 @@ fn named(locator: &Locator) -> String {
         let is_last = segment == locator.name();
         let segment =
             if is_last { segment.rsplit_once('.').map_or(segment, |(stem, _)| stem) } else { segment };
-        // A project's id ends in a hash, which nobody asks for.
+        // A project's id ends in a hash, which is no word of a query.
         let segment = match segment.rsplit_once('-') {
             Some((name, hash))
                 if !is_last && hash.len() >= 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) =>

@@ -135,7 +135,7 @@ impl Span {
         None
     }
 
-    /// Tells whether the span has a day, given as days since 1970.
+    /// Returns true if the span has a day, given as days since 1970.
     pub(crate) fn holds(&self, day: u16) -> bool {
         (days_of(self.first)..=days_of(self.last)).contains(&day)
     }

@@ -12,7 +12,7 @@ use unicode_normalization::UnicodeNormalization;
 /// The longest term in bytes. Longer words are cut, so that a line of base64 cannot fill the index.
 const MAX_TERM_BYTES: usize = 48;
 
-/// Whether text is indexed or asked for. Queries need fewer terms than memories, because memories have all forms.
+/// The side that text is on: in a memory or in a query. Queries need fewer terms than memories, because memories have all forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Text of a memory.
@@ -253,7 +253,7 @@ fn scripts(word: &str) -> Vec<(&str, bool)> {
     runs
 }
 
-/// Tells whether the script of a character puts spaces between words.
+/// Returns true if the script of a character puts spaces between words.
 fn has_spaces(c: char) -> bool {
     !matches!(u32::from(c),
         0x0e00..=0x0eff // Thai, Lao
@@ -552,7 +552,7 @@ const STOP_WORDS: &[&str] = &[
     "y",
 ];
 
-/// Tells whether a folded word says nothing about the subject of a query.
+/// Returns true if a folded word says nothing about the subject of a query.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.contains(&word)
 }
