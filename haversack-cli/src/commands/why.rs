@@ -90,6 +90,11 @@ fn tell_moment(ui: &mut Ui, moment: &HandedOut) -> Result<(), CommandError> {
     for passage in &moment.given {
         ui.line(format!("    {}:{}-{}", passage.file, passage.first_line, passage.last_line))?;
     }
+    if let Some(milliseconds) = moment.late_after_milliseconds {
+        ui.line(format!(
+            "    nothing given: the search took longer than {milliseconds} ms, and the agent did not wait"
+        ))?;
+    }
     for refused in &moment.nearly {
         ui.line(format!("    not given: {}, because {}", refused.file, refused.why))?;
     }

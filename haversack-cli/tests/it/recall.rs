@@ -240,6 +240,12 @@ fn passages_are_given_when_they_matter_and_once() {
     agents.remember(
         "laptop",
         &root,
+        "feedback_files.md",
+        "---\nname: files\ntype: feedback\n---\n\nIndent the Makefile with tabs.\n\nIn .gitignore, name target first.\n",
+    );
+    agents.remember(
+        "laptop",
+        &root,
         "project_horn.md",
         "---\nname: horn\ntype: project\nmetadata:\n  superseded_by: project_bell.md\n---\n\nThe fog horn sounds at dawn.\n",
     );
@@ -300,11 +306,66 @@ fn passages_are_given_when_they_matter_and_once() {
     assert_eq!(fire(&agents, "PreToolUse", &root, "s2", edit("lamp.rs")), Value::Null);
     let failure = json!({ "tool_name": "Bash", "tool_input": { "command": "git push" }, "error": "remote rejected: force push to main" });
     assert!(context(&fire(&agents, "PostToolUseFailure", &root, "s4", failure)).contains("Never use"));
-    let why = agents.done("laptop", &["why", "-n", "20"]);
+    // The program is found behind what prepares it.
+    for (session, line) in [
+        ("s5", "cd web && CI=1 sudo git push --force"),
+        ("s6", "git fetch; git push --force origin main | tee out"),
+        ("s7", "test -f x || /usr/bin/git push --force"),
+    ] {
+        let told = fire(&agents, "PreToolUse", &root, session, bash(line));
+        assert!(context(&told).contains("Never use"), "{line}: {told}");
+    }
+    let echo = bash("echo never push main with force");
+    assert_eq!(fire(&agents, "PreToolUse", &root, "s8", echo), Value::Null, "git is not run");
+    // One word is enough if it is a file's name, as it is written.
+    assert!(context(&fire(&agents, "PreToolUse", &root, "s1", edit("Makefile"))).contains("with tabs"));
+    assert!(context(&fire(&agents, "PreToolUse", &root, "s2", edit(".gitignore"))).contains("target first"));
+    assert_eq!(fire(&agents, "PreToolUse", &root, "s10", edit("care")), Value::Null, "an ordinary word");
+    // Of a long error the lines count that tell what went wrong.
+    let noise: String =
+        (0..120).map(|number| format!("remote: Resolving deltas: {number} of 120, done\n")).collect();
+    let error = format!(
+        "Exit code 1\nEnumerating objects: 311, done.\nDelta compression using up to 8 threads\n{noise}To github.com:me/lighthouse.git\n ! [remote rejected] main -> main (protected branch hook declined)\nerror: failed to push some refs to 'github.com:me/lighthouse.git'\n"
+    );
+    let failure = json!({ "tool_name": "Bash", "tool_input": { "command": "cd web && git push --force-with-lease origin HEAD:main" }, "error": error });
+    let told = fire(&agents, "PostToolUseFailure", &root, "s9", failure);
+    assert!(context(&told).contains("Never use"), "{told}");
+    let failure = json!({ "tool_name": "Bash", "tool_input": { "command": "ls" }, "error": "ls: cannot access 'x': No such file or directory" });
+    assert_eq!(fire(&agents, "PostToolUseFailure", &root, "s9", failure), Value::Null);
+    let why = agents.done("laptop", &["why", "-n", "40"]);
     assert!(why.contains("session s1, prompt") && why.contains("project_lamp.md:6-"), "{why}");
     assert!(why.contains("not given: ") && why.contains("because this session has it already"), "{why}");
     assert!(why.contains("it is out of date: superseded by project_bell.md"), "{why}");
     agents.done("laptop", &["setup", "claude-code", "--remove"]);
     assert!(!fs::read_to_string(&settings).unwrap_or_default().contains("haversack"));
+    agents.rest();
+}
+
+#[test]
+fn hook_does_not_wait_for_a_locked_index() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let lamp = "---\nname: lamp\ntype: project\n---\n\nThe lamp turns every twelve seconds.\n";
+    agents.remember("laptop", &root, "project_lamp.md", lamp);
+    agents.start("laptop", &root);
+    agents.rest();
+    agents.done("laptop", &["setup", "claude-code", "--recall"]);
+    agents.rest();
+    let prompt = json!({ "prompt": "How many seconds does the lamp need for a turn?" });
+    assert!(context(&fire(&agents, "UserPromptSubmit", &root, "s1", prompt.clone())).contains("twelve"));
+    let index = find_index(agents.machines.env.path("laptop")).expect("an index");
+    let db = rusqlite::Connection::open(index).expect("opened");
+    db.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; DELETE FROM meta WHERE key = 'x'")
+        .expect("locked");
+    // The index stays locked for as long as the hook would wait for SQLite.
+    let told = agents.hook("laptop", "UserPromptSubmit", &root, prompt.clone());
+    assert_eq!(told, Value::Null);
+    let journal = agents.journal("laptop");
+    assert!(journal.contains("gave nothing: the search took more than 20 ms"), "{journal}");
+    let why = agents.done("laptop", &["why"]);
+    assert!(why.contains("nothing given: the search took longer than 20 ms"), "{why}");
+    drop(db);
+    assert!(context(&fire(&agents, "UserPromptSubmit", &root, "s2", prompt)).contains("twelve"));
+    agents.done("laptop", &["setup", "claude-code", "--remove"]);
     agents.rest();
 }

@@ -15,13 +15,13 @@ pub(crate) struct Input {
     pub(crate) session_id: Option<String>,
     pub(crate) transcript_path: Option<PathBuf>,
     pub(crate) cwd: Option<PathBuf>,
-    /// How a session began.
+    /// The way in which a session began.
     pub(crate) source: Option<String>,
     /// The summary of a compaction.
     pub(crate) compact_summary: Option<String>,
     /// The user's prompt.
     pub(crate) prompt: Option<String>,
-    /// How a tool failed.
+    /// The error of a tool that failed.
     pub(crate) error: Option<String>,
     /// The file that changed.
     pub(crate) file_path: Option<PathBuf>,
@@ -81,15 +81,6 @@ impl Input {
     /// Returns the command that is to be run.
     pub(crate) fn command(&self) -> Option<&str> {
         self.tool_input.as_ref()?.command.as_deref()
-    }
-
-    /// Returns the error of a tool, after the command if it was one.
-    pub(crate) fn failure(&self) -> Option<String> {
-        let error = self.error.as_deref()?;
-        Some(match self.command() {
-            Some(command) => format!("{command}\n{error}"),
-            None => error.to_owned(),
-        })
     }
 
     /// Returns the file that was written.
