@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use haversack::index::{self, FILE, Review};
 use haversack::kind::Load;
+use haversack::memory_tool::{Answer, Command, Content, MemoryTool};
 use haversack::remember;
 use haversack::store::{Backend, BackendExt, EntryKind, Locator, block_on};
 use haversack::{Memory, Rewritten, rewrite};
@@ -86,6 +87,30 @@ pub(crate) fn overflow_of(file: &Locator, text: &str) -> Option<String> {
         "{file} has {} lines now, and sessions read the first {}. What is cut: haversack index",
         overflow.lines, overflow.read
     ))
+}
+
+/// Runs a command of the memory tool, and adds the warning to its answer if it wrote such an index.
+pub(crate) fn answered(memory: &Memory, tool: &MemoryTool, command: Command) -> Answer {
+    let index = written_index(&command);
+    let mut answer = block_on(tool.answer(command));
+    if let Some(told) = index.filter(|_| !answer.is_error).and_then(|index| overflow(memory, &index))
+        && let Content::Text(text) = &mut answer.content
+    {
+        text.push_str(&format!("\n{told}"));
+    }
+    answer
+}
+
+/// Returns the index that a command writes, if it writes one.
+fn written_index(command: &Command) -> Option<Locator> {
+    let path = match command {
+        Command::Create { path, .. } | Command::StrReplace { path, .. } | Command::Insert { path, .. } => {
+            path
+        }
+        Command::View { .. } | Command::Delete { .. } | Command::Rename { .. } => return None,
+    };
+    let below = path.strip_prefix("/memories/")?;
+    Locator::parse(below).ok().filter(|locator| locator.name() == FILE)
 }
 
 /// Returns the names of the memory files in a directory, without the index.

@@ -10,17 +10,18 @@ mod start;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value;
+use haversack::index;
+use serde_json::{Value, json};
 
 use self::input::Input;
 use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::wiring::{self, CommandLine};
 use crate::agents::program::{self, Usability};
-use crate::app::{digest, session};
+use crate::app::{self, digest, session};
 use crate::background::requests::SyncRequest;
 use crate::background::{self, Answer};
 use crate::error::CommandError;
-use crate::home::store::place_of;
+use crate::home::store::{open_to_look, place_of};
 use crate::projects::Project;
 use crate::projects::registry::ProjectRegistry;
 use crate::settings::Settings;
@@ -98,7 +99,7 @@ impl Outcome {
 pub(crate) fn run(settings: &Settings, event: Event, input: &Input) -> Result<Outcome, CommandError> {
     match event {
         Event::SessionStart => start::run(settings, input),
-        Event::PostToolUse | Event::FileChanged => Ok(wrote(settings, input)?),
+        Event::PostToolUse | Event::FileChanged => wrote(settings, event, input),
         Event::UserPromptSubmit | Event::PreToolUse | Event::PostToolUseFailure => {
             moments::run(settings, event, input)
         }
@@ -136,15 +137,20 @@ pub(crate) fn are_wired(settings: &Settings, input: &Input) -> bool {
     wiring::ours_in(&text).is_ok_and(|ours| ours.iter().any(|(_, command)| can_fire(command)))
 }
 
-/// Sends a written file, if it is memory.
-fn wrote(settings: &Settings, input: &Input) -> Result<Outcome, CommandError> {
+/// Sends a written file, if it is memory. Tells the agent if it made an index longer than sessions read.
+fn wrote(settings: &Settings, event: Event, input: &Input) -> Result<Outcome, CommandError> {
     let Some(path) = input.written() else { return Ok(Outcome::quiet("names no file")) };
     let place = place_of(settings, path)?.filter(|(prefix, _)| !prefix.is_root());
     let Some((prefix, file)) = place else { return Ok(Outcome::quiet("no memory")) };
     let note = file.to_string();
+    let is_index = event == Event::PostToolUse && file.name() == index::FILE;
+    let overflow = if is_index { app::index::overflow(&open_to_look(settings)?, &file) } else { None };
     let request = SyncRequest { prefix: Some(prefix), session: input.session_id.clone(), files: vec![file] };
     let answer = background::hand_over(settings, &request)?;
-    Ok(Outcome::quiet(format!("{note}: {}", told(answer))))
+    let output = overflow.map(|overflow| {
+        json!({ "hookSpecificOutput": { "hookEventName": event.name(), "additionalContext": overflow } })
+    });
+    Ok(Outcome { output, note: format!("{note}: {}", told(answer)) })
 }
 
 /// Sends what waits in the session's project.

@@ -10,9 +10,9 @@ use std::io::{BufRead, BufReader, Read};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haversack::memory_tool::{Answer, Command, Content, MemoryTool};
-use haversack::store::block_on;
 use serde::Serialize;
 
+use crate::app::index::answered;
 use crate::error::CommandError;
 use crate::home::store::open;
 use crate::projects::border::{Face, Guard};
@@ -24,7 +24,8 @@ const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Answers the commands that stdin holds, until it ends.
 pub(crate) fn serve(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
-    let tool = MemoryTool::new(open(settings)?).with_view_characters(settings.memory_tool.view_characters);
+    let memory = open(settings)?;
+    let tool = MemoryTool::new(memory.clone()).with_view_characters(settings.memory_tool.view_characters);
     let mut input = BufReader::with_capacity(BUFFER_BYTES, std::io::stdin().lock());
     let mut guard = Guard::new(settings, Face::Agent);
     let mut line = Vec::new();
@@ -35,7 +36,7 @@ pub(crate) fn serve(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError
             Line::Whole => match input::parse(&line) {
                 Ok(command) => match guard.refusal().filter(|_| !matches!(command, Command::View { .. })) {
                     Some(refusal) => Answer::error(refusal.for_model()),
-                    None => block_on(tool.answer(command)),
+                    None => answered(&memory, &tool, command),
                 },
                 Err(why) => Answer::error(why),
             },

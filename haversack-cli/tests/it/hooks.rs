@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -462,6 +463,29 @@ fn what_needs_the_user_is_one_line() {
     let told = headless();
     assert_snapshot!(context(&told), @"If a person reads your answer, end it with this note; where only a fixed format is wanted, leave it out: haversack: claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/deploy.md is held back: line 1 holds a GitHub token (github-token). Run: haversack status");
     assert_eq!(context(&headless()), "");
+    agents.rest();
+}
+
+#[test]
+fn index_that_overflows_is_told_to_the_agent_that_wrote_it() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let index = |lines: usize| -> String {
+        (0..lines).map(|number| format!("- [{number}](note-{number}.md) — x\n")).collect()
+    };
+    let file = agents.remember("laptop", &root, "MEMORY.md", &index(200));
+    agents.start("laptop", &root);
+    let wrote = |event: &str, file: &Path| {
+        let input = json!({ "tool_name": "Write", "tool_input": { "file_path": file } });
+        agents.hook("laptop", event, &root, input)
+    };
+    assert_eq!(wrote("PostToolUse", &file), Value::Null);
+    agents.remember("laptop", &root, "MEMORY.md", &index(203));
+    let told = wrote("PostToolUse", &file);
+    assert_snapshot!(told, @r#"{"hookSpecificOutput":{"additionalContext":"claude_memory/lighthouse-d004b9e97997fdd4babbdf89bdc1bbdb/MEMORY.md has 203 lines now, and sessions read the first 200. What is cut: haversack index","hookEventName":"PostToolUse"}}"#);
+    // A change outside of the agent's tools is nothing to tell it, nor is a write of another file.
+    assert_eq!(wrote("FileChanged", &file), Value::Null);
+    assert_eq!(wrote("PostToolUse", &file.with_file_name("note-1.md")), Value::Null);
     agents.rest();
 }
 

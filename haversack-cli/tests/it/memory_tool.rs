@@ -92,6 +92,23 @@ fn a_conversation() {
 }
 
 #[test]
+fn index_that_overflows_is_told_in_the_answer() {
+    let env = TestEnv::new();
+    let mut tool = Tool::start(&env);
+    let text: String = (0..200).map(|number| format!("- [{number}](note-{number}.md) — x\n")).collect();
+    let create = json!({ "command": "create", "path": "/memories/a/MEMORY.md", "file_text": text });
+    assert_eq!(tool.ask(&create).0, "File created successfully at: /memories/a/MEMORY.md");
+    let insert = json!({ "command": "insert", "path": "/memories/a/MEMORY.md", "insert_line": 0, "insert_text": "- one more\n" });
+    let (told, is_error) = tool.ask(&insert);
+    let warning =
+        "a/MEMORY.md has 201 lines now, and sessions read the first 200. What is cut: haversack index";
+    assert!(told.ends_with(&format!("\n{warning}")) && !is_error, "{told}");
+    let other = json!({ "command": "create", "path": "/memories/a/note.md", "file_text": "x\n" });
+    assert!(!tool.ask(&other).0.contains("sessions read"));
+    assert_eq!(tool.end(), (Some(0), String::new()));
+}
+
+#[test]
 fn whatever_comes_in_gets_one_answer_and_the_process_goes_on() {
     let env = TestEnv::new();
     let mut tool = Tool::start(&env);

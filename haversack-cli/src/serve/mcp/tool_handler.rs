@@ -10,7 +10,7 @@ use haversack::commitments::Commitment;
 use haversack::event::Event;
 use haversack::memory_tool::{Answer, Command, Content, MemoryTool};
 use haversack::remember::NewFact;
-use haversack::store::{Locator, block_on};
+use haversack::store::Locator;
 use haversack::{Memory, Writer, display};
 use haversack_recall::{DEFAULT_LIMIT, KnownFacts, MemorySearch, Projects, Unit};
 use haversack_system::SystemClock;
@@ -22,7 +22,7 @@ use crate::app::commitments::{self, Listed};
 use crate::app::conflicts::{self, TracedConflict};
 use crate::app::event::{NotedEvent, note_event};
 use crate::app::history::{INCOMPLETE, history};
-use crate::app::index::overflow;
+use crate::app::index::{answered, overflow};
 use crate::app::recall::{NotRecalled, RecallRequest, recall, search};
 use crate::app::remember::{Remembered, remember};
 use crate::app::review::{self, Verdict, Waiting};
@@ -195,16 +195,9 @@ impl ToolHandler {
             }
         }
         let memory = self.memory()?.with_writer(writer);
-        let index = written_index(&command);
-        let tool = MemoryTool::new(memory.clone());
-        let mut answer =
-            block_on(tool.with_view_characters(self.settings.memory_tool.view_characters).answer(command));
-        if let Some(told) = index.filter(|_| !answer.is_error).and_then(|index| overflow(&memory, &index))
-            && let Content::Text(text) = &mut answer.content
-        {
-            text.push_str(&format!("\n{told}"));
-        }
-        Ok(answer)
+        let tool =
+            MemoryTool::new(memory.clone()).with_view_characters(self.settings.memory_tool.view_characters);
+        Ok(answered(&memory, &tool, command))
     }
 
     /// Lists the proposals, or answers one.
@@ -438,18 +431,6 @@ impl ToolHandler {
             Err(why) => Answer::error(format!("Error: {why}")),
         })
     }
-}
-
-/// Returns the index that a command writes.
-fn written_index(command: &Command) -> Option<Locator> {
-    let path = match command {
-        Command::Create { path, .. } | Command::StrReplace { path, .. } | Command::Insert { path, .. } => {
-            path
-        }
-        Command::View { .. } | Command::Delete { .. } | Command::Rename { .. } => return None,
-    };
-    let below = path.strip_prefix("/memories/")?;
-    Locator::parse(below).ok().filter(|locator| locator.name() == haversack::index::FILE)
 }
 
 fn paths_of(command: &mut Command) -> Vec<&mut String> {
