@@ -4,7 +4,7 @@
 //! 2. The end of a session writes down a request ([`request`]): which session, which transcript, whose memory, on which day. The hook returns at once.
 //! 3. The background process carries out the requests ([`write_requested`]): it reads the transcript, the interaction log, the kept summaries of compacted
 //!    conversations and the lists, and puts the session's block into the digest of the day. A request is removed when its digest is written, so one that a
-//!    kill interrupts is carried out again, with the same result.
+//!    kill interrupts is carried out again, with the same result. A digest that fails three times is remembered ([`failed`]), and `status` shows it.
 //!
 //! The day is the day on which the session ended. A session that goes on after midnight is told in two digests: the second begins where the first ended.
 
@@ -17,6 +17,7 @@ use haversack::carry_forward;
 use haversack::commitments::{self, Commitment};
 use haversack::day::Day;
 use haversack::digest::{SessionRecord, file_of, with_record};
+use haversack::display::one_line;
 use haversack::event::{self, Direction, LoggedEvent};
 use haversack::ids::Timestamp;
 use haversack::store::{Backend, DeviceLocal, Locator, block_on};
@@ -34,13 +35,20 @@ use crate::home::store::open;
 use crate::projects::Project;
 use crate::records::private;
 use crate::remote::{Remote, device_name};
-use crate::settings::{Settings, tilde};
+use crate::settings::{Settings, shown, tilde};
+use crate::ui::paths::quoted;
 
 /// The most times that a failing request is tried.
 const MAX_TRIES: u32 = 3;
 
 /// The number of sessions that are remembered.
 const MAX_SESSIONS: usize = 500;
+
+/// The most failed digests that are remembered.
+const MAX_FAILED: usize = 20;
+
+/// The most days before its end whose messages the digest of a session looks for.
+const MAX_DAYS: i32 = 31;
 
 /// The longest list of the memory that is compared.
 const MAX_LIST_BYTES: u64 = 1024 * 1024;
@@ -115,13 +123,75 @@ impl Request {
     }
 }
 
+/// A digest that could not be written and is not tried again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FailedDigest {
+    pub(crate) session: String,
+    pub(crate) transcript: Option<PathBuf>,
+    /// The directory of the project.
+    pub(crate) root: PathBuf,
+    pub(crate) ended: Timestamp,
+    /// The reason of the last failure.
+    pub(crate) why: String,
+}
+
+impl FailedDigest {
+    /// Returns the problem in a sentence.
+    pub(crate) fn sentence(&self, settings: &Settings) -> String {
+        let root = tilde(settings, &self.root);
+        format!(
+            "The digest of session {} in {root} was not written: {}",
+            one_line(&self.session),
+            one_line(&self.why)
+        )
+    }
+
+    /// Returns the cure.
+    pub(crate) fn cure(&self, settings: &Settings) -> String {
+        let root = quoted(&tilde(settings, &self.root));
+        let transcript = self.transcript.as_ref().filter(|file| file.is_file());
+        let transcript =
+            transcript.map(|file| format!(" --transcript {}", quoted(&shown(file)))).unwrap_or_default();
+        format!("in {root}: haversack digest --session {}{transcript}", quoted(&self.session))
+    }
+}
+
+/// Returns the digests that could not be written, the newest first.
+pub(crate) fn failed(settings: &Settings) -> Vec<FailedDigest> {
+    let entries = fs::read_dir(directory(settings).join("failed")).into_iter().flatten().flatten();
+    let records = entries.filter_map(|entry| serde_json::from_slice(&fs::read(entry.path()).ok()?).ok());
+    let mut failed: Vec<FailedDigest> = records.collect();
+    failed.sort_by(|one, other| (other.ended, &other.session).cmp(&(one.ended, &one.session)));
+    failed
+}
+
+/// Remembers that a digest failed until it is written.
+fn remember_failure(settings: &Settings, request: &Request, why: String) -> Result<(), CommandError> {
+    let file = file_in(settings, "failed", &request.session);
+    let record = FailedDigest {
+        session: request.session.clone(),
+        transcript: request.transcript.clone(),
+        root: request.root.clone(),
+        ended: request.ended,
+        why,
+    };
+    save(&file, &record)?;
+    forget_old(file.parent().unwrap_or(&file), MAX_FAILED);
+    Ok(())
+}
+
 fn directory(settings: &Settings) -> PathBuf {
     settings.home.join("state").join("digests")
 }
 
+/// Returns the file of a session in a directory of ours.
+fn file_in(settings: &Settings, name: &str, session: &str) -> PathBuf {
+    let file: String = slug::slug(session).chars().take(80).collect();
+    directory(settings).join(name).join(format!("{file}.json"))
+}
+
 fn remembered_file(settings: &Settings, session: &str) -> PathBuf {
-    let name: String = slug::slug(session).chars().take(80).collect();
-    directory(settings).join("sessions").join(format!("{name}.json"))
+    file_in(settings, "sessions", session)
 }
 
 /// Notes what is open in a project when a session starts. A session that goes on has noted it already.
@@ -148,17 +218,17 @@ pub(crate) fn begin(
         ..Remembered::default()
     };
     save(&file, &remembered)?;
-    forget_old(file.parent().unwrap_or(&file));
+    forget_old(file.parent().unwrap_or(&file), MAX_SESSIONS);
     Ok(())
 }
 
-/// Removes the records of the oldest sessions.
-fn forget_old(directory: &Path) {
+/// Removes the oldest records of a directory beyond a number.
+fn forget_old(directory: &Path, most: usize) {
     let files = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut files: Vec<_> =
         files.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
     files.sort();
-    let old = files.len().saturating_sub(MAX_SESSIONS);
+    let old = files.len().saturating_sub(most);
     // A record that stays is removed the next time.
     files.iter().take(old).for_each(|(_, file)| drop(fs::remove_file(file)));
 }
@@ -170,8 +240,7 @@ fn save(file: &Path, record: &impl Serialize) -> Result<(), CommandError> {
 
 /// Writes down that a digest is wanted.
 pub(crate) fn request(settings: &Settings, request: &Request) -> Result<(), CommandError> {
-    let name: String = slug::slug(&request.session).chars().take(80).collect();
-    let file = directory(settings).join("wanted").join(format!("{name}.json"));
+    let file = file_in(settings, "wanted", &request.session);
     let text = serde_json::to_string(request).map_err(|error| CommandError::ours(error.to_string()))?;
     private::write(&file, text.as_bytes()).map_err(CommandError::from)
 }
@@ -197,22 +266,32 @@ pub(crate) fn write_requested(settings: &Settings) -> Vec<(String, String)> {
             fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Request>(&bytes).ok())
         else {
             drop(fs::remove_file(&file));
+            told.push((
+                "-".to_owned(),
+                "the request for a digest could not be read and was removed".to_owned(),
+            ));
             continue;
         };
         let session = request.session.clone();
         match write(settings, &request) {
-            Ok(Written { file: digest, is_changed }) => {
+            Ok(Written { file: digest, is_changed, is_transcript_cut }) => {
                 drop(fs::remove_file(&file));
+                drop(fs::remove_file(file_in(settings, "failed", &session)));
                 let digest = digest.map_or("nothing to digest".to_owned(), |name| {
                     if is_changed { format!("wrote {name}") } else { format!("{name} has it already") }
                 });
-                told.push((session, digest));
+                let cut = if is_transcript_cut { format!("; {TRANSCRIPT_CUT}") } else { String::new() };
+                told.push((session, format!("{digest}{cut}")));
             }
             Err(error) => {
                 let tries = request.tries + 1;
-                told.push((session, format!("the digest was not written: {}", error.in_one_line())));
-                let is_kept = tries < MAX_TRIES && save(&file, &Request { tries, ..request }).is_ok();
-                if !is_kept {
+                let why = error.in_one_line();
+                told.push((session, format!("the digest was not written: {why}")));
+                if tries >= MAX_TRIES {
+                    // Without the record, the journal alone tells of it.
+                    drop(remember_failure(settings, &request, why));
+                    drop(fs::remove_file(&file));
+                } else if save(&file, &Request { tries, ..request }).is_err() {
                     drop(fs::remove_file(&file));
                 }
                 // The next process tries again.
@@ -228,12 +307,19 @@ pub(crate) struct Written {
     /// The file; `None` if nothing happened in the session.
     pub(crate) file: Option<String>,
     pub(crate) is_changed: bool,
+    /// True if the transcript is so long that only its newest part was read.
+    pub(crate) is_transcript_cut: bool,
 }
+
+/// The sentence about a transcript of which only the newest part was read.
+pub(crate) const TRANSCRIPT_CUT: &str = "the transcript is so long that only its newest 256 MB were read";
 
 /// Writes the digest of a session because the user asks for it, whatever the settings say.
 pub(crate) fn write_now(settings: &Settings, request: &Request) -> Result<Written, CommandError> {
     let settings = Settings { is_digest_written: true, ..settings.clone() };
-    write(&settings, request)
+    let written = write(&settings, request)?;
+    drop(fs::remove_file(file_in(&settings, "failed", &request.session)));
+    Ok(written)
 }
 
 /// Writes the digest of a session.
@@ -257,12 +343,13 @@ fn write(settings: &Settings, request: &Request) -> Result<Written, CommandError
     let used = transcript.read.iter().filter_map(|file| below(&request.memory, file));
     // Losing a count costs order alone.
     drop(uses::count(&request.uses, used));
+    let is_transcript_cut = transcript.is_cut;
     if !is_wanted(settings) {
-        return Ok(Written { file: None, is_changed: false });
+        return Ok(Written { file: None, is_changed: false, is_transcript_cut });
     }
-    let record = record(settings, request, &remembered, transcript, day);
+    let record = record(settings, request, &remembered, transcript, since);
     if record.is_empty() {
-        return Ok(Written { file: None, is_changed: false });
+        return Ok(Written { file: None, is_changed: false, is_transcript_cut });
     }
     let kinds = kinds::load(settings)?;
     let (memory, place) = memory_of(settings, request)?;
@@ -274,7 +361,7 @@ fn write(settings: &Settings, request: &Request) -> Result<Written, CommandError
     remembered.day = Some(request.day.clone());
     // Without it, a later digest of the session tells the same once more.
     drop(save(&remembered_file, &remembered));
-    Ok(Written { file: Some(name), is_changed: done == Rewritten::Changed })
+    Ok(Written { file: Some(name), is_changed: done == Rewritten::Changed, is_transcript_cut })
 }
 
 /// Opens the memory of a request, and tells where in it the digest goes.
@@ -303,7 +390,7 @@ fn record(
     request: &Request,
     before: &Remembered,
     transcript: Transcript,
-    day: Day,
+    since: Option<Timestamp>,
 ) -> SessionRecord {
     let (open, delivered, pending) = match before.is_begun {
         true => {
@@ -324,13 +411,13 @@ fn record(
     left_open.extend(pending.into_iter().filter(|item| !before.pending.contains(item)));
     left_open.extend(transcript.unfinished.iter().cloned());
     let kept = session::summaries_of_session(&request.summaries, &request.session);
-    let digest = file_of(day);
+    let digest = format!("session_digest_{}.md", request.day);
     let changed = transcript.written.iter().filter_map(|file| name_of(settings, request, file));
     let minutes = transcript.first.zip(transcript.last).map(|(first, last)| (last.0 - first.0) / 60_000);
     SessionRecord {
         session: request.session.clone(),
         files: changed.filter(|name| !name.ends_with(&digest)).collect(),
-        events: events(settings, request, &transcript, day),
+        events: events(settings, request, &transcript, since),
         opened: made,
         closed: new(&delivered, &before.delivered),
         compactions: kept.len().max(transcript.compactions),
@@ -356,28 +443,38 @@ fn below(directory: &Path, file: &Path) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Returns the messages that were noted on this machine while the session lasted.
-fn events(settings: &Settings, request: &Request, transcript: &Transcript, day: Day) -> Vec<String> {
+/// Returns the messages that were noted on this machine while the session lasted, of all days from its first moment to its end. Messages up to `since` are
+/// in an earlier digest.
+fn events(
+    settings: &Settings,
+    request: &Request,
+    transcript: &Transcript,
+    since: Option<Timestamp>,
+) -> Vec<String> {
     let Ok(memory) = open(settings) else { return Vec::new() };
-    let Ok(log) = block_on(Backend::read(memory.files(), &event::log_of(day))) else { return Vec::new() };
     let device = Remote::recorded(settings).ok().flatten().map_or_else(device_name, |remote| remote.device);
-    let from = transcript.first.unwrap_or(request.ended);
+    let from = transcript.first.unwrap_or(request.ended).min(request.ended);
     let is_of_session = |event: &LoggedEvent| match &event.session {
-        Some(session) if *session == request.session => true,
+        Some(session) if *session == request.session => since.is_none_or(|since| event.time > since),
         _ => event.time >= from && event.time <= request.ended && event.device.as_ref() == Some(&device),
     };
-    let events = event::read(&log.bytes).events;
-    let told = events.iter().filter(|event| is_of_session(event)).map(|event| {
-        let time = settings.zone.time_of(event.time);
-        let (who, channel) = match event.direction {
-            Direction::Inbound => (event.sender.clone(), &event.channel),
-            Direction::Outbound => {
-                (format!("to {}", event.recipient.as_deref().unwrap_or("all")), &event.channel)
-            }
-        };
-        format!("{time} {who} ({channel}): {}", event.summary)
-    });
-    told.collect()
+    let last = settings.zone.day_of(request.ended);
+    let first = settings.zone.day_of(from).max(last.plus(-MAX_DAYS));
+    let mut told = Vec::new();
+    for day in (0..=last.days_since(first)).map(|days| first.plus(days)) {
+        let Ok(log) = block_on(Backend::read(memory.files(), &event::log_of(day))) else { continue };
+        let events = event::read(&log.bytes).events;
+        told.extend(events.iter().filter(|event| is_of_session(event)).map(|event| {
+            let time = settings.zone.time_of(event.time);
+            let time = if day == last { time } else { format!("{day} {time}") };
+            let who = match event.direction {
+                Direction::Inbound => event.sender.clone(),
+                Direction::Outbound => format!("to {}", event.recipient.as_deref().unwrap_or("all")),
+            };
+            format!("{time} {who} ({}): {}", event.channel, event.summary)
+        }));
+    }
+    told
 }
 
 fn list_in(memory: &Path, name: &str) -> Option<String> {

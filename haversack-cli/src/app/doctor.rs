@@ -11,7 +11,7 @@ use haversack::store::{Backend, Capabilities, OpenOptions, Registry, block_on};
 use haversack::sync::Scope;
 use haversack_recall::Thoroughness;
 
-use super::recall;
+use super::{digest, recall};
 use crate::agents::AGENTS;
 use crate::agents::canary::{Canary, try_hooks};
 use crate::agents::mend::{self, Flaw};
@@ -142,6 +142,10 @@ fn examine_home(resolved: &Resolved) -> Vec<Finding> {
     }
     findings.extend(folder::examine(settings));
     findings.extend(examine_index(settings));
+    let failed = digest::failed(settings);
+    findings.extend(
+        failed.iter().map(|digest| Finding::warn("digest", digest.sentence(settings), digest.cure(settings))),
+    );
     findings
 }
 

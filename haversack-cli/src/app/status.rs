@@ -9,6 +9,7 @@ use haversack_recall::Thoroughness;
 use haversack_system::SystemClock;
 
 use super::devices::{Device, known_devices};
+use super::digest;
 use super::recall;
 use super::sync::{
     REFUSED, REFUSED_CURE, UNSEEN, WAITING_CURE, kept_elsewhere, not_mirrored, parts_of_logs, take_in,
@@ -169,6 +170,13 @@ pub(crate) fn status_with(
         let more = contact.not_mirrored.len().saturating_sub(extent.limit());
         status.problems.extend(more_like_it(more, "a file in the way"));
     }
+    let failed = digest::failed(settings);
+    status.problems.extend(failed.iter().take(extent.limit()).map(|digest| Problem {
+        what: digest.sentence(settings),
+        short: "a digest failed".to_owned(),
+        cure: digest.cure(settings),
+    }));
+    status.problems.extend(more_like_it(failed.len().saturating_sub(extent.limit()), "a digest failed"));
     for agent in AGENTS {
         if let Some(dead) = mend::find(settings, agent) {
             let what = dead.sentence(settings, agent);

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::agents::claude_code::{ClaudeCode, slug};
 use crate::app::commitments::Listed;
-use crate::app::digest::{Request, latest_transcript, write_now};
+use crate::app::digest::{Request, TRANSCRIPT_CUT, latest_transcript, write_now};
 use crate::app::{carry, session};
 use crate::error::CommandError;
 use crate::home::store::open;
@@ -78,6 +78,9 @@ pub(crate) fn cmd_digest(
         }
         Some(file) => ui.note(format!("{file} has this session already.")),
         None => ui.note(format!("Nothing happened in session {session}.")),
+    }
+    if written.is_transcript_cut {
+        ui.note(format!("Note that {TRANSCRIPT_CUT}."));
     }
     if !ui.can_ask() {
         ui.note("Something for the next session? haversack carry add TEXT");

@@ -413,6 +413,88 @@ fn bad_transcripts_and_moments_lose_nothing() {
 }
 
 #[test]
+fn digest_of_a_session_over_midnight_has_the_messages_of_both_days() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    hook(&agents, "laptop", "SessionStart", &root, "2026-11-18T22:00:00Z", json!({ "source": "startup" }));
+    let note = |now: &str, said: &str| {
+        let arguments =
+            ["event", said, "--sender", "a teammate", "--direction", "inbound", "--channel", "email"];
+        agents.done("laptop", &[&arguments[..], &["--now", now, "--time-zone", "UTC"]].concat());
+    };
+    note("2026-11-18T21:00:00Z", "before the session");
+    note("2026-11-18T23:50:00Z", "asks for the port");
+    note("2026-11-19T00:10:00Z", "thanks");
+    let file = agents.claude("laptop").join("projects/x/night.jsonl");
+    let prompt = |time: &str, text: &str| {
+        json!({ "type": "user", "timestamp": time, "message": { "content": text } }).to_string() + "\n"
+    };
+    let text = prompt("2026-11-18T23:00:00Z", "Paint the lamp") + &prompt("2026-11-19T00:20:00Z", "Dry it");
+    fs::create_dir_all(file.parent().expect("below")).expect("made");
+    fs::write(&file, &text).expect("written");
+    let end = |now: &str| {
+        let more = json!({ "session_id": "night", "transcript_path": file });
+        hook(&agents, "laptop", "SessionEnd", &root, now, more);
+        agents.rest();
+    };
+    end("2026-11-19T00:30:00Z");
+    let digest = |day: u32| {
+        let name = format!("session_digest_2026-11-{day}.md");
+        fs::read_to_string(agents.memory("laptop", &root).join(name)).expect("written")
+    };
+    assert_snapshot!(digest(19).split_once("## Arcs\n").expect("a section").1, @r"
+    - Asked: Paint the lamp ^recorded
+    - Asked: Dry it ^recorded
+    - Lasted: 1 h 20 min ^recorded
+
+    ## Relational notes
+    - 2026-11-18 23:50 a teammate (email): asks for the port ^recorded
+    - 00:10 a teammate (email): thanks ^recorded
+    ");
+    // The session goes on until the next night. Its second digest does not repeat the messages of the first.
+    note("2026-11-19T23:55:00Z", "asks again");
+    note("2026-11-20T00:05:00Z", "good night");
+    fs::write(&file, text + &prompt("2026-11-19T23:40:00Z", "Polish it")).expect("written");
+    end("2026-11-20T00:30:00Z");
+    let second = digest(20);
+    assert!(second.contains("2026-11-19 23:55") && second.contains("good night"), "{second}");
+    assert!(!second.contains("thanks") && !second.contains("Paint the lamp"), "{second}");
+}
+
+#[test]
+fn digest_that_fails_is_shown_until_it_is_written() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    hook(&agents, "laptop", "SessionStart", &root, "2026-11-18T09:00:00Z", json!({ "source": "startup" }));
+    let memory = agents.memory("laptop", &root);
+    let file = transcript(&agents, "laptop", "7f3a", &memory, "Paint the lamp");
+    agents.rest();
+    // A directory in the place of the digest.
+    fs::create_dir_all(memory.join(DIGEST)).expect("made");
+    let status = || agents.shown("laptop", &["status"]);
+    assert!(!status().contains("The digest of session"));
+    for session in ["7f3a", "8", "9"] {
+        let more = json!({ "session_id": session, "transcript_path": file });
+        hook(&agents, "laptop", "SessionEnd", &root, "2026-11-18T10:00:00Z", more);
+        agents.rest();
+    }
+    let told = status();
+    assert!(told.contains("The digest of session 7f3a in ") && told.contains(" was not written: "), "{told}");
+    assert!(told.contains(": haversack digest --session 7f3a --transcript "), "{told}");
+    let doctor = agents.shown("laptop", &["doctor"]);
+    assert!(doctor.contains("The digest of session 7f3a in "), "{doctor}");
+    // Written by hand, it is shown no longer.
+    fs::remove_dir(memory.join(DIGEST)).expect("removed");
+    let transcript = file.display().to_string();
+    let arguments = ["--time-zone", "UTC", "digest", "--session", "7f3a", "--transcript", &transcript];
+    let mut command = agents.command("laptop", &arguments);
+    let told = agents.machines.env.shown(command.current_dir(&root));
+    assert!(told.contains("Wrote session_digest_"), "{told}");
+    assert!(!status().contains("The digest of session 7f3a"), "{}", status());
+    agents.rest();
+}
+
+#[test]
 fn nobody_gets_a_digest_unasked() {
     let agents = Agents::laptop_and_desktop();
     let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use haversack::ids::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The most bytes of a transcript that are read.
+/// The most bytes of a transcript that are read: its end, because the newest part is what the next session needs.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The longest line that is looked at.
@@ -49,6 +49,8 @@ pub(crate) struct Transcript {
     pub(crate) first: Option<Timestamp>,
     /// The time of the last message.
     pub(crate) last: Option<Timestamp>,
+    /// True if the transcript is so long that only its newest part was read.
+    pub(crate) is_cut: bool,
 }
 
 /// A line; everything else in it is passed over.
@@ -76,12 +78,24 @@ struct Message {
 
 /// Reads a transcript. Messages before `since` are passed over: they are in an earlier digest.
 pub(crate) fn read(file: &Path, since: Option<Timestamp>) -> io::Result<Transcript> {
+    read_newest(file, since, MAX_BYTES)
+}
+
+/// Reads the last so many bytes of a transcript, from the first whole line.
+fn read_newest(file: &Path, since: Option<Timestamp>, max_bytes: u64) -> io::Result<Transcript> {
     let metadata = std::fs::metadata(file)?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
     }
-    let mut from = BufReader::new(File::open(file)?.take(MAX_BYTES));
-    let mut transcript = Transcript::default();
+    let mut opened = File::open(file)?;
+    let skipped = metadata.len().saturating_sub(max_bytes);
+    // One byte more: a newline there means that the next line is whole.
+    let start = opened.seek(SeekFrom::Start(skipped.saturating_sub(1)))?;
+    let mut from = BufReader::new(opened.take(metadata.len() - start));
+    if skipped > 0 {
+        skip_line(&mut from)?;
+    }
+    let mut transcript = Transcript { is_cut: skipped > 0, ..Transcript::default() };
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -254,6 +268,33 @@ mod tests {
         assert_eq!(minutes, 8);
         let later = read_lines(&lines, found.first.map(|first| Timestamp(first.0 + 7 * 60_000)));
         assert_eq!((later.prompts, later.compactions), (vec!["And the docs".to_owned()], 0));
+    }
+
+    #[test]
+    fn long_transcript_is_read_from_its_end() {
+        let directory = tempfile::tempdir().expect("made");
+        let file = directory.path().join("t.jsonl");
+        let lines: Vec<String> = (1..=9)
+            .map(|minute| line("user", minute, &json!(format!("prompt {minute}"))).to_string())
+            .collect();
+        let bytes = lines.join("\n").len() as u64;
+        std::fs::write(&file, lines.join("\n")).expect("written");
+        let prompts = |max_bytes| {
+            let found = read_newest(&file, None, max_bytes).expect("read");
+            (found.prompts, found.is_cut)
+        };
+        let line_bytes = lines[8].len() as u64;
+        assert_eq!(prompts(bytes).0.len(), MAX_PROMPTS);
+        assert!(!prompts(bytes).1);
+        for (max_bytes, expected) in [
+            (line_bytes, vec!["prompt 9"]),
+            (line_bytes + 1, vec!["prompt 9"]),
+            (2 * line_bytes, vec!["prompt 9"]),
+            (2 * line_bytes + 1, vec!["prompt 8", "prompt 9"]),
+            (3, vec![]),
+        ] {
+            assert_eq!(prompts(max_bytes), (expected.into_iter().map(str::to_owned).collect(), true));
+        }
     }
 
     #[test]
