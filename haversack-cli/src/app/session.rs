@@ -25,7 +25,7 @@ use crate::ui::moments::{ago, local};
 /// The index of a project's memory.
 pub(crate) const INDEX: &str = "MEMORY.md";
 
-/// The longest text that Claude Code takes from a hook in one piece is 10,000 characters. A line of ours may follow it.
+/// The longest text of a hook. Claude Code takes 10,000 characters in one piece.
 const MAX_HOOK_CHARACTERS: usize = 9_400;
 
 /// The number of a project's compaction summaries that are kept.

@@ -489,6 +489,32 @@ fn index_that_overflows_is_told_to_the_agent_that_wrote_it() {
     agents.rest();
 }
 
+#[test]
+fn note_for_a_client_without_messages_is_within_the_budget() {
+    let agents = Agents::laptop_and_desktop();
+    let root = agents.repository("laptop", "lighthouse", LIGHTHOUSE);
+    let secret = format!("gh{}_{}", "p", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    agents.remember("laptop", &root, "deploy.md", &format!("token {secret}\n"));
+    agents.remember("laptop", &root, "carry_forward.md", &"- ask about the tide of the day\n".repeat(900));
+    let start = |budget: &str| -> (u64, String) {
+        let input = json!({ "cwd": root, "source": "startup", "session_id": budget }).to_string();
+        let mut command = agents.command("laptop", &["hook", "SessionStart"]);
+        let command =
+            command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-cli").env("HAVERSACK_CONTEXT_TOKENS", budget);
+        let told: Value = serde_json::from_str(&agents.fire(command, input.as_bytes())).expect("JSON");
+        agents.rest();
+        let why = agents.done("laptop", &["why", "--json"]);
+        let json = why.split_once("--- stdout\n").and_then(|(_, rest)| rest.split_once("--- stderr"));
+        let why: Value = serde_json::from_str(json.expect("sections").0).expect("JSON");
+        (why["sessions"][0]["tokens"].as_u64().expect("a number"), context(&told).to_owned())
+    };
+    let (tokens, text) = start("500");
+    assert!(
+        tokens <= 500 && text.contains("is held back") && text.contains("about the tide"),
+        "{tokens}: {text}"
+    );
+}
+
 /// Settings name a remote that the user has not agreed to: hooks send nothing, and note that once.
 #[test]
 fn hooks_send_nothing_to_a_remote_that_only_settings_name() {

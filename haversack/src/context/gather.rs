@@ -62,6 +62,7 @@ pub struct GatheredFrom<'a> {
 }
 
 /// A file by its name.
+#[derive(Clone)]
 struct Candidate<'k> {
     locator: Locator,
     /// Its name below the place.
@@ -77,9 +78,18 @@ struct Candidate<'k> {
 
 /// Gathers the context of a session.
 pub async fn gather(from: &GatheredFrom<'_>, budget: Budget) -> Result<Assembled> {
+    let candidates = candidates(from).await?;
+    choose(from, candidates, budget).await
+}
+
+/// Chooses among the candidates, in whatever order they are listed, and reads the chosen files.
+async fn choose<'k>(
+    from: &GatheredFrom<'k>,
+    mut candidates: Vec<Candidate<'k>>,
+    budget: Budget,
+) -> Result<Assembled> {
     let mut assembler = Assembler::new(from.project, budget);
-    let mut candidates = candidates(from).await?;
-    candidates.sort_by_key(|candidate| candidate.rank);
+    candidates.sort_by(|one, other| (one.rank, &one.name).cmp(&(other.rank, &other.name)));
     let (start, mut others): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| candidate.kind.load == Load::Start);
     let mut start = start.into_iter().peekable();
@@ -260,6 +270,7 @@ mod tests {
 
     use futures_lite::future::block_on;
     use haversack_store::InMemory;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -369,6 +380,59 @@ mod tests {
             assert_eq!(one, gathered(&*backend, Reach::Everything, Index::Given, tokens));
             let counted = one.portions.len().saturating_sub(1) + one.left_out.len() + one.more_left_out;
             assert_eq!(counted, 199, "one is empty");
+        }
+    }
+
+    /// Names of every kind, and names that only look like those of a kind.
+    const NAMES: &str = "(MEMORY|carry_forward|self_observations|running_commitments|(user|feedback|project|reference|relationship|voice_calibration)_[a-c]|session_digest_2026-(02-30|11-1[0-9])|session_digest_2026-W4[0-9]|[a-e]|é灯|sub/[a-c]|sub/session_digest_2026-11-1[0-9])\\.md";
+
+    const TEXTS: &str =
+        "(---\ntype: (user|session_digest|feedback|nonsense)\n---\n)?([a-z灯 <>-]{0,50}\n){0,30}";
+
+    proptest! {
+        #[test]
+        fn gathering_is_within_the_budget_and_the_same_in_any_order(
+            listed in prop::collection::btree_map(NAMES, (TEXTS, 0_u64..4, 0_u64..3), 0..14)
+                .prop_flat_map(|files| {
+                    let files: Vec<_> = files.into_iter().collect();
+                    (Just(files.clone()), Just(files).prop_shuffle())
+                }),
+            tokens in 0_usize..1500,
+            is_everything in any::<bool>(),
+            is_index_given in any::<bool>(),
+        ) {
+            let (sorted, shuffled) = listed;
+            let texts: Vec<(&str, &str)> =
+                sorted.iter().map(|(name, (text, _, _))| (name.as_str(), text.as_str())).collect();
+            let backend = files(&texts);
+            let uses: BTreeMap<String, u64> =
+                sorted.iter().map(|(name, (_, uses, _))| (name.clone(), *uses)).collect();
+            let from = GatheredFrom {
+                files: &*backend,
+                place: Locator::parse("claude_memory/lighthouse").expect("valid"),
+                kinds: Kinds::built_in(),
+                project: "lighthouse",
+                today: "2026-11-18".parse().expect("a day"),
+                reach: if is_everything { Reach::Everything } else { Reach::Start },
+                index: if is_index_given { Index::Given } else { Index::ReadByAgent },
+                uses: &uses,
+                from: &|_| String::new(),
+            };
+            let found = block_on(candidates(&from)).expect("listed");
+            let in_order = |files: &[(String, (String, u64, u64))]| -> Vec<Candidate<'_>> {
+                let candidate = |(name, (_, _, day)): &(String, (String, u64, u64))| {
+                    let found = found.iter().find(|candidate| candidate.name == *name)?;
+                    Some(Candidate { modified_day: *day, ..found.clone() })
+                };
+                files.iter().filter_map(candidate).collect()
+            };
+            let budget = Budget::of_tokens(tokens);
+            let given = block_on(choose(&from, in_order(&sorted), budget)).expect("read");
+            prop_assert!(given.text.is_empty() || given.tokens() <= tokens);
+            prop_assert!(tokens::estimate(&given.text) <= given.tokens());
+            prop_assert!(given.portions.iter().filter(|portion| portion.left_out > 0).count() <= 1);
+            let again = block_on(choose(&from, in_order(&shuffled), budget)).expect("read");
+            prop_assert_eq!(given, again);
         }
     }
 }

@@ -93,7 +93,21 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     let source = input.source.as_deref().unwrap_or("startup");
     // The client may have read the old index already: always without a user, else if the first prompt came early.
     let is_index_wanted = index() != before;
-    let wanted = Wanted::by_hook(settings, if is_index_wanted { Index::Given } else { Index::ReadByAgent });
+    let mut wanted =
+        Wanted::by_hook(settings, if is_index_wanted { Index::Given } else { Index::ReadByAgent });
+    let message = message(settings, home.as_ref(), &project, &bound, &news, now);
+    let mut note_for_agent = None;
+    if let Some(Message::Needed(line)) = message.as_ref().filter(|_| settings.surroundings.is_headless) {
+        // Such a client prints its answer and nothing else.
+        let line = format!(
+            "If a person reads your answer, end it with this note; where only a fixed format is wanted, leave it out: {line}"
+        );
+        // A line that alone exceeds the budget is left out. Clients that show messages show it all the same.
+        if let Some(left) = wanted.budget.beside_line(&line) {
+            wanted.budget = left;
+            note_for_agent = Some(line);
+        }
+    }
     let mut assembled = match source {
         "resume" | "fork" => context::assemble(&label, changed(&news), wanted.budget),
         _ => assembled(settings, &project, &news, wanted).unwrap_or_else(|error| {
@@ -104,12 +118,7 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     if let Err(error) = digest::begin(settings, &project, input.session_id.as_deref()) {
         notes.push(error.message);
     }
-    let message = message(settings, home.as_ref(), &project, &bound, &news, now);
-    if let Some(Message::Needed(line)) = message.as_ref().filter(|_| settings.surroundings.is_headless) {
-        // Such a client prints its answer and nothing else.
-        let line = format!(
-            "If a person reads your answer, end it with this note; where only a fixed format is wanted, leave it out: {line}"
-        );
+    if let Some(line) = note_for_agent {
         assembled.add_line("a note for you", &line);
     }
     let message = message.map(Message::line);
