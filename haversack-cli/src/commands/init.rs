@@ -71,6 +71,10 @@ pub(crate) struct InitArgs {
     /// Roll old memory up by itself, once a day; shows first what the first run would do
     #[arg(long)]
     tidy: bool,
+
+    /// Write a digest of each session when it ends, for the next session; it quotes your first prompts and is sent like other memory
+    #[arg(long)]
+    digests: bool,
 }
 
 pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Result<ExitCode, CommandError> {
@@ -133,7 +137,8 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
         ui.note("This was a dry run: nothing was done.");
         return Ok(ExitCode::SUCCESS);
     }
-    let is_settled = is_ours && changes.iter().all(|(_, changes)| changes.is_empty());
+    let adds_digests = args.digests && !settings.is_digest_written;
+    let is_settled = is_ours && !adds_digests && changes.iter().all(|(_, changes)| changes.is_empty());
     if asks == Asks::Yes && !ui.can_ask() {
         // An address that does not work is the more useful error.
         if let Some(url) = url.as_ref().filter(|_| !is_ours) {
@@ -173,6 +178,12 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
     if args.tidy {
         switch_tidy_on(ui, &settings)?;
     }
+    if adds_digests {
+        files::write_setting(&settings.home, declarations::DIGEST_AUTO, &Value::Switch(true))?;
+        ui.note(
+            "Each session gets a digest when it ends. To stop it: haversack config set digest.auto false",
+        );
+    }
     let is_sound = check(ui, &settings, &agents, url.is_some())?;
     if settings.keep_local {
         let unused = match &args.url {
@@ -184,12 +195,8 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
             shown(&files::user_file(&settings.home))
         ));
     }
-    if is_sound && is_new && asks == Asks::Yes {
-        let offers = [
-            (DIGEST_OFFER, settings.is_digest_written),
-            (TIDY_OFFER, settings.is_tidied_by_itself || args.tidy),
-        ];
-        offers.iter().filter(|(_, is_on)| !is_on).for_each(|(offer, _)| ui.note(*offer));
+    if is_sound && is_new && asks == Asks::Yes && !settings.is_tidied_by_itself && !args.tidy {
+        ui.note(TIDY_OFFER);
     }
     match (&url, is_sound) {
         (_, false) => return Ok(ExitCode::from(1)),
@@ -291,6 +298,16 @@ fn tell_plan(
             tilde(settings, &files::user_file(&settings.home))
         ));
     }
+    if !settings.is_digest_written {
+        lines.push(match args.digests {
+            true => format!(
+                "  change  {} (digest.auto: a digest of each session, which quotes your first prompts)",
+                tilde(settings, &files::user_file(&settings.home))
+            ),
+            // A digest quotes prompts and is sent, so the user chooses it.
+            false => "  leave   digests of sessions off (to have them: --digests)".to_owned(),
+        });
+    }
     match url {
         Some(url) if is_ours => {
             lines.push(format!(
@@ -339,9 +356,6 @@ fn try_address(settings: &Settings, url: &str, args: &InitArgs) -> Result<Option
         _ => there_is_a_store(settings, url, args).map(Some),
     }
 }
-
-/// The offer of digests. A digest quotes the user's prompts, so it is off until the user turns it on.
-const DIGEST_OFFER: &str = "Optional: a digest of each session (what it did, what is open) for the next session. It quotes your first prompts and is sent like other memory. To turn it on: haversack config set digest.auto true";
 
 /// The offer to roll old memory up.
 const TIDY_OFFER: &str = "Optional: old memory rolled up once a day. See what that would do: haversack tidy --dry-run. To turn it on: haversack config set tidy.auto true";

@@ -553,10 +553,19 @@ fn init_on_a_terminal_offers_places_and_asks_once() {
     let told = env.on_terminal(&["init"], "1\ny\n");
     assert!(told.contains("Done. On your other machine:  haversack init ~/Dropbox/haversack\n"), "{told}");
     assert_eq!(told.matches("[y/N]").count(), 1, "{told}");
-    // A digest quotes prompts: it is offered, and off.
-    assert!(told.contains("haversack config set digest.auto true"), "{told}");
+    // A digest quotes prompts: the plan offers it, and it is off.
+    assert!(told.contains("  leave   digests of sessions off (to have them: --digests)\n"), "{told}");
     assert!(!env.path(".local/share/haversack/config.toml").exists(), "{told}");
     assert!(env.path("Dropbox/haversack/relationship_ada.md").exists(), "{told}");
+    // With the option, digests are in the plan, and one answer is enough.
+    let told = env.on_terminal(&["init", "--digests"], "y\n");
+    assert!(
+        told.contains("config.toml (digest.auto: a digest of each session, which quotes your first prompts)"),
+        "{told}"
+    );
+    let config = fs::read_to_string(env.path(".local/share/haversack/config.toml")).expect("written");
+    assert!(config.contains("auto = true"), "{config}");
+    assert!(!env.on_terminal(&["init", "--digests"], "y\n").contains("digest.auto"), "it is on already");
 }
 
 #[test]
