@@ -152,7 +152,10 @@ fn examine_home(resolved: &Resolved) -> Vec<Finding> {
 /// Checks the search index. It can always be made again, so nothing about it is a failure.
 fn examine_index(settings: &Settings) -> Option<Finding> {
     let health = recall::index_health(settings, Thoroughness::Everything)?;
-    let cure = format!("rm -r {}", quoted(&shown(&settings.store().index())));
+    let cure = match health.is_damaged {
+        true => "haversack doctor --fix".to_owned(),
+        false => format!("rm -r {}", quoted(&shown(&settings.store().index()))),
+    };
     Some(match health.is_well {
         true => Finding::ok("index", health.sentence),
         false => Finding::warn("index", health.sentence, cure),

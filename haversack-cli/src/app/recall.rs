@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use haversack::Memory;
 use haversack::ids::Timestamp;
 use haversack::kind::{Kinds, Load};
-use haversack::store::{Locator, block_on};
+use haversack::store::{DerivedMaintenance, Locator, Tier, block_on};
 use haversack_recall::{
-    ByMeaning, DEFAULT_LIMIT, Duplicate, ErrorKind, FoundBy, Health, Hit, MemorySearch, PassageOf, Place,
-    Projects, Query, Recalled, Span, Thoroughness, Unit, health,
+    ByMeaning, DEFAULT_LIMIT, Duplicate, ErrorKind, FoundBy, Health, Hit, IndexedMemory, MemorySearch,
+    PassageOf, Place, Projects, Query, Recalled, Span, Thoroughness, Unit, health,
 };
 use jiff::civil::Date;
 
@@ -83,13 +83,17 @@ pub(crate) fn index_file(settings: &Settings) -> PathBuf {
 /// The state of the index, for people.
 pub(crate) struct IndexHealth {
     pub(crate) is_well: bool,
+    /// True if the index can be made again ([`rebuild_index`]).
+    pub(crate) is_damaged: bool,
     pub(crate) sentence: String,
 }
 
 /// Looks at the index and changes nothing; `None` if there is nothing to say, because the home has none yet.
 pub(crate) fn index_health(settings: &Settings, thoroughness: Thoroughness) -> Option<IndexHealth> {
-    let well = |sentence: String| Some(IndexHealth { is_well: true, sentence });
-    let unwell = |sentence: &str| Some(IndexHealth { is_well: false, sentence: sentence.to_owned() });
+    let well = |sentence: String| Some(IndexHealth { is_well: true, is_damaged: false, sentence });
+    let unwell = |sentence: &str| {
+        Some(IndexHealth { is_well: false, is_damaged: false, sentence: sentence.to_owned() })
+    };
     if !settings.memory().is_dir() {
         return None;
     }
@@ -115,12 +119,28 @@ pub(crate) fn index_health(settings: &Settings, thoroughness: Thoroughness) -> O
                 bytes.div_ceil(1024)
             ))
         }
-        Health::Damaged => unwell("damaged: the next recall makes it again"),
+        Health::Damaged => Some(IndexHealth {
+            is_well: false,
+            is_damaged: true,
+            sentence: "damaged or of an earlier version: the next recall makes it again".to_owned(),
+        }),
         Health::Newer => unwell(
             "a newer version of haversack wrote it: recall reads the files each time until this one is upgraded",
         ),
         Health::Unusable => unwell("it cannot be opened: recall reads the files each time"),
     }
+}
+
+/// Makes an index again that is damaged or of an earlier version. Returns true if it is well now.
+pub(crate) fn rebuild_index(settings: &Settings) -> Result<bool, CommandError> {
+    let examined = || index_health(settings, Thoroughness::Everything);
+    if !examined().is_some_and(|health| health.is_damaged) {
+        return Ok(false);
+    }
+    let (memory, kinds, search) = (open_to_look(settings)?, kinds::load(settings)?, search(settings));
+    let index = IndexedMemory { search: &search, files: memory.files(), kinds: &kinds };
+    block_on(index.reindex(Tier::LocalIndex))?;
+    Ok(examined().is_some_and(|health| health.is_well))
 }
 
 /// Returns how much of the memory the model for search by meaning has read; `None` without a model.

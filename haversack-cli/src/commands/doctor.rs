@@ -7,7 +7,7 @@ use haversack::check::{Finding, Verdict};
 use serde_json::json;
 
 use crate::app::doctor::{examine, wrong_settings};
-use crate::app::graph;
+use crate::app::{graph, recall};
 use crate::error::CommandError;
 use crate::settings::Resolved;
 use crate::ui::Ui;
@@ -19,7 +19,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     hooks: bool,
 
-    /// Repair what can be repaired without losing anything: the files of the graph
+    /// Repair what can be repaired without losing anything: the files of the graph, and the search index
     #[arg(long)]
     fix: bool,
 
@@ -43,6 +43,9 @@ pub(crate) fn cmd_doctor(
     if args.fix {
         for repaired in graph::fix(&resolved.settings)? {
             ui.note(format!("Repaired: {repaired}"));
+        }
+        if recall::rebuild_index(&resolved.settings)? {
+            ui.note("Repaired: the search index");
         }
     }
     let mut examined = examine(resolved);

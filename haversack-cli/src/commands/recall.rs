@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use haversack_recall::{DEFAULT_LIMIT, Unit};
-use serde_json::json;
+use haversack_recall::{ByMeaning, DEFAULT_LIMIT, Hit, Unit};
+use serde_json::{Value, json};
 
-use crate::app::recall::{NotRecalled, RecallRequest, found_by, is_model_behind, recall, search};
+use crate::app::recall::{
+    NotRecalled, Recall, RecallRequest, found_by, is_model_behind, recall, search, without_index,
+};
 use crate::background;
 use crate::error::CommandError;
 use crate::home::store::open_to_look;
@@ -63,7 +65,7 @@ pub(crate) struct RecallArgs {
     files: bool,
 
     /// Show how each score came about
-    #[arg(long, conflicts_with_all = ["files", "json"])]
+    #[arg(long, conflicts_with = "files")]
     explain: bool,
 
     /// Print JSON
@@ -106,23 +108,8 @@ pub(crate) fn cmd_recall(
         drop(background::start_for_vectors(settings));
     }
     if args.json {
-        let hits = recalled.hits.iter().map(|hit| {
-            let (first, last) = hit.lines;
-            json!({
-                "path": hit.locator.as_str(), "lines": [first, last], "kind": hit.kind, "passage": hit.passage, "score": hit.score,
-                "found_by": found_by(&hit.found_by), "outdated": hit.outdated,
-                "matches": hit.matches.iter().map(|span| [span.start, span.end]).collect::<Vec<_>>(),
-                "parts": {
-                    "passage": hit.parts.passage, "neighbours": hit.parts.neighbours, "file": hit.parts.file, "in_time": hit.parts.is_in_time,
-                    "coverage": hit.parts.coverage,
-                    "meaning": hit.parts.meaning,
-                },
-            })
-        });
-        let unread: Vec<&str> = recalled.unread.iter().map(|locator| locator.as_str()).collect();
-        ui.json(&json!({
-            "hits": hits.collect::<Vec<_>>(), "looked_through": recalled.looked_through, "unread": unread, "words": recalled.words,
-        }))?;
+        let names = Names::of(settings)?;
+        ui.json(&in_json(&found, args.explain.then(|| found.explanation(|file| names.show(file)))))?;
     } else {
         let names = Names::of(settings)?;
         ui.page();
@@ -142,4 +129,42 @@ pub(crate) fn cmd_recall(
         }
     }
     Ok(if recalled.hits.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// Returns an answer for scripts. The parts of each score are always in it; the explanation in words only if it is asked for.
+fn in_json(found: &Recall, explanation: Option<String>) -> Value {
+    let recalled = &found.recalled;
+    let unread: Vec<&str> = recalled.unread.iter().map(|locator| locator.as_str()).collect();
+    let by_meaning = match &recalled.by_meaning {
+        ByMeaning::No => Value::Null,
+        ByMeaning::Compared(count) => json!({ "compared": count.done, "of": count.all }),
+        ByMeaning::Failed(why) => json!({ "failed": why }),
+    };
+    let mut answer = json!({
+        "hits": recalled.hits.iter().map(hit_in_json).collect::<Vec<_>>(),
+        "nearly": recalled.nearly.iter().map(hit_in_json).collect::<Vec<_>>(),
+        "looked_through": recalled.looked_through,
+        "unread": unread,
+        "words": recalled.words,
+        "by_meaning": by_meaning,
+        "without_index": recalled.without_index.map(without_index),
+    });
+    if let Some(explanation) = explanation {
+        answer["explanation"] = explanation.into();
+    }
+    answer
+}
+
+fn hit_in_json(hit: &Hit) -> Value {
+    let (first, last) = hit.lines;
+    json!({
+        "path": hit.locator.as_str(), "lines": [first, last], "kind": hit.kind, "passage": hit.passage, "score": hit.score,
+        "found_by": found_by(&hit.found_by), "outdated": hit.outdated,
+        "matches": hit.matches.iter().map(|span| [span.start, span.end]).collect::<Vec<_>>(),
+        "parts": {
+            "passage": hit.parts.passage, "neighbours": hit.parts.neighbours, "file": hit.parts.file, "in_time": hit.parts.is_in_time,
+            "coverage": hit.parts.coverage,
+            "meaning": hit.parts.meaning,
+        },
+    })
 }

@@ -7,7 +7,10 @@ use std::time::Duration;
 use haversack_servers::http::Answer;
 use haversack_servers::responder::Responder;
 
+use serde_json::json;
+
 use crate::environment::TestEnv;
+use crate::mcp::Client;
 
 /// Returns a file of the tools; `None`, and a line that says so, if it is not there.
 fn of_tools(name: &str) -> Option<PathBuf> {
@@ -69,6 +72,17 @@ fn model_is_imported_used_and_removed() {
         assert!(tries < 600, "{}", env.run(&["model", "show"]));
         std::thread::sleep(Duration::from_millis(100));
     }
+    // The same happens after the recall of an agent.
+    assert!(env.run(&["create", "notes/cat.md", "The kitten was vaccinated.\n"]).starts_with("exit 0"));
+    let mut agent = Client::start(&mut env.command(&["mcp"]), "agent");
+    let _ = agent.call("recall", json!({ "query": QUESTION[1] }));
+    let mut tries = 0;
+    while !env.run(&["model", "show"]).contains("has read 4 of 4 passages") {
+        tries += 1;
+        assert!(tries < 600, "{}", env.run(&["model", "show"]));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let _ = agent.end();
     // A model whose files were damaged later is no reason to fail.
     let weights = env.path(".local/share/haversack/models/all-MiniLM-L6-v2-1110a243/model.safetensors");
     let length = fs::metadata(&weights).expect("there").len();

@@ -115,10 +115,72 @@ fn damaged_index_is_named_and_made_again() {
         drop(fs::remove_file(format!("{}{rest}", index.display())));
     }
     fs::write(&index, vec![b'x'; 5000]).expect("damaged");
-    assert!(env.run(&["status"]).contains("damaged: the next recall makes it again"));
-    assert!(env.run(&["doctor"]).contains("damaged: the next recall makes it again"));
+    assert!(
+        env.run(&["status"]).contains("damaged or of an earlier version: the next recall makes it again")
+    );
+    assert!(
+        env.run(&["doctor"]).contains("damaged or of an earlier version: the next recall makes it again")
+    );
     assert_eq!(found(&env, &["lamp"]), before);
     assert!(!env.run(&["status"]).contains("damaged"));
+}
+
+#[test]
+fn damaged_index_is_rebuilt_by_doctor() {
+    let env = with_memories();
+    let before = found(&env, &["lamp"]);
+    let index = index(&env);
+    let db = || rusqlite::Connection::open(&index).expect("opened");
+    // Postings that lie are noticed only by a look at all of the index; tables of an earlier version by the first look.
+    for damage in ["UPDATE posting SET passages = x'ffffff'", "PRAGMA user_version = 1"] {
+        db().execute_batch(damage).expect("damaged");
+        let told = env.run(&["doctor"]);
+        assert!(
+            told.contains("damaged or of an earlier version") && told.contains("haversack doctor --fix"),
+            "{told}"
+        );
+        let told = env.run(&["doctor", "--fix"]);
+        assert!(told.contains("Repaired: the search index") && told.contains("4 files and"), "{told}");
+        assert!(!env.run(&["doctor", "--fix"]).contains("Repaired"), "twice is once");
+        assert_eq!(found(&env, &["lamp"]), before);
+    }
+    // A newer version's index is left alone.
+    db().execute_batch("PRAGMA user_version = 99").expect("set");
+    assert!(!env.run(&["doctor", "--fix"]).contains("Repaired"));
+    let version: i64 = db().pragma_query_value(None, "user_version", |row| row.get(0)).expect("read");
+    assert_eq!(version, 99);
+}
+
+#[test]
+fn recall_in_json_has_the_whole_answer() {
+    let env = with_memories();
+    let answer = |arguments: &[&str]| -> Value {
+        let told = env.run(&[&["recall", "--json"], arguments].concat());
+        let json = told.split_once("--- stdout\n").and_then(|(_, rest)| rest.split_once("--- stderr"));
+        serde_json::from_str(json.expect("sections").0).expect("JSON")
+    };
+    let found = answer(&["lamp", "--explain"]);
+    assert_eq!(found["hits"][0]["path"], "session_digest_2026-03-05.md");
+    assert_eq!(
+        (&found["nearly"], &found["by_meaning"], &found["without_index"]),
+        (&json!([]), &Value::Null, &Value::Null)
+    );
+    assert!(
+        found["explanation"].as_str().is_some_and(|text| text.starts_with("Looked for: lamp\n")),
+        "{found}"
+    );
+    assert!(answer(&["lamp"])["explanation"].is_null());
+    let nearly = answer(&["submarine pier"]);
+    assert_eq!(
+        (&nearly["hits"], &nearly["nearly"][0]["path"]),
+        (&json!([]), &json!("notes/old.md")),
+        "{nearly}"
+    );
+    rusqlite::Connection::open(index(&env))
+        .expect("opened")
+        .execute_batch("PRAGMA user_version = 99")
+        .expect("set");
+    assert_eq!(answer(&["lamp"])["without_index"], "a newer version of haversack wrote it");
 }
 
 #[test]

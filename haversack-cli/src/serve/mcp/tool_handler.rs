@@ -23,11 +23,12 @@ use crate::app::conflicts::{self, TracedConflict};
 use crate::app::event::{NotedEvent, note_event};
 use crate::app::history::{INCOMPLETE, history};
 use crate::app::index::{answered, overflow};
-use crate::app::recall::{NotRecalled, RecallRequest, recall, search};
+use crate::app::recall::{NotRecalled, RecallRequest, is_model_behind, recall, search};
 use crate::app::remember::{Remembered, remember};
 use crate::app::review::{self, Verdict, Waiting};
 use crate::app::status::{Extent, status};
 use crate::app::undo::{self, Wanted};
+use crate::background;
 use crate::error::CommandError;
 use crate::home::mounts::{self, Mount};
 use crate::home::store::open;
@@ -239,7 +240,13 @@ impl ToolHandler {
         let memory = self.memory()?;
         let search = self.search.get_or_init(|| search(&self.settings));
         Ok(match recall(&self.settings, &memory, search, request) {
-            Ok(recall) => text(recall.text(|file| path_of(&names, file), SystemClock.now())),
+            Ok(recall) => {
+                if is_model_behind(&recall.recalled, &self.settings) {
+                    // Vectors only add to an answer: that they cannot be made is no reason to fail.
+                    drop(background::start_for_vectors(&self.settings));
+                }
+                text(recall.text(|file| path_of(&names, file), SystemClock.now()))
+            }
             Err(NotRecalled::OtherProject(why)) => {
                 Answer::error(format!("Error: {why}. To look there: everywhere = true"))
             }
