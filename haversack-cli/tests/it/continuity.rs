@@ -126,6 +126,28 @@ fn summary_is_made_once_a_day_and_follows_its_log() {
 }
 
 #[test]
+fn summary_is_as_written_by_hand() {
+    let env = TestEnv::new();
+    let fixture = |name: &str| {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/summaries");
+        fs::read_to_string(fixtures.join(name)).expect("a fixture")
+    };
+    let memory = env.path(".local/share/haversack/memory");
+    fs::create_dir_all(memory.join("interactions")).expect("made");
+    fs::write(memory.join("interactions/2026-04-17.jsonl"), fixture("2026-04-17.jsonl")).expect("written");
+    let told = env.run(&["summary", "--day", "2026-04-17", "--time-zone", PACIFIC]);
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    let made = |name: &str| fs::read_to_string(memory.join("summaries").join(name)).expect("written");
+    assert_eq!(made("2026-04-17.json"), fixture("2026-04-17.json"));
+    // The style is no part of what the page says.
+    let page = made("2026-04-17.html");
+    let (head, rest) = page.split_once("<style>\n").expect("a style");
+    let (style, body) = rest.split_once("</style>").expect("its end");
+    assert!(!style.contains('<') && !style.contains("url("), "{style}");
+    assert_eq!(format!("{head}<style>\n</style>{body}"), fixture("2026-04-17.html"));
+}
+
+#[test]
 fn page_is_made_again_after_a_merge() {
     let machines = Machines::laptop_and_desktop(&[("root.md", "root\n")]);
     let now = ["--now", "2026-04-17T16:00:00Z", "--time-zone", "UTC"];

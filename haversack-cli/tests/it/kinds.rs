@@ -167,9 +167,14 @@ fn a_kind_of_the_users_merges_by_its_rule_on_every_machine() {
 
 /// The templates of the nine kinds of a persona, as they were written by hand: `tests/fixtures/README.md` says from what.
 #[test]
-fn new_memories_of_the_nine_kinds_are_as_written_by_hand() {
+fn new_memory_of_each_kind_is_as_its_fixture() {
     let env = TestEnv::new();
-    let kinds: [(&[&str], &str); 9] = [
+    let kinds: [(&[&str], &str); 14] = [
+        (&["user", "Taste"], "user_taste.md"),
+        (&["feedback", "Short answers"], "feedback_short_answers.md"),
+        (&["project", "Lamp"], "project_lamp.md"),
+        (&["reference", "Tide tables"], "reference_tide_tables.md"),
+        (&["index"], "MEMORY.md"),
         (&["session_digest"], "session_digest_2026-11-18.md"),
         (&["relationship", "Harbour Master"], "relationship_harbour_master.md"),
         (&["voice_calibration"], "voice_calibration.md"),
@@ -191,6 +196,6 @@ fn new_memories_of_the_nine_kinds_are_as_written_by_hand() {
         assert_eq!(made, expected, "{file}");
     }
     let checked = env.run(&["check"]);
-    assert!(checked.contains("9 files: 0 flaws"), "{checked}");
+    assert!(checked.contains("14 files: 0 flaws"), "{checked}");
     assert_eq!(fs::read_dir(fixtures).expect("there").count(), kinds.len(), "each fixture has its kind");
 }
