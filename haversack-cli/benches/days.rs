@@ -16,6 +16,7 @@ use haversack::store::{BackendExt, Bytes, DeviceLocal, Locator, block_on};
 use haversack::tidy;
 use haversack_bench::Outcome;
 use haversack_bench::measure::{Nanoseconds, median, timed};
+use haversack_bench::peer::Peer;
 use haversack_bench::report::{Report, in_rounds, say};
 use haversack_bench::scratch::Scratch;
 use haversack_bench::table::{Goal, Table, grouped, milliseconds, times};
@@ -53,6 +54,7 @@ fn run(rounds: usize) -> Outcome<()> {
     let scratch = Scratch::create(Path::new(TARGET_TMP))?;
     let mut report = Report::start();
     report.add(events(scratch.path(), rounds)?)?;
+    report.add(events_over_mcp(scratch.path(), rounds)?)?;
     report.add(sessions(scratch.path(), rounds)?)?;
     report.add(ageing(scratch.path(), rounds)?)?;
     report.end(&[])
@@ -93,6 +95,56 @@ fn events(base: &Path, rounds: usize) -> Outcome<Table> {
         let cells = vec![grouped(lines), milliseconds(took), milliseconds(middle(&floor)), times(ratio)];
         let goal = if lines == 1_000_000 { Goal::AtMost(EVENT_BESIDE_NONE) } else { Goal::Reported };
         table.row(cells, goal, ratio);
+    }
+    Ok(table)
+}
+
+/// Measures the tool `event` of a running server, in a home with a remote, which sends meanwhile.
+fn events_over_mcp(base: &Path, rounds: usize) -> Outcome<Table> {
+    let title = "The tool `event` of a running MCP server, with a remote";
+    let mut table = Table::new(title, &["lines in the day's log", "ms", "beside no lines"]);
+    let mut first = None;
+    for lines in [0, 100_000, 1_000_000] {
+        say(&format!("event over MCP, {} lines\n", grouped(lines)));
+        let home = Home::new(base, &format!("events-mcp-{lines}"))?;
+        let log: String = (0..lines).map(|number| line(TODAY, number)).collect();
+        home.put(&format!("interactions/{TODAY}.jsonl"), &log)?;
+        home.run(&[
+            "remote",
+            "add",
+            &format!("file://{}", home.base.join("remote").display()),
+            "--device",
+            "laptop",
+        ])?;
+        home.run(&["sync"])?;
+        let mut command = home.command();
+        command.args(NOW).arg("mcp").stderr(Stdio::null());
+        let mut server = Peer::start("a server", &mut command)?;
+        let mut ask = |method: &str, params: serde_json::Value| -> Outcome<()> {
+            let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+            let mut answer = Vec::new();
+            server.ask(format!("{asked}\n").as_bytes(), &mut answer)?;
+            let answer: serde_json::Value = serde_json::from_slice(&answer)?;
+            let is_done = !answer["result"].is_null() && answer["result"]["isError"] != true;
+            if is_done { Ok(()) } else { Err(answer.to_string().into()) }
+        };
+        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" } });
+        ask("initialize", hello)?;
+        let event = json!({ "name": "event", "arguments": { "summary": "asks for the port", "sender": "a teammate", "direction": "inbound" } });
+        // The sender is known after the first event.
+        for _ in 0..3 {
+            ask("tools/call", event.clone())?;
+        }
+        let mut samples = Vec::new();
+        for _ in 0..rounds * 3 {
+            timed(&mut samples, || ask("tools/call", event.clone()))?;
+        }
+        drop(server);
+        home.rest();
+        let took = middle(&samples);
+        let ratio = took / *first.get_or_insert(took);
+        let goal = if lines == 1_000_000 { Goal::AtMost(EVENT_BESIDE_NONE) } else { Goal::Reported };
+        table.row(vec![grouped(lines), milliseconds(took), times(ratio)], goal, ratio);
     }
     Ok(table)
 }

@@ -25,8 +25,11 @@ const TARGET_TMP: &str = env!("CARGO_TARGET_TMPDIR");
 /// The name by which the bench runs itself as a bare FTS5 program.
 const BARE: &str = "--bare-fts5";
 
-/// The number of memories.
-const SIZE: usize = 10_000;
+/// The numbers of memories. The goals are for the first.
+const SIZES: [usize; 2] = [10_000, 100_000];
+
+/// The number of rounds of a run that is not quick.
+const FULL_ROUNDS: usize = 7;
 
 /// The number of operations in a round.
 const TIMES: usize = 3;
@@ -44,7 +47,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const QUERY: &str = "checked beacon77 lens";
 
 fn main() -> ExitCode {
-    let (mut rounds, mut asked, mut theirs) = (7, false, None);
+    let (mut rounds, mut asked, mut theirs) = (FULL_ROUNDS, false, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -71,18 +74,22 @@ fn run(rounds: usize, theirs: Option<&Path>) -> Outcome<()> {
     );
     let mut calls = Table::new(
         "First search of a new MCP server",
-        &["memories", "ours ms", "of it the start ms", "server-memory ms", "ours idle MB"],
+        &["memories", "ours ms", "of it the start ms", "of it the start and the look ms", "server-memory ms"],
     );
+    let mut resident = Table::new("Memory of an idle server after a search", &["memories", "ours MB"]);
     let mut hooks = Table::new(
-        "A hook at the prompt, process start to end",
-        &["memories", "with passages ms", "hook without recall ms", "`/bin/true` ms"],
+        "A hook that gives passages, process start to end",
+        &["memories", "event", "with passages ms", "hook without recall ms", "`/bin/true` ms"],
     );
-    say(&format!("{} memories\n", grouped(SIZE)));
-    let machine = Machine::furnish(scratch.path(), SIZE, theirs)?;
-    machine.processes(rounds, &mut processes)?;
-    machine.calls(rounds, &mut calls)?;
-    machine.hooks(rounds, &mut hooks)?;
-    for table in [processes, calls, hooks] {
+    for size in if rounds < FULL_ROUNDS { &SIZES[..1] } else { &SIZES[..] } {
+        say(&format!("{} memories\n", grouped(*size)));
+        let base = scratch.path().join(size.to_string());
+        let machine = Machine::furnish(&base, *size, theirs)?;
+        machine.processes(rounds, &mut processes)?;
+        machine.calls(rounds, &mut calls, &mut resident)?;
+        machine.hooks(rounds, &mut hooks)?;
+    }
+    for table in [processes, calls, resident, hooks] {
         report.add(table)?;
     }
     let what = if theirs.is_some() {
@@ -131,6 +138,11 @@ impl<'a> Machine<'a> {
             let entity = json!({ "type": "entity", "name": format!("note-{number}"), "entityType": "note", "observations": [text(number)] });
             lines.push_str(&format!("{entity}\n"));
         }
+        // What the hooks before an action and after a failure look for.
+        fs::write(
+            memory.join("feedback_push.md"),
+            "---\nname: push\ntype: feedback\n---\n\nNever use git push --force on the branch beacon77.\n",
+        )?;
         table.execute_batch("COMMIT")?;
         fs::write(base.join("memory.jsonl"), lines)?;
         let machine = Machine { base: base.to_owned(), root, size, theirs };
@@ -208,15 +220,24 @@ impl<'a> Machine<'a> {
             milliseconds(bare),
             milliseconds(floor),
         ];
-        table.row(cells, Goal::Within(COLD_MILLISECONDS), (ours - look) / 1e6);
+        table.row(cells, self.goal(Goal::Within(COLD_MILLISECONDS)), (ours - look) / 1e6);
         Ok(())
     }
 
-    fn calls(&self, rounds: usize, table: &mut Table) -> Outcome<()> {
-        let search = |tool: &'static str| json!({ "name": tool, "arguments": { "query": QUERY } });
+    /// Returns a goal at the size that it is for.
+    fn goal(&self, goal: Goal) -> Goal {
+        if self.size == SIZES[0] { goal } else { Goal::Reported }
+    }
+
+    fn calls(&self, rounds: usize, table: &mut Table, resident: &mut Table) -> Outcome<()> {
+        let search = json!({ "name": "recall", "arguments": { "query": QUERY } });
+        // The same look, and nothing to search: a kind that no file has. The answer repeats the query.
+        let look =
+            json!({ "name": "recall", "arguments": { "query": QUERY, "kind": "philosophical_threads" } });
         let mut contenders: Vec<Contender<'_>> = vec![
-            Box::new(|_| self.first_call(self.ours(), Some(search("recall")))),
+            Box::new(|_| self.first_call(self.ours(), Some(search.clone()))),
             Box::new(|_| self.first_call(self.ours(), None)),
+            Box::new(|_| self.first_call(self.ours(), Some(look.clone()))),
         ];
         if let Some(theirs) = self.theirs {
             contenders.push(Box::new(move |_| {
@@ -232,19 +253,16 @@ impl<'a> Machine<'a> {
         let count = contenders.len();
         let race = Race::run(rounds, contenders)?;
         let mut server = Server::start(self.ours())?;
-        server.ask("tools/call", &search("recall"))?;
-        let resident = server.resident()?;
-        let theirs = if count > 2 { milliseconds(race.nanoseconds(2)) } else { "–".to_owned() };
-        let cells = vec![
-            grouped(self.size),
-            milliseconds(race.nanoseconds(0)),
-            milliseconds(race.nanoseconds(1)),
-            theirs,
-            format!("{resident:.1}"),
-        ];
-        let first = (race.nanoseconds(0) - race.nanoseconds(1)) / 1e6;
-        table.row(cells.clone(), Goal::Within(FIRST_CALL_MILLISECONDS), first);
-        table.row(cells, Goal::Within(IDLE_MEGABYTES), resident);
+        server.ask("tools/call", &search)?;
+        let megabytes = server.resident()?;
+        let [ours, start, look] = [0, 1, 2].map(|contender| race.nanoseconds(contender));
+        let theirs = if count > 3 { milliseconds(race.nanoseconds(3)) } else { "–".to_owned() };
+        let cells =
+            vec![grouped(self.size), milliseconds(ours), milliseconds(start), milliseconds(look), theirs];
+        // Beyond the look, as in the other rows.
+        table.row(cells, self.goal(Goal::Within(FIRST_CALL_MILLISECONDS)), (ours - (look - start)) / 1e6);
+        let cells = vec![grouped(self.size), format!("{megabytes:.1}")];
+        resident.row(cells, self.goal(Goal::Megabytes(IDLE_MEGABYTES)), megabytes);
         Ok(())
     }
 
@@ -279,23 +297,37 @@ impl<'a> Machine<'a> {
     }
 
     fn hooks(&self, rounds: usize, table: &mut Table) -> Outcome<()> {
-        let prompt = json!({ "prompt": "When was beacon77 checked, and is its lens clean?" });
-        let contenders: Vec<Contender<'_>> = vec![
-            Box::new(|_| self.hook("UserPromptSubmit", &prompt)),
-            // A hook that ends at once: no prompt.
-            Box::new(|_| self.hook("UserPromptSubmit", &json!({ "prompt": "" }))),
-            Box::new(|_| {
-                let mut samples = Vec::new();
-                for _ in 0..TIMES {
-                    let _ = timed(&mut samples, || Command::new("/bin/true").status())?;
-                }
-                Ok(samples)
-            }),
+        let command = json!({ "command": "cd web && git push --force origin beacon77" });
+        let error = "remote: counting\n".repeat(200) + "error: failed to push some refs to beacon77\n";
+        let inputs = [
+            ("UserPromptSubmit", json!({ "prompt": "When was beacon77 checked, and is its lens clean?" })),
+            ("PreToolUse", json!({ "tool_name": "Bash", "tool_input": command })),
+            ("PostToolUseFailure", json!({ "tool_name": "Bash", "tool_input": command, "error": error })),
         ];
-        let race = Race::run(rounds, contenders)?;
-        let [with, without, floor] = [0, 1, 2].map(|contender| race.nanoseconds(contender));
-        let cells = vec![grouped(self.size), milliseconds(with), milliseconds(without), milliseconds(floor)];
-        table.row(cells, Goal::Within(HOOK_MILLISECONDS), (with - floor) / 1e6);
+        for (event, input) in &inputs {
+            let contenders: Vec<Contender<'_>> = vec![
+                Box::new(|_| self.hook(event, input)),
+                // A hook that ends at once: no prompt.
+                Box::new(|_| self.hook("UserPromptSubmit", &json!({ "prompt": "" }))),
+                Box::new(|_| {
+                    let mut samples = Vec::new();
+                    for _ in 0..TIMES {
+                        let _ = timed(&mut samples, || Command::new("/bin/true").status())?;
+                    }
+                    Ok(samples)
+                }),
+            ];
+            let race = Race::run(rounds, contenders)?;
+            let [with, without, floor] = [0, 1, 2].map(|contender| race.nanoseconds(contender));
+            let cells = vec![
+                grouped(self.size),
+                (*event).to_owned(),
+                milliseconds(with),
+                milliseconds(without),
+                milliseconds(floor),
+            ];
+            table.row(cells, self.goal(Goal::Within(HOOK_MILLISECONDS)), (with - floor) / 1e6);
+        }
         Ok(())
     }
 
