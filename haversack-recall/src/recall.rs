@@ -372,22 +372,34 @@ fn answer(index: &mut Index, query: &Query, vector: Option<Vector>) -> Result<An
 async fn describe(files: &dyn Backend, answered: Answered, query: &Query) -> Result<Recalled> {
     let Answered { mut found, hits, nearly, words } = answered;
     for ranked in hits {
-        found.hits.extend(hit(files, ranked, query, &words).await?);
+        let hit = hit(files, ranked, query, &words, &mut found.unread).await?;
+        found.hits.extend(hit);
     }
     for ranked in nearly {
-        found.nearly.extend(hit(files, ranked, query, &words).await?);
+        let hit = hit(files, ranked, query, &words, &mut found.unread).await?;
+        found.nearly.extend(hit);
     }
     let mut seen = BTreeSet::new();
     found.unread.retain(|locator| seen.insert(locator.clone()));
     Ok(found)
 }
 
-/// Returns a hit with its passage; `None` if the file is gone.
-async fn hit(files: &dyn Backend, ranked: Ranked, query: &Query, words: &[Word]) -> Result<Option<Hit>> {
+/// Returns a hit with its passage; `None` if the file is gone, or if we may not read it any more, which is noted.
+async fn hit(
+    files: &dyn Backend,
+    ranked: Ranked,
+    query: &Query,
+    words: &[Word],
+    unread: &mut Vec<Locator>,
+) -> Result<Option<Hit>> {
     let Ranked { file, record, kind, score, parts, words: has } = ranked;
     let object = match files.read(&file.locator).await {
         Ok(object) => object,
         Err(error) if error.kind() == StoreErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == StoreErrorKind::Denied => {
+            unread.push(file.locator);
+            return Ok(None);
+        }
         Err(error) => return Err(error.into()),
     };
     let modified = files.info(&file.locator).await.ok().and_then(|info| info.modified);

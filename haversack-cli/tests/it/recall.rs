@@ -208,12 +208,22 @@ fn two_hundred_processes_find_the_same() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
     };
     let running: Vec<Child> = (0..200).map(start).collect();
+    // Files change while the processes search.
+    let memory = env.path(".local/share/haversack/memory");
+    for number in 0..50 {
+        fs::write(memory.join(format!("notes/buoy-{number}.md")), "The buoy is red.\n").expect("written");
+        if number % 2 == 0 {
+            fs::remove_file(memory.join(format!("notes/buoy-{number}.md"))).expect("removed");
+        }
+    }
     for child in running {
         let output = child.wait_with_output().expect("ended");
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(told.lines().collect::<Vec<_>>(), ["session_digest_2026-03-05.md", "notes/old.md"]);
     }
+    assert_eq!(found(&env, &["buoy", "-n", "99"]).len(), 25);
+    assert!(env.run(&["doctor"]).contains("29 files and"));
 }
 
 #[test]

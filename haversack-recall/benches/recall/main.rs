@@ -31,7 +31,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         };
         return match score::run(Path::new(qrels), Path::new(run)) {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(table) => {
+                println!("{table}");
+                ExitCode::SUCCESS
+            }
             Err(why) => {
                 println!("{why}");
                 ExitCode::FAILURE

@@ -20,8 +20,8 @@ pub(crate) struct Scores {
 /// The depths at which recall is measured.
 pub(crate) const DEPTHS: [usize; 3] = [5, 10, 25];
 
-/// Reads both files and prints the mean scores, in %. Returns why it could not.
-pub(crate) fn run(qrels: &Path, run: &Path) -> Result<(), String> {
+/// Reads both files and returns the mean scores in %, as a table, or the reason why it could not.
+pub(crate) fn run(qrels: &Path, run: &Path) -> Result<String, String> {
     let relevant = read(qrels, "relevant")?;
     let ranked = read(run, "ids")?;
     if relevant.is_empty() {
@@ -34,18 +34,21 @@ pub(crate) fn run(qrels: &Path, run: &Path) -> Result<(), String> {
         .map(|(query, relevant)| score(ranked.get(query).unwrap_or(&none), relevant))
         .collect();
     let missing = relevant.keys().filter(|query| !ranked.contains_key(*query)).count();
-    println!(
-        "{} queries, {missing} without a ranking, {strangers} rankings of unknown queries; in %",
-        relevant.len()
-    );
-    println!("{:>6} {:>6} {:>6} {:>8} {:>7} {:>7}", "R@5", "R@10", "R@25", "nDCG@10", "any@5", "all@5");
     let mean = mean(&scores);
     let [five, ten, twenty_five] = mean.recall;
-    println!(
-        "{five:>6.1} {ten:>6.1} {twenty_five:>6.1} {:>8.1} {:>7.1} {:>7.1}",
-        mean.ndcg, mean.any, mean.all
-    );
-    Ok(())
+    Ok(format!(
+        "{} queries, {missing} without a ranking, {strangers} rankings of unknown queries; in %\n{:>6} {:>6} {:>6} {:>8} {:>7} {:>7}\n{five:>6.1} {ten:>6.1} {twenty_five:>6.1} {:>8.1} {:>7.1} {:>7.1}",
+        relevant.len(),
+        "R@5",
+        "R@10",
+        "R@25",
+        "nDCG@10",
+        "any@5",
+        "all@5",
+        mean.ndcg,
+        mean.any,
+        mean.all
+    ))
 }
 
 fn read(path: &Path, field: &str) -> Result<BTreeMap<String, Vec<String>>, String> {

@@ -3,8 +3,9 @@
 //! A damaged index is deleted and made again. Many processes can find the damage at once, so they take turns: each looks again, and deletes only
 //! what is still damaged. A process that has the deleted file open goes on with it, and its answers stay true, because it looks at the memory itself.
 
+use std::collections::HashSet;
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -124,23 +125,51 @@ fn connect_to_look(path: &Path) -> Result<Connection> {
     Ok(db)
 }
 
-/// Fails if the file is shorter than its own head says. SQLite reads the missing pages as zeros, and takes some of them for tables without rows.
+/// Fails if the file is shorter than its own head says and the log does not have the missing pages. SQLite reads missing pages as zeros, and takes
+/// some of them for tables without rows.
 fn refuse_cut(path: &Path) -> Result<()> {
-    // While a log is there, the head may count pages that are only in the log.
-    let has_log = fs::metadata(beside(path, "wal")).is_ok_and(|log| log.len() > 0);
     let mut file = fs::File::open(path)?;
     let length = file.metadata()?.len();
     let mut head = [0; 32];
-    // A new file is empty, and SQLite refuses one without a whole head.
-    if has_log || length == 0 || file.read_exact(&mut head).is_err() {
+    // A new file is empty.
+    if length == 0 {
         return Ok(());
     }
+    // SQLite would take the head of a cut file from the log, and the rest for empty.
+    file.read_exact(&mut head).map_err(|_| Error::new(ErrorKind::Damaged))?;
     let page_bytes = match u16::from_be_bytes([head[16], head[17]]) {
         1 => 65_536,
         bytes => u64::from(bytes),
     };
-    let pages = u64::from(u32::from_be_bytes([head[28], head[29], head[30], head[31]]));
-    if length < pages * page_bytes { Err(Error::new(ErrorKind::Damaged)) } else { Ok(()) }
+    let pages = u32::from_be_bytes([head[28], head[29], head[30], head[31]]);
+    if page_bytes == 0 || length >= u64::from(pages) * page_bytes {
+        return Ok(());
+    }
+    // A checkpoint under way writes the head first. Then the log still has the other pages.
+    let logged = logged_pages(&beside(path, "wal"), page_bytes)?;
+    let whole = u32::try_from(length / page_bytes).unwrap_or(u32::MAX);
+    let is_cut = (whole + 1..=pages).any(|page| !logged.contains(&page));
+    if is_cut { Err(Error::new(ErrorKind::Damaged)) } else { Ok(()) }
+}
+
+/// Returns the numbers of the pages in SQLite's log: a head of 32 bytes, then frames of a head of 24 bytes and a page each.
+fn logged_pages(log: &Path, page_bytes: u64) -> Result<HashSet<u32>> {
+    let mut pages = HashSet::new();
+    let mut file = match fs::File::open(log) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(pages),
+        Err(error) => return Err(error.into()),
+    };
+    let length = file.metadata()?.len();
+    let mut at = 32;
+    while at + 24 + page_bytes <= length {
+        file.seek(SeekFrom::Start(at))?;
+        let mut page = [0; 4];
+        file.read_exact(&mut page)?;
+        let _ = pages.insert(u32::from_be_bytes(page));
+        at += 24 + page_bytes;
+    }
+    Ok(pages)
 }
 
 /// Opens a file, and makes it if it is not there, readable by its user only. SQLite gives the files beside it the same mode.

@@ -57,6 +57,47 @@ fn index_that_is_cut_or_overwritten_is_made_again() {
     }
 }
 
+/// Returns the files of an index whose latest changes are in SQLite's log only: the database and the log.
+fn with_log() -> (OnDisk, Vec<u8>, Vec<u8>) {
+    let memory = indexed();
+    settle(&memory);
+    // SQLite empties the log when the last process closes the index.
+    let open = Connection::open(memory.index()).expect("opened");
+    let _: i64 = open.query_row("SELECT count(*) FROM file", [], |row| row.get(0)).expect("read");
+    for number in 40..80 {
+        write(&memory.files, &format!("{number}.md"), format!("Lamp {number} turns.\n").as_bytes());
+    }
+    assert_eq!(memory.found("lamp 77")[0], "77.md");
+    let read = |name: String| fs::read(name).expect("read");
+    let (file, log) =
+        (read(memory.index().display().to_string()), read(format!("{}-wal", memory.index().display())));
+    assert!(log.len() > 4096, "{}", log.len());
+    drop(open);
+    (memory, file, log)
+}
+
+#[test]
+fn index_or_log_that_is_cut_beside_the_other_is_made_again() {
+    let (memory, file, log) = with_log();
+    let expected = once(&memory.files, &query("lamp 7 keeper"));
+    let lengths = |whole: &[u8]| -> Vec<usize> {
+        let fixed = [0, 1, 24, 31, 32, 33, 56, 99, 100, 4096, whole.len() / 2, whole.len() - 1, whole.len()];
+        fixed.into_iter().chain((0..whole.len()).step_by(whole.len() / 23)).collect()
+    };
+    let of_file = lengths(&file).into_iter().map(|length| (&file[..length], &log[..]));
+    let of_log = lengths(&log).into_iter().map(|length| (&file[..], &log[..length]));
+    let of_both = [3, 4, 7].map(|part| (&file[..file.len() / part], &log[..log.len() / part]));
+    for (file, log) in of_file.chain(of_log).chain(of_both) {
+        drop(fs::remove_file(format!("{}-shm", memory.index().display())));
+        fs::write(memory.index(), file).expect("written");
+        fs::write(format!("{}-wal", memory.index().display()), log).expect("written");
+        let case = format!("database of {} bytes, log of {} bytes", file.len(), log.len());
+        assert_eq!(ask(&memory.search(), &memory.files, &query("lamp 7 keeper")), expected, "{case}");
+        let health = health(&memory.index(), Thoroughness::Everything);
+        assert!(matches!(health, Health::Healthy { size, .. } if size.files == 80), "{case}: {health:?}");
+    }
+}
+
 #[test]
 fn postings_that_lie_are_noticed() {
     let memory = indexed();
@@ -191,19 +232,88 @@ fn memory_that_is_gone_is_an_error() {
     assert!(error.into_files().is_ok_and(|error| error.kind() != StoreErrorKind::Conflict));
 }
 
+/// Runs a test once more as a user for whom permissions count, if it runs as the superuser. Returns true in the process in which they count.
+#[cfg(unix)]
+fn permissions_count(test: &str) -> bool {
+    let probe = tempfile::NamedTempFile::new().expect("made");
+    set_mode(probe.path(), 0o000);
+    if fs::read(probe.path()).is_err() {
+        return true;
+    }
+    let program = std::env::current_exe().expect("a test");
+    let mut command = std::process::Command::new("setpriv");
+    let _ = command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
+    match command.args(["--exact", test]).output() {
+        Ok(output) => {
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        }
+        Err(error) => skip(&format!("{test}: setpriv cannot be run ({error})")),
+    }
+    false
+}
+
+#[cfg(unix)]
+#[expect(clippy::disallowed_macros, clippy::print_stderr, reason = "a test that is left out says so")]
+fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+#[cfg(unix)]
+fn set_mode(path: &std::path::Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+}
+
 #[cfg(unix)]
 #[test]
 fn unreadable_file_is_told_and_the_rest_is_found() {
-    use std::os::unix::fs::PermissionsExt;
-    let memory = indexed();
-    let path = memory.path("memory/7.md");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).expect("set");
-    // The superuser reads everything.
-    if fs::read(&path).is_ok() {
+    if !permissions_count("damage::unreadable_file_is_told_and_the_rest_is_found") {
         return;
     }
+    let memory = indexed();
+    set_mode(&memory.path("memory/7.md"), 0o000);
     let recalled = ask(&memory.search(), &memory.files, &Query { limit: 50, ..query("lamp") });
     assert_eq!((recalled.hits.len(), recalled.unread), (39, vec![at("7.md")]));
+}
+
+#[cfg(unix)]
+#[test]
+fn read_only_index_is_done_without() {
+    if !permissions_count("damage::read_only_index_is_done_without") {
+        return;
+    }
+    for (is_directory_read_only, is_file_read_only) in [(true, false), (false, true), (true, true)] {
+        let memory = indexed();
+        settle(&memory);
+        for rest in ["-wal", "-shm"] {
+            drop(fs::remove_file(format!("{}{rest}", memory.index().display())));
+        }
+        if is_file_read_only {
+            set_mode(&memory.index(), 0o400);
+        }
+        if is_directory_read_only {
+            set_mode(&memory.path("index"), 0o500);
+        }
+        write(&memory.files, "new.md", b"A submarine.\n");
+        let recalled = ask(&memory.search(), &memory.files, &query("submarine"));
+        assert_eq!((names(&recalled), recalled.without_index), (vec!["new.md"], Some(ErrorKind::Unwritable)));
+        // A hook gets the answer of the index as it stands, or none.
+        let asked = query("lamp 7 keeper");
+        if let Ok(recalled) =
+            block_on(MemorySearch::recall_as_indexed(&memory.index(), &memory.files, &asked))
+        {
+            assert_eq!(names(&recalled)[0], "7.md");
+        }
+        // With the permissions back, the index takes in the change.
+        set_mode(&memory.path("index"), 0o700);
+        // SQLite gives the files beside the index its mode.
+        for file in fs::read_dir(memory.path("index")).expect("listed").flatten() {
+            set_mode(&file.path(), 0o600);
+        }
+        let recalled = ask(&memory.search(), &memory.files, &query("submarine"));
+        assert_eq!((names(&recalled), recalled.without_index), (vec!["new.md"], None));
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod damage;
 #[cfg(feature = "semantic")]
 mod meaning;
 mod scope;
+mod scores;
 
 use std::collections::BTreeSet;
 use std::path::Path;
