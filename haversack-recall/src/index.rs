@@ -27,7 +27,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::text::chunks::Occurrences;
 
 /// The form of the tables and of everything in them. A change of it, of how text is cut, or of how words are folded rebuilds the index.
-const SCHEMA: i64 = 2;
+const SCHEMA: i64 = 3;
 
 /// The application id in SQLite's header, which tells our files from others: "hvsk".
 const APPLICATION: i64 = 0x6876_736b;
@@ -37,7 +37,7 @@ const TABLES: &str = "
     CREATE TABLE name (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE file (
         id INTEGER PRIMARY KEY, locator TEXT NOT NULL UNIQUE, version BLOB NOT NULL, fingerprint BLOB, state INTEGER NOT NULL,
-        segment INTEGER NOT NULL, first INTEGER NOT NULL, passages INTEGER NOT NULL, outdated TEXT
+        segment INTEGER NOT NULL, first INTEGER NOT NULL, passages INTEGER NOT NULL
     );
     CREATE TABLE segment (id INTEGER PRIMARY KEY AUTOINCREMENT, alive INTEGER NOT NULL, dead BLOB NOT NULL, passages BLOB NOT NULL);
     CREATE TABLE vector (locator TEXT PRIMARY KEY, version BLOB NOT NULL, missing INTEGER NOT NULL, passages BLOB NOT NULL);
@@ -76,13 +76,6 @@ pub(crate) enum FileState {
     TooLarge,
     /// It has the records of the graph. The contents of nodes are found instead.
     Records,
-}
-
-/// A file that the index has passages of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct IndexedFile {
-    pub(crate) locator: Locator,
-    pub(crate) outdated: Option<String>,
 }
 
 /// The size of an index.
@@ -285,14 +278,12 @@ impl Reader<'_> {
         read_postings(bytes, segment.records.len(), each).ok_or_else(|| Error::new(ErrorKind::Damaged))
     }
 
-    /// Returns a file by its number.
-    pub(crate) fn file(&self, id: u32) -> Result<IndexedFile> {
-        let mut statement =
-            self.snapshot.prepare_cached("SELECT locator, outdated FROM file WHERE id = ?1")?;
-        let row = statement.query_row([id], |row| Ok((row.get::<_, String>(0)?, row.get(1)?))).optional()?;
-        let (locator, outdated) = row.ok_or_else(|| Error::new(ErrorKind::Damaged))?;
-        let locator = Locator::parse(&locator).map_err(|_| Error::new(ErrorKind::Damaged))?;
-        Ok(IndexedFile { locator, outdated })
+    /// Returns the name of a file by its number.
+    pub(crate) fn locator(&self, file: u32) -> Result<Locator> {
+        let mut statement = self.snapshot.prepare_cached("SELECT locator FROM file WHERE id = ?1")?;
+        let name = statement.query_row([file], |row| row.get::<_, String>(0)).optional()?;
+        let name = name.ok_or_else(|| Error::new(ErrorKind::Damaged))?;
+        Locator::parse(&name).map_err(|_| Error::new(ErrorKind::Damaged))
     }
 
     /// Returns the numbers of the files at or below a place.

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use haversack::store::Locator;
 
 use crate::error::Result;
+use crate::index::Reader;
 use crate::index::segment::{Record, is_dead};
 use crate::index::vectors::FileVectors;
-use crate::index::{IndexedFile, Reader};
 use crate::query::{Query, Unit, Word, Words};
 use crate::text::chunks::Occurrences;
 use crate::text::dates::days_of;
@@ -80,7 +80,7 @@ const MAX_TIES: usize = 1000;
 /// A file or passage that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ranked {
-    pub(crate) file: IndexedFile,
+    pub(crate) locator: Locator,
     /// Its passage, or the best passage of the file.
     pub(crate) record: Record,
     pub(crate) kind: String,
@@ -240,11 +240,12 @@ pub(crate) fn rank(
             .unwrap_or_default()
             .to_owned();
         let words = (0..32).filter(|word| words & (1 << word) != 0).collect();
-        hits.push(Ranked { file: reader.file(record.file)?, record, kind, score, parts, words });
+        hits.push(Ranked { locator: reader.locator(record.file)?, record, kind, score, parts, words });
     }
+    let today = days_of(query.today);
     hits.sort_by(|one, other| {
-        let order = |hit: &Ranked| (hit.record.is_outdated, std::cmp::Reverse(Total(hit.score)));
-        let place = |hit: &Ranked| (hit.file.locator.clone(), hit.record.first_line);
+        let order = |hit: &Ranked| (hit.record.is_outdated(today), std::cmp::Reverse(Total(hit.score)));
+        let place = |hit: &Ranked| (hit.locator.clone(), hit.record.first_line);
         order(one).cmp(&order(other)).then_with(|| place(one).cmp(&place(other)))
     });
     hits.truncate(query.limit);
@@ -453,6 +454,7 @@ fn candidates(
         let day = reader.segments[segment].0.records[at].day;
         words.span.is_some_and(|span| day > 0 && span.holds(day))
     };
+    let today = days_of(query.today);
     let mut candidates = Vec::new();
     for ((segment, first), mut passages) in files {
         let of = &scores[segment];
@@ -460,7 +462,7 @@ fn candidates(
             value(segment, *other).total_cmp(&value(segment, *one)).then(one.cmp(other))
         });
         let file = of.files[first] / best_file;
-        let is_outdated = reader.segments[segment].0.records[first].is_outdated;
+        let is_outdated = reader.segments[segment].0.records[first].is_outdated(today);
         let is_in_title = passages.iter().any(|at| of.in_title[*at]);
         let words_of_file = passages.iter().fold(0, |words, at| words | of.words[*at]);
         match query.unit {

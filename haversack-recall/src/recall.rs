@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
+use haversack::day::Day;
 use haversack::kind::Kinds;
 use haversack::store::{
     self, Backend, Changes, DerivedMaintenance, ErrorKind as StoreErrorKind, Locator, Operation, Sightings,
     Tier, look_again,
 };
+use haversack::tidy::AgeFields;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::vectors::VectorCount;
@@ -392,17 +394,17 @@ async fn hit(
     words: &[Word],
     unread: &mut Vec<Locator>,
 ) -> Result<Option<Hit>> {
-    let Ranked { file, record, kind, score, parts, words: has } = ranked;
-    let object = match files.read(&file.locator).await {
+    let Ranked { locator, record, kind, score, parts, words: has } = ranked;
+    let object = match files.read(&locator).await {
         Ok(object) => object,
         Err(error) if error.kind() == StoreErrorKind::NotFound => return Ok(None),
         Err(error) if error.kind() == StoreErrorKind::Denied => {
-            unread.push(file.locator);
+            unread.push(locator);
             return Ok(None);
         }
         Err(error) => return Err(error.into()),
     };
-    let modified = files.info(&file.locator).await.ok().and_then(|info| info.modified);
+    let modified = files.info(&locator).await.ok().and_then(|info| info.modified);
     let text = String::from_utf8_lossy(&object.bytes);
     let line = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     let whole =
@@ -422,21 +424,24 @@ async fn hit(
         FoundBy::Meaning
     } else if !missing.is_empty() {
         FoundBy::FewerWords(missing)
-    } else if written(&format!("{} {text}", file.locator), words).len() == words.len() {
+    } else if written(&format!("{locator} {text}"), words).len() == words.len() {
         FoundBy::AllWords
     } else {
         FoundBy::OtherForms
     };
     let matches = spans(&shown.text, words);
+    let today: Option<Day> = query.today.to_string().parse().ok();
+    let age = AgeFields::of(&text);
+    let outdated = today.and_then(|today| age.outdated(today)).map(|outdated| outdated.to_string());
     Ok(Some(Hit {
-        locator: file.locator,
+        locator,
         lines,
         passage: shown.text,
         matches,
         found_by,
         kind,
         modified,
-        outdated: file.outdated,
+        outdated,
         score,
         parts,
     }))

@@ -1,9 +1,11 @@
 //! Memories that a tidy proposes: files in `inbox/` that a person, or an agent on their word, accepts or rejects. Nothing is promoted unasked.
 //!
 //! 1. [`extract`] reads interaction logs and proposes sentences that say they should be remembered. It needs no model, and says so in each proposal.
-//!    A command of the user's can propose instead; [`checked`] holds its output to the same rules.
+//!    A command of the user's can propose instead; [`checked`] holds its output to the same rules. A sentence that names a memory or a project of [`Known`]
+//!    is proposed for that place.
 //! 2. [`propose`] writes the new ones to `inbox/<id>.json`. The id is a hash of the words, so two devices propose the same thing once.
-//! 3. [`accept`] adds a proposal to its target, or [`reject`] drops it. `inbox/settled.jsonl` keeps the answer, so that it is not proposed again.
+//! 3. [`accept`] adds a proposal to its target, or [`reject`] drops it. `inbox/settled.jsonl` keeps the answer, so that it is not proposed again, and the
+//!    decision log ([`crate::tidy::read_log`]) keeps the reason and the lines that it was made from for 30 days.
 //!
 //! Only interaction logs are read. Digests, summaries, the inbox and the index are generated: a proposal made of them would feed on itself.
 //!
@@ -15,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use haversack_store::{BackendExt, Bytes, ErrorKind, Locator};
 use serde::{Deserialize, Serialize};
 
+use crate::day::Day;
 use crate::document;
 use crate::error::{Error, Reason, Result, Verb};
 use crate::ids::ContentHash;
@@ -22,6 +25,7 @@ use crate::kind::Kinds;
 use crate::memory::{Change, Depth, Memory};
 use crate::remember::{self, NewFact};
 use crate::secrets;
+use crate::tidy::{AgeFields, Decision, log_at};
 
 /// The directory of the proposals.
 pub const INBOX: &str = "inbox";
@@ -45,7 +49,95 @@ const RECURRING_DAYS: usize = 3;
 const MIN_WORDS: usize = 4;
 
 /// The kinds that can be proposed.
-const KINDS: &[&str] = &["feedback", "project", "reference", "user"];
+const KINDS: &[&str] = &["feedback", "project", "reference", "relationship", "user"];
+
+/// The fewest letters of a name of one word by which a sentence can name a memory or a project.
+const MIN_NAME_LETTERS: usize = 4;
+
+/// The beginnings of sentences in which users say who they are.
+const OF_THE_USER: &[&str] =
+    &["my name is", "call me", "i work as", "i work on", "i am responsible for", "my role is"];
+
+/// The words after a name that tell of a person.
+const OF_PEOPLE: &[&str] = &[
+    "prefers",
+    "likes",
+    "dislikes",
+    "hates",
+    "wants",
+    "leads",
+    "owns",
+    "maintains",
+    "manages",
+    "works on",
+    "works at",
+    "works for",
+    "reports to",
+    "is responsible for",
+    "is in charge of",
+];
+
+/// The words that say what somebody is.
+const ROLES: &[&str] = &[
+    "engineer",
+    "developer",
+    "designer",
+    "manager",
+    "lead",
+    "boss",
+    "colleague",
+    "friend",
+    "partner",
+    "customer",
+    "client",
+    "owner",
+    "maintainer",
+    "reviewer",
+    "admin",
+    "assistant",
+    "director",
+    "head",
+    "keeper",
+    "doctor",
+    "lawyer",
+    "teacher",
+    "wife",
+    "husband",
+    "brother",
+    "sister",
+    "mother",
+    "father",
+    "son",
+    "daughter",
+];
+
+/// The words that begin a sentence like a name and are none.
+const NO_NAMES: &[&str] = &[
+    "i",
+    "he",
+    "she",
+    "they",
+    "it",
+    "we",
+    "you",
+    "this",
+    "that",
+    "there",
+    "who",
+    "what",
+    "which",
+    "everybody",
+    "nobody",
+    "somebody",
+    "everyone",
+    "someone",
+    "the",
+    "a",
+    "an",
+    "my",
+    "our",
+    "your",
+];
 
 /// A memory that is proposed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,15 +213,92 @@ pub fn said_in(log: &Locator, bytes: &[u8]) -> Vec<Said> {
         .collect()
 }
 
+/// The memories and projects that proposals are compared with.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The lines and bodies of memories, as plain words.
+    lines: BTreeSet<String>,
+    /// By plain name, the place that a sentence can name; `None` if several have the name.
+    named: BTreeMap<String, Option<NamedPlace>>,
+}
+
+#[derive(Clone, Debug)]
+enum NamedPlace {
+    Memory { locator: Locator, kind: String },
+    Project(Locator),
+}
+
+impl Known {
+    /// Adds a memory: its lines are not proposed again, and a sentence with its name is proposed for it.
+    pub fn add_memory(&mut self, kinds: &Kinds, today: Day, locator: &Locator, text: &str) {
+        self.lines.extend(known_lines(text));
+        let document = document::Document::read(text);
+        let age = AgeFields::in_document(&document);
+        let kind = &kinds.of(locator, text.as_bytes()).name;
+        let takes_more = KINDS.contains(&kind.as_str()) && !age.is_pinned() && age.outdated(today).is_none();
+        if let Some(name) = document.text("name").filter(|_| takes_more) {
+            self.name(&name, NamedPlace::Memory { locator: locator.clone(), kind: kind.clone() });
+        }
+    }
+
+    /// Adds a project: a sentence with its name is proposed for its directory.
+    pub fn add_project(&mut self, name: &str, place: &Locator) {
+        self.name(name, NamedPlace::Project(place.clone()));
+    }
+
+    fn name(&mut self, name: &str, place: NamedPlace) {
+        let name = plain(name);
+        if name.contains(' ') || name.chars().count() >= MIN_NAME_LETTERS {
+            self.named.entry(name).and_modify(|place| *place = None).or_insert(Some(place));
+        }
+    }
+
+    /// Returns true if a memory has a text already, as a line or a whole body.
+    fn has(&self, text: &str) -> bool {
+        self.lines.contains(&plain(text))
+    }
+
+    /// Returns the place with the longest name that a text has.
+    fn named_in(&self, text: &str) -> Option<&NamedPlace> {
+        let text = format!(" {} ", plain(text));
+        let names = self.named.iter().filter(|(name, _)| text.contains(&format!(" {name} ")));
+        names.max_by_key(|(name, _)| name.len())?.1.as_ref()
+    }
+}
+
+/// Returns the kind of a sentence that says who somebody is or prefers.
+fn kind_of_person(text: &str) -> Option<(&'static str, &'static str)> {
+    let words = plain(text);
+    if OF_THE_USER.iter().any(|start| words.starts_with(&format!("{start} "))) {
+        return Some(("user", "it says who the user is"));
+    }
+    let is_name = |word: &&str| {
+        let letters = word.trim_end_matches(',');
+        letters.starts_with(char::is_uppercase)
+            && letters.chars().all(|c| c.is_alphabetic() || c == '-')
+            && !NO_NAMES.contains(&letters.to_lowercase().as_str())
+    };
+    let name = text.split(' ').take(3).take_while(is_name).count();
+    let rest = format!("{} ", plain(&text.split(' ').skip(name).collect::<Vec<_>>().join(" ")));
+    let does = OF_PEOPLE.iter().any(|words| rest.starts_with(&format!("{words} ")));
+    let is_somebody = rest
+        .strip_prefix("is ")
+        .is_some_and(|what| what.split(' ').take(4).any(|word| ROLES.contains(&word)));
+    (name > 0 && (does || is_somebody)).then_some(("relationship", "it tells of a person"))
+}
+
 /// A reason to propose a sentence, with its kind.
-fn reason(text: &str) -> Option<(&'static str, &'static str)> {
-    let text = format!(" {} ", plain(text));
+fn reason(sentence: &str) -> Option<(&'static str, &'static str)> {
+    let text = format!(" {} ", plain(sentence));
     let has = |words: &[&str]| words.iter().any(|word| text.contains(&format!(" {word} ")));
     if has(&["remember", "always", "never", "from now on", "do not ever", "in future"]) {
         return Some(("feedback", "it says that it should be remembered"));
     }
     if has(&["decided", "we agreed", "agreed to", "we chose", "decision is"]) {
         return Some(("project", "it tells of a decision"));
+    }
+    if let Some(person) = kind_of_person(sentence) {
+        return Some(person);
     }
     if has(&["i prefer", "we prefer", "prefers"]) {
         return Some(("feedback", "it tells of a preference"));
@@ -148,8 +317,8 @@ fn id_of(text: &str) -> String {
     ContentHash::of(plain(text).as_bytes()).to_string().chars().take(12).collect()
 }
 
-/// Finds the sentences that are worth remembering: by their own words, or because they are said on several days. `known` tells of texts that the memory has.
-pub fn extract(said: &[Said], known: &dyn Fn(&str) -> bool) -> Vec<Proposal> {
+/// Finds the sentences that are worth remembering: by their own words, or because they are said on several days.
+pub fn extract(said: &[Said], known: &Known) -> Vec<Proposal> {
     let mut by_words: BTreeMap<String, Vec<&Said>> = BTreeMap::new();
     for one in said.iter().filter(|one| one.is_inbound) {
         by_words.entry(plain(&one.text)).or_default().push(one);
@@ -169,11 +338,12 @@ pub fn extract(said: &[Said], known: &dyn Fn(&str) -> bool) -> Vec<Proposal> {
             }
             None => continue,
         };
-        if words.split(' ').count() < MIN_WORDS || known(text) {
+        if words.split(' ').count() < MIN_WORDS || known.has(text) {
             continue;
         }
         let sources = said.iter().map(|one| one.source.clone()).collect();
         let proposal = proposal(
+            known,
             kind,
             text,
             sources,
@@ -188,6 +358,7 @@ pub fn extract(said: &[Said], known: &dyn Fn(&str) -> bool) -> Vec<Proposal> {
 }
 
 fn proposal(
+    known: &Known,
     kind: &str,
     text: &str,
     sources: Vec<String>,
@@ -195,20 +366,28 @@ fn proposal(
     why: &str,
     by: &str,
 ) -> Option<Proposal> {
-    let is_fit = text.chars().count() <= MAX_CHARACTERS && secrets::find(text.as_bytes()).is_empty();
+    // The reason stands in the decision log, which leaves this machine too.
+    let has_secret = [text, why].iter().any(|words| !secrets::find(words.as_bytes()).is_empty());
+    let is_fit = text.chars().count() <= MAX_CHARACTERS && !has_secret;
     if !is_fit || !KINDS.contains(&kind) {
         return None;
     }
     let name: Vec<&str> = text.split_whitespace().take(8).collect();
     let name = name.join(" ").trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
-    let place = Locator::parse(PLACE).ok()?;
-    let fact = NewFact { kind, name: &name, description: text, content: text };
-    let draft = remember::draft(Kinds::built_in(), &place, &fact).ok()?;
+    let draft = |place: &Locator| {
+        let fact = NewFact { kind, name: &name, description: text, content: text };
+        remember::draft(Kinds::built_in(), place, &fact).ok().map(|draft| draft.locator)
+    };
+    let (kind, target) = match known.named_in(text) {
+        Some(NamedPlace::Memory { locator, kind }) => (kind.as_str(), locator.clone()),
+        Some(NamedPlace::Project(place)) => (kind, draft(place)?),
+        None => (kind, draft(&Locator::parse(PLACE).ok()?)?),
+    };
     Some(Proposal {
         id: id_of(text),
         kind: kind.to_owned(),
         name,
-        target: draft.locator.to_string(),
+        target: target.to_string(),
         base: None,
         add: text.to_owned(),
         sources,
@@ -230,7 +409,7 @@ struct FromCommand {
 
 /// Reads the proposals that a command printed, one JSON object to a line. A proposal that names no line of the material, or is none, is left out; the number
 /// of those is returned as well.
-pub fn checked(output: &[u8], said: &[Said], known: &dyn Fn(&str) -> bool) -> (Vec<Proposal>, usize) {
+pub fn checked(output: &[u8], said: &[Said], known: &Known) -> (Vec<Proposal>, usize) {
     let mut proposals: Vec<Proposal> = Vec::new();
     let mut unfit = 0;
     for line in output.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
@@ -241,6 +420,7 @@ pub fn checked(output: &[u8], said: &[Said], known: &dyn Fn(&str) -> bool) -> (V
             let text = line.text.split_whitespace().collect::<Vec<_>>().join(" ");
             let why = if line.why.is_empty() { "the command proposes it" } else { &line.why };
             proposal(
+                known,
                 &line.kind,
                 &text,
                 names,
@@ -250,7 +430,7 @@ pub fn checked(output: &[u8], said: &[Said], known: &dyn Fn(&str) -> bool) -> (V
             )
         });
         match read {
-            Some(proposal) if known(&proposal.add) => {}
+            Some(proposal) if known.has(&proposal.add) => {}
             Some(proposal) if proposals.len() < MAX_PROPOSALS => proposals.push(proposal),
             _ => unfit += 1,
         }
@@ -259,14 +439,9 @@ pub fn checked(output: &[u8], said: &[Said], known: &dyn Fn(&str) -> bool) -> (V
 }
 
 /// Returns the texts of a memory in a form in which another text is found: its lines and bodies.
-pub fn known_lines(text: &str) -> Vec<String> {
+fn known_lines(text: &str) -> Vec<String> {
     let body = document::body_of(text);
     body.lines().map(plain).chain([plain(body)]).filter(|line| !line.is_empty()).collect()
-}
-
-/// Returns true if the memory has a text already, as a line or a whole body.
-pub fn is_known(known: &BTreeSet<String>, text: &str) -> bool {
-    known.contains(&plain(text))
 }
 
 fn place_of(id: &str) -> Option<Locator> {
@@ -404,7 +579,13 @@ pub enum Answered {
 }
 
 /// Adds a proposal to its target, with other words if the user edited it.
-pub async fn accept(memory: &Memory, kinds: &Kinds, id: &str, words: Option<&str>) -> Result<Answered> {
+pub async fn accept(
+    memory: &Memory,
+    kinds: &Kinds,
+    today: Day,
+    id: &str,
+    words: Option<&str>,
+) -> Result<Answered> {
     let Some(mut proposal) = waiting(memory).await?.into_iter().find(|proposal| proposal.id == id) else {
         return Ok(Answered::NotFound);
     };
@@ -428,26 +609,51 @@ pub async fn accept(memory: &Memory, kinds: &Kinds, id: &str, words: Option<&str
         let entry = remember::written(&patch.target, &patch.after).entry;
         changes.extend(remember::index_change(memory, &patch.target, &entry).await?);
     }
-    changes.extend(answer(&place, id, "accepted"));
+    changes.extend(answer(&place, &proposal, Verdict::Accepted, today));
     let _ = memory.batch(&changes).await?;
     Ok(Answered::Accepted(patch.target))
 }
 
 /// Drops a proposal for good.
-pub async fn reject(memory: &Memory, id: &str) -> Result<Answered> {
-    let Some(place) = place_of(id) else { return Ok(Answered::NotFound) };
-    if read(memory, &place).await?.is_none() {
+pub async fn reject(memory: &Memory, today: Day, id: &str) -> Result<Answered> {
+    let Some(proposal) = waiting(memory).await?.into_iter().find(|proposal| proposal.id == id) else {
         return Ok(Answered::NotFound);
-    }
-    let _ = memory.batch(&answer(&place, id, "rejected")).await?;
+    };
+    let place = place_of(id).expect("it was found by its id");
+    let _ = memory.batch(&answer(&place, &proposal, Verdict::Rejected, today)).await?;
     Ok(Answered::Rejected)
 }
 
-fn answer(place: &Locator, id: &str, verdict: &str) -> [Change; 2] {
-    let line = Settled { id: id.to_owned(), verdict: verdict.to_owned() };
+/// The user's answer to a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Accepted,
+    Rejected,
+}
+
+/// Returns the changes that note an answer: a line that says so for good, a line of the decision log, and the deletion of the proposal.
+fn answer(place: &Locator, proposal: &Proposal, verdict: Verdict, today: Day) -> [Change; 3] {
+    let (verdict, action) = match verdict {
+        Verdict::Accepted => ("accepted", "promote"),
+        Verdict::Rejected => ("rejected", "reject"),
+    };
+    let line = Settled { id: proposal.id.clone(), verdict: verdict.to_owned() };
     let text = serde_json::to_string(&line).expect("texts print") + "\n";
+    let decision = Decision {
+        day: today.to_string(),
+        action: action.to_owned(),
+        kind: proposal.kind.clone(),
+        source: place.to_string(),
+        hash: ContentHash::of(&text_of(proposal)).to_string(),
+        into: Some(proposal.target.clone()),
+        reason: proposal.why.clone(),
+        kept: Vec::new(),
+        dropped: Vec::new(),
+        lines: proposal.sources.clone(),
+    };
     [
         Change::Append { locator: settled(), bytes: Bytes::from(text) },
+        Change::Append { locator: log_at(&Locator::root(), today), bytes: Bytes::from(decision.line()) },
         Change::Delete { locator: place.clone(), depth: Depth::Single },
     ]
 }
@@ -473,7 +679,21 @@ mod tests {
     }
 
     fn found(said: &[Said]) -> Vec<Proposal> {
-        extract(said, &|_| false)
+        extract(said, &Known::default())
+    }
+
+    fn at(path: &str) -> Locator {
+        Locator::parse(path).expect("valid")
+    }
+
+    fn today() -> Day {
+        "2026-11-18".parse().expect("a day")
+    }
+
+    fn decisions(memory: &Memory) -> Vec<Decision> {
+        let log = log_at(&Locator::root(), today());
+        let log = block_on(memory.files().read_text(&log)).expect("read").unwrap_or_default();
+        crate::tidy::read_log(log.as_bytes())
     }
 
     fn memory() -> Memory {
@@ -495,6 +715,57 @@ mod tests {
     }
 
     #[test]
+    fn sentences_about_people_are_proposed() {
+        for (text, kind) in [
+            ("Ada Lovelace prefers short answers.", Some("relationship")),
+            ("Grace is our new lead engineer.", Some("relationship")),
+            ("Jean-Luc is responsible for the pier.", Some("relationship")),
+            ("My name is Ada Lovelace.", Some("user")),
+            ("I prefer short answers today.", Some("feedback")),
+            ("This is the keeper of the lamp.", None),
+            ("He is the keeper of the lamp.", None),
+            ("Staging is the machine below.", None),
+            ("the lamp is bright today", None),
+        ] {
+            let proposals = found(&[said("2026-11-16", "a", text)]);
+            assert_eq!(proposals.first().map(|proposal| proposal.kind.as_str()), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn sentence_that_names_a_memory_or_a_project_is_proposed_for_it() {
+        let mut known = Known::default();
+        let memory =
+            |name: &str, fields: &str| format!("---\nname: {name}\ntype: relationship\n{fields}---\nx\n");
+        for (path, text) in [
+            ("behavioral/relationship_ada.md", memory("Ada Lovelace", "")),
+            ("behavioral/relationship_bo.md", memory("Bo Ek", "pinned: true\n")),
+            (
+                "behavioral/session_digest_2026-11-01.md",
+                "---\nname: The pier\ntype: session_digest\n---\nx\n".to_owned(),
+            ),
+            ("notes/one.md", memory("Grace", "")),
+            ("notes/two.md", memory("grace", "")),
+        ] {
+            known.add_memory(Kinds::built_in(), today(), &at(path), &text);
+        }
+        known.add_project("lighthouse", &at("claude_memory/lighthouse-1"));
+        for (text, target) in [
+            ("Ada Lovelace prefers short answers.", "behavioral/relationship_ada.md"),
+            ("Bo Ek prefers long answers.", "behavioral/relationship_bo-ek-prefers-long-answers.md"),
+            ("Always paint the pier green.", "behavioral/feedback_always-paint-the-pier-green.md"),
+            ("Grace is our lead engineer.", "behavioral/relationship_grace-is-our-lead-engineer.md"),
+            (
+                "Never deploy the lighthouse today.",
+                "claude_memory/lighthouse-1/feedback_never-deploy-the-lighthouse-today.md",
+            ),
+        ] {
+            let proposals = extract(&[said("2026-11-16", "a", text)], &known);
+            assert_eq!(proposals.first().map(|proposal| proposal.target.as_str()), Some(target), "{text}");
+        }
+    }
+
+    #[test]
     fn sentences_that_return_are_proposed_once() {
         let days = ["2026-11-16", "2026-11-17", "2026-11-18"];
         let lines: Vec<Said> = days.iter().map(|day| said(day, day, "The lamp needs new oil")).collect();
@@ -502,7 +773,14 @@ mod tests {
         let proposals = found(&lines);
         assert_eq!(proposals.len(), 1);
         assert_eq!(proposals[0].sources.len(), 3);
-        assert_eq!(extract(&lines, &|_| true), [], "what is known is not proposed");
+        let mut known = Known::default();
+        known.add_memory(
+            Kinds::built_in(),
+            today(),
+            &at("notes/lamp.md"),
+            "# Lamp\n\nThe lamp needs new oil.\n",
+        );
+        assert_eq!(extract(&lines, &known), [], "what is known is not proposed");
         let key = concat!("Always use the key AKIA", "Z7QK3XN5PLVT2RWD for this");
         assert_eq!(found(&[said("2026-11-16", "a", key)]), []);
     }
@@ -514,7 +792,7 @@ mod tests {
         let new = block_on(propose(&memory, proposals.clone())).expect("proposed");
         assert_eq!(new.len(), 1);
         assert_eq!(block_on(propose(&memory, proposals.clone())).expect("proposed"), []);
-        let done = block_on(accept(&memory, Kinds::built_in(), &new[0].id, None)).expect("accepted");
+        let done = block_on(accept(&memory, Kinds::built_in(), today(), &new[0].id, None)).expect("accepted");
         let Answered::Accepted(target) = done else { panic!("{done:?}") };
         let text = block_on(memory.files().read_text(&target)).expect("read").expect("there");
         assert!(
@@ -529,6 +807,11 @@ mod tests {
         );
         assert_eq!(block_on(waiting(&memory)).expect("listed"), []);
         assert_eq!(block_on(propose(&memory, proposals)).expect("proposed"), []);
+        let [decision] = &decisions(&memory)[..] else { panic!("{:?}", decisions(&memory)) };
+        assert_eq!((decision.action.as_str(), decision.into.as_deref()), ("promote", Some(target.as_str())));
+        assert_eq!(decision.lines, ["interactions/2026-11-16.jsonl#a"]);
+        assert_eq!(decision.reason, "it says that it should be remembered");
+        assert_eq!(decision.hash, ContentHash::of(&text_of(&new[0])).to_string());
     }
 
     #[test]
@@ -537,10 +820,13 @@ mod tests {
         let proposals = found(&[said("2026-11-16", "a", "Always use the staging port 5433.")]);
         let id = proposals[0].id.clone();
         let _ = block_on(propose(&memory, proposals.clone())).expect("proposed");
-        assert_eq!(block_on(reject(&memory, &id)).expect("rejected"), Answered::Rejected);
-        assert_eq!(block_on(reject(&memory, &id)).expect("none"), Answered::NotFound);
-        assert_eq!(block_on(reject(&memory, "../x")).expect("none"), Answered::NotFound);
+        assert_eq!(block_on(reject(&memory, today(), &id)).expect("rejected"), Answered::Rejected);
+        assert_eq!(block_on(reject(&memory, today(), &id)).expect("none"), Answered::NotFound);
+        assert_eq!(block_on(reject(&memory, today(), "../x")).expect("none"), Answered::NotFound);
         assert_eq!(block_on(propose(&memory, proposals)).expect("proposed"), []);
+        let answers: Vec<String> =
+            decisions(&memory).into_iter().map(|decision| decision.action + " " + &decision.source).collect();
+        assert_eq!(answers, [format!("reject inbox/{id}.json")]);
     }
 
     #[test]
@@ -551,10 +837,11 @@ mod tests {
         let target = Locator::parse(&new[0].target).expect("valid");
         let _ = block_on(memory.create(&target, "Mine.\n")).expect("written");
         let accepted = || {
-            block_on(accept(&memory, Kinds::built_in(), &new[0].id, Some("Use port 5433.")))
+            block_on(accept(&memory, Kinds::built_in(), today(), &new[0].id, Some("Use port 5433.")))
                 .expect("answered")
         };
         assert!(matches!(accepted(), Answered::ProposedAgain(_)));
+        assert_eq!(decisions(&memory), [], "nothing was decided");
         assert_eq!(block_on(memory.files().read_text(&target)).expect("read").as_deref(), Some("Mine.\n"));
         assert!(matches!(accepted(), Answered::Accepted(_)));
         assert_eq!(
@@ -572,7 +859,7 @@ mod tests {
             "{\"kind\":\"index\",\"text\":\"x\",\"sources\":[\"interactions/2026-11-16.jsonl#a\"]}\n",
             "not JSON\n",
         );
-        let (proposals, unfit) = checked(output.as_bytes(), &material, &|_| false);
+        let (proposals, unfit) = checked(output.as_bytes(), &material, &Known::default());
         assert_eq!((proposals.len(), unfit), (1, 3));
         assert_eq!(proposals[0].who, "the user");
     }

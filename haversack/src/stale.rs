@@ -1,7 +1,7 @@
 //! What in a memory has become wrong by itself: links to files that are gone, memories past their date, citations of code that changed. Pure.
 //!
 //! - [`links`] reads the links of a text: `[name](file.md)` and `[[file]]`.
-//! - [`citations`] reads the places of a repository that a text names: `src/port.rs:10-20`, or `src/port.rs:12`.
+//! - [`citations`] reads the places of a repository that a text names: `src/port.rs:10-20`, `src/port.rs:12`, or `Cargo.toml:3`.
 //! - [`cited`] returns the cited lines of a file, to be compared with those that were there when the memory was last checked.
 
 use haversack_store::Locator;
@@ -20,6 +20,13 @@ pub struct Citation {
     pub first: usize,
     /// The last line.
     pub last: usize,
+}
+
+impl Citation {
+    /// Returns true if it names no directory: `example.org:8080` looks like `Cargo.toml:80`, so only the checkout can tell if it is a file.
+    pub fn may_be_address(&self) -> bool {
+        !self.path.contains('/')
+    }
 }
 
 impl std::fmt::Display for Citation {
@@ -101,11 +108,10 @@ fn citation(word: &str) -> Option<Citation> {
             && ending.starts_with(|c: char| c.is_ascii_alphabetic())
             && ending.bytes().all(|c| c.is_ascii_alphanumeric())
     });
-    // `localhost.test:8080` is an address, not a place: a place has a directory, or the ending of a source file.
     let (first, last) = lines.split_once(['-', '–']).unwrap_or((lines, lines));
     let number = |text: &str| text.trim_start_matches('L').parse::<usize>().ok().filter(|number| *number > 0);
     let (first, last) = (number(first)?, number(last)?);
-    let is_fit = is_path && has_extension && path.contains('/') && last >= first && last - first < MAX_LINES;
+    let is_fit = is_path && has_extension && last >= first && last - first < MAX_LINES;
     is_fit.then(|| Citation { path: path.to_owned(), first, last })
 }
 
@@ -141,10 +147,15 @@ mod tests {
     }
 
     #[test]
-    fn citations_are_places_and_no_addresses() {
-        let text = "See `src/port.rs:10-20`, (src/port.rs:12), src/a.rs:L3. Not http://x.org/a.b:80, 10:30, a.b:c, ../x/y.rs:1, src/a.rs:9-2, example.org:8080.";
+    fn citations_are_places_of_files() {
+        let text = "See `src/port.rs:10-20`, (src/port.rs:12), src/a.rs:L3. Not http://x.org/a.b:80, 10:30, a.b:c, ../x/y.rs:1, src/a.rs:9-2, example.org:8080, Cargo.toml:3.";
         let found: Vec<String> = citations(text).iter().map(Citation::to_string).collect();
-        assert_eq!(found, ["src/a.rs:3", "src/port.rs:10-20", "src/port.rs:12"]);
+        assert_eq!(
+            found,
+            ["Cargo.toml:3", "example.org:8080", "src/a.rs:3", "src/port.rs:10-20", "src/port.rs:12"]
+        );
+        let addresses = citations(text).iter().filter(|citation| citation.may_be_address()).count();
+        assert_eq!(addresses, 2);
         let two = Citation { path: "a/b.rs".to_owned(), first: 2, last: 3 };
         assert_eq!(cited(&two, "one\n  two\nthree\n").as_deref(), Some("two\nthree"));
         assert_eq!(cited(&two, "one\ntwo\n"), None);

@@ -17,6 +17,7 @@
 //!    (`tidy::killed_tidy_ends_in_the_same_files`).
 //! 5. A pinned file is never changed or deleted: [`apply`] refuses it, whatever the plan says (`tidy::pinned_file_is_refused_by_apply`).
 
+mod age;
 mod decision;
 mod digest;
 mod lists;
@@ -26,11 +27,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use haversack_store::{Backend, BackendExt, Bytes, Info, Locator, Result as StoreResult};
 
+pub use self::age::{AgeFields, Outdated};
+pub(crate) use self::decision::log_at;
 pub use self::decision::{Decision, DroppedLine, log_of, read_log};
 use self::digest::{NewSection, Onward};
 use self::lists::Aged;
 use crate::day::{Day, Period};
-use crate::document::Document;
 use crate::error::Error;
 use crate::ids::ContentHash;
 use crate::kind::{Keep, Kind, Kinds, Pattern, Then};
@@ -581,7 +583,7 @@ impl<'a> Planner<'a> {
 
     /// Adds an action, and makes its changes in the files that later actions see.
     fn act(&mut self, what: What, kind: String, place: &Locator, edits: Vec<Edit>, decisions: Vec<Decision>) {
-        let log = decision::log_at(place, self.today);
+        let log = log_at(place, self.today);
         // A line of the decision log that may not leave would stay behind while the deletion leaves.
         let decisions = decisions.into_iter().map(|decision| {
             let is_held = (self.may_not_leave)(&log, decision.line().as_bytes()).is_some();
@@ -682,19 +684,6 @@ pub fn pinned(text: &str) -> Option<String> {
 /// Returns a text that is not pinned any more; `None` if its frontmatter cannot say so.
 pub fn unpinned(text: &str) -> Option<String> {
     lists::unpinned(text)
-}
-
-/// Returns true if a memory is out of date or replaced, by its frontmatter: its status, the memory that replaced it, the day after which it is stale.
-pub fn is_deprecated(text: &str, today: Day) -> bool {
-    let document = Document::read(text);
-    let is_replaced = document.text("superseded_by").is_some_and(|by| !by.is_empty());
-    let is_past = document
-        .text("stale_after")
-        .and_then(|day| day.get(..10)?.parse::<Day>().ok())
-        .is_some_and(|day| today > day);
-    is_replaced
-        || is_past
-        || document.text("status").is_some_and(|status| status.eq_ignore_ascii_case("deprecated"))
 }
 
 /// Decides which files of a kind are deleted because they are older than so many days. A file's age is that of the day, week, month or year in its name.

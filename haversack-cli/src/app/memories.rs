@@ -15,10 +15,9 @@ use haversack::graph::links::WrittenLinks;
 use haversack::ids::{ContentHash, Timestamp};
 use haversack::kind::Kinds;
 use haversack::store::{EntryKind, ErrorKind, Fingerprint, Info, Locator, block_on};
-use haversack::tidy::is_pinned;
+use haversack::tidy::{AgeFields, Outdated};
 use serde::{Deserialize, Serialize};
 
-use super::stale::{AgeFields, Outdated};
 use crate::error::CommandError;
 use crate::home::kinds;
 use crate::home::store::{is_local, is_project_record, open_to_look};
@@ -43,13 +42,11 @@ pub(crate) struct Listed {
     pub(crate) kind: String,
     pub(crate) size_bytes: u64,
     pub(crate) modified: Option<Timestamp>,
-    /// True if tidying leaves it alone.
-    pub(crate) is_pinned: bool,
     /// True if the file can hold two versions of a passage.
     pub(crate) may_conflict: bool,
     /// The links as the graph reads them.
     pub(crate) written: WrittenLinks,
-    /// The fields that say that it is out of date.
+    /// The fields that speak of its age.
     age: AgeFields,
     /// The names that the text links to, as they are written.
     links: Vec<String>,
@@ -58,17 +55,27 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// Returns the id of the memory's project, or the name of its directory.
+    /// Returns the group of the memory.
     pub(crate) fn group(&self) -> &str {
-        match haversack_recall::project_of(&self.locator) {
-            Some(project) => project,
-            None => self.locator.as_str().split_once('/').map_or("", |(directory, _)| directory),
-        }
+        group_of(&self.locator)
+    }
+
+    /// Returns true if tidying leaves the memory alone.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.age.is_pinned()
     }
 
     /// Returns why the memory is out of date, if its fields say so.
     pub(crate) fn outdated(&self, today: Day) -> Option<Outdated<'_>> {
         self.age.outdated(today)
+    }
+}
+
+/// Returns the id of a memory's project, or the name of its directory at the top.
+pub(crate) fn group_of(locator: &Locator) -> &str {
+    match haversack_recall::project_of(locator) {
+        Some(project) => project,
+        None => locator.as_str().split_once('/').map_or("", |(directory, _)| directory),
     }
 }
 
@@ -170,7 +177,6 @@ impl Catalogue {
                 kind: entry.kind,
                 size_bytes: entry.size_bytes,
                 modified: entry.modified,
-                is_pinned: entry.is_pinned,
                 may_conflict: entry.may_conflict,
                 written: entry.written,
                 age: entry.age,
@@ -192,7 +198,6 @@ impl Catalogue {
                 kind: listed.kind.clone(),
                 size_bytes: listed.size_bytes,
                 modified: listed.modified,
-                is_pinned: listed.is_pinned,
                 may_conflict: listed.may_conflict,
                 written: listed.written.clone(),
                 age: listed.age.clone(),
@@ -282,7 +287,6 @@ struct StoredEntry {
     kind: String,
     size_bytes: u64,
     modified: Option<Timestamp>,
-    is_pinned: bool,
     may_conflict: bool,
     written: WrittenLinks,
     age: AgeFields,
@@ -319,7 +323,6 @@ fn listed(kinds: &Kinds, info: &Info, bytes: &[u8], settled: Option<Fingerprint>
     Listed {
         locator: info.locator.clone(),
         title: title(&info.locator, text),
-        is_pinned: is_pinned(bytes),
         may_conflict,
         written: WrittenLinks::of(&kind, text),
         age: AgeFields::of(text),
@@ -374,7 +377,6 @@ mod tests {
                 kind: "unknown".to_owned(),
                 size_bytes: text.len() as u64,
                 modified: None,
-                is_pinned: false,
                 may_conflict: false,
                 written: WrittenLinks::default(),
                 age: AgeFields::default(),

@@ -2,17 +2,16 @@
 
 mod command;
 
-use std::collections::BTreeSet;
-
 use haversack::ids::ContentHash;
 use haversack::kind::Kinds;
-use haversack::proposal::{self, Answered, Patch, Proposal, Said};
+use haversack::proposal::{self, Answered, Known, Patch, Proposal, Said};
 use haversack::store::{Info, block_on};
 use haversack::{MAX_TEXT_BYTES, Memory, Reason, display};
 use similar::TextDiff;
 
 use crate::error::CommandError;
 use crate::home::kinds;
+use crate::projects::names::Names;
 use crate::settings::Settings;
 
 /// The largest memory that is compared with proposals, in bytes.
@@ -74,27 +73,30 @@ pub(crate) fn propose(
     if said.is_empty() {
         return Ok(Proposed::default());
     }
-    let mut known = BTreeSet::new();
+    let (kinds, today) = (kinds::load(settings)?, settings.today());
+    let mut known = Known::default();
+    for (name, place) in Names::of(settings)?.named() {
+        known.add_project(name, &place);
+    }
     let is_compared =
         |info: &&Info| info.locator.name().ends_with(".md") && info.size_bytes <= MAX_KNOWN_BYTES;
     for info in others.iter().filter(is_compared) {
         let bytes = block_on(memory.files().read(&info.locator))?.bytes;
         if let Ok(text) = std::str::from_utf8(&bytes) {
-            known.extend(proposal::known_lines(text));
+            known.add_memory(&kinds, today, &info.locator, text);
         }
     }
-    let is_known = |text: &str| proposal::is_known(&known, text);
     let (found, trouble) = match settings.tidy_command.trim() {
-        "" => (proposal::extract(&said, &is_known), None),
+        "" => (proposal::extract(&said, &known), None),
         command => match command::run(command, &said) {
             Ok(output) => {
-                let (found, unfit) = proposal::checked(&output, &said, &is_known);
+                let (found, unfit) = proposal::checked(&output, &said, &known);
                 let trouble = format!("{unfit} of the lines that tidy.command printed are no proposals");
                 (found, (unfit > 0).then_some(trouble))
             }
             Err(why) => {
                 let trouble = format!("tidy.command {why}; the built-in extractor was used instead");
-                (proposal::extract(&said, &is_known), Some(trouble))
+                (proposal::extract(&said, &known), Some(trouble))
             }
         },
     };
@@ -140,10 +142,11 @@ pub(crate) fn answer(
     verdict: Verdict<'_>,
 ) -> Result<Answered, CommandError> {
     let kinds = kinds::load(settings)?;
+    let today = settings.today();
     let answer = || match verdict {
-        Verdict::Accept => block_on(proposal::accept(memory, &kinds, id, None)),
-        Verdict::Edit(words) => block_on(proposal::accept(memory, &kinds, id, Some(words))),
-        Verdict::Reject => block_on(proposal::reject(memory, id)),
+        Verdict::Accept => block_on(proposal::accept(memory, &kinds, today, id, None)),
+        Verdict::Edit(words) => block_on(proposal::accept(memory, &kinds, today, id, Some(words))),
+        Verdict::Reject => block_on(proposal::reject(memory, today, id)),
     };
     Ok(match answer() {
         // Another writer changed the target or the inbox in this moment. The second attempt sees that, and proposes it again.

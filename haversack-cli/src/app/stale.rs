@@ -11,9 +11,10 @@ use haversack::document::Document;
 use haversack::ids::ContentHash;
 use haversack::stale::{citations, cited, links};
 use haversack::store::{BackendExt, Locator, block_on};
-use haversack::tidy::is_deprecated;
+use haversack::tidy::{AgeFields, Outdated};
 use serde::{Deserialize, Serialize};
 
+use super::memories::group_of;
 use crate::error::CommandError;
 use crate::home::store::open_to_look;
 use crate::projects::border;
@@ -22,9 +23,6 @@ use crate::settings::Settings;
 
 /// The largest source file that is compared, in bytes.
 const MAX_SOURCE_BYTES: u64 = 8 * 1024 * 1024;
-
-/// The values of `status` that say that a memory is out of date.
-const OVER: [&str; 5] = ["deprecated", "superseded", "obsolete", "outdated", "archived"];
 
 /// Something that is out of date.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +60,7 @@ pub(crate) fn stale(settings: &Settings, below: &Locator) -> Result<Vec<StaleFin
     let before = seen.clone();
     let mut findings = Vec::new();
     let mut linked: BTreeMap<Locator, BTreeSet<Locator>> = BTreeMap::new();
-    let mut bodies: BTreeMap<(Locator, String), (Locator, String)> = BTreeMap::new();
+    let mut bodies: BTreeMap<(String, String), (Locator, String)> = BTreeMap::new();
     for locator in names.iter().filter(|name| name.name().ends_with(".md") && name.is_within(below)) {
         let bytes = block_on(memory.files().read(locator))?.bytes;
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
@@ -78,12 +76,13 @@ pub(crate) fn stale(settings: &Settings, below: &Locator) -> Result<Vec<StaleFin
         if is_index {
             drop(linked.insert(locator.parent().unwrap_or_else(Locator::root), targets));
         }
-        for what in out_of_date(locator, text, &names, today) {
+        let document = Document::read(text);
+        let age = AgeFields::in_document(&document);
+        if let Some(what) = out_of_date(locator, &age, &names, today) {
             found(what);
         }
-        let document = Document::read(text);
-        if let Some(name) = document.text("name").filter(|_| !is_deprecated(text, today)) {
-            let key = (locator.parent().unwrap_or_else(Locator::root), name.trim().to_lowercase());
+        if let Some(name) = document.text("name").filter(|_| age.outdated(today).is_none()) {
+            let key = (group_of(locator).to_owned(), name.trim().to_lowercase());
             let body = document.body.trim();
             match bodies.get(&key) {
                 Some((other, there)) if there != body => {
@@ -116,72 +115,20 @@ pub(crate) fn stale(settings: &Settings, below: &Locator) -> Result<Vec<StaleFin
     Ok(findings)
 }
 
-/// The fields of a memory that say that it is out of date.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AgeFields {
-    superseded_by: Option<String>,
-    status: Option<String>,
-    stale_after: Option<String>,
-}
-
-/// Why a memory is out of date.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outdated<'a> {
-    /// The memory with this name replaces it.
-    SupersededBy(&'a str),
-    /// Its status says so.
-    Status(&'a str),
-    /// It was to be looked at after this day.
-    StaleAfter(Day),
-}
-
-impl AgeFields {
-    /// Reads the fields of a text.
-    pub(crate) fn of(text: &str) -> AgeFields {
-        let document = Document::read(text);
-        let field = |name: &str| {
-            document.text(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
-        };
-        AgeFields {
-            superseded_by: field("superseded_by"),
-            status: field("status"),
-            stale_after: field("stale_after"),
+/// Returns what a memory's own fields say about its age. An archived memory is kept on purpose.
+fn out_of_date(locator: &Locator, age: &AgeFields, names: &BTreeSet<Locator>, today: Day) -> Option<String> {
+    let outdated = age.outdated(today).filter(|_| !age.is_archived())?;
+    Some(match outdated {
+        Outdated::SupersededBy(by) => {
+            let directory = locator.parent().unwrap_or_else(Locator::root);
+            let places = [directory.child(by), Locator::parse(by)];
+            let is_there = places.iter().flatten().any(|place| names.contains(place));
+            let missing = if is_there { "" } else { ", which does not exist" };
+            format!("it is superseded by {by}{missing}")
         }
-    }
-
-    /// Returns why the memory is out of date; `None` if it is not.
-    pub(crate) fn outdated(&self, today: Day) -> Option<Outdated<'_>> {
-        let is_over = |status: &&String| OVER.iter().any(|over| status.eq_ignore_ascii_case(over));
-        if let Some(by) = &self.superseded_by {
-            return Some(Outdated::SupersededBy(by));
-        }
-        if let Some(status) = self.status.as_ref().filter(is_over) {
-            return Some(Outdated::Status(status));
-        }
-        let stale_after: Option<Day> = self.stale_after.as_ref().and_then(|day| day.get(..10)?.parse().ok());
-        stale_after.filter(|day| today > *day).map(Outdated::StaleAfter)
-    }
-}
-
-/// Returns what a memory's own fields say about its age.
-fn out_of_date(locator: &Locator, text: &str, names: &BTreeSet<Locator>, today: Day) -> Vec<String> {
-    let document = Document::read(text);
-    let mut found = Vec::new();
-    if let Some(by) = document.text("superseded_by").filter(|by| !by.is_empty()) {
-        let directory = locator.parent().unwrap_or_else(Locator::root);
-        let is_there =
-            [directory.child(&by), Locator::parse(&by)].iter().flatten().any(|place| names.contains(place));
-        found.push(match is_there {
-            true => format!("it is superseded by {by}"),
-            false => format!("it is superseded by {by}, which does not exist"),
-        });
-    } else if is_deprecated(text, today) {
-        let why = document.text("stale_after").map_or("its status is deprecated".to_owned(), |day| {
-            format!("it was to be looked at after {day}")
-        });
-        found.push(why);
-    }
-    found
+        Outdated::Status(status) => format!("its status is {}", status.to_lowercase()),
+        Outdated::StaleAfter(day) => format!("it was to be looked at after {day}"),
+    })
 }
 
 fn check_citations(
@@ -194,10 +141,14 @@ fn check_citations(
 ) -> Vec<String> {
     let mut found = Vec::new();
     for citation in citations(text) {
+        let key = format!("{locator} {citation}");
         let file = root.join(&citation.path);
         let is_small =
             std::fs::metadata(&file).is_ok_and(|info| info.is_file() && info.len() <= MAX_SOURCE_BYTES);
         let Some(source) = is_small.then(|| std::fs::read_to_string(&file).ok()).flatten() else {
+            if citation.may_be_address() && !seen.contains_key(&key) {
+                continue;
+            }
             found.push(format!("it cites {citation}, and the file does not exist"));
             continue;
         };
@@ -206,7 +157,6 @@ fn check_citations(
             continue;
         };
         let lines = ContentHash::of(lines.as_bytes()).to_string();
-        let key = format!("{locator} {citation}");
         match seen.get(&key).filter(|seen| seen.memory == hash) {
             Some(seen) if seen.lines != lines => {
                 found.push(format!("it cites {citation}, and those lines have changed since {}", seen.day));

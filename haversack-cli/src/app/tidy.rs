@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use haversack::Change;
 use haversack::day::Day;
+use haversack::kind::Then;
 use haversack::proposal::INBOX;
 use haversack::store::{BackendExt, Bytes, Info, Locator, block_on};
 use haversack::sync::{Gate, Progress};
@@ -347,7 +348,19 @@ impl Tidied {
 /// Gives a memory of a project the status `archived`: the project's phase is over, and its memory stays.
 pub(crate) fn archive(settings: &Settings, locator: &Locator) -> Result<(), CommandError> {
     let memory = open(settings)?;
+    let kinds = kinds::load(settings)?;
     let object = block_on(memory.files().read(locator))?;
+    let kind = kinds.of(locator, &object.bytes);
+    if kind.keep.then != Then::Archived {
+        let message = format!(
+            "{locator} was not archived: its kind is {}, and only a memory of a project can be archived",
+            kind.name
+        );
+        return Err(CommandError::user(
+            message,
+            "To say that it is out of date, write `status: deprecated` in its frontmatter",
+        ));
+    }
     let text = std::str::from_utf8(&object.bytes).ok().and_then(tidy::archived).ok_or_else(|| {
         let message = format!("{locator} has no frontmatter, so it has no status");
         CommandError::user(message, "haversack check --fix adds the fields that are missing")
@@ -370,6 +383,8 @@ pub(crate) fn refusal_text(refusal: &Refusal) -> String {
 pub(crate) fn line(decision: &Decision) -> String {
     let Decision { source, reason, into, action, dropped, lines, .. } = decision;
     let what = match (action.as_str(), into) {
+        ("promote", Some(into)) => format!("added a proposal to {into}"),
+        ("reject", Some(into)) => format!("rejected a proposal for {into}"),
         (_, Some(into)) => format!("rolled {source} up into {into}"),
         ("retire", None) => format!("retired {} of {source}", counted(lines.len(), "item")),
         ("lessons", None) => {

@@ -80,6 +80,11 @@ impl Names {
         self.projects.keys().filter_map(|id| prefix_of(id))
     }
 
+    /// Returns the projects that have a name of their own, with their places.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&str, Locator)> {
+        self.projects.iter().filter_map(|(id, name)| Some((name.as_deref()?, prefix_of(id)?)))
+    }
+
     /// Returns the name of a place as people read it.
     pub(crate) fn show(&self, locator: &Locator) -> String {
         self.abbreviations().apply(locator.as_str()).into_owned()

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 
+use crate::agents::Agents;
 use crate::machines::Machines;
 
 const LOG: &str = "interactions/2026-03-02.jsonl";
@@ -99,6 +100,14 @@ fn proposal_is_reviewed_and_accepted() {
     let memory = files.iter().find(|(name, _)| name.starts_with("behavioral/feedback_")).expect("a memory").1;
     assert!(memory.contains("Use port 5433 for staging."), "{memory}");
     assert!(machines.shown("laptop", &["tidy", "--reject", &id]).starts_with("exit 1\n"));
+    let log = machines.shown("laptop", &["tidy", "--log"]);
+    for part in [
+        "added a proposal to behavioral/feedback_",
+        "(it says that it should be remembered)",
+        "interactions/2026-03-02.jsonl#7c9e6679-7425",
+    ] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
 }
 
 #[cfg(unix)]
@@ -323,6 +332,83 @@ fn project_is_archived_and_stays() {
 }
 
 #[test]
+fn archived_project_is_out_of_the_context() {
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", "git@github.com:me/lighthouse.git");
+    agents.start("laptop", &root);
+    let memory =
+        |kind: &str, text: &str| format!("---\nname: x\ndescription: d\ntype: {kind}\n---\n\n{text}\n");
+    agents.remember("laptop", &root, "project_lamp.md", &memory("project", "New lamp."));
+    agents.remember("laptop", &root, "user_role.md", &memory("user", "Keeper."));
+    let run = |arguments: &[&str]| {
+        let mut command = agents.command("laptop", arguments);
+        agents.machines.env.shown(command.current_dir(&root))
+    };
+    assert!(run(&["context"]).contains("New lamp."), "{}", run(&["context"]));
+    let told = run(&["tidy", "--archive", "project_lamp.md"]);
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    let after = run(&["context"]);
+    assert!(!after.contains("New lamp.") && after.contains("Keeper."), "{after}");
+}
+
+#[test]
+fn only_memory_of_a_project_is_archived() {
+    let machines = Machines::new();
+    machines.write("laptop", "user_role.md", "---\nname: role\ntype: user\n---\n\nKeeper.\n");
+    assert_snapshot!(machines.shown("laptop", &["tidy", "--archive", "user_role.md"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    Error: user_role.md was not archived: its kind is user, and only a memory of a project can be archived
+    Hint: To say that it is out of date, write `status: deprecated` in its frontmatter
+    ");
+}
+
+#[test]
+fn citations_of_changed_lines_are_named() {
+    let agents = Agents::new();
+    let root = agents.repository("laptop", "lighthouse", "git@github.com:me/lighthouse.git");
+    agents.start("laptop", &root);
+    let source = |name: &str, text: &str| {
+        let place = root.join(name);
+        fs::create_dir_all(place.parent().expect("a directory")).expect("made");
+        fs::write(place, text).expect("written");
+    };
+    source("src/port.rs", "one\ntwo\nthree\n");
+    source("Cargo.toml", "[package]\nname = \"lighthouse\"\n");
+    let memory = "---\nname: ports\ntype: reference\n---\n\nSee src/port.rs:2, `Cargo.toml:2`, example.org:80 and src/gone.rs:1.\n";
+    let _ = agents.remember("laptop", &root, "reference_ports.md", memory);
+    let check = || {
+        let told = agents.command("laptop", &["check", "--stale"]).current_dir(&root).output().expect("run");
+        let told = String::from_utf8(told.stdout).expect("text");
+        let cited = |line: &str| Some(line.split_once("it cites ")?.1.to_owned());
+        told.lines().filter_map(cited).collect::<Vec<_>>()
+    };
+    let gone = "src/gone.rs:1, and the file does not exist";
+    assert_eq!(check(), [gone], "the first check writes the lines down");
+    source("src/port.rs", "zero\none\n  two\n");
+    source("Cargo.toml", "[package]\nname = \"lighthouse\"\nversion = \"1\"\n");
+    let changed = check();
+    assert_eq!(changed.len(), 2, "{changed:?}");
+    assert!(
+        changed.iter().any(|line| line.starts_with("src/port.rs:2, and those lines have changed since ")),
+        "{changed:?}"
+    );
+    source("src/port.rs", "zero\ntwo\n");
+    fs::remove_file(root.join("Cargo.toml")).expect("removed");
+    assert_eq!(check(), ["Cargo.toml:2, and the file does not exist", gone]);
+    // A memory that was looked at and renewed cites the lines of today.
+    source("src/port.rs", "zero\nnew\n");
+    let _ = agents.remember(
+        "laptop",
+        &root,
+        "reference_ports.md",
+        "---\nname: ports\ntype: reference\nverified: 2026-11-18\n---\n\nSee src/port.rs:2.\n",
+    );
+    assert_eq!(check(), Vec::<String>::new());
+}
+
+#[test]
 fn background_tidies_only_after_a_look_and_once_a_day() {
     let machines = Machines::new();
     machines.done("laptop", &["append", "notes.md", "x"]);
@@ -542,6 +628,7 @@ fn check_finds_stale_memories_duplicates_and_contradictions_at_once() {
         ("notes/lamp2.md", memory("lamp", &format!("{lamp} So it was."))),
         ("notes/old.md", memory("old", "Old.").replace("type:", "status: deprecated\ntype:")),
         ("other/lamp.md", memory("lamp", "Another lamp.")),
+        ("notes/deep/lamp.md", memory("LAMP", "A deep lamp.")),
         (
             "inbox/0123456789ab.json",
             serde_json::json!({ "text": lamp, "target": "notes/lamp.md" }).to_string(),
@@ -553,11 +640,12 @@ fn check_finds_stale_memories_duplicates_and_contradictions_at_once() {
     exit 1
     --- stdout
     notes/lamp.md:7-7  notes/lamp2.md:7-7  89 % of the words are the same
-    notes/lamp2.md: it is named "lamp" like notes/lamp.md, and says something else
+    notes/lamp.md: it is named "Lamp" like notes/deep/lamp.md, and says something else
+    notes/lamp2.md: it is named "lamp" like notes/deep/lamp.md, and says something else
     notes/old.md: its status is deprecated
     --- stderr
     1 pair of passages says nearly the same
-    2 things are stale.
+    3 things are stale.
     "#);
     let json = machines.shown("laptop", &["check", "--stale", "--duplicates", "--json"]);
     assert!(json.contains("\"duplicates\"") && json.contains("\"stale\""), "{json}");

@@ -12,9 +12,6 @@ use crate::text::chunks::Occurrences;
 /// The size of a passage's record.
 pub(crate) const RECORD_BYTES: usize = 22;
 
-/// The record of a file that says it is out of date.
-const OUTDATED: u16 = 1;
-
 /// The most that is counted of a term in the text and the title of one passage.
 const MAX_TEXT: u16 = 31;
 const MAX_TITLE: u16 = 7;
@@ -36,17 +33,22 @@ pub(crate) struct Record {
     pub(crate) kind: u16,
     /// The number of passages before it in its file.
     pub(crate) place: u16,
-    /// True if its file says that it is out of date.
-    pub(crate) is_outdated: bool,
+    /// The first day on which its file is out of date, in days since 1970; 0 if it does not say.
+    pub(crate) outdated_from: u16,
 }
 
 impl Record {
+    /// Returns true if its file is out of date on a day, in days since 1970.
+    pub(crate) fn is_outdated(&self, today: u16) -> bool {
+        self.outdated_from > 0 && self.outdated_from <= today
+    }
+
     /// Appends the record to the bytes of a segment.
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
         bytes.extend(self.file.to_le_bytes());
         bytes.extend(self.first_line.to_le_bytes());
-        let flags = if self.is_outdated { OUTDATED } else { 0 };
-        for half in [self.more_lines, self.length, self.day, self.project, self.kind, self.place, flags] {
+        let Record { more_lines, length, day, project, kind, place, outdated_from, .. } = *self;
+        for half in [more_lines, length, day, project, kind, place, outdated_from] {
             bytes.extend(half.to_le_bytes());
         }
     }
@@ -66,7 +68,7 @@ impl Record {
                 project: half(14),
                 kind: half(16),
                 place: half(18),
-                is_outdated: half(20) & OUTDATED != 0,
+                outdated_from: half(20),
             }
         };
         let records: Vec<Record> = records.iter().map(read).collect();
@@ -179,9 +181,9 @@ mod tests {
             project: 2,
             kind: 9,
             place: 1,
-            is_outdated: true,
+            outdated_from: 20_515,
         };
-        let first = Record { place: 0, is_outdated: false, ..record };
+        let first = Record { place: 0, outdated_from: 0, ..record };
         let mut bytes = Vec::new();
         first.write(&mut bytes);
         record.write(&mut bytes);

@@ -172,21 +172,20 @@ struct SegmentWriter {
 impl SegmentWriter {
     fn add(&mut self, transaction: &Transaction<'_>, locator: &Locator, read: &ReadFile) -> Result<()> {
         remove(transaction, locator, &mut self.graves)?;
-        let (state, passages, outdated) = match &read.content {
-            Content::Text(file) => (FileState::Indexed, file.chunks.len(), file.outdated.as_deref()),
-            Content::Other(state) => (*state, 0, None),
+        let (state, passages) = match &read.content {
+            Content::Text(file) => (FileState::Indexed, file.chunks.len()),
+            Content::Other(state) => (*state, 0),
         };
         let passages = u32::try_from(passages).unwrap_or(u32::MAX);
         let mut statement = transaction.prepare_cached(
-            "INSERT INTO file (locator, version, fingerprint, state, segment, first, passages, outdated) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5, ?6)",
+            "INSERT INTO file (locator, version, fingerprint, state, segment, first, passages) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)",
         )?;
         let id = statement.insert(params![
             locator.as_str(),
             version_bytes(&read.version),
             read.settled.map(|settled| settled.to_bytes()),
             state.number(),
-            passages,
-            outdated
+            passages
         ])?;
         let Content::Text(file) = &read.content else { return Ok(()) };
         let project = match project_of(locator) {
@@ -206,7 +205,7 @@ impl SegmentWriter {
                 project,
                 kind,
                 place,
-                is_outdated: file.outdated.is_some(),
+                outdated_from: file.outdated_from,
             };
             record.write(&mut self.records);
             for (term, occurrences) in &chunk.terms {

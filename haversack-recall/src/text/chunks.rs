@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use haversack::document::{Document, Value};
 use haversack::store::Locator;
+use haversack::tidy::AgeFields;
 use jiff::civil::Date;
 
 use super::dates::{dates, days_of, words_of};
@@ -38,8 +39,8 @@ const DAY_FIELDS: [&str; 5] = ["date", "updated", "modified", "last_updated", "c
 pub(crate) struct CutFile {
     /// The day that the memory is about, if its name or fields say so.
     pub(crate) day: Option<Date>,
-    /// The reason why the memory is out of date, if it says so: `deprecated`, or the memory that replaced it.
-    pub(crate) outdated: Option<String>,
+    /// The first day on which the memory is out of date by its fields, as days since 1970; 0 if it is not.
+    pub(crate) outdated_from: u16,
     /// The fields that count as title.
     pub(crate) title: String,
     /// The passages, in their order; at least one.
@@ -144,7 +145,7 @@ pub(crate) fn cut(locator: &Locator, text: &str) -> CutFile {
     if let Some(day) = day {
         chunks[0].add_dates(&[day]);
     }
-    CutFile { day, outdated: outdated(&document), title: title_fields.trim().to_owned(), chunks }
+    CutFile { day, outdated_from: outdated_from(&document), title: title_fields.trim().to_owned(), chunks }
 }
 
 fn value_of(raw: &str) -> &str {
@@ -224,16 +225,15 @@ fn named(locator: &Locator) -> String {
     words
 }
 
-/// Returns why a memory is out of date, if its fields say so.
-fn outdated(document: &Document<'_>) -> Option<String> {
-    let successor = document.text("superseded_by").filter(|successor| !successor.trim().is_empty());
-    if let Some(successor) = successor {
-        return Some(format!("superseded by {}", successor.trim()));
+/// Returns the first day on which a memory is out of date by its fields; 0 if it never is.
+fn outdated_from(document: &Document<'_>) -> u16 {
+    let age = AgeFields::in_document(document);
+    match (age.outdated_on_every_day(), age.stale_after()) {
+        (Some(_), _) => 1,
+        // A memory is stale from the day after.
+        (None, Some(day)) => dates(&day.plus(1).to_string()).first().map_or(0, |day| days_of(*day).max(1)),
+        (None, None) => 0,
     }
-    let status = document.text("status")?.trim().to_lowercase();
-    ["deprecated", "superseded", "obsolete", "outdated", "archived"]
-        .contains(&status.as_str())
-        .then_some(status)
 }
 
 fn events(text: &str) -> Vec<Chunk> {
@@ -428,11 +428,11 @@ mod tests {
     }
 
     #[test]
-    fn outdated_memories_say_so() {
-        let outdated = |fields: &str| cut_of("a.md", &format!("---\n{fields}\n---\nx\n")).outdated;
-        assert_eq!(outdated("status: Deprecated").as_deref(), Some("deprecated"));
-        assert_eq!(outdated("superseded_by: b.md").as_deref(), Some("superseded by b.md"));
-        assert_eq!((outdated("status: active"), outdated("name: x")), (None, None));
+    fn outdated_memories_say_from_when() {
+        let from = |fields: &str| cut_of("a.md", &format!("---\n{fields}\n---\nx\n")).outdated_from;
+        assert_eq!((from("status: Deprecated"), from("superseded_by: b.md")), (1, 1));
+        assert_eq!((from("status: active"), from("name: x")), (0, 0));
+        assert_eq!(from("stale_after: 2026-03-01"), days_of(jiff::civil::date(2026, 3, 2)));
     }
 
     #[test]

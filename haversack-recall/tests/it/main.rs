@@ -234,6 +234,27 @@ fn outdated_memories_come_last() {
 }
 
 #[test]
+fn memory_past_its_day_comes_last_from_the_next_day() {
+    let files = InMemory::new();
+    write(
+        &files,
+        "a.md",
+        b"---\nname: lens\nstale_after: 2026-11-18\n---\n\nThe lens is from Paris. Lens, lens.\n",
+    );
+    write(&files, "b.md", b"The lens is from here, and this text is longer than the other.\n");
+    let search = MemorySearch::new(Place::Memory);
+    let on = |day: Date| {
+        let asked = Query { today: day, ..query("lens") };
+        block_on(search.recall(&files, Kinds::built_in(), &asked)).expect("recalled")
+    };
+    let before = on(date(2026, 11, 18));
+    assert_eq!((names(&before), before.hits[0].outdated.clone()), (vec!["a.md", "b.md"], None));
+    let after = on(date(2026, 11, 19));
+    assert_eq!(names(&after), ["b.md", "a.md"]);
+    assert_eq!(after.hits[1].outdated.as_deref(), Some("stale after 2026-11-18"));
+}
+
+#[test]
 fn equally_good_hits_are_in_the_order_of_their_names() {
     let files = InMemory::new();
     let mut expected = Vec::new();

@@ -10,6 +10,7 @@ use super::{Assembled, Assembler, Budget, Part};
 use crate::day::{Day, Period};
 use crate::document::Document;
 use crate::kind::{Kind, Kinds, Load, Then};
+use crate::tidy::AgeFields;
 use crate::tokens;
 
 /// The longest file that is read for a session.
@@ -93,12 +94,13 @@ async fn choose<'k>(
     let (start, mut others): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| candidate.kind.load == Load::Start);
     let mut start = start.into_iter().peekable();
+    let mut outdated = Vec::new();
     while let Some(first) = start.next() {
         let mut of_kind = vec![first];
         while let Some(next) = start.next_if(|next| next.rank == of_kind[0].rank) {
             of_kind.push(next);
         }
-        others.extend(offer_kind(from, &mut assembler, of_kind).await?);
+        others.extend(offer_kind(from, &mut assembler, &mut outdated, of_kind).await?);
     }
     if from.reach == Reach::Everything {
         others.sort_by(|one, other| key(one).cmp(&key(other)));
@@ -113,14 +115,21 @@ async fn choose<'k>(
                 refused += 1;
                 continue;
             }
-            if let Some((part, kind)) = read(from, &candidate).await?
+            if let Some(MemoryFile { part, kind, is_outdated }) = read(from, &candidate).await?
                 && kind.load != Load::Never
             {
+                if is_outdated {
+                    outdated.push(part);
+                    continue;
+                }
                 let before = assembler.room();
                 assembler.offer(part);
                 refused = if assembler.room() == before { refused + 1 } else { 0 };
             }
         }
+    }
+    for part in outdated {
+        assembler.offer(part);
     }
     Ok(assembler.finish())
 }
@@ -133,10 +142,11 @@ fn key<'c>(
     (candidate.rank, Reverse(day), Reverse(candidate.modified_day), Reverse(candidate.uses), &candidate.name)
 }
 
-/// Offers the files of a kind that sessions start with; returns those that are not for the start after all.
+/// Offers the files of a kind that sessions start with; returns those that are not for the start after all. Outdated ones are for the end.
 async fn offer_kind<'k>(
     from: &GatheredFrom<'k>,
     assembler: &mut Assembler,
+    outdated: &mut Vec<Part>,
     of_kind: Vec<Candidate<'k>>,
 ) -> Result<Vec<Candidate<'k>>> {
     let kind = of_kind[0].kind;
@@ -147,8 +157,11 @@ async fn offer_kind<'k>(
         // A file of a kind by day that names no day is something else.
         if kind.keep.then == Then::Weekly {
             others.push(candidate);
-        } else if let Some((part, _)) = read(from, &candidate).await? {
-            assembler.offer(part);
+        } else if let Some(MemoryFile { part, is_outdated, .. }) = read(from, &candidate).await? {
+            match is_outdated {
+                true => outdated.push(part),
+                false => assembler.offer(part),
+            }
         }
     }
     // The clock of another device may be ahead: a day in the future hides no other.
@@ -163,7 +176,7 @@ async fn offer_kind<'k>(
         }
         tries += 1;
         match read(from, &candidate).await? {
-            Some((part, real)) if real.name == kind.name => {
+            Some(MemoryFile { part, kind: real, .. }) if real.name == kind.name => {
                 is_given = true;
                 assembler.offer(part);
             }
@@ -239,8 +252,16 @@ async fn candidates<'k>(from: &GatheredFrom<'k>) -> Result<Vec<Candidate<'k>>> {
     Ok(candidates)
 }
 
-/// Reads a file and tells its kind; `None` if it is gone, too long, no text or not for reading.
-async fn read<'k>(from: &GatheredFrom<'k>, candidate: &Candidate<'k>) -> Result<Option<(Part, &'k Kind)>> {
+/// A file that was read.
+struct MemoryFile<'k> {
+    part: Part,
+    kind: &'k Kind,
+    /// True if its fields say that it is out of date.
+    is_outdated: bool,
+}
+
+/// Reads a file and tells its kind; `None` if it is gone, too long, no text, archived or not for reading.
+async fn read<'k>(from: &GatheredFrom<'k>, candidate: &Candidate<'k>) -> Result<Option<MemoryFile<'k>>> {
     if candidate.size_bytes.is_none() {
         match from.files.info(&candidate.locator).await {
             Ok(info) if info.size_bytes > MAX_FILE_BYTES => return Ok(None),
@@ -256,12 +277,17 @@ async fn read<'k>(from: &GatheredFrom<'k>, candidate: &Candidate<'k>) -> Result<
     };
     let kind = from.kinds.of(&candidate.locator, &object.bytes);
     let Ok(text) = std::str::from_utf8(&object.bytes) else { return Ok(None) };
+    let document = Document::read(text);
+    let age = AgeFields::in_document(&document);
+    if age.is_archived() {
+        return Ok(None);
+    }
     let part = Part {
         name: candidate.name.clone(),
-        text: Document::read(text).body.to_owned(),
+        text: document.body.to_owned(),
         from: (from.from)(&candidate.name),
     };
-    Ok(Some((part, kind)))
+    Ok(Some(MemoryFile { part, kind, is_outdated: age.outdated(from.today).is_some() }))
 }
 
 #[cfg(test)]
@@ -360,6 +386,25 @@ mod tests {
             files(&[("session_digest_2026-11-18.md", DIGEST), ("session_digest_2026-11-17.md", DIGEST)]);
         let given = gathered(&*backend, Reach::Start, Index::ReadByAgent, 2000);
         assert_eq!(names(&given), ["session_digest_2026-11-18.md"]);
+    }
+
+    #[test]
+    fn archived_memory_is_left_out_and_outdated_memory_comes_last() {
+        let memory = |fields: &str| format!("---\nname: x\ntype: user\n{fields}---\nA lamp.\n");
+        let texts = [
+            ("user_archived.md", memory("status: archived\n")),
+            ("user_deprecated.md", memory("status: deprecated\n")),
+            ("user_old.md", memory("stale_after: 2026-11-01\n")),
+            ("user_replaced.md", memory("superseded_by: user_role.md\n")),
+            ("user_role.md", memory("stale_after: 2027-11-01\n")),
+            ("zeal.md", "A zealous keeper.\n".to_owned()),
+        ];
+        let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let given = gathered(&*files(&texts), Reach::Everything, Index::Given, 9000);
+        assert_eq!(names(&given)[..2], ["user_role.md", "zeal.md"]);
+        let mut last = names(&given)[2..].to_vec();
+        last.sort_unstable();
+        assert_eq!(last, ["user_deprecated.md", "user_old.md", "user_replaced.md"]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The decision log: one line for each source that a tidy rolled up, dropped or marked. `compacted/log/2026-11-18.jsonl`, kept for 30 days.
+//! The decision log: one line for each source that a tidy rolled up, dropped or marked, and for each proposal that was answered.
+//! `compacted/log/2026-11-18.jsonl`, kept for 30 days.
 //!
 //! A line has no time and no device, so two devices that decide the same write the same line, and the merge keeps it once.
 
@@ -31,7 +32,7 @@ pub struct Decision {
     pub source: String,
     /// The hash of its content before.
     pub hash: String,
-    /// The roll-up that received its lines.
+    /// The roll-up that received its lines; of a proposal, its target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
     /// The rule.
@@ -42,7 +43,7 @@ pub struct Decision {
     /// The lines that are not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<DroppedLine>,
-    /// The parts of the file that left or moved.
+    /// The parts of the file that left or moved; of a proposal, the lines that it was made from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<String>,
 }
@@ -56,7 +57,7 @@ struct IdentifiedLine<'a> {
 
 impl Decision {
     /// Returns the line of the log. Its id is a hash of the decision.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let text = serde_json::to_string(self).expect("texts print");
         let id: String = ContentHash::of(text.as_bytes()).to_string().chars().take(16).collect();
         let line = IdentifiedLine { id, decision: self };
@@ -72,7 +73,7 @@ impl Decision {
 }
 
 /// Returns the decision log of a day beside the roll-ups of a directory.
-pub(super) fn log_at(place: &Locator, day: Day) -> Locator {
+pub(crate) fn log_at(place: &Locator, day: Day) -> Locator {
     place.child(&format!("{COMPACTED}/log/{day}.jsonl")).unwrap_or_else(|_| place.clone())
 }
 

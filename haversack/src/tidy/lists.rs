@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use super::age::{AgeFields, PINNED};
 use super::parts::{Chunk, Section, chunks, latest_day, sections};
 use crate::day::Day;
 use crate::document::{self, Document, Value, scalar};
@@ -17,9 +18,6 @@ pub(super) struct Aged {
 
 /// The field that lists the threads at rest.
 const DORMANT: &str = "dormant";
-
-/// The field of a file that tidying leaves alone.
-const PINNED: &str = "pinned";
 
 fn split(text: &str) -> (&str, Vec<Section<'_>>) {
     let body = document::body_of(text);
@@ -274,9 +272,5 @@ pub(super) fn unpinned(text: &str) -> Option<String> {
 
 /// Returns true if a file says that tidying leaves it alone.
 pub(super) fn is_pinned(bytes: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(bytes) else { return false };
-    let document = Document::read(text);
-    document
-        .text(PINNED)
-        .is_some_and(|value| value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("yes"))
+    std::str::from_utf8(bytes).is_ok_and(|text| AgeFields::of(text).is_pinned())
 }

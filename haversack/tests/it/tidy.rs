@@ -31,6 +31,8 @@ const DAYS: &[(&str, &str)] = &[
     ("2026-06-01", include_str!("../fixtures/tidy/day-91.tree")),
     ("2026-08-30", include_str!("../fixtures/tidy/day-181.tree")),
     ("2027-03-03", include_str!("../fixtures/tidy/day-366.tree")),
+    // The month with the session digest goes into its year.
+    ("2027-04-10", include_str!("../fixtures/tidy/day-404.tree")),
 ];
 
 fn day(text: &str) -> Day {
@@ -772,19 +774,4 @@ fn pin_is_set_and_removed_and_changes_nothing_else() {
     assert!(!tidy::is_pinned(unpinned.as_bytes()) && unpinned.contains("  pinned: true"), "{unpinned}");
     // A frontmatter that we cannot read stays as it is.
     assert_eq!(tidy::pinned("---\nname: *a\n---\nx\n"), None);
-}
-
-#[test]
-fn deprecated_memories_are_recognised() {
-    let today = day("2026-03-02");
-    for (fields, expected) in [
-        ("status: stable", false),
-        ("status: Deprecated", true),
-        ("superseded_by: ports.md", true),
-        ("stale_after: 2026-03-01", true),
-        ("stale_after: 2026-03-02", false),
-        ("stale_after: soon", false),
-    ] {
-        assert_eq!(tidy::is_deprecated(&format!("---\n{fields}\n---\nx\n"), today), expected, "{fields}");
-    }
 }

@@ -20,12 +20,12 @@ use haversack::day::Day;
 use haversack::display::one_line;
 use haversack::ids::Timestamp;
 use haversack::store::Locator;
+use haversack::tidy::Outdated;
 use maud::{Markup, html};
 
 use super::shell::memory_address;
 use crate::app::history::ChangeSummary;
 use crate::app::memories::Listed;
-use crate::app::stale::Outdated;
 use crate::projects::names::Names;
 use crate::ui::moments::{ago, counted, local};
 
@@ -82,7 +82,7 @@ fn change_row(names: &Names, now: Timestamp, change: &ChangeSummary) -> Markup {
 /// Returns the labels of a memory: pinned, out of date.
 fn labels(listed: &Listed, today: Day) -> Markup {
     html! {
-        @if listed.is_pinned { span.chip { "pinned" } }
+        @if listed.is_pinned() { span.chip { "pinned" } }
         @match listed.outdated(today) {
             Some(Outdated::SupersededBy(_)) => { span.chip.old { "superseded" } }
             Some(Outdated::Status(status)) => { span.chip.old { (one_line(status).to_lowercase()) } }

@@ -4,6 +4,7 @@ use haversack::display::one_line;
 use haversack::document::Document;
 use haversack::ids::ContentHash;
 use haversack::store::{Bytes, ErrorKind, Locator, block_on};
+use haversack::tidy::Outdated;
 use haversack::{Reason, View as Seen, tidy};
 use maud::{Markup, html};
 
@@ -12,7 +13,6 @@ use crate::app::history::headline;
 use crate::app::memories::Catalogue;
 use crate::app::passages::{FileHistory, file_history};
 use crate::app::revise::{Pin, pinned_text};
-use crate::app::stale::Outdated;
 use crate::error::CommandError;
 use crate::home::store::open_to_look;
 use crate::serve::page::data::PageData;

@@ -21,7 +21,7 @@ pub(in crate::serve::page) fn view(data: &PageData, _fields: &Fields) -> Result<
     let names = data.names();
     let abbreviations = names.abbreviations();
     let TidyOutlook { leaving, kept } = outlook.as_ref();
-    let pinned: Vec<&Listed> = catalogue.iter().filter(|listed| listed.is_pinned).collect();
+    let pinned: Vec<&Listed> = catalogue.iter().filter(|listed| listed.is_pinned()).collect();
     let told = |text: &str| one_line(&abbreviations.apply(text)).into_owned();
     let row = |leaving: &Leaving| -> Markup {
         html! {
