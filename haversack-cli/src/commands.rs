@@ -230,7 +230,7 @@ impl Command {
             Command::Restore(_) => "restore",
             Command::Resolve(_) => "resolve",
             Command::Migrate(_) => "migrate",
-            Command::Tidy(_) => "tidy",
+            Command::Tidy(args) => return args.cause(),
             Command::Prune(_) => "prune",
             Command::Import(_) => "import",
             Command::MemoryTool(_) => "memory-tool",

@@ -19,6 +19,7 @@ use std::sync::LazyLock;
 use haversack_store::{Locator, Tier};
 
 pub use self::check::{Flaw, flaws, repaired, stating};
+use self::pattern::Ends;
 pub use self::pattern::Pattern;
 pub use self::table::InvalidKinds;
 use crate::day::{Day, Period};
@@ -169,11 +170,20 @@ impl Kinds {
 
     /// Returns the kind that a file's name says, with its position in the table; `text` if the name says nothing.
     pub fn by_name(&self, locator: &Locator) -> (usize, &Kind) {
-        let named = |kind: &Kind| kind.names.iter().any(|pattern| pattern.matches(locator));
         let text = |kind: &Kind| kind.name == TEXT;
-        let position = self.kinds.iter().position(named).or_else(|| self.kinds.iter().position(text));
+        let named = self.named(locator).map(|(position, ..)| position);
+        let position = named.or_else(|| self.kinds.iter().position(text));
         let position = position.expect("`text` is compiled in, and kinds are never taken away");
         (position, &self.kinds[position])
+    }
+
+    /// Returns the kind that a file's name says, with its position in the table and the pattern that says so.
+    pub(crate) fn named(&self, locator: &Locator) -> Option<(usize, &Kind, &Pattern)> {
+        let ends = Ends::of_name(locator);
+        self.kinds.iter().enumerate().find_map(|(position, kind)| {
+            let pattern = kind.names.iter().find(|pattern| pattern.matches_with(locator, ends))?;
+            Some((position, kind, pattern))
+        })
     }
 
     /// Returns the kind of a file, and how that file merges.
@@ -183,8 +193,7 @@ impl Kinds {
             return (kind, kind.rule);
         };
         let document = Document::read(text);
-        let named = |kind: &&Kind| kind.names.iter().any(|pattern| pattern.matches(locator));
-        let by_name = self.kinds.iter().find(named);
+        let by_name = self.named(locator).map(|(_, kind, _)| kind);
         let kind = match by_name {
             Some(kind) if kind.types.is_empty() => kind,
             _ => {

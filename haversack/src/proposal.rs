@@ -25,7 +25,7 @@ use crate::kind::Kinds;
 use crate::memory::{Change, Depth, Memory};
 use crate::remember::{self, NewFact};
 use crate::secrets;
-use crate::tidy::{AgeFields, Decision, log_at};
+use crate::tidy::{AgeFields, Decision, PROMOTE, REJECT, log_at};
 
 /// The directory of the proposals.
 pub const INBOX: &str = "inbox";
@@ -236,7 +236,9 @@ impl Known {
         let age = AgeFields::in_document(&document);
         let kind = &kinds.of(locator, text.as_bytes()).name;
         let takes_more = KINDS.contains(&kind.as_str()) && !age.is_pinned() && age.outdated(today).is_none();
-        if let Some(name) = document.text("name").filter(|_| takes_more) {
+        // "the user" is a role that many sentences have, and "Ada Lovelace" a person.
+        let is_name = |name: &String| kind != "relationship" || name.contains(char::is_uppercase);
+        if let Some(name) = document.text("name").filter(|_| takes_more).filter(is_name) {
             self.name(&name, NamedPlace::Memory { locator: locator.clone(), kind: kind.clone() });
         }
     }
@@ -634,8 +636,8 @@ enum Verdict {
 /// Returns the changes that note an answer: a line that says so for good, a line of the decision log, and the deletion of the proposal.
 fn answer(place: &Locator, proposal: &Proposal, verdict: Verdict, today: Day) -> [Change; 3] {
     let (verdict, action) = match verdict {
-        Verdict::Accepted => ("accepted", "promote"),
-        Verdict::Rejected => ("rejected", "reject"),
+        Verdict::Accepted => ("accepted", PROMOTE),
+        Verdict::Rejected => ("rejected", REJECT),
     };
     let line = Settled { id: proposal.id.clone(), verdict: verdict.to_owned() };
     let text = serde_json::to_string(&line).expect("texts print") + "\n";
@@ -745,7 +747,8 @@ mod tests {
                 "---\nname: The pier\ntype: session_digest\n---\nx\n".to_owned(),
             ),
             ("notes/one.md", memory("Grace", "")),
-            ("notes/two.md", memory("grace", "")),
+            ("notes/role.md", memory("the keeper", "")),
+            ("notes/two.md", memory("GRACE", "")),
         ] {
             known.add_memory(Kinds::built_in(), today(), &at(path), &text);
         }
@@ -755,6 +758,7 @@ mod tests {
             ("Bo Ek prefers long answers.", "behavioral/relationship_bo-ek-prefers-long-answers.md"),
             ("Always paint the pier green.", "behavioral/feedback_always-paint-the-pier-green.md"),
             ("Grace is our lead engineer.", "behavioral/relationship_grace-is-our-lead-engineer.md"),
+            ("Always ask the keeper first.", "behavioral/feedback_always-ask-the-keeper-first.md"),
             (
                 "Never deploy the lighthouse today.",
                 "claude_memory/lighthouse-1/feedback_never-deploy-the-lighthouse-today.md",

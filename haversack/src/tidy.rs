@@ -28,8 +28,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use haversack_store::{Backend, BackendExt, Bytes, Info, Locator, Result as StoreResult};
 
 pub use self::age::{AgeFields, Outdated};
-pub(crate) use self::decision::log_at;
 pub use self::decision::{Decision, DroppedLine, log_of, read_log};
+pub(crate) use self::decision::{PROMOTE, REJECT, log_at};
 use self::digest::{NewSection, Onward};
 use self::lists::Aged;
 use crate::day::{Day, Period};
@@ -137,7 +137,7 @@ pub fn select<'a>(kinds: &Kinds, names: impl IntoIterator<Item = &'a Locator>, t
     let mut roll_ups: Vec<(Locator, Locator)> = Vec::new();
     let mut places = BTreeSet::new();
     for name in names {
-        let Some((kind, pattern)) = named(kinds, name) else {
+        let Some((_, kind, pattern)) = kinds.named(name) else {
             if name.name().ends_with(".md") {
                 selected.push(name.clone());
             }
@@ -201,10 +201,6 @@ fn is_old(kind: &Kind, period: Period, today: Day) -> bool {
         && kind.keep.days.is_some_and(|days| today.days_since(period.last_day()) > days.cast_signed())
 }
 
-fn matching<'k>(kind: &'k Kind, locator: &Locator) -> Option<&'k Pattern> {
-    kind.names.iter().find(|pattern| pattern.matches(locator))
-}
-
 /// Returns a locator without so many segments at its end.
 fn above(locator: &Locator, segments: usize) -> Locator {
     let mut place = locator.clone();
@@ -214,13 +210,8 @@ fn above(locator: &Locator, segments: usize) -> Locator {
     place
 }
 
-/// Returns the kind that a file's name says, and the pattern that says so.
-fn named<'k>(kinds: &'k Kinds, locator: &Locator) -> Option<(&'k Kind, &'k Pattern)> {
-    kinds.iter().find_map(|kind| Some((kind, matching(kind, locator)?)))
-}
-
 fn candidate_by_name<'k>(kinds: &'k Kinds, locator: &Locator) -> Option<Candidate<'k>> {
-    let (kind, pattern) = named(kinds, locator)?;
+    let (_, kind, pattern) = kinds.named(locator)?;
     candidate_of_kind(kinds, kind, pattern, locator)
 }
 
@@ -230,6 +221,9 @@ fn candidate_of_kind<'k>(
     pattern: &Pattern,
     locator: &Locator,
 ) -> Option<Candidate<'k>> {
+    if kind.keep.then == Then::Stays && !is_roll_up(kind) {
+        return None;
+    }
     let place = above(locator, pattern.as_str().split('/').count());
     let period = Period::of_name(locator.name());
     // Some write a week as `2026-47`. Above 12 it can be no month.
@@ -237,8 +231,7 @@ fn candidate_of_kind<'k>(
         let weekly = kinds.get("weekly")?;
         return Some(Candidate { kind: weekly, place, period: Some(Period::of_plain_week(locator.name())?) });
     }
-    let has_rule = kind.keep.then != Then::Stays || is_roll_up(kind);
-    has_rule.then_some(Candidate { kind, place, period })
+    Some(Candidate { kind, place, period })
 }
 
 /// Returns the retention of a file that was read: by its name, and by the type that it states.
@@ -305,38 +298,39 @@ impl<'a> Planner<'a> {
 
     /// Reports old logs and roll-ups that are no text. They stay, because no roll-up can hold them.
     fn report_unreadable(&mut self) {
-        for (locator, bytes) in self.files.clone() {
-            if let Some(Candidate { kind, period: Some(period), .. }) =
-                candidate_by_name(self.kinds, &locator)
-                && kind.keep.then != Then::Gone
-                && is_old(kind, period, self.today)
-                && self.kinds.of(&locator, &bytes).name == BINARY
-            {
-                self.keep(&locator, "it is no text");
-            }
-        }
+        let is_unreadable = |(locator, bytes): &(&Locator, &Bytes)| {
+            candidate_by_name(self.kinds, locator).is_some_and(|Candidate { kind, period, .. }| {
+                kind.keep.then != Then::Gone
+                    && period.is_some_and(|period| is_old(kind, period, self.today))
+                    && self.kinds.of(locator, bytes).name == BINARY
+            })
+        };
+        let found = self.files.iter().filter(is_unreadable);
+        let kept =
+            found.map(|(locator, _)| Kept { locator: locator.clone(), why: "it is no text".to_owned() });
+        self.plan.kept.extend(kept);
     }
 
     /// Rolls up days into weeks, then weeks into months, then months into years.
     fn roll_up(&mut self) {
         for then in [Then::Weekly, Then::Monthly, Then::Yearly] {
-            let files = self.files.clone();
             let mut groups: BTreeMap<(Locator, Period), Vec<Source<'a>>> = BTreeMap::new();
-            for (locator, bytes) in files {
+            for (locator, bytes) in &self.files {
                 let Some(Candidate { kind, place, period: Some(period) }) =
-                    candidate(self.kinds, &locator, &bytes)
+                    candidate(self.kinds, locator, bytes)
                 else {
                     continue;
                 };
                 if kind.keep.then != then || !is_old(kind, period, self.today) {
                     continue;
                 }
-                if lists::is_pinned(&bytes) {
-                    self.keep(&locator, "it is pinned");
+                if lists::is_pinned(bytes) {
+                    self.plan.kept.push(Kept { locator: locator.clone(), why: "it is pinned".to_owned() });
                     continue;
                 }
                 // The days of a week can go to two months: each week is a group of its own.
                 let group = if then == Then::Weekly { period.first_day().week() } else { period };
+                let (locator, bytes) = (locator.clone(), bytes.clone());
                 let source = Source { kind, place: place.clone(), period, locator, bytes };
                 groups.entry((place, group)).or_default().push(source);
             }

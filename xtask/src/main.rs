@@ -47,7 +47,7 @@ Usage: cargo xtask COMMAND
   bench vault   Cost of a synced folder, compared with one directory as a remote [--quick]
   bench verbs   Speed of the verbs, compared with the Anthropic SDK's memory tool and bare C loops [--quick]
   recall score  Scores a ranking: QRELS.jsonl (a question and its answers a line) and RUN.jsonl (a question and its hits a line, best first)
-  sim           Schedules of devices, crashes and bad links [--vault | --weave] [--from SEED] [--seeds N | --minutes M], --explain SEED, --shrink SEED, --mutants
+  sim           Schedules of devices, crashes and bad links [--vault | --weave | --lost | --tidy] [--from SEED] [--seeds N | --minutes M], --explain SEED, --shrink SEED, --mutants
   soak          The long versions of the tests that race, crash and attack
 ";
 

@@ -14,11 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use super::memories::Catalogue;
 use super::review::{self, Proposed};
+use super::schedule::Install;
 use super::sync::sync;
 use crate::error::CommandError;
 use crate::home::gate::NothingPrivate;
 use crate::home::store::{open, open_to_look};
-use crate::home::{SyncOptions, Work, kinds};
+use crate::home::{SyncOptions, Work, kinds, local_history};
 use crate::records::{self, Weight, private};
 use crate::remote::Remote;
 use crate::settings::Settings;
@@ -68,7 +69,7 @@ pub(crate) fn tidy(
     if options.mode == Mode::DryRun {
         let files = block_on(tidy::read(open_to_look(settings)?.files(), &kinds, today))?;
         let plan = tidy::plan(&kinds, &files, today, &may_not_leave);
-        TidyRecord::of(settings)?.seen().save(settings)?;
+        TidyRecord::of(settings)?.seen(settings.today()).save(settings)?;
         return Ok(Tidied {
             plan,
             applied: Applied::default(),
@@ -93,9 +94,13 @@ pub(crate) fn tidy(
     };
     let applied = block_on(tidy::apply(&memory, &plan));
     record.ran(today, &proposed, mark).save(settings)?;
-    if let Some(remote) = remote.filter(|_| applied.done > 0 || !proposed.new.is_empty()) {
-        // The changes are safe here: what was not sent now goes with the next sync.
-        drop(sync(settings, &remote, &SyncOptions::new(Work::Sync, CAUSE), progress));
+    if applied.done > 0 || !proposed.new.is_empty() {
+        match remote {
+            // The changes are safe here: what was not sent now goes with the next sync.
+            Some(remote) => drop(sync(settings, &remote, &SyncOptions::new(Work::Sync, CAUSE), progress)),
+            // A history that cannot be recorded now is recorded at the next look.
+            None => drop(local_history::record(settings, Work::Sync, CAUSE)),
+        }
     }
     Ok(Tidied { plan, applied, proposed, mode: options.mode })
 }
@@ -162,7 +167,7 @@ pub(crate) fn outlook(settings: &Settings, catalogue: &Catalogue) -> Result<Tidy
         }
         outlook.kept = plan.kept;
     }
-    TidyRecord::of(settings)?.seen().save(settings)?;
+    TidyRecord::of(settings)?.seen(settings.today()).save(settings)?;
     Ok(outlook)
 }
 
@@ -178,6 +183,12 @@ pub(crate) struct TidyRecord {
     /// True once the user has seen what a tidy would do, or has run one.
     #[serde(default)]
     pub(crate) is_seen: bool,
+    /// The first day on which the user saw what a tidy would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seen_on: Option<String>,
+    /// The day on which the entries for the system's scheduler were written; `None` if they were not, or were removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scheduled_on: Option<String>,
     /// A mark of the logs in which proposals were looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) material: Option<String>,
@@ -196,8 +207,8 @@ impl TidyRecord {
         Ok(read.unwrap_or_default())
     }
 
-    fn seen(self) -> TidyRecord {
-        TidyRecord { is_seen: true, ..self }
+    fn seen(self, today: Day) -> TidyRecord {
+        TidyRecord { is_seen: true, seen_on: self.seen_on.or(Some(today.to_string())), ..self }
     }
 
     fn ran(self, today: Day, proposed: &Proposed, material: String) -> TidyRecord {
@@ -205,7 +216,7 @@ impl TidyRecord {
             if proposed.new.is_empty() { self.without_proposals.saturating_add(1) } else { 0 };
         // The material is looked at again after a failure of the user's command.
         let material = Some(material).filter(|_| proposed.trouble.is_none());
-        TidyRecord { last: Some(today.to_string()), without_proposals, is_seen: true, material }
+        TidyRecord { last: Some(today.to_string()), without_proposals, material, ..self.seen(today) }
     }
 
     fn save(&self, settings: &Settings) -> Result<(), CommandError> {
@@ -216,19 +227,33 @@ impl TidyRecord {
         }
     }
 
-    /// Returns the number of days since the last tidy; `None` if there was none.
-    pub(crate) fn days_since(&self, today: Day) -> Option<i32> {
-        self.last.as_ref().and_then(|last| last.parse::<Day>().ok()).map(|last| today.days_since(last))
+    /// Returns the number of days since the last tidy; if there was none, since the day from which one was expected.
+    fn days_without(&self, today: Day) -> Option<i32> {
+        let expected = self.scheduled_on.as_ref().or(self.seen_on.as_ref());
+        let since: Day = self.last.as_ref().or(expected)?.parse().ok()?;
+        Some(today.days_since(since))
     }
 }
 
 /// Notes that the user has seen what a tidy would do, also in a home without a state.
 pub(crate) fn note_seen(settings: &Settings) -> Result<(), CommandError> {
     private::create_directories(&settings.state())?;
-    records::write(&TidyRecord::place(settings), &TidyRecord::of(settings)?.seen(), Weight::Light)
+    records::write(
+        &TidyRecord::place(settings),
+        &TidyRecord::of(settings)?.seen(settings.today()),
+        Weight::Light,
+    )
 }
 
-/// The days without a tidy, where it was switched on, after which a status says so.
+/// Notes that the system's scheduler was told to tidy this home, or not any more.
+pub(crate) fn note_schedule(settings: &Settings, install: Install) -> Result<(), CommandError> {
+    let scheduled_on = (install == Install::Write).then(|| settings.today().to_string());
+    private::create_directories(&settings.state())?;
+    let record = TidyRecord { scheduled_on, ..TidyRecord::of(settings)? };
+    records::write(&TidyRecord::place(settings), &record, Weight::Light)
+}
+
+/// The days without a tidy, where it was switched on or scheduled, after which a status says so.
 const LATE_DAYS: i32 = 3;
 
 /// The tidies without a proposal after which a status says so.
@@ -238,17 +263,16 @@ const QUIET_RUNS: u32 = 14;
 pub(crate) fn state(settings: &Settings) -> Result<Vec<String>, CommandError> {
     let record = TidyRecord::of(settings)?;
     let mut lines = Vec::new();
-    if settings.is_tidied_by_itself {
-        match (record.is_seen, record.days_since(settings.today())) {
-            (false, _) => lines.push(
-                "is switched on, and waits until you have seen what it would do: haversack tidy --dry-run"
-                    .to_owned(),
-            ),
-            (true, Some(days)) if days >= LATE_DAYS => {
-                lines.push(format!("has not run for {days} days: haversack tidy"))
-            }
-            (true, _) => {}
-        }
+    let is_expected = settings.is_tidied_by_itself || record.scheduled_on.is_some();
+    if settings.is_tidied_by_itself && !record.is_seen {
+        lines.push(
+            "is switched on, and waits until you have seen what it would do: haversack tidy --dry-run"
+                .to_owned(),
+        );
+    } else if let Some(days) =
+        record.days_without(settings.today()).filter(|days| is_expected && *days >= LATE_DAYS)
+    {
+        lines.push(format!("has not run for {days} days: haversack tidy"));
     }
     if record.without_proposals >= QUIET_RUNS {
         lines.push(format!("proposed no memory in {} runs", record.without_proposals));
@@ -266,15 +290,32 @@ pub(crate) fn state(settings: &Settings) -> Result<Vec<String>, CommandError> {
     Ok(lines)
 }
 
-/// Tidies a home whose user switched that on, once a day. The first tidy is the user's: nothing happens before they have seen what it would do.
+/// Tidies a home whose user switched that on, once a day and store. The first tidy is the user's: nothing happens before they have seen what it would do.
 pub(crate) fn tidy_when_due(settings: &Settings) -> Result<Option<Tidied>, CommandError> {
     let record = TidyRecord::of(settings)?;
-    let is_due =
-        settings.is_tidied_by_itself && record.is_seen && record.days_since(settings.today()) != Some(0);
-    match is_due {
-        true => tidy(settings, &TidyOptions { day: None, mode: Mode::Apply }, &Bar::silent()).map(Some),
-        false => Ok(None),
+    let today = settings.today();
+    let is_due = settings.is_tidied_by_itself && record.is_seen && record.last != Some(today.to_string());
+    if !is_due {
+        return Ok(None);
     }
+    if is_tidied(settings, today)? {
+        TidyRecord { last: Some(today.to_string()), ..record }.save(settings)?;
+        return Ok(None);
+    }
+    tidy(settings, &TidyOptions { day: None, mode: Mode::Apply }, &Bar::silent()).map(Some)
+}
+
+/// Returns true if any machine tidied the store on a day: its decision log says so. An answered proposal is no tidy.
+fn is_tidied(settings: &Settings, day: Day) -> Result<bool, CommandError> {
+    let memory = open_to_look(settings)?;
+    let names = block_on(memory.files().list_all(&Locator::root()))?;
+    for log in names.iter().filter(|name| tidy::log_of(name) == Some(day)) {
+        let object = block_on(memory.files().read(log))?;
+        if tidy::read_log(&object.bytes).iter().any(|decision| !decision.is_of_proposal()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Syncs, or says why nothing was tidied: a device that has not seen the others' lines would roll up without them.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::app::schedule::{self, Install, Scheduler};
+use crate::app::tidy::note_schedule;
 use crate::error::CommandError;
 use crate::settings::Settings;
 use crate::ui::Ui;
@@ -49,6 +50,7 @@ pub(crate) fn cmd_schedule(
     for place in schedule::install(settings, scheduler, install)? {
         ui.note(format!("{done} {place}"));
     }
+    note_schedule(settings, install)?;
     if !switch.is_empty() {
         ui.note(format!("To switch them {}: {switch}", if args.install { "on" } else { "off now" }));
     }

@@ -58,6 +58,14 @@ pub(crate) struct TidyArgs {
     json: bool,
 }
 
+impl TidyArgs {
+    /// Returns the cause of the changes for the history, if the command may leave changes that are not in it. A tidy records its own.
+    pub(super) fn cause(&self) -> Option<&'static str> {
+        let is_answer = self.review || self.accept.is_some() || self.reject.is_some();
+        (is_answer || self.archive.is_some()).then_some(tidy::CAUSE)
+    }
+}
+
 pub(crate) fn cmd_tidy(ui: &mut Ui, settings: &Settings, args: &TidyArgs) -> Result<ExitCode, CommandError> {
     if args.log {
         return show_log(ui, settings, args);

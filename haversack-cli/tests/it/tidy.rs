@@ -7,6 +7,7 @@ use std::path::Path;
 use insta::assert_snapshot;
 
 use crate::agents::Agents;
+use crate::environment::TestEnv;
 use crate::machines::Machines;
 
 const LOG: &str = "interactions/2026-03-02.jsonl";
@@ -146,7 +147,10 @@ fn prune_says_which_files_and_deletes_them_with_yes() {
     --- stderr
     1 file would be deleted. Nothing was changed. To delete: the same command with --yes
     ");
+    let pinned = "behavioral/session_digest_2026-01-03.md";
+    machines.write("laptop", pinned, &digest.replace("type:", "pinned: true\ntype:"));
     machines.done("laptop", &[&prune[..], &["--yes"]].concat());
+    assert!(machines.read("laptop", pinned).is_some());
     assert_eq!(machines.read("laptop", "behavioral/session_digest_2026-01-02.md"), None);
     assert!(machines.read("laptop", "behavioral/session_digest_2026-03-09.md").is_some());
 }
@@ -295,6 +299,116 @@ fn schedule_prints_and_writes_entries() {
     assert!(fs::read_to_string(&unit).is_ok_and(|unit| unit.contains("ExecStart=")));
     machines.done("laptop", &["schedule", "systemd", "--remove"]);
     assert!(!unit.exists());
+}
+
+#[test]
+fn schedule_writes_and_removes_the_files_of_launchd() {
+    let machines = Machines::new();
+    machines.done("laptop", &["schedule", "launchd", "--install"]);
+    let agent = machines.env.path("Library/LaunchAgents/dev.haversack.tidy.plist");
+    let text = fs::read_to_string(&agent).expect("written");
+    assert!(text.contains("<string>tidy</string>") && text.contains("<integer>86400</integer>"), "{text}");
+    let told = machines.shown("laptop", &["schedule", "launchd", "--remove"]);
+    assert!(told.contains("launchctl unload") && !agent.exists(), "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn schedule_changes_only_its_own_lines_of_the_crontab() {
+    use std::os::unix::fs::PermissionsExt;
+    let machines = Machines::new();
+    // A crontab that keeps its lines in a file.
+    let (programs, kept) = (machines.env.path("programs"), machines.env.path("kept"));
+    fs::create_dir_all(&programs).expect("made");
+    let script =
+        format!("#!/bin/sh\nif [ \"$1\" = -l ]; then cat '{0}'; else cat > '{0}'; fi\n", kept.display());
+    fs::write(programs.join("crontab"), script).expect("written");
+    fs::set_permissions(programs.join("crontab"), fs::Permissions::from_mode(0o755)).expect("set");
+    let users = "MAILTO=me\n0 1 * * * backup\n";
+    fs::write(&kept, users).expect("written");
+    let run = |arguments: &[&str]| {
+        let path = format!("{}:/usr/bin:/bin", programs.display());
+        machines.env.shown(machines.command("laptop", arguments).env("PATH", path))
+    };
+    for _ in 0..2 {
+        let told = run(&["schedule", "cron", "--install"]);
+        assert!(told.contains("Wrote the crontab"), "{told}");
+    }
+    let lines = fs::read_to_string(&kept).expect("read");
+    assert!(lines.starts_with(users) && lines.matches("'sync' '--when-due'").count() == 1, "{lines}");
+    run(&["schedule", "cron", "--remove"]);
+    assert_eq!(fs::read_to_string(&kept).expect("read"), users);
+}
+
+#[test]
+fn status_tells_of_a_tidy_that_never_ran() {
+    let machines = Machines::new();
+    machines.done("laptop", &["append", "notes.md", "x"]);
+    let on = |day: &str, arguments: &[&str]| {
+        let now = format!("{day}T12:00:00Z");
+        machines.shown("laptop", &[arguments, &["--now", &now, "--time-zone", "UTC"]].concat())
+    };
+    on("2026-03-01", &["tidy", "--dry-run"]);
+    assert!(!on("2026-03-09", &["status"]).contains("has not run"), "it was not switched on");
+    machines.done("laptop", &["config", "set", "tidy.auto", "true"]);
+    let late = on("2026-03-09", &["status"]);
+    assert!(late.contains("tidy       has not run for 8 days: haversack tidy"), "{late}");
+    machines.done("laptop", &["config", "unset", "tidy.auto"]);
+    on("2026-03-04", &["schedule", "systemd", "--install"]);
+    assert!(!on("2026-03-06", &["status"]).contains("has not run"));
+    let late = on("2026-03-09", &["status"]);
+    assert!(late.contains("tidy       has not run for 5 days: haversack tidy"), "{late}");
+    on("2026-03-09", &["schedule", "systemd", "--remove"]);
+    assert!(!on("2026-03-20", &["status"]).contains("has not run"));
+}
+
+#[test]
+fn store_is_tidied_once_a_day_by_one_machine() {
+    let machines = Machines::laptop_and_desktop(&[("behavioral/a.md", "a\n")]);
+    let on = |machine: &str, arguments: &[&str]| {
+        machines
+            .shown(machine, &[arguments, &["--now", "2026-03-10T12:00:00Z", "--time-zone", "UTC"]].concat())
+    };
+    for machine in ["laptop", "desktop"] {
+        machines.done(machine, &["config", "set", "tidy.auto", "true"]);
+        on(machine, &["tidy", "--dry-run"]);
+    }
+    machines.write("laptop", LOG, EVENTS);
+    on("laptop", &["tidy"]);
+    assert_eq!(machines.read("laptop", LOG), None);
+    machines.settle(&["laptop", "desktop"]);
+    let later = "interactions/2026-03-01.jsonl";
+    machines.write("desktop", later, EVENTS);
+    on("desktop", &["background"]);
+    assert!(machines.read("desktop", later).is_some(), "the laptop tidied the store today");
+    on("desktop", &["tidy"]);
+    assert_eq!(machines.read("desktop", later), None, "the user can tidy at any time");
+}
+
+#[cfg(unix)]
+#[test]
+fn proposals_are_accepted_edited_and_rejected_on_a_terminal() {
+    let env = TestEnv::new();
+    let event = |number: usize, text: &str| {
+        format!(
+            "{{\"id\":\"{number:08x}-0000-4000-8000-000000000000\",\"direction\":\"inbound\",\"sender\":\"the user\",\"summary\":\"{text}\"}}\n"
+        )
+    };
+    let texts =
+        ["Always paint the door green.", "Always paint the pier white.", "Always wind the clock at noon."];
+    let events: String = texts.iter().enumerate().map(|(number, text)| event(number, text)).collect();
+    env.run(&["create", LOG, &events]);
+    env.run(&["tidy", "--day", "2026-03-05"]);
+    let shown = env.on_terminal(&["tidy", "--review"], "a\ne\nOnly in these words.\nr\n");
+    assert!(shown.contains("Accept, edit, reject, or later?"), "{shown}");
+    assert_eq!(shown.matches("Added to behavioral/feedback_").count(), 2, "{shown}");
+    assert!(shown.contains("Rejected. It will not be proposed again."), "{shown}");
+    let told = env.run(&["recall", "Only in these words"]);
+    assert!(told.contains("Only in these words."), "{told}");
+    let log = env.run(&["tidy", "--log"]);
+    assert_eq!(log.matches("added a proposal to behavioral/feedback_").count(), 2, "{log}");
+    assert_eq!(log.matches("rejected a proposal for behavioral/feedback_").count(), 1, "{log}");
+    assert!(env.on_terminal(&["tidy", "--review"], "").contains("No proposal waits."));
 }
 
 #[test]

@@ -8,59 +8,92 @@ use haversack_store::Locator;
 ///
 /// One with a `/` is compared with as many segments at the end of a locator as it has. Letters count as the same in capitals.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern(String);
+pub struct Pattern {
+    text: String,
+    ends: Ends,
+}
+
+/// The first and the last byte of the last segment of a name or pattern, in small letters: most patterns differ from most names there. `None` stands for
+/// anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    first: Option<u8>,
+    last: Option<u8>,
+}
+
+impl Ends {
+    fn of(text: &str) -> Ends {
+        let name = text.as_bytes();
+        let start = memchr::memrchr(b'/', name).map_or(0, |end| end + 1);
+        let small = |byte: Option<&u8>| byte.map(u8::to_ascii_lowercase);
+        Ends { first: small(name[start..].first()), last: small(name[start..].last()) }
+    }
+
+    /// Returns the ends of a locator.
+    pub(super) fn of_name(locator: &Locator) -> Ends {
+        Ends::of(locator.as_str())
+    }
+
+    fn of_pattern(text: &str) -> Ends {
+        let Ends { first, last } = Ends::of(text);
+        let plain = |byte: Option<u8>| byte.filter(|byte| !matches!(byte, b'*' | b'#'));
+        Ends { first: plain(first), last: plain(last) }
+    }
+
+    fn may_be(self, name: Ends) -> bool {
+        let fits =
+            |expected: Option<u8>, byte: Option<u8>| expected.is_none() || byte.is_none() || expected == byte;
+        fits(self.first, name.first) && fits(self.last, name.last)
+    }
+}
 
 impl Pattern {
     /// Returns a pattern; any text is one.
     pub fn new(text: impl Into<String>) -> Pattern {
-        Pattern(text.into())
+        let text = text.into();
+        let ends = Ends::of_pattern(&text);
+        Pattern { text, ends }
     }
 
     /// Returns true if a place is called like this.
     pub fn matches(&self, locator: &Locator) -> bool {
-        if !may_match(self.0.as_bytes(), locator.as_str().as_bytes()) {
+        self.matches_with(locator, Ends::of_name(locator))
+    }
+
+    /// Returns true if a place with these ends is called like this.
+    pub(super) fn matches_with(&self, locator: &Locator, ends: Ends) -> bool {
+        if !self.ends.may_be(ends) {
             return false;
         }
         let mut segments = locator.as_str().rsplit('/');
-        self.0.rsplit('/').all(|pattern| {
+        self.text.rsplit('/').all(|pattern| {
             segments.next().is_some_and(|segment| segment_matches(pattern.as_bytes(), segment.as_bytes()))
         })
     }
 
     /// Returns the name with its gap filled; `None` if it has none, or more than one.
     pub fn filled(&self, with: &str) -> Option<String> {
-        let gap = self.0.find(['*', '#'])?;
-        let end = self.0.rfind(['*', '#'])? + 1;
-        let is_one = self.0[gap..end].bytes().all(|byte| matches!(byte, b'*' | b'#' | b'-' | b'W'));
-        is_one.then(|| format!("{}{with}{}", &self.0[..gap], &self.0[end..]))
+        let gap = self.text.find(['*', '#'])?;
+        let end = self.text.rfind(['*', '#'])? + 1;
+        let is_one = self.text[gap..end].bytes().all(|byte| matches!(byte, b'*' | b'#' | b'-' | b'W'));
+        is_one.then(|| format!("{}{with}{}", &self.text[..gap], &self.text[end..]))
     }
 
     /// Returns the pattern as it was written.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// Returns true if it is a name without gaps.
     pub fn is_name(&self) -> bool {
-        !self.0.contains(['*', '#'])
+        !self.text.contains(['*', '#'])
     }
 }
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
-}
-
-/// Compares only the first byte of the last segment, and the last byte: most patterns differ from most names there.
-fn may_match(pattern: &[u8], name: &[u8]) -> bool {
-    let first = |text: &[u8]| text.get(memchr::memrchr(b'/', text).map_or(0, |end| end + 1)).copied();
-    let fits = |expected: Option<u8>, byte: Option<u8>| match (expected, byte) {
-        (Some(b'*' | b'#'), _) => true,
-        (Some(expected), Some(byte)) => expected.eq_ignore_ascii_case(&byte),
-        (None, _) | (_, None) => true,
-    };
-    fits(first(pattern), first(name)) && fits(pattern.last().copied(), name.last().copied())
 }
 
 /// Compares with one place to come back to, so that no pattern takes long.
@@ -104,6 +137,8 @@ mod tests {
         assert!(!matches("state/*cursor*", "email_cursor.txt"));
         assert!(!matches("state/*cursor*", "estate/cursor"));
         assert!(matches("compacted/####-W##.md", "compacted/2026-w40.md"));
+        assert!(matches("Compacted/User.MD", "compacted/uSER.md"));
+        assert!(matches("a*/*", "x/ab/c"));
         assert!(!matches("compacted/####.md", "compacted/202a.md"));
         let many = format!("{}b", "*a".repeat(50));
         assert!(!matches(&many, &"a".repeat(200)));

@@ -55,7 +55,16 @@ struct IdentifiedLine<'a> {
     decision: &'a Decision,
 }
 
+/// The actions of the user's answers to proposals.
+pub(crate) const PROMOTE: &str = "promote";
+pub(crate) const REJECT: &str = "reject";
+
 impl Decision {
+    /// Returns true if it is the user's answer to a proposal, and no part of a tidy.
+    pub fn is_of_proposal(&self) -> bool {
+        [PROMOTE, REJECT].contains(&self.action.as_str())
+    }
+
     /// Returns the line of the log. Its id is a hash of the decision.
     pub(crate) fn line(&self) -> String {
         let text = serde_json::to_string(self).expect("texts print");

@@ -189,6 +189,38 @@ fn resolve_shows_conflicts_and_settles_the_chosen_one() {
 }
 
 #[test]
+fn proposals_are_listed_accepted_edited_and_rejected() {
+    let env = TestEnv::new();
+    let texts =
+        ["Always paint the door green.", "Always paint the pier white.", "Always wind the clock at noon."];
+    let event = |(number, text): (usize, &&str)| {
+        json!({ "id": format!("{number:08x}-0000"), "direction": "inbound", "sender": "Ada", "summary": text }).to_string() + "\n"
+    };
+    let events: String = texts.iter().enumerate().map(event).collect();
+    env.run(&["create", "interactions/2026-03-02.jsonl", &events]);
+    env.run(&["tidy", "--day", "2026-03-05"]);
+    let mut client = Client::start(&mut env.command(&["mcp"]), "tester");
+    let shown = client.done("proposals", json!({}));
+    assert!(shown.contains("Said by Ada") && shown.contains("+Always paint the pier white."), "{shown}");
+    let ids: Vec<&str> = shown.lines().filter_map(|line| Some(line.split_once("  behavioral/")?.0)).collect();
+    let [first, second, third] = ids[..] else { panic!("{shown}") };
+    let told = client.done("proposals", json!({ "id": first, "answer": "accept" }));
+    assert!(told.starts_with("Added to behavioral/feedback_"), "{told}");
+    let told =
+        client.done("proposals", json!({ "id": second, "answer": "accept", "text": "Only in these words." }));
+    let target = told.trim_start_matches("Added to ").trim();
+    let text = client.done("view", json!({ "path": format!("/memories/{target}") }));
+    assert!(text.contains("Only in these words."), "{text}");
+    let told = client.done("proposals", json!({ "id": third, "answer": "reject" }));
+    assert_eq!(told, "Rejected. It will not be proposed again.");
+    let again = client.done("proposals", json!({ "id": third, "answer": "accept" }));
+    assert!(again.starts_with("No proposal with this id waits"), "{again}");
+    let (told, is_error) = client.call("proposals", json!({ "id": first, "answer": "perhaps" }));
+    assert!(is_error && told.contains("`answer` is accept or reject"), "{told}");
+    assert_eq!(client.done("proposals", json!({})), "No proposal waits.");
+}
+
+#[test]
 fn two_agents_come_apart_in_the_history() {
     let machines = Machines::laptop_and_desktop(&[("shared.md", "lamp\n")]);
     let mut one = Client::start(&mut machines.command("laptop", &["mcp"]), "claude-code");
