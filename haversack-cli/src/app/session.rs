@@ -46,6 +46,14 @@ pub(crate) fn project_here(settings: &Settings) -> Result<Project, CommandError>
     Ok(Project::of(settings, &claude, &ProjectRegistry::of(settings)?, &here))
 }
 
+/// Returns the projects whose checkouts were seen on this machine and are there.
+pub(crate) fn projects(settings: &Settings) -> Result<Vec<Project>, CommandError> {
+    let claude = ClaudeCode::expected(settings)?;
+    let registry = ProjectRegistry::of(settings)?;
+    let roots = registry.seen.iter().map(|seen| &seen.root).filter(|root| root.is_dir());
+    Ok(roots.map(|root| Project::of(settings, &claude, &registry, root)).collect())
+}
+
 /// The parameters of a context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {

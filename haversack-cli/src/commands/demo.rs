@@ -97,18 +97,20 @@ pub(crate) fn cmd_demo(ui: &mut Ui, args: &DemoArgs) -> Result<ExitCode, Command
 
     let seconds = started.elapsed().as_secs_f64();
     let home = quoted(&shown(&sandbox.home(Machine::Laptop)));
+    let program = quoted(&program());
     let look = match args.keep {
-        true => format!("The sandbox stays. Look around: {} --home {home} log", quoted(&program())),
+        true => format!("The sandbox stays. Look around: {program} --home {home} log"),
         false => {
             sandbox.delete()?;
             "The sandbox is deleted. To look around in one: haversack demo --keep".to_owned()
         }
     };
-    teller.tell(&[
-        String::new(),
-        format!("Done in {seconds:.1} s. {look}"),
-        "Next, for your own memory: haversack init".to_owned(),
-    ])?;
+    let mut last = vec![String::new(), format!("Done in {seconds:.1} s. {look}")];
+    if args.keep {
+        last.push(format!("In the browser: {program} --home {home} open"));
+    }
+    last.push("Next, for your own memory: haversack init, then look at it: haversack open".to_owned());
+    teller.tell(&last)?;
     if args.json {
         let fates = script.edits.iter().map(|edit| edit_as_json(edit, &end.files, &newest));
         let untouched = tally::untouched(&course).len();

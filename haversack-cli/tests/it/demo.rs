@@ -78,6 +78,7 @@ fn the_demo_loses_nothing_and_touches_nothing_of_the_user() {
     assert_eq!(names_in(&env.path("")), [""; 0], "nothing of the user is touched");
     assert_eq!(names_in(&temporary).len(), 1, "one sandbox");
 
+    assert!(shown.contains("\nIn the browser: ") && shown.contains(" open\n"), "{shown}");
     // The next command that it names works.
     let look = shown.lines().find_map(|line| line.split_once("Look around: ")).expect("it says so").1;
     let home = look.split_once("--home ").expect("a home").1.strip_suffix(" log").expect("the log");

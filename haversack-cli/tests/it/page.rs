@@ -9,6 +9,7 @@ mod in_browser;
 mod pictures;
 mod proposals;
 mod sample;
+mod views;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -53,10 +54,16 @@ impl Answer {
 
 impl Opened {
     fn start(env: &TestEnv, arguments: &[&str]) -> Opened {
+        Opened::start_with(env, arguments, &[])
+    }
+
+    /// Starts it with more variables.
+    fn start_with(env: &TestEnv, arguments: &[&str], variables: &[(&str, &str)]) -> Opened {
         let mut all = vec!["open", "--no-browser"];
         all.extend(arguments);
         let mut command = env.command(&all);
         command
+            .envs(variables.iter().copied())
             .env("HAVERSACK_SYNC", "off")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -100,9 +100,15 @@ impl PageData {
         let (settings, catalogue, changes) =
             (self.settings().clone(), self.catalogue.clone(), self.changes.clone());
         self.status.get(move |_| {
-            let catalogue = look_at_memories(&catalogue, &settings)?;
+            // The status asks for the list and the history at its end. They are looked at while it looks at the files itself.
+            let (list, history, beside) = (catalogue.clone(), changes.clone(), settings.clone());
+            drop(std::thread::spawn(move || drop(look_at_memories(&list, &beside))));
+            let beside = settings.clone();
+            drop(std::thread::spawn(move || drop(look_at_history(&history, &beside))));
             let finders = Finders {
-                conflicts: &|| conflicts_in(&settings, &catalogue.may_conflict()),
+                conflicts: &|| {
+                    conflicts_in(&settings, &look_at_memories(&catalogue, &settings)?.may_conflict())
+                },
                 devices: &|_| devices_among(&settings, look_at_history(&changes, &settings)?.as_ref()),
             };
             Ok(Arc::new(status_with(&settings, Extent::Short, &finders)?))

@@ -186,3 +186,31 @@ fn page_ends_when_it_is_idle() {
     let mut opened = Opened::start(&env, &["--idle", "1s"]);
     assert!(opened.process.wait().expect("ended").success());
 }
+
+/// Who can list processes or read the home's logs learns neither the code, nor the cookie, nor the token of forms.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_log_and_no_list_of_processes_has_a_token() {
+    let env = TestEnv::new();
+    env.run(&["create", "lamp.md", "oil\n"]);
+    let opened = Opened::start(&env, &[]);
+    let cookie = opened.enter();
+    let form = opened.get(&cookie, "edit?path=lamp.md");
+    let (seen, token) = (form.field("seen"), form.field("token"));
+    let fields: [(&str, &str); 4] =
+        [("path", "lamp.md"), ("seen", &seen), ("token", &token), ("text", "gas\r\n")];
+    assert_eq!(opened.post(&cookie, "edit", &fields).status, 303);
+    assert_ne!(opened.get("page=wrong", "now").status, 200);
+    let cookie = cookie.split_once('=').expect("a value").1.to_owned();
+    let secrets = [opened.code.as_str(), &cookie, &token];
+    assert!(secrets.iter().all(|secret| secret.len() >= 16), "{secrets:?}");
+    let process = format!("/proc/{}", opened.process.id());
+    for part in ["cmdline", "environ"] {
+        let text = std::fs::read(format!("{process}/{part}")).expect("read");
+        let text = String::from_utf8_lossy(&text).into_owned();
+        assert!(secrets.iter().all(|secret| !text.contains(secret)), "{part}: {text}");
+    }
+    for (name, text) in crate::machines::files_below(&env.path("")) {
+        assert!(secrets.iter().all(|secret| !text.contains(secret)), "{name}: {text}");
+    }
+}

@@ -162,6 +162,32 @@ impl Window {
         }
     }
 
+    /// Returns the texts of the frames in the document, as the browser itself sees them: the outer document could not look.
+    pub(super) fn texts_of_frames(&mut self) -> Vec<String> {
+        let script = "document.documentElement ? document.documentElement.innerText : ''";
+        let text = |answer: Value| answer["result"]["value"].as_str().unwrap_or_default().to_owned();
+        let tree = self.call("Page.getFrameTree", json!({}));
+        let frames = tree["frameTree"]["childFrames"].as_array().cloned().unwrap_or_default();
+        let mut texts = Vec::new();
+        for frame in frames {
+            let world = self.call("Page.createIsolatedWorld", json!({ "frameId": frame["frame"]["id"] }));
+            let context = &world["executionContextId"];
+            let params = json!({ "expression": script, "contextId": context, "returnByValue": true });
+            texts.push(text(self.call("Runtime.evaluate", params)));
+        }
+        // A frame of another site can have a process of its own.
+        let targets = self.browser.call(None, "Target.getTargets", json!({})).expect("a list");
+        let frames = targets["targetInfos"].as_array().cloned().unwrap_or_default();
+        for frame in frames.iter().filter(|target| target["type"] == json!("iframe")) {
+            let attach = json!({ "targetId": frame["targetId"], "flatten": true });
+            let attached = self.browser.call(None, "Target.attachToTarget", attach).expect("attached");
+            let params = json!({ "expression": script, "returnByValue": true });
+            let answer = self.browser.call(attached["sessionId"].as_str(), "Runtime.evaluate", params);
+            texts.push(text(answer.expect("evaluated")));
+        }
+        texts
+    }
+
     /// Waits until a condition holds.
     pub(super) fn wait(&mut self, condition: &str) {
         let deadline = Instant::now() + PATIENCE;

@@ -1,6 +1,7 @@
 //! Changes that the page makes: edits with compare-and-swap, deletions, undo, conflicts.
 
 use super::Opened;
+use super::sample::Sample;
 use crate::environment::TestEnv;
 
 fn memory(env: &TestEnv, name: &str) -> String {
@@ -67,6 +68,7 @@ fn lost_edit_is_shown_and_nothing_is_overwritten() {
         [("path", "lamp.md"), ("seen", &form.field("seen")), ("token", &token), ("text", "kept\r\n")];
     let lost = opened.post(&cookie, "edit", &fields);
     assert_eq!((lost.status, lost.field("seen")), (409, "nothing".to_owned()));
+    assert!(lost.body.contains("deleted this memory after you opened it"), "{}", lost.body);
     let fields: [(&str, &str); 4] =
         [("path", "lamp.md"), ("seen", "nothing"), ("token", &token), ("text", "kept\r\n")];
     assert_eq!(opened.post(&cookie, "edit", &fields).status, 303);
@@ -119,4 +121,26 @@ fn line_endings_survive_an_edit() {
     assert_eq!(memory(&env, "pairs.md"), "a\r\nc\r\n");
     let form = opened.get(&cookie, "edit?path=mixed.md");
     assert!(!form.body.contains("<textarea") && form.body.contains("different ways"), "{}", form.body);
+}
+
+#[test]
+fn deletion_during_an_edit_names_its_machine_agent_and_session() {
+    let sample = Sample::new();
+    let env = &sample.env;
+    let lamp = "claude_memory/lighthouse/reference_lamp.md";
+    let opened = Opened::start(env, &["--home", "desktop"]);
+    let cookie = opened.enter();
+    let form = opened.get(&cookie, &format!("edit?path={lamp}"));
+    let mut delete = env.command(&["--home", "laptop", "delete", lamp]);
+    env.shown(delete.env("HAVERSACK_AGENT", "claude-code").env("HAVERSACK_SESSION", "8b1d0e44"));
+    for home in ["laptop", "desktop"] {
+        env.run(&["--home", home, "sync"]);
+    }
+    let (seen, token) = (form.field("seen"), form.field("token"));
+    let fields: [(&str, &str); 4] =
+        [("path", lamp), ("seen", &seen), ("token", &token), ("text", "mine\r\n")];
+    let lost = opened.post(&cookie, "edit", &fields);
+    let (before, _) = lost.body.split_once(" deleted this memory after you opened it").expect("it says so");
+    let by = before.rsplit("Your edit was not saved.").next().unwrap_or_default();
+    assert!(by.contains("laptop") && by.contains("claude-code") && by.contains("8b1d0e44"), "{by}");
 }

@@ -286,11 +286,98 @@ fn page_works_without_scripts() {
 }
 
 #[test]
+fn keyboard_alone_accepts_and_undoes() {
+    let sample = Sample::new();
+    let opened = desktop(&sample);
+    let Some(mut window) = window(&opened) else { return };
+    let reach = |window: &mut Window, text: &str| {
+        let mut steps = 0;
+        while window.eval("document.activeElement.textContent.trim()") != json!(text) {
+            window.press("Tab");
+            steps += 1;
+            assert!(steps < 80, "{text} is reached by Tab: {}", window.text());
+        }
+        window.eval("window.isOld = true");
+        window.press("Enter");
+    };
+    window.go(&address(&opened, "inbox"));
+    reach(&mut window, "Accept");
+    window.wait("!window.isOld && document.body && document.body.innerText.includes('Accepted.')");
+    let path = window.eval("new URLSearchParams(location.search).get('path')");
+    let path = path.as_str().unwrap_or_default().to_owned();
+    assert!(!content(&sample, &path).is_empty(), "{path}");
+    reach(&mut window, "Undo");
+    window.wait("!window.isOld && !!document.querySelector('form[action=undo]') && document.readyState === 'complete'");
+    let button = window.eval("document.querySelector('form[action=undo] button.main').textContent.trim()");
+    reach(&mut window, button.as_str().unwrap_or_default());
+    window.wait("!window.isOld && document.body && document.body.innerText.includes('Undone')");
+    assert_eq!(content(&sample, &path), "");
+}
+
+#[test]
+fn forms_work_without_scripts() {
+    let sample = Sample::new();
+    let opened = desktop(&sample);
+    let Some(mut window) = window(&opened) else { return };
+    window.without_scripts();
+    let lamp = "claude_memory/lighthouse/reference_lamp.md";
+    let go = |window: &mut Window, view: &str| {
+        let place = view.split('?').next().unwrap_or_default();
+        window.call("Page.navigate", json!({ "url": address(&opened, view) }));
+        window.wait(&format!("location.pathname.endsWith('/{place}') && document.readyState === 'complete' && !!document.querySelector('main h1')"));
+    };
+    let click = |window: &mut Window, selector: &str, told: &str| {
+        window.eval(&format!("document.querySelector({}).click()", json!(selector)));
+        window.wait(&format!("document.body.innerText.includes({})", json!(told)));
+    };
+    go(&mut window, "edit?path=claude_memory%2Flighthouse%2Freference_lamp.md");
+    window.eval("(() => { const text = document.querySelector('textarea'); text.value = text.value.replace('45 ms', '50 ms'); })()");
+    click(&mut window, "form[action=edit] button.main", "Saved.");
+    assert!(content(&sample, lamp).contains("50 ms between"));
+    click(&mut window, "form[action=pin] button", "Pinned.");
+    assert!(content(&sample, lamp).contains("pinned: true"));
+    go(&mut window, "undo?path=claude_memory%2Flighthouse%2Freference_lamp.md");
+    click(&mut window, "form[action=undo] button.main", "Undone");
+    assert!(!content(&sample, lamp).contains("pinned: true"));
+    go(&mut window, "inbox");
+    click(&mut window, "article button.main", "Accepted.");
+}
+
+#[test]
+fn axe_finds_nothing_serious_in_refused_forms_and_the_static_page() {
+    let sample = Sample::new();
+    let opened = desktop(&sample);
+    let Some(mut window) = window(&opened) else { return };
+    let lamp = "claude_memory/lighthouse/reference_lamp.md";
+    for (action, told) in [("edit", "Your edit was not saved"), ("delete", "so it was not deleted")] {
+        let view = if action == "edit" { "edit" } else { "memory" };
+        window.go(&address(&opened, &format!("{view}?path=claude_memory%2Flighthouse%2Freference_lamp.md")));
+        let told_by_append = sample.env.run(&["--home", "desktop", "append", lamp, "A line of an agent.\n"]);
+        assert!(told_by_append.starts_with("exit 0\n"), "{told_by_append}");
+        window.eval("(() => { const text = document.querySelector('textarea'); if (text) text.value += 'Mine.\\n'; })()");
+        window.click_and_wait(
+            &format!("form[action={action}] button"),
+            &format!("document.body.innerText.includes({})", json!(told)),
+        );
+        let found = window.axe();
+        assert!(found.is_empty(), "{action}: {found:#?}");
+    }
+    let told = sample.env.run(&["--home", "desktop", "page", "--static", "memory.html"]);
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    for scheme in ["light", "dark"] {
+        window.look(1280, 900, scheme);
+        window.go(&format!("file://{}", sample.env.path("memory.html").display()));
+        let found = window.axe();
+        assert!(found.is_empty(), "static, {scheme}: {found:#?}");
+    }
+}
+
+#[test]
 fn axe_finds_nothing_serious_in_any_view() {
     let sample = Sample::new();
     let opened = desktop(&sample);
     let Some(mut window) = window(&opened) else { return };
-    for (width, scheme) in [(1280, "light"), (1280, "dark"), (360, "light")] {
+    for (width, scheme) in [(1280, "light"), (1280, "dark"), (360, "light"), (3840, "light")] {
         window.look(width, 800, scheme);
         for view in VIEWS {
             window.go(&address(&opened, view));
@@ -351,11 +438,21 @@ fn other_origins_rebound_names_and_frames_get_nothing() {
         window.wait("window.isDone === true");
         let got = window.eval("window.got.join('')").as_str().unwrap_or_default().to_owned();
         assert!(!got.contains("listens"), "{site}: {got}");
+        // The browser itself holds no text of ours in the frame.
+        window.wait("document.readyState === 'complete'");
+        let frames = window.texts_of_frames();
+        assert_eq!(frames.len(), 1, "{site}: {frames:?}");
+        assert!(!frames[0].contains("listens") && !frames[0].contains("Memories"), "{site}: {frames:?}");
         window.eval("document.forms[0].submit()");
         window.wait("location.pathname.endsWith('/delete') && document.readyState === 'complete'");
         assert!(!window.text().contains("listens"), "{}", window.text());
         assert_eq!(content(&sample, PORTS), before, "{site}");
     }
+    // The look at frames is no blind one: it reads a frame that lets itself be shown.
+    let framed = attacker("<!doctype html><p>a text in a frame".to_owned());
+    let outer = attacker(format!("<!doctype html><iframe src=\"http://127.0.0.1:{framed}/\"></iframe>"));
+    window.go(&format!("http://127.0.0.1:{outer}/"));
+    assert_eq!(window.texts_of_frames(), ["a text in a frame"]);
     // A name that was pointed at this machine, with our own port.
     let own_port = opened.address.rsplit(':').next().expect("a port");
     let rebound = here.replace(&opened.address, &format!("evil.example:{own_port}"));

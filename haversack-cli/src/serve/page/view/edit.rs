@@ -7,7 +7,8 @@ use haversack::store::{Bytes, Locator};
 use maud::{Markup, html};
 
 use super::memory::{MAX_EDITED_BYTES, read};
-use super::{difference, shown_name};
+use super::{author, difference, shown_name};
+use crate::app::passages::{Revision, file_history};
 use crate::app::revise::{Revised, bring_back, revise};
 use crate::error::CommandError;
 use crate::serve::page::data::PageData;
@@ -111,6 +112,17 @@ pub(super) fn parse_seen(seen: &str) -> Result<ContentHash, CommandError> {
     })
 }
 
+/// Returns the machine, agent and session that deleted a memory, as far as the history knows them.
+fn deleter(data: &PageData, locator: &Locator) -> Markup {
+    let history = file_history(data.settings(), locator, None).ok().filter(|history| !history.is_waiting);
+    match history.as_ref().and_then(|history| history.revisions.first()) {
+        Some(Revision { change, .. }) => {
+            author(&change.device, change.agent.as_deref(), change.session.as_deref())
+        }
+        None => html! { "A program on this machine" },
+    }
+}
+
 /// Returns the user's text beside the text that is there now.
 fn lost(data: &PageData, locator: &Locator, ours: &str, theirs: Option<&[u8]>) -> View {
     let title = shown_name(&data.names(), locator);
@@ -119,7 +131,7 @@ fn lost(data: &PageData, locator: &Locator, ours: &str, theirs: Option<&[u8]>) -
         h1 { "Edit " (title) }
         @match theirs {
             Some(_) => { (notice(&html! { strong { "Your edit was not saved." } " This memory changed after you opened it. Your text is below, complete." }, Mood::Bad)) }
-            None => { (notice(&html! { strong { "Your edit was not saved." } " Somebody deleted this memory after you opened it. Your text is below, complete." }, Mood::Bad)) }
+            None => { (notice(&html! { strong { "Your edit was not saved." } " " (deleter(data, locator)) " deleted this memory after you opened it. Your text is below, complete." }, Mood::Bad)) }
         }
         @if let Some(theirs) = theirs {
             h2 { "From the text that is there now (−) to yours (+)" }

@@ -6,7 +6,7 @@ use haversack::day::Day;
 use haversack::display::one_line;
 use haversack::ids::Timestamp;
 use haversack::store::Locator;
-use haversack_recall::{Recalled, Unit};
+use haversack_recall::{Hit, Recalled, Unit};
 use maud::{Markup, html};
 
 use super::{labels, shown_name, size, when};
@@ -27,8 +27,14 @@ const PAGE: usize = 100;
 /// The number of hits that a search shows.
 const MAX_HITS: usize = 40;
 
+/// The number of hits that are asked for if some of them are left out by their age or directory, which the index does not know.
+const MAX_SIEVED: usize = 400;
+
 /// The most memories that a search shows for their name alone.
 const MAX_NAMED: usize = 10;
+
+/// The name of the group of memories in no directory.
+const TOP: &str = "/";
 
 const DAY_MILLISECONDS: i64 = 24 * 3600 * 1000;
 
@@ -70,6 +76,21 @@ impl<'f> Wanted<'f> {
             && (self.kind.is_empty() || listed.kind == self.kind)
     }
 
+    /// Returns the directory of the chosen group; the root if there is none.
+    fn place(&self, catalogue: &Catalogue) -> Locator {
+        let is_chosen = |listed: &&Listed| !self.group.is_empty() && group_name(listed) == self.group;
+        let Some(listed) = catalogue.iter().find(is_chosen) else { return Locator::root() };
+        let depth = match haversack_recall::project_of(&listed.locator) {
+            Some(_) => 2,
+            None => usize::from(self.group != TOP),
+        };
+        listed
+            .locator
+            .segments()
+            .take(depth)
+            .fold(Locator::root(), |place, name| place.child(name).unwrap_or(place))
+    }
+
     /// Returns the address of another page of the same list.
     fn address(&self, page: usize) -> String {
         format!(
@@ -84,7 +105,7 @@ impl<'f> Wanted<'f> {
 /// Returns the name of a memory's group in a form; memories in no directory have one too.
 fn group_name(listed: &Listed) -> &str {
     match listed.group() {
-        "" => "/",
+        "" => TOP,
         group => group,
     }
 }
@@ -211,7 +232,7 @@ fn row(names: &Names, (now, today): (Timestamp, Day), listed: &Listed) -> Markup
 }
 
 fn search(data: &PageData, wanted: &Wanted<'_>) -> Result<Markup, CommandError> {
-    let recalled = match find(data, wanted.query)? {
+    let recalled = match find(data, wanted)? {
         Ok(recalled) => recalled,
         Err(why) => return Ok(html! { p { (why) } }),
     };
@@ -220,16 +241,17 @@ fn search(data: &PageData, wanted: &Wanted<'_>) -> Result<Markup, CommandError> 
 }
 
 /// Finds memories of all projects that are not excluded; the inner error is the reason why there is no answer.
-fn find(data: &PageData, text: &str) -> Result<Result<Recalled, String>, CommandError> {
+fn find(data: &PageData, wanted: &Wanted<'_>) -> Result<Result<Recalled, String>, CommandError> {
+    let is_sieved = !wanted.age.is_empty() || wanted.group == TOP;
     let wanted = RecallRequest {
-        text: text.to_owned(),
-        within: Locator::root(),
+        text: wanted.query.to_owned(),
+        within: wanted.place(&*data.catalogue()?),
         projects: border::reach_from_anywhere(data.settings(), None),
-        kinds: Vec::new(),
+        kinds: Some(wanted.kind.to_owned()).into_iter().filter(|kind| !kind.is_empty()).collect(),
         since: None,
         until: None,
         unit: Unit::Memory,
-        limit: MAX_HITS,
+        limit: if is_sieved { MAX_SIEVED } else { MAX_HITS },
     };
     match data.find(wanted) {
         Ok(found) => Ok(Ok(found)),
@@ -238,12 +260,12 @@ fn find(data: &PageData, text: &str) -> Result<Result<Recalled, String>, Command
     }
 }
 
-fn hits(data: &PageData, wanted: &Wanted<'_>, recalled: &Recalled, catalogue: &Catalogue) -> Markup {
+fn hits<'r>(data: &PageData, wanted: &Wanted<'_>, recalled: &'r Recalled, catalogue: &Catalogue) -> Markup {
     let names = data.names();
     let (now, today) = (data.now(), data.settings().today());
     let is_wanted = |locator: &Locator| catalogue.get(locator).is_none_or(|listed| wanted.holds(listed, now));
-    let hits: Vec<_> = recalled.hits.iter().filter(|hit| is_wanted(&hit.locator)).collect();
-    let nearly: Vec<_> = recalled.nearly.iter().filter(|hit| is_wanted(&hit.locator)).collect();
+    let chosen = |hits: &'r [Hit]| hits.iter().filter(|hit| is_wanted(&hit.locator)).take(MAX_HITS).collect();
+    let (hits, nearly): (Vec<&Hit>, Vec<&Hit>) = (chosen(&recalled.hits), chosen(&recalled.nearly));
     let is_near = hits.is_empty() && !nearly.is_empty();
     let hits = if is_near { nearly } else { hits };
     let named = named(wanted, catalogue, now, |locator| hits.iter().any(|hit| hit.locator == *locator));

@@ -1,4 +1,7 @@
-//! Next session: the context that the next session in the directory of `haversack open` would be given, with its cost by part.
+//! Next session: the context that the next session in a project would be given, with its cost by part. Unless the user chooses, it is the project of the
+//! directory of `haversack open`.
+
+use std::collections::BTreeMap;
 
 use haversack::context::{Assembled, Index, Portion};
 use haversack::display::one_line;
@@ -15,20 +18,39 @@ use crate::ui::moments::counted;
 
 struct Preview {
     project: String,
+    /// The ids and names of the projects to choose from, and if each is the one that is shown.
+    choices: Vec<(String, String, bool)>,
     assembled: Assembled,
 }
 
-fn gather(data: &PageData) -> Result<Preview, CommandError> {
-    let project = session::project_here(data.settings())?;
-    let assembled =
-        session::next(data.settings(), &project, Wanted::by_hook(data.settings(), Index::ReadByAgent))?;
-    Ok(Preview { project: project.label(data.settings()), assembled })
+fn gather(data: &PageData, chosen: &str) -> Result<Preview, CommandError> {
+    let settings = data.settings();
+    let here = session::project_here(settings)?;
+    let seen = session::projects(settings)?;
+    let choices = seen.iter().filter_map(|project| Some((project.id.clone()?, project.label(settings))));
+    let choices: BTreeMap<String, String> = choices.collect();
+    let project = seen.into_iter().find(|project| project.id.as_deref() == Some(chosen)).unwrap_or(here);
+    let is_shown = |id: &String| project.id.as_ref() == Some(id);
+    let choices = choices.into_iter().map(|(id, name)| (id.clone(), name, is_shown(&id))).collect();
+    let assembled = session::next(settings, &project, Wanted::by_hook(settings, Index::ReadByAgent))?;
+    Ok(Preview { project: project.label(settings), choices, assembled })
 }
 
-pub(in crate::serve::page) fn view(data: &PageData, _fields: &Fields) -> Result<View, CommandError> {
-    let Preview { project, assembled } = gather(data)?;
+pub(in crate::serve::page) fn view(data: &PageData, fields: &Fields) -> Result<View, CommandError> {
+    let Preview { project, choices, assembled } = gather(data, fields.get("project"))?;
     let body = html! {
         h1 { "Next session in " (one_line(&project)) }
+        @if !choices.is_empty() {
+            form.line action="next" {
+                label { "Project"
+                    select name="project" {
+                        option value="" { "the one of this directory" }
+                        @for (id, name, is_shown) in &choices { option value=(id) selected[*is_shown] { (one_line(name)) } }
+                    }
+                }
+                button { "Show" }
+            }
+        }
         @if assembled.text.is_empty() {
             div.card { p { "Nothing but what Claude Code reads by itself: " code { "MEMORY.md" } "." } }
         } @else {

@@ -199,6 +199,7 @@ fn picture(scale: Scale, timeline: &Timeline) -> Markup {
                         a href=(format!("time?by={}&at={start}&machine={}", scale.name(), encoded(device))) aria-label=(told) {
                             circle class=(format!("s{}", lane % 6)) cx=(x(at)) cy=(y(lane)) r=(radius(dot.changes)) { title { (told) } }
                             @if dot.undos > 0 { circle.ring cx=(x(at)) cy=(y(lane)) r=(radius(dot.changes) + 4) {} }
+                            @if dot.merges > 0 { path.merge d=(diamond(x(at), y(lane))) {} }
                         }
                     }
                 }
@@ -207,8 +208,13 @@ fn picture(scale: Scale, timeline: &Timeline) -> Markup {
                 text text-anchor="middle" x=(x(at)) y=(height - 8) { (scale.label(*start)) }
             }
         }
-        p.dim.small { "A larger dot has more changes. A ring stands for an undo." }
+        p.dim.small { "A larger dot has more changes. A ring stands for an undo, a diamond for a merge of two versions." }
     }
+}
+
+/// Returns the path of the mark of a merge, in the middle of a dot.
+fn diamond(x: usize, y: usize) -> String {
+    format!("M{x} {} l4 4 l-4 4 l-4 -4 z", y - 4)
 }
 
 fn radius(changes: usize) -> usize {
@@ -224,6 +230,19 @@ fn told(device: &str, start: &str, dot: Dot) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn merges_and_undos_have_marks_of_their_own() {
+        let today = jiff::civil::date(2026, 11, 18);
+        let lane = |dot: Dot| BTreeMap::from([("laptop".to_owned(), BTreeMap::from([(today, dot)]))]);
+        let drawn =
+            |dot: Dot| picture(Scale::Day, &Timeline { starts: vec![today], lanes: lane(dot) }).into_string();
+        let plain = Dot { changes: 3, undos: 0, merges: 0 };
+        let marks = |text: String| (text.contains("class=\"ring\""), text.contains("class=\"merge\""));
+        assert_eq!(marks(drawn(plain)), (false, false));
+        assert_eq!(marks(drawn(Dot { undos: 1, ..plain })), (true, false));
+        assert_eq!(marks(drawn(Dot { merges: 1, ..plain })), (false, true));
+    }
 
     #[test]
     fn changes_of_a_week_are_one_dot() {
