@@ -50,7 +50,7 @@ fn search_filters_before_it_counts_its_hits() {
     let cookie = opened.enter();
     let list = |filter: &str| text(&opened, &cookie, &format!("memories?part=list&q=lamp{filter}"));
     assert!(list("").contains("40 hits"), "{}", list(""));
-    assert_all(&list("&kind=user"), &["1 hit", "user_lamp.md"]);
+    assert_all(&list("&kind=user"), &["1 hit", "Wick"]);
     assert_all(&list("&group=notes"), &["1 hit", "notes/project_0.md"]);
     assert_all(&list("&group=lighthouse"), &["40 hits"]);
     assert_all(&list("&group=%2F"), &["1 hit", "top.md"]);
@@ -126,12 +126,11 @@ fn keep_both_leaves_both_versions_without_a_note() {
 #[test]
 fn now_shows_the_changes_since_the_last_visit() {
     let sample = Sample::new();
-    let visit = || {
-        let opened = Opened::start(&sample.env, &["--home", "desktop"]);
-        let cookie = opened.enter();
-        text(&opened, &cookie, "now")
-    };
-    assert!(visit().contains("Newest changes"));
+    // A visit counts when its page ends.
+    let mut first = Opened::start(&sample.env, &["--home", "desktop", "--idle", "1s"]);
+    let cookie = first.enter();
+    assert!(text(&first, &cookie, "now").contains("Newest changes"));
+    assert!(first.process.wait().expect("it ends").success());
     let file = "claude_memory/harbour/project_deploys.md";
     let mut edit =
         sample.env.command(&["--home", "laptop", "str-replace", file, "until 15:00", "until 14:00"]);
@@ -139,7 +138,9 @@ fn now_shows_the_changes_since_the_last_visit() {
     for home in ["laptop", "desktop"] {
         sample.env.run(&["--home", home, "sync"]);
     }
-    let shown = visit();
+    let opened = Opened::start(&sample.env, &["--home", "desktop"]);
+    let cookie = opened.enter();
+    let shown = text(&opened, &cookie, "now");
     assert_all(&shown, &["Changed since your last visit", "laptop · codex", "1 change"]);
     assert!(!shown.contains("7f3a91c2"), "earlier changes are not new: {shown}");
 }

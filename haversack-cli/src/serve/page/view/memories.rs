@@ -242,10 +242,11 @@ fn search(data: &PageData, wanted: &Wanted<'_>) -> Result<Markup, CommandError> 
 
 /// Finds memories of all projects that are not excluded; the inner error is the reason why there is no answer.
 fn find(data: &PageData, wanted: &Wanted<'_>) -> Result<Result<Recalled, String>, CommandError> {
+    let catalogue = data.catalogue()?;
     let is_sieved = !wanted.age.is_empty() || wanted.group == TOP;
     let wanted = RecallRequest {
         text: wanted.query.to_owned(),
-        within: wanted.place(&*data.catalogue()?),
+        within: wanted.place(&catalogue),
         projects: border::reach_from_anywhere(data.settings(), None),
         kinds: Some(wanted.kind.to_owned()).into_iter().filter(|kind| !kind.is_empty()).collect(),
         since: None,
