@@ -2,6 +2,7 @@
 
 use haversack::Conflicts;
 use haversack::clock::Clock;
+use haversack::conflict::Conflict;
 use haversack::ids::Timestamp;
 use haversack::store::Locator;
 use haversack::sync::Outlook;
@@ -75,9 +76,9 @@ pub(crate) struct Status {
     /// The number of links, pipes and other things that are no files of a memory.
     pub(crate) left_alone: usize,
     /// Memory of Claude Code that is not carried, because nothing tells its project: a line each.
-    unknown: Vec<String>,
+    pub(crate) unknown: Vec<String>,
     /// Projects whose clones on other machines would be refused, a line each.
-    without_commit: Vec<String>,
+    pub(crate) without_commit: Vec<String>,
     /// Parts of other machines' logs that the folder did not have whole at the last sync.
     pub(crate) arriving: usize,
     /// Plain files of a synced folder that no machine's log named at the last look.
@@ -162,21 +163,18 @@ pub(crate) fn status_with(
             cure: contact.cure.clone().unwrap_or("haversack sync".to_owned()),
         });
     }
-    for name in contact.not_mirrored.iter().take(extent.limit()).filter(|_| !settings.keep_local) {
+    let in_the_way = contact.not_mirrored.iter().filter(|_| !settings.keep_local).map(|name| {
         let (what, cure) = not_mirrored(name);
-        status.problems.push(Problem { what, short: "a file in the way".to_owned(), cure });
-    }
-    if !settings.keep_local {
-        let more = contact.not_mirrored.len().saturating_sub(extent.limit());
-        status.problems.extend(more_like_it(more, "a file in the way"));
-    }
+        Problem { what, short: "a file in the way".to_owned(), cure }
+    });
+    status.problems.extend(bounded(in_the_way, extent));
     let failed = digest::failed(settings);
-    status.problems.extend(failed.iter().take(extent.limit()).map(|digest| Problem {
+    let failed = failed.iter().map(|digest| Problem {
         what: digest.sentence(settings),
         short: "a digest failed".to_owned(),
         cure: digest.cure(settings),
-    }));
-    status.problems.extend(more_like_it(failed.len().saturating_sub(extent.limit()), "a digest failed"));
+    });
+    status.problems.extend(bounded(failed, extent));
     for agent in AGENTS {
         if let Some(dead) = mend::find(settings, agent) {
             let what = dead.sentence(settings, agent);
@@ -184,20 +182,21 @@ pub(crate) fn status_with(
             status.problems.push(Problem { what, short: "dead hooks".to_owned(), cure });
         }
     }
-    for mount in &home.vanished {
+    let vanished = home.vanished.iter().map(|mount| {
         let name = shown(&mount.directory);
-        status.problems.push(Problem {
+        Problem {
             what: format!(
                 "{name} is missing or cannot be read. Its memory ({}) is kept, and nothing was deleted",
                 mount.prefix
             ),
             short: "a directory is gone".to_owned(),
             cure: format!("put it back, or: haversack mount remove {}", quoted(&name)),
-        });
-    }
-    for mount in mounts::unbound(settings)? {
+        }
+    });
+    status.problems.extend(bounded(vanished, extent));
+    let unbound = mounts::unbound(settings)?.into_iter().map(|mount| {
         let name = shown(&mount.directory);
-        status.problems.push(Problem {
+        Problem {
             what: format!(
                 "{name} became a link, so we stopped syncing it. Its memory ({}) is kept, and nothing was deleted",
                 mount.prefix
@@ -207,8 +206,9 @@ pub(crate) fn status_with(
                 "put a directory in its place and open a session in the project, or: haversack mount remove {}",
                 quoted(&name)
             ),
-        });
-    }
+        }
+    });
+    status.problems.extend(bounded(unbound, extent));
     for place in home.places() {
         let look = place.look()?;
         status.files += look.files;
@@ -219,7 +219,7 @@ pub(crate) fn status_with(
         status.problems.extend(problems(&place.name, &look, extent));
     }
     status.files -= project_records(settings).min(status.files);
-    status.problems.extend(conflicts(&(finders.conflicts)()?));
+    status.problems.extend(conflicts(&(finders.conflicts)()?, extent));
     if status.remote.is_some() && !settings.keep_local {
         add_left_out(settings, &mut status)?;
     }
@@ -232,18 +232,19 @@ pub(crate) fn status_with(
 /// Adds the checkouts and the memory that are not carried although the user did not decide so.
 fn add_left_out(settings: &Settings, status: &mut Status) -> Result<(), CommandError> {
     let left = left_out(settings)?;
-    for project in &left.refused {
-        let Some(Barrier::Unproven(missing)) = &project.barrier else { continue };
+    let refused = left.refused.iter().filter_map(|project| {
+        let Some(Barrier::Unproven(missing)) = &project.barrier else { return None };
         let checkout = tilde(settings, &project.checkout);
         let name = quoted(&checkout);
-        status.problems.push(Problem {
+        Some(Problem {
             what: format!("{checkout} gets no memory of {}: {}", project.label(settings), missing.reason()),
             short: "a checkout without memory".to_owned(),
             cure: format!(
                 "if it is yours: haversack project bind {name}; if it is not: haversack project exclude {name}"
             ),
-        });
-    }
+        })
+    });
+    status.problems.extend(bounded(refused, status.extent));
     let unknown = left.unknown.iter().map(|(memory, files)| {
         let memory = tilde(settings, memory);
         format!(
@@ -271,20 +272,21 @@ fn project_records(settings: &Settings) -> usize {
 /// Returns memories that hold two versions of something.
 ///
 /// Unreadable files were reported above.
-fn conflicts(Conflicts { found, .. }: &Conflicts) -> Option<Problem> {
-    let first = found.first()?;
-    let devices = first.passages.iter().filter_map(|passage| passage.device.as_deref());
-    let devices: Vec<&str> = devices.collect();
-    let from = if devices.is_empty() { String::new() } else { format!(" (one from {})", devices.join(", ")) };
-    let more = match found.len() - 1 {
-        0 => String::new(),
-        more => format!("; {more} more like it"),
+fn conflicts(Conflicts { found, .. }: &Conflicts, extent: Extent) -> Option<Problem> {
+    let told = |conflict: &Conflict| {
+        let devices = conflict.passages.iter().filter_map(|passage| passage.device.as_deref());
+        let devices: Vec<&str> = devices.collect();
+        let from =
+            if devices.is_empty() { String::new() } else { format!(" (one from {})", devices.join(", ")) };
+        format!("{} has two versions of one passage{from}", conflict.locator)
     };
-    Some(Problem {
-        what: format!("{} has two versions of one passage{from}{more}", first.locator),
-        short: "two versions".to_owned(),
-        cure: "haversack conflicts".to_owned(),
-    })
+    let first = told(found.first()?);
+    let what = match (found.len() - 1, extent) {
+        (0, _) => first,
+        (more, Extent::Short) => format!("{first}; {more} more like it"),
+        (_, Extent::All) => found.iter().map(told).collect::<Vec<_>>().join("\n"),
+    };
+    Some(Problem { what, short: "two versions".to_owned(), cure: "haversack conflicts".to_owned() })
 }
 
 /// Returns the first names of a list, for a sentence.
@@ -294,17 +296,22 @@ fn first_names(files: &[Locator], extent: Extent) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// Stands for so many problems that are not shown.
-fn more_like_it(more: usize, short: &str) -> Option<Problem> {
-    (more > 0).then(|| Problem {
-        what: format!("… and {more} more like it"),
-        short: short.to_owned(),
-        cure: "see all: haversack status --all".to_owned(),
-    })
+/// Returns the first problems of one sort, and one that counts the others.
+fn bounded(all: impl Iterator<Item = Problem>, extent: Extent) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = all.collect();
+    let more = problems.len().saturating_sub(extent.limit());
+    if more > 0 {
+        problems.truncate(extent.limit());
+        problems.push(Problem {
+            what: format!("… and {more} more like it"),
+            short: problems[0].short.clone(),
+            cure: "see all: haversack status --all".to_owned(),
+        });
+    }
+    problems
 }
 
 fn problems(name: &str, look: &Outlook, extent: Extent) -> Vec<Problem> {
-    let limit = extent.limit();
     let mut problems = Vec::new();
     let mut add = |what: String, short: &str, cure: String| {
         problems.push(Problem { what, short: short.to_owned(), cure });
@@ -345,7 +352,7 @@ fn problems(name: &str, look: &Outlook, extent: Extent) -> Vec<Problem> {
                 .to_owned(),
         );
     }
-    for HeldFiles { count, what, cure } in grouped(&look.held, HELD_BACK) {
+    for HeldFiles { count, what, cure } in grouped(&look.held, HELD_BACK, extent.limit()) {
         add(what, if count == 1 { "a file held back" } else { "files held back" }, cure);
     }
     let is_told = |locator: &&Locator| look.unseen.iter().all(|(unseen, _)| unseen != *locator);
@@ -364,18 +371,22 @@ fn problems(name: &str, look: &Outlook, extent: Extent) -> Vec<Problem> {
         short: "a name that is not synced".to_owned(),
         cure: "rename it, then: haversack sync".to_owned(),
     });
-    for all in [refused.collect::<Vec<_>>(), unseen.collect(), odd_names.collect()] {
-        let more = all.len().saturating_sub(limit);
-        let more = all.first().and_then(|first| more_like_it(more, &first.short));
-        problems.extend(all.into_iter().take(limit).chain(more));
-    }
+    problems.extend(bounded(refused, extent));
+    problems.extend(bounded(unseen, extent));
+    problems.extend(bounded(odd_names, extent));
     let mut add = |what: String, short: &str, cure: String| {
         problems.push(Problem { what, short: short.to_owned(), cure });
     };
     if let Some(first) = look.put_aside.first() {
+        let which = match (look.put_aside.as_slice(), extent) {
+            (several @ [_, _, ..], Extent::All) => {
+                several.iter().map(|text| format!("\n{text}")).collect::<String>()
+            }
+            _ => format!("; the first is {first}"),
+        };
         add(
             format!(
-                "{} that another program wrote could not be merged and {} put aside in {name}; the first is {first}",
+                "{} that another program wrote could not be merged and {} put aside in {name}{which}",
                 counted(look.put_aside.len(), "text"),
                 if look.put_aside.len() == 1 { "is" } else { "are" },
             ),
@@ -578,6 +589,19 @@ mod tests {
         assert_eq!(short.len(), 6);
         assert_eq!(short[5].what, "… and 4 more like it");
         assert_eq!(problems("memory", &look, Extent::All).len(), 9);
+    }
+
+    #[test]
+    fn texts_that_were_put_aside_are_all_named_if_all_are_asked_for() {
+        let texts = (1..=7).map(|number| Locator::parse(&format!("aside-{number}")).expect("a name"));
+        let look = Outlook { put_aside: texts.collect(), ..Outlook::default() };
+        let what = |extent| problems("memory", &look, extent).remove(0).what;
+        assert!(what(Extent::Short).ends_with("put aside in memory; the first is aside-1"));
+        assert!(
+            what(Extent::All).ends_with(
+                "put aside in memory\naside-1\naside-2\naside-3\naside-4\naside-5\naside-6\naside-7"
+            )
+        );
     }
 
     #[test]

@@ -84,17 +84,18 @@ pub(crate) const UNSEEN: &str =
 pub(crate) fn text(summary: &Summary) -> String {
     let mut text = format!("{}\n", headline(summary));
     let report = &summary.report;
+    let listed_in_log = &listed_in_log(summary);
     let mut note = |what: String, cure: &str| text.push_str(&format!("  {what}\n  → {cure}\n"));
     each(&mut note, &report.both_kept, "haversack conflicts", |locator| {
         (format!("{locator}: both versions of a passage are kept"), "haversack conflicts".to_owned())
     });
-    each(&mut note, &report.edits_won, LISTED_IN_LOG, |locator| {
+    each(&mut note, &report.edits_won, listed_in_log, |locator| {
         (
             format!("{locator} was deleted on one machine and changed on another: it stays"),
             format!("if it is to go: haversack delete {}", quoted(locator.as_str())),
         )
     });
-    for HeldFiles { what, cure, .. } in grouped(&report.held, STAYS) {
+    for HeldFiles { what, cure, .. } in grouped(&report.held, STAYS, MAX_EACH) {
         note(what.replace('\n', "\n    "), &cure);
     }
     if !report.held_deletions.is_empty() {
@@ -141,7 +142,7 @@ pub(crate) fn text(summary: &Summary) -> String {
             "we changed and imported nothing; to keep one as memory, copy it into the memory",
         );
     }
-    each(&mut note, &summary.rescued, LISTED_IN_LOG, |(place, locator)| {
+    each(&mut note, &summary.rescued, listed_in_log, |(place, locator)| {
         (
             format!("{locator}: imported an edit that the folder's client could not upload"),
             format!("it is still where the client put it, and is not needed any more: {place}"),
@@ -195,8 +196,17 @@ const MAX_EACH: usize = 5;
 
 /// The commands that list the things of one sort which a sync does not name.
 const LISTED_IN_STATUS: &str = "haversack status --all";
-const LISTED_IN_LOG: &str = "haversack log 1";
 const LISTED_IN_JSON: &str = "haversack sync --full --json";
+
+/// Returns the command that lists the files of the changes that a sync published or received last.
+fn listed_in_log(summary: &Summary) -> String {
+    let newest = summary.published.last().or(summary.position.as_ref());
+    match (summary.published.len(), newest) {
+        (0 | 1, Some(newest)) => format!("haversack log {}", newest.number()),
+        (0 | 1, None) => "haversack log".to_owned(),
+        (several, _) => format!("haversack log -n {several}"),
+    }
+}
 
 /// Tells of the first things of one sort, each with its cure, and counts the others.
 fn each<T>(
@@ -271,6 +281,8 @@ fn headline(summary: &Summary) -> String {
 
 #[cfg(test)]
 mod tests {
+    use haversack::ids::Position;
+
     use super::*;
 
     #[test]
@@ -289,6 +301,26 @@ mod tests {
         assert_eq!(told.matches("could not be looked at").count(), 3, "{told}");
         assert!(told.contains("→ if it is to go: haversack delete 'my note 1.md'\n"), "{told}");
         assert!(told.contains("haversack mount remove '/projects/my 0'\n"), "{told}");
+    }
+
+    #[test]
+    fn long_list_of_kept_edits_names_the_change_that_has_them() {
+        let files = || (1..=9).map(|number| Locator::parse(&format!("{number}.md")).expect("a name"));
+        let position = |number| Position::new(number).expect("a position");
+        let told = |published: &[u64]| {
+            let mut summary = Summary::default();
+            summary.position = Some(position(14));
+            summary.report.edits_won.extend(files());
+            summary.rescued.extend(files().map(|file| ("lost+found".to_owned(), file)));
+            summary.published.extend(published.iter().map(|number| position(*number)));
+            text(&summary)
+        };
+        for (published, command) in
+            [(&[12][..], "haversack log 12"), (&[12, 13], "haversack log -n 2"), (&[], "haversack log 14")]
+        {
+            let told = told(published);
+            assert_eq!(told.matches(&format!("→ see all: {command}\n")).count(), 2, "{told}");
+        }
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub(crate) fn cmd_status(
     } else if args.line {
         ui.line(status.one_line())?;
     } else {
+        if args.all {
+            ui.page();
+        }
         let (verdict, is_well) = (status.verdict(), status.problems.is_empty());
         ui.painted(&status.text(), |line| colors::status(line, &verdict, is_well))?;
     }
@@ -70,6 +73,8 @@ fn to_json(status: &Status) -> Value {
         "waiting": status.waiting,
         "unfetched": status.unfetched,
         "left_alone": status.left_alone,
+        "unknown": status.unknown,
+        "without_commit": status.without_commit,
         "arriving": status.arriving,
         "waits": waits.collect::<Vec<_>>(),
         "unfinished": status.is_underway,

@@ -233,9 +233,6 @@ fn rename_name(locator: &Locator) -> String {
     if shown == locator.as_str() { quoted(&shown) } else { shown }
 }
 
-/// The most files of one group of held files that are named.
-const MAX_FILES_NAMED: usize = 5;
-
 /// Files that are held back and have one cure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeldFiles {
@@ -258,25 +255,25 @@ pub(crate) const HELD_BACK: Wording = Wording { one: "is held back", several: "a
 /// The words for the outcome of a sync.
 pub(crate) const STAYS: Wording = Wording { one: "stays on this machine", several: "stay on this machine" };
 
-/// Groups held files by their cure. The number of groups, and of files that a group names, is bounded.
-pub(crate) fn grouped(held: &[(Locator, Hold)], wording: Wording) -> Vec<HeldFiles> {
+/// Groups held files by their cure. A group names at most `limit` files.
+pub(crate) fn grouped(held: &[(Locator, Hold)], wording: Wording, limit: usize) -> Vec<HeldFiles> {
     let is_secret = |hold: &Hold| !hold.lines.is_empty();
     let is_formless = |hold: &Hold| hold.why == NO_FRONTMATTER;
     let of =
         |is_meant: &dyn Fn(&Hold) -> bool| held.iter().filter(|(_, hold)| is_meant(hold)).collect::<Vec<_>>();
     let groups = [of(&is_secret), of(&is_formless), of(&|hold| !is_secret(hold) && !is_formless(hold))];
-    groups.iter().filter(|group| !group.is_empty()).map(|group| held_files(group, wording)).collect()
+    groups.iter().filter(|group| !group.is_empty()).map(|group| held_files(group, wording, limit)).collect()
 }
 
 /// Returns one group. It is not empty.
-fn held_files(group: &[&(Locator, Hold)], wording: Wording) -> HeldFiles {
+fn held_files(group: &[&(Locator, Hold)], wording: Wording, limit: usize) -> HeldFiles {
     let count = group.len();
     let (first, hold) = group[0];
     if count == 1 {
         let what = format!("{} {}: {}", named(first), wording.one, hold.why);
         return HeldFiles { count, what, cure: cure(first, hold) };
     }
-    let shown = &group[..count.min(MAX_FILES_NAMED)];
+    let shown = &group[..count.min(limit)];
     let mut what = format!("{count} files {}", wording.several);
     let is_formless = hold.why == NO_FRONTMATTER;
     if is_formless {
@@ -287,7 +284,11 @@ fn held_files(group: &[&(Locator, Hold)], wording: Wording) -> HeldFiles {
         what.push_str(&format!("\n{}{why}", named(locator)));
     }
     if count > shown.len() {
-        what.push_str(&format!("\n… and {} more that {}", count - shown.len(), wording.several));
+        what.push_str(&format!(
+            "\n… and {} more that {}: haversack status --all",
+            count - shown.len(),
+            wording.several
+        ));
     }
     let places: Vec<String> = shown
         .iter()
@@ -402,12 +403,19 @@ mod tests {
                 cure: "change it, or give it another name: haversack rename .env NAME".to_owned(),
             },
         ];
-        assert_eq!(grouped(&held, HELD_BACK), expected);
+        assert_eq!(grouped(&held, HELD_BACK, 5), expected);
         let many: Vec<_> = (0..21).map(|number| secret(&format!("{number:02}.md"))).collect();
-        let groups = grouped(&many, HELD_BACK);
+        let groups = grouped(&many, HELD_BACK, 5);
         assert_eq!(groups.len(), 1);
         assert_eq!(groups[0].what.lines().count(), 7, "{}", groups[0].what);
-        assert!(groups[0].what.ends_with("… and 16 more that are held back"), "{}", groups[0].what);
+        assert!(
+            groups[0].what.ends_with("… and 16 more that are held back: haversack status --all"),
+            "{}",
+            groups[0].what
+        );
+        let all = &grouped(&many, HELD_BACK, usize::MAX)[0];
+        assert!(all.what.lines().count() == 22 && all.what.contains("\n20.md: "), "{}", all.what);
+        assert!(all.cure.ends_with(" 20.md:2"), "{}", all.cure);
     }
 
     #[test]

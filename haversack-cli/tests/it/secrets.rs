@@ -332,3 +332,19 @@ fn device_name_with_a_secret_is_refused() {
     Hint: Every commit contains the name. Choose a short one, as in: --device laptop
     ");
 }
+
+#[test]
+fn status_names_every_held_file_if_all_are_asked_for() {
+    let machines = Machines::new();
+    machines.done("laptop", &["remote", "add", &machines.url(), "--device", "laptop"]);
+    for number in 1..=7 {
+        machines.write("laptop", &format!("deploy-{number}.md"), &format!("{}\n", token(number)));
+    }
+    let named = |arguments: &[&str]| {
+        let shown = machines.shown("laptop", arguments);
+        (1..=7).filter(|number| shown.contains(&format!("deploy-{number}.md: line 1"))).count()
+    };
+    assert_eq!((named(&["status"]), named(&["status", "--all"])), (5, 7));
+    let shown = machines.shown("laptop", &["status"]);
+    assert!(shown.contains("… and 2 more that are held back: haversack status --all"), "{shown}");
+}

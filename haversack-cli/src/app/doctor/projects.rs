@@ -15,8 +15,22 @@ use crate::ui::moments::counted;
 use crate::ui::paths::quoted;
 
 pub(super) fn examine(settings: &Settings) -> Vec<Finding> {
-    let mut findings = worktrees(settings);
-    findings.extend(old_ids(settings));
+    let mut findings = bounded(worktrees(settings), "haversack project list");
+    findings.extend(bounded(old_ids(settings), "haversack ls"));
+    findings
+}
+
+/// The most findings of one sort that are told one by one.
+const MAX_EACH: usize = 5;
+
+/// Returns the worst findings of one sort, and one that counts the others. `listed_by` is the command that lists them.
+fn bounded(mut findings: Vec<Finding>, listed_by: &str) -> Vec<Finding> {
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
+    let others = findings.split_off(findings.len().min(MAX_EACH));
+    if let Some(Finding { subject, verdict, .. }) = others.first() {
+        let detail = format!("… and {} more like it: {listed_by}", others.len());
+        findings.push(Finding { subject, verdict: *verdict, detail, cure: None });
+    }
     findings
 }
 
@@ -64,4 +78,22 @@ fn worktrees(settings: &Settings) -> Vec<Finding> {
         }
     });
     each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use haversack::check::Verdict;
+
+    use super::*;
+
+    #[test]
+    fn many_findings_are_counted_and_the_worst_are_told() {
+        let fine = (1..=6).map(|number| Finding::ok("private", number.to_string()));
+        let all: Vec<Finding> = fine.chain([Finding::warn("private", "bad", "mend it")]).collect();
+        let told = bounded(all.clone(), "haversack project list");
+        let details: Vec<&str> = told.iter().map(|finding| finding.detail.as_str()).collect();
+        assert_eq!(details, ["bad", "1", "2", "3", "4", "… and 2 more like it: haversack project list"]);
+        assert_eq!(told.last().map(|finding| finding.verdict), Some(Verdict::Ok));
+        assert_eq!(bounded(all[..5].to_vec(), "").len(), 5);
+    }
 }
