@@ -76,6 +76,7 @@ fn report(ui: &mut Ui, findings: &[Finding], args: &DoctorArgs) -> Result<ExitCo
         let report = json!({ "verdict": worst.to_string(), "checks": findings });
         ui.json(&report)?;
     } else {
+        ui.page();
         ui.findings(findings)?;
     }
     Ok(if worst == Verdict::Fail { ExitCode::from(1) } else { ExitCode::SUCCESS })

@@ -53,6 +53,9 @@ struct Listing {
 
 pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<ExitCode, CommandError> {
     let locator = locate(settings, &args.path)?;
+    if !args.json && (args.recursive || args.kind.is_some() || args.remote) {
+        ui.page();
+    }
     if args.remote {
         return list_remote(ui, settings, &locator, args);
     }

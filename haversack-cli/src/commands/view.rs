@@ -87,6 +87,7 @@ pub(crate) fn cmd_view(ui: &mut Ui, settings: &Settings, args: &ViewArgs) -> Res
         let hint = format!("Write it to a file: haversack view {} > FILE", quoted(&args.path));
         return Err(CommandError::user(message, hint));
     }
+    ui.page();
     ui.bytes(shown)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -38,6 +38,9 @@ pub(crate) struct WhyArgs {
 const SHOWN_LEFT_OUT: usize = 5;
 
 pub(crate) fn cmd_why(ui: &mut Ui, settings: &Settings, args: &WhyArgs) -> Result<ExitCode, CommandError> {
+    if !args.json {
+        ui.page();
+    }
     if args.next || args.compacted {
         let project = session::project_here(settings)?;
         match args.next {

@@ -45,11 +45,23 @@ impl TestEnv {
 
     /// Runs the binary on a terminal that a person types into; returns everything that the terminal shows.
     pub(crate) fn on_terminal(&self, arguments: &[&str], keys: &str) -> String {
+        self.on_terminal_with("-echo cols 100", "", arguments, keys)
+    }
+
+    /// Runs the binary on a terminal of 3 rows whose pager marks each line; returns everything that the terminal shows.
+    pub(crate) fn in_pager(&self, arguments: &[&str]) -> String {
+        self.on_terminal_with("cols 100 rows 3", "sed 's/^/paged: /'", arguments, "")
+    }
+
+    fn on_terminal_with(&self, terminal: &str, pager: &str, arguments: &[&str], keys: &str) -> String {
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-        let mut line = format!("stty -echo cols 100; exec {}", quoted(env!("CARGO_BIN_EXE_haversack")));
+        let mut line = format!("stty {terminal}; exec {}", quoted(env!("CARGO_BIN_EXE_haversack")));
         arguments.iter().for_each(|argument| line.push_str(&format!(" {}", quoted(argument))));
         let mut command = self.program("script");
         command.args(["-qec", &line, "/dev/null"]).env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
+        if !pager.is_empty() {
+            command.env("PAGER", pager);
+        }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
         child.stdin.take().expect("piped").write_all(keys.as_bytes()).expect("typed");
         let output = child.wait_with_output().expect("ended");

@@ -5,6 +5,7 @@ use std::fs;
 use insta::assert_snapshot;
 
 use crate::environment::TestEnv;
+use crate::machines::Machines;
 
 #[test]
 fn help_explains_a_command_like_its_own_option() {
@@ -317,4 +318,28 @@ fn hint_quotes_a_name_with_spaces() {
     Error: my notes is a directory
     Hint: List it: haversack ls 'my notes'
     ");
+}
+
+#[test]
+fn long_output_is_shown_in_the_pager() {
+    let machines = Machines::new();
+    let long: String = (1..=9).map(|line| format!("line {line}\n")).collect();
+    machines.done("laptop", &["create", "long.md", &long]);
+    for number in 1..=9 {
+        machines.write("laptop", &format!("notes/{number}.md"), "x\n");
+    }
+    let shown = |arguments: &[&str]| machines.env.in_pager(&[&["--home", "laptop"], arguments].concat());
+    for (arguments, line) in [
+        (&["ls", "-R"][..], "notes/9.md"),
+        (&["view", "long.md"], "paged: line 9"),
+        (&["status", "--all"], "paged:   files      10"),
+        (&["doctor"], "paged: OK    backend"),
+    ] {
+        let shown = shown(arguments);
+        assert!(shown.contains("paged: ") && shown.contains(line), "{arguments:?}: {shown}");
+    }
+    for arguments in [&["view", "notes/1.md"][..], &["ls", "-R", "--json"], &["why"]] {
+        let shown = shown(arguments);
+        assert!(!shown.contains("paged: "), "{arguments:?}: {shown}");
+    }
 }
