@@ -122,7 +122,12 @@ pub(crate) fn join(
     here.retain(|locator, _| !is_project_record(locator));
     let preview = Preview::of(there, &here);
     let store = &preview.there.store;
-    if let Some(ours) = home.memory().look()?.store.filter(|ours| *ours != store.store) {
+    let ours = home.memory().look()?.store;
+    // The bases from the time with this store tell which lines were removed since.
+    let returns_to = Some(store.store).filter(|store| ours != Some(*store));
+    if let Some(ours) = ours.filter(|ours| *ours != store.store)
+        && !home.has_left(store.store)?
+    {
         return Err(CommandError::user(
             format!(
                 "this home already belongs to the store {ours}, and two merged stores are hard to separate"
@@ -157,7 +162,13 @@ pub(crate) fn join(
     // Free the preview before the sync, which needs the memory.
     drop(preview);
     join_record::keep(settings, memory.files(), &here)?;
-    drop((memory, here));
+    let is_back = match returns_to {
+        Some(store) => home.return_to(settings, store)?,
+        None => false,
+    };
+    drop((home, memory, here));
+    // A folder's log of this home is another one now.
+    let meeting = if is_back { remote::meeting(settings, &remote)? } else { meeting };
     let time = SystemClock.now();
     let mut record =
         Joined { url: url.clone(), device: device.clone(), time, published: Vec::new(), position: None };

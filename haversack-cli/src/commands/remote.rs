@@ -19,6 +19,7 @@ use self::test::{TestArgs, Trial, test};
 use crate::error::{CommandError, Warning};
 use crate::home::Home;
 use crate::home::contact::Contact;
+use crate::home::local_history;
 use crate::remote::address::{self, Address};
 use crate::remote::credential::{Cloud, PreviousCredentials, Source};
 use crate::remote::site::{self, Asked};
@@ -271,6 +272,10 @@ fn remove(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> {
     let Some(remote) = Remote::recorded(settings)? else {
         return Remote::expected(settings).map(drop);
     };
+    // Before the remote is forgotten: a command that is stopped here is repeated.
+    if let Err(error) = local_history::resume(settings) {
+        ui.note(format!("The changes until now are not in the local history yet: {}", error.in_one_line()));
+    }
     Remote::forget(settings)?;
     Contact::forget(settings)?;
     ui.note(format!("Nothing is sent to {} any more. The files stay, here and there.", remote.url));

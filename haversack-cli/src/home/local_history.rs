@@ -4,7 +4,8 @@
 //! on. The log stays on this machine: a remote that is added later begins with the files as they are then.
 //!
 //! 1. [`begin`] runs before the first write. It adds the files that are there already, as an import: they are no edits.
-//! 2. [`record`] runs after each command that writes, in the background process, and before a command that shows history. It adds the changes
+//! 2. [`resume`] runs when the home leaves its remote. It adds the changes of the remote's time, also as an import.
+//! 3. [`record`] runs after each command that writes, in the background process, and before a command that shows history. It adds the changes
 //!    since the last time.
 //!
 //! The replicas have states of their own for this log, in `state/local/`. Their states for a remote do not change.
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use haversack::home::{Meeting, Round, Work, sync};
 use haversack::store::{Backend, DeviceLocal, block_on};
-use haversack::sync::{Author, Context, Intervals, Mirror, Progress, Quiet, SyncError};
+use haversack::sync::{Author, Context, IMPORT, Intervals, Mirror, Progress, Quiet, SyncError};
 use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::replicas::Home;
@@ -39,13 +40,24 @@ pub(crate) fn log(settings: &Settings) -> Result<Arc<dyn Backend>, CommandError>
 pub(crate) fn begin(settings: &Settings) -> Result<(), CommandError> {
     match settings.store().local_history().join("memory").is_dir() || !is_used(settings)? {
         true => Ok(()),
-        false => {
-            let bar = Bar::of("recording the files that are there");
-            let begun = round(settings, Work::Sync, "import", &bar);
-            bar.end();
-            begun
-        }
+        false => import(settings),
     }
+}
+
+/// Goes on with the history after the time with a remote: the changes of that time are no edits of the next command.
+pub(crate) fn resume(settings: &Settings) -> Result<(), CommandError> {
+    match settings.memory().is_dir() {
+        true => import(settings),
+        false => Ok(()),
+    }
+}
+
+/// Adds the files as they are now to the history, as an import.
+fn import(settings: &Settings) -> Result<(), CommandError> {
+    let bar = Bar::of("recording the files that are there");
+    let imported = round(settings, Work::Sync, IMPORT, &bar);
+    bar.end();
+    imported
 }
 
 /// Adds the changes since the last time to the history, if the home has no remote.

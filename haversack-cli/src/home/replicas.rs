@@ -132,9 +132,14 @@ impl Home {
         rename_if_there(&settings.store().vault(), &settings.store().left_vault(left))
     }
 
+    /// Returns true if this home left the store earlier, and can return to it.
+    pub(crate) fn has_left(&self, store: StoreId) -> Result<bool, CommandError> {
+        Ok(block_on(haversack::sync::has_left(&*self.directories.memory().state, store))?)
+    }
+
     /// Returns to a store that this home left earlier; returns true if there was one. Leaves the present store for it.
     pub(crate) fn return_to(&self, settings: &Settings, store: StoreId) -> Result<bool, CommandError> {
-        if !block_on(haversack::sync::has_left(&*self.directories.memory().state, store))? {
+        if !self.has_left(store)? {
             return Ok(false);
         }
         self.leave(settings)?;

@@ -102,6 +102,94 @@ fn bases_of_a_left_remote_are_kept() {
 }
 
 #[test]
+fn changes_of_a_remotes_time_are_no_edit() {
+    let machines = Machines::new();
+    machines.done("laptop", &["create", "ports.md", "staging 5433\n"]);
+    machines.done("laptop", &["remote", "add", &machines.url(), "--device", "laptop"]);
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["append", "ports.md", "production 5432\n"]);
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["remote", "remove"]);
+    machines.done("laptop", &["create", "lamp.md", "red\n"]);
+    assert_snapshot!(machines.shown("laptop", &["log", "-n", "3"]), @r"
+    exit 0
+    --- stdout
+    local-3  DATE TIME  this machine: create
+          written   lamp.md
+    local-2  DATE TIME  this machine: import
+          appended  ports.md
+    local-1  DATE TIME  this machine: create
+          written   ports.md
+    --- stderr
+    ");
+    machines.done("laptop", &["undo", "--yes"]);
+    assert_eq!(machines.read("laptop", "lamp.md"), None);
+    assert_eq!(machines.read("laptop", "ports.md").as_deref(), Some("staging 5433\nproduction 5432\n"));
+}
+
+/// Takes a laptop from its store to another one, where it removes a line, and back with a command.
+fn line_stays_removed_after_a_return_with(command: &str) {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", "staging 5433\n\nproduction 5432\n")]);
+    machines.done("laptop", &["remote", "remove"]);
+    let other = machines.url().replace("remote", "other");
+    machines.done("laptop", &["remote", "add", &other, "--device", "laptop"]);
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["str-replace", "ports.md", "\n\nproduction 5432", ""]);
+    machines.done("laptop", &["sync"]);
+    machines.done("laptop", &["remote", "remove"]);
+    machines.done("laptop", &[command, &machines.url(), "--device", "laptop", "--yes"]);
+    machines.settle(&["laptop", "desktop"]);
+    assert_eq!(machines.read("desktop", "ports.md").as_deref(), Some("staging 5433\n"));
+    assert_eq!(machines.read("laptop", "ports.md").as_deref(), Some("staging 5433\n"));
+}
+
+#[test]
+fn join_of_a_left_store_keeps_its_bases() {
+    line_stays_removed_after_a_return_with("join");
+}
+
+#[test]
+fn init_of_a_left_store_keeps_its_bases() {
+    line_stays_removed_after_a_return_with("init");
+}
+
+#[test]
+fn join_of_a_store_that_was_never_left_is_refused() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", "staging 5433\n")]);
+    let other = machines.url().replace("remote", "other");
+    machines.done("phone", &["create", "lamp.md", "red\n"]);
+    machines.done("phone", &["remote", "add", &other, "--device", "phone"]);
+    machines.done("phone", &["sync"]);
+    machines.done("laptop", &["remote", "remove"]);
+    let shown = machines.shown("laptop", &["join", &other, "--yes"]);
+    assert!(shown.starts_with("exit 1\n") && shown.contains("already belongs to the store"), "{shown}");
+}
+
+#[test]
+fn join_keeps_the_history_from_before() {
+    let machines = Machines::laptop_and_desktop(&[("ports.md", "staging 5433\n")]);
+    machines.done("phone", &["create", "lamp.md", "red\n"]);
+    machines.done("phone", &["append", "lamp.md", "bright\n"]);
+    machines.done("phone", &["join", &machines.url(), "--device", "phone", "--yes"]);
+    assert_snapshot!(machines.shown("phone", &["log"]), @r"
+    exit 0
+    --- stdout
+       2  DATE TIME  phone: import
+          written   lamp.md
+       1  DATE TIME  laptop: import
+          written   ports.md
+    local-2  DATE TIME  this machine: append
+          appended  lamp.md
+    local-1  DATE TIME  this machine: create
+          written   lamp.md
+    --- stderr
+    ");
+    machines.done("phone", &["undo", "local-2", "--yes"]);
+    machines.settle(&["phone", "laptop"]);
+    assert_eq!(machines.read("laptop", "lamp.md").as_deref(), Some("red\n"));
+}
+
+#[test]
 fn looking_at_a_history_makes_no_home() {
     let machines = Machines::new();
     assert_snapshot!(machines.shown("laptop", &["log"]), @r"
