@@ -5,6 +5,7 @@
 
 pub(crate) mod allowlist;
 pub(crate) mod contact;
+pub(crate) mod findings;
 pub(crate) mod gate;
 pub(crate) mod history;
 pub(crate) mod history_days;

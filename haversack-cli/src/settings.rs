@@ -339,6 +339,16 @@ fn resolve(
     Ok(Resolved { settings, user_file, project_file, warnings: Vec::new(), layers })
 }
 
+#[cfg(test)]
+impl Settings {
+    /// Returns the default settings of a home, for tests.
+    pub(crate) fn of_home(home: PathBuf) -> Settings {
+        let file = || SettingsFile { path: home.join("config.toml"), text: None };
+        let resolved = resolve((home.clone(), Layer::Default), file(), file(), Vec::new());
+        resolved.expect("the defaults are settings").settings
+    }
+}
+
 /// Returns the environment; what is no text in a name is replaced, since all of ours are text.
 fn environment() -> BTreeMap<String, OsString> {
     let each = std::env::vars_os().map(|(name, value)| {

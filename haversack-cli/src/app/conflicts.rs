@@ -4,7 +4,7 @@ use haversack::conflict::{Conflict, Keep, Lines, Passage};
 use haversack::display::one_line;
 use haversack::ids::Timestamp;
 use haversack::store::{Locator, block_on};
-use haversack::{Conflicts, Error, Reason, Resolved};
+use haversack::{Conflicts, Error, Resolved};
 use haversack_system::Backoff;
 
 use crate::error::CommandError;
@@ -23,24 +23,6 @@ const MAX_CHANGES: usize = 100;
 /// Returns the conflicts below a place, and the files that could not be read.
 pub(crate) fn conflicts(settings: &Settings, within: &Locator) -> Result<Conflicts, CommandError> {
     Ok(block_on(open_to_look(settings)?.conflicts(within))?)
-}
-
-/// Returns the conflicts in some files, and the files that could not be read.
-pub(crate) fn conflicts_in(settings: &Settings, files: &[Locator]) -> Result<Conflicts, CommandError> {
-    let memory = open_to_look(settings)?;
-    let mut all = Conflicts::default();
-    for file in files {
-        match block_on(memory.conflicts(file)) {
-            Ok(Conflicts { found, unread }) => {
-                all.found.extend(found);
-                all.unread.extend(unread);
-            }
-            // The file was deleted meanwhile.
-            Err(error) if *error.reason() == Reason::NotFound => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(all)
 }
 
 /// A conflict, and the origin of its passages.

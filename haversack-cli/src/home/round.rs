@@ -14,6 +14,7 @@ use haversack::vault::{Mine, TransferStats};
 use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::contact::{Contact, Failure};
+use super::findings;
 use super::history_days::kept_contents;
 use super::lost_and_found::LostAndFound;
 use super::mounts;
@@ -171,13 +172,21 @@ fn noting_contact(
                 contact = contact.looked(now).with_waits(&summary.waits);
             }
             contact.save(settings)?;
+            // Without the record the next session looks at all files.
+            if findings::note(settings, options.work, &summary).is_err() {
+                findings::forget(settings)?;
+            }
             Ok(summary)
         }
         Err(Failed::There(failure, error)) => {
             Contact::of(settings).failed(now, failure, &error).save(settings)?;
+            findings::forget(settings)?;
             Err(error)
         }
-        Err(Failed::Here(error)) => Err(error),
+        Err(Failed::Here(error)) => {
+            findings::forget(settings)?;
+            Err(error)
+        }
     }
 }
 

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use haversack::Conflicts;
 use haversack::clock::Clock;
 use haversack::ids::{Position, Timestamp};
-use haversack::store::{Locator, block_on};
+use haversack::store::Locator;
 use haversack_system::{Backoff, SystemClock};
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +13,9 @@ use crate::app::sync::kept_elsewhere;
 use crate::error::CommandError;
 use crate::home::Home;
 use crate::home::contact::{Contact, Failure};
-use crate::home::gate;
+use crate::home::findings::{Findings, HeldFile};
 use crate::home::history::{Enough, HistoryReader, Log};
 use crate::home::mounts;
-use crate::home::store::open_to_look;
 use crate::records;
 use crate::settings::{Settings, shown};
 use crate::ui::moments::{ago, counted, span, was_it};
@@ -131,10 +129,19 @@ impl News {
     }
 }
 
+/// Tells if the files of a project are known as they are now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// A round has just scanned them, and recorded what it found.
+    Scanned,
+    /// They may have changed since the last round.
+    Unknown,
+}
+
 /// Returns the line about what needs the user, if it was not told lately.
 pub(crate) fn problem(
     settings: &Settings,
-    home: Option<&Home>,
+    home: Option<(&Home, Files)>,
     prefix: &Locator,
 ) -> Result<Option<String>, CommandError> {
     match find_problem(settings, home, prefix, SystemClock.now())? {
@@ -192,7 +199,7 @@ pub(crate) fn is_told(
 
 fn find_problem(
     settings: &Settings,
-    home: Option<&Home>,
+    home: Option<(&Home, Files)>,
     prefix: &Locator,
     now: Timestamp,
 ) -> Result<Option<(String, String)>, CommandError> {
@@ -211,33 +218,87 @@ fn find_problem(
         let name = shown(&mount.directory);
         return Ok(told(&format!("unbound {name}"), format!("{name} became a link and is not synced")));
     }
-    let Some(home) = home else { return Ok(None) };
-    for place in home.places().filter(|place| place.scope.contains(prefix)) {
-        let look = place.look()?;
-        if let Some((locator, hold)) = look.held.first() {
-            let name = gate::named(locator);
-            let more = match look.held.len() {
-                1 => String::new(),
-                count => format!(", and {}", counted(count - 1, "more file")),
-            };
-            return Ok(told(&format!("held {name}"), format!("{name} is held back: {}{more}", hold.why)));
-        }
-        if !look.held_deletions.is_empty() {
-            let count = counted(look.held_deletions.len(), "file");
-            let (_, it) = was_it(look.held_deletions.len());
-            return Ok(told("held deletions", format!("another machine deleted {count}; we kept {it} here")));
-        }
-        if !look.waiting_deletions.is_empty() {
-            let gone = look.waiting_deletions.len();
-            let what = format!("{} disappeared here. {}", counted(gone, "file"), kept_elsewhere(gone));
-            return Ok(told("deletions", what));
-        }
+    let Some((home, files)) = home else { return Ok(None) };
+    let recorded = match files {
+        Files::Scanned => Findings::recorded(settings, prefix),
+        Files::Unknown => None,
+    };
+    let findings = match recorded {
+        Some(findings) => findings,
+        None => Findings::look(settings, home, prefix)?,
+    };
+    if let Some(HeldFile { name, why }) = &findings.first_held {
+        let more = match findings.held {
+            1 => String::new(),
+            count => format!(", and {}", counted(count - 1, "more file")),
+        };
+        return Ok(told(&format!("held {name}"), format!("{name} is held back: {why}{more}")));
     }
-    let Conflicts { found, .. } = block_on(open_to_look(settings)?.conflicts(prefix))?;
-    Ok(found.first().and_then(|conflict| {
+    if findings.held_deletions > 0 {
+        let count = counted(findings.held_deletions, "file");
+        let (_, it) = was_it(findings.held_deletions);
+        return Ok(told("held deletions", format!("another machine deleted {count}; we kept {it} here")));
+    }
+    if findings.waiting_deletions > 0 {
+        let gone = findings.waiting_deletions;
+        let what = format!("{} disappeared here. {}", counted(gone, "file"), kept_elsewhere(gone));
+        return Ok(told("deletions", what));
+    }
+    Ok(findings.first_conflict(settings)?.and_then(|conflict| {
         told(
             &format!("versions {}", conflict.locator),
             format!("{} has two versions of one passage", conflict.locator),
         )
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use haversack::sync::Quiet;
+
+    use super::*;
+    use crate::home::{SyncOptions, Work, sync_with};
+    use crate::remote::{self, Remote};
+
+    /// A session start that waited for a round takes the round's findings: it does not see files that were written after the round.
+    #[test]
+    fn session_start_after_a_round_scans_no_files() {
+        let directory = tempfile::tempdir().expect("made");
+        let settings = Settings::of_home(directory.path().join("home"));
+        let remote = Remote::new(format!("file://{}", directory.path().join("remote").display()), "laptop");
+        let meeting = remote::new_meeting(&settings, &remote).expect("made");
+        let prefix = Locator::parse("lighthouse").expect("a name");
+        let write = |name: &str, text: &str| {
+            let file = settings.memory().join("lighthouse").join(name);
+            std::fs::create_dir_all(file.parent().expect("a directory")).expect("made");
+            std::fs::write(file, text).expect("written");
+        };
+        let round = || {
+            let options = SyncOptions::new(Work::Near(&prefix), "session");
+            sync_with(&settings, &remote, &meeting, &options, &Quiet).map(drop)
+        };
+        let told = |files| {
+            let home = Home::open(&settings).expect("opened");
+            let found = find_problem(&settings, Some((&home, files)), &prefix, SystemClock.now());
+            found.expect("looked").map(|(key, _)| key)
+        };
+        let token = format!("gh{}_{}\n", "p", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+        write("lamp.md", "white\n");
+        round().expect("synced");
+        assert_eq!(told(Files::Scanned), None, "the first start looks at all files");
+        write("ports.md", "staging 1\n> [also, from desktop:]\nstaging 2\n");
+        assert_eq!(told(Files::Scanned), None);
+        assert_eq!(told(Files::Unknown).as_deref(), Some("versions lighthouse/ports.md"));
+        write("tide.md", "low\n> [also, from desktop:]\nhigh\n");
+        round().expect("synced");
+        write("ports.md", "staging 2\n");
+        write("deploy.md", &token);
+        assert_eq!(told(Files::Scanned).as_deref(), Some("versions lighthouse/tide.md"));
+        round().expect("synced");
+        assert_eq!(told(Files::Scanned).as_deref(), Some("held lighthouse/deploy.md"));
+        // A round that failed may have written files: the next start looks at all of them.
+        std::fs::remove_dir_all(directory.path().join("remote")).expect("removed");
+        assert!(round().is_err());
+        assert_eq!(Findings::recorded(&settings, &prefix), None);
+    }
 }

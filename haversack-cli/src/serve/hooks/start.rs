@@ -14,7 +14,7 @@ use super::{Outcome, PULL_WAIT, directory_of, told};
 use crate::agents::claude_code::ClaudeCode;
 use crate::app::digest;
 use crate::app::session::context_record::ContextRecord;
-use crate::app::session::news::{self, CarryingNotice, News};
+use crate::app::session::news::{self, CarryingNotice, Files, News};
 use crate::app::session::{INDEX, Wanted, assembled};
 use crate::background::requests::SyncRequest;
 use crate::background::{self, Answer};
@@ -70,6 +70,7 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
         Bound::Already | Bound::New | Bound::Moved { .. } => true,
         Bound::Local | Bound::NeedsConsent(_) | Bound::Unclear { .. } => false,
     });
+    let mut files = Files::Unknown;
     if let Some(prefix) = &prefix {
         let request = SyncRequest {
             prefix: Some(prefix.clone()),
@@ -81,6 +82,9 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
                 notes.push(error.message);
                 Answer::NotAsked
             });
+        if answer == Answer::Done {
+            files = Files::Scanned;
+        }
         notes.push(told(answer));
     }
     // Opened after the sync, and once for all parts: each scan of the files costs the user time.
@@ -95,7 +99,8 @@ pub(crate) fn run(settings: &Settings, input: &Input) -> Result<Outcome, Command
     let is_index_wanted = index() != before;
     let mut wanted =
         Wanted::by_hook(settings, if is_index_wanted { Index::Given } else { Index::ReadByAgent });
-    let message = message(settings, home.as_ref(), &project, &bound, &news, now);
+    let found = home.as_ref().map(|home| (home, files));
+    let message = message(settings, found, &project, &bound, &news, now);
     let mut note_for_agent = None;
     if let Some(Message::Needed(line)) = message.as_ref().filter(|_| settings.surroundings.is_headless) {
         // Such a client prints its answer and nothing else.
@@ -196,7 +201,7 @@ impl Message {
 /// Returns the one line that the user sees: what needs them, else what arrived.
 fn message(
     settings: &Settings,
-    home: Option<&Home>,
+    home: Option<(&Home, Files)>,
     project: &Project,
     bound: &Bound,
     news: &News,

@@ -9,7 +9,6 @@ use haversack_recall::{MemorySearch, Recalled};
 use maud::{Markup, html};
 
 use super::kept::Kept;
-use crate::app::conflicts::conflicts_in;
 use crate::app::devices::devices_among;
 use crate::app::doctor::{Examination, examine};
 use crate::app::graph::everything_among;
@@ -19,6 +18,7 @@ use crate::app::recall::{NotRecalled, RecallRequest, recall, recall_as_known, re
 use crate::app::status::{Extent, Finders, Status, status_with};
 use crate::app::tidy::{TidyOutlook, outlook};
 use crate::error::CommandError;
+use crate::home::findings::conflicts_in;
 use crate::home::store::open_to_look;
 use crate::projects::names::Names;
 use crate::serve::mcp::sync_scheduler::SyncScheduler;

@@ -5,8 +5,9 @@ use maud::html;
 
 use super::edit::Outcome;
 use super::memory_link;
-use crate::app::conflicts::{TracedConflict, conflicts_in, parse_keep, resolve, traced_among};
+use crate::app::conflicts::{TracedConflict, parse_keep, resolve, traced_among};
 use crate::error::CommandError;
+use crate::home::findings::conflicts_in;
 use crate::home::{Work, local_history};
 use crate::serve::page::data::PageData;
 use crate::serve::page::form::Fields;
