@@ -277,6 +277,8 @@ fn local(error: crate::Error) -> SyncError {
 #[derive(Clone, Debug)]
 pub struct Meeting {
     remote: Arc<dyn Backend>,
+    /// The same storage; a round begins and ends its memory of the objects.
+    read_once: Arc<ReadOnce>,
     folder: Option<Folder>,
 }
 
@@ -291,13 +293,18 @@ struct Folder {
 impl Meeting {
     /// Returns a log in a remote: a bucket, or a directory that one machine at a time writes to.
     pub fn log(remote: Arc<dyn Backend>) -> Meeting {
-        Meeting { remote: Arc::new(ReadOnce::new(remote)), folder: None }
+        Meeting::at(remote, None)
     }
 
     /// Returns a folder that a sync client replicates. `home` is this device's storage for it.
     pub fn folder(folder: Arc<dyn Backend>, home: Arc<dyn Backend>) -> Meeting {
         let remote = SplitBackend::new(home.clone(), folder.clone());
-        Meeting { remote: Arc::new(ReadOnce::new(Arc::new(remote))), folder: Some(Folder { folder, home }) }
+        Meeting::at(Arc::new(remote), Some(Folder { folder, home }))
+    }
+
+    fn at(remote: Arc<dyn Backend>, folder: Option<Folder>) -> Meeting {
+        let read_once = Arc::new(ReadOnce::new(remote));
+        Meeting { remote: read_once.clone(), read_once, folder }
     }
 
     /// Returns the storage with the log that the replicas of this device follow.
@@ -403,7 +410,9 @@ pub async fn sync(
     // A commit that some directory of this home knew before is no news.
     report.known = replicas.iter().filter_map(|(_, replica)| replica.position()).max();
     let mut running = Running { home, replicas, report };
+    meeting.read_once.forget_listing();
     let ran = running.run(context, round, meeting, bridge.as_mut()).await;
+    meeting.read_once.forget_listing();
     let Running { replicas, mut report, .. } = running;
     let mut replicas: Vec<Replica> = replicas.into_iter().map(|(_, replica)| replica).collect();
     // The commits of a round that failed are in the history all the same.

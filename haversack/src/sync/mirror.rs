@@ -56,6 +56,6 @@ pub struct Mirrored {
 }
 
 /// Returns the locator of the manifest.
-fn manifest_locator() -> Locator {
+pub(super) fn manifest_locator() -> Locator {
     Locator::reserved("manifest.json").expect("one of our own names")
 }

@@ -4,6 +4,9 @@
 //! contents are created once and never change, so we read each of them once per run. We ask for a missing object every time, because another
 //! device may create it at any moment. We list the checkpoints once: a replica that starts from an older checkpoint reads more of the log, and
 //! reaches the same state.
+//!
+//! In a full round every replica of a home needs a listing of all objects, after it has read the manifest. We list them once for all replicas,
+//! as long as the manifest stays the same and we change no object beside the log: the listing then shows every object that the manifest names.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use futures_util::{TryStreamExt, stream};
 use haversack_store::{
-    Appended, Backend, Bytes, Condition, Durability, Locator, Object, Page, Pages, Result, Written,
+    Appended, Backend, Bytes, Condition, Durability, Locator, Object, Page, Pages, Result, Version, Written,
     forward_backend,
 };
 
+use super::mirror::manifest_locator;
 use crate::log::layout::{self, Item};
 
 /// The most cached bytes; other objects are requested again.
@@ -32,6 +36,10 @@ struct Remembered {
     objects: HashMap<Locator, Object>,
     bytes: usize,
     checkpoints: Option<Page>,
+    /// The version of the manifest that was read last; `None` if there was none.
+    manifest: Option<Version>,
+    /// All objects, listed after that manifest was read.
+    all: Option<Page>,
 }
 
 impl Remembered {
@@ -51,8 +59,17 @@ impl Remembered {
 
     fn forget_changed(&mut self, locator: &Locator) {
         self.forget(locator);
-        if matches!(Item::at(locator), Some(Item::Checkpoint(_))) {
-            self.checkpoints = None;
+        match Item::at(locator) {
+            Some(Item::Checkpoint(_)) => self.checkpoints = None,
+            Some(_) => {}
+            None => self.all = None,
+        }
+    }
+
+    fn note_manifest(&mut self, read: &Result<Object>) {
+        let version = read.as_ref().ok().map(|object| object.version.clone());
+        if version != self.manifest {
+            (self.manifest, self.all) = (version, None);
         }
     }
 }
@@ -61,6 +78,11 @@ impl ReadOnce {
     /// Returns `inner`, with a memory for as long as this value is there.
     pub(crate) fn new(inner: Arc<dyn Backend>) -> ReadOnce {
         ReadOnce { inner, remembered: Mutex::default() }
+    }
+
+    /// Forgets the listing of all objects: other devices may have changed some.
+    pub(crate) fn forget_listing(&self) {
+        self.remembered().all = None;
     }
 
     fn remembered(&self) -> MutexGuard<'_, Remembered> {
@@ -80,7 +102,11 @@ impl ReadOnce {
 impl Backend for ReadOnce {
     async fn read(&self, locator: &Locator) -> Result<Object> {
         if Item::at(locator).is_none() {
-            return self.inner.read(locator).await;
+            let read = self.inner.read(locator).await;
+            if *locator == manifest_locator() {
+                self.remembered().note_manifest(&read);
+            }
+            return read;
         }
         if let Some(object) = self.remembered().objects.get(locator) {
             return Ok(object.clone());
@@ -106,20 +132,23 @@ impl Backend for ReadOnce {
     }
 
     fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
-        if *prefix != layout::checkpoints() || after.is_some() {
-            return self.inner.scan(prefix, after);
-        }
-        Box::pin(stream::once(async {
-            if let Some(known) = self.remembered().checkpoints.clone() {
+        let list: fn(&mut Remembered) -> &mut Option<Page> = match after {
+            None if *prefix == layout::checkpoints() => |remembered| &mut remembered.checkpoints,
+            None if prefix.is_root() => |remembered| &mut remembered.all,
+            _ => return self.inner.scan(prefix, after),
+        };
+        let prefix = prefix.clone();
+        Box::pin(stream::once(async move {
+            if let Some(known) = list(&mut self.remembered()).clone() {
                 return Ok(known);
             }
             let mut all = Page::default();
-            let mut pages = self.inner.scan(&layout::checkpoints(), None);
+            let mut pages = self.inner.scan(&prefix, None);
             while let Some(page) = pages.try_next().await? {
                 all.infos.extend(page.infos);
                 all.odd.extend(page.odd);
             }
-            self.remembered().checkpoints = Some(all.clone());
+            *list(&mut self.remembered()) = Some(all.clone());
             Ok(all)
         }))
     }
@@ -195,10 +224,39 @@ mod tests {
     }
 
     #[test]
+    fn listing_of_all_objects_is_remembered_until_one_changes() {
+        let inner = Arc::new(InMemory::new());
+        let remote = ReadOnce::new(inner.clone());
+        let at = |name: &str| match name {
+            "manifest" => manifest_locator(),
+            name => Locator::parse(name).expect("a name"),
+        };
+        let put = |backend: &dyn Backend, name: &str| {
+            let _ = block_on(backend.write(&at(name), "x".into(), Condition::Any)).expect("written");
+        };
+        let listed = || {
+            let _ = block_on(remote.read(&manifest_locator()));
+            let pages = block_on(remote.scan(&Locator::root(), None).try_collect::<Vec<Page>>());
+            pages.expect("listed").into_iter().map(|page| page.infos.len()).sum::<usize>()
+        };
+        put(&*inner, "a.md");
+        assert_eq!(listed(), 1);
+        put(&*inner, "b.md");
+        assert_eq!(listed(), 1);
+        // Another device may have added objects before it wrote the manifest.
+        put(&*inner, "manifest");
+        assert_eq!(listed(), 3);
+        put(&remote, "c.md");
+        assert_eq!(listed(), 4);
+        put(&*inner, "d.md");
+        remote.forget_listing();
+        assert_eq!(listed(), 5);
+    }
+
+    #[test]
     fn what_is_remembered_is_bounded() {
         let mut remembered = Remembered::default();
-        let object =
-            |size| Object { bytes: vec![0; size].into(), version: haversack_store::Version::new("v") };
+        let object = |size| Object { bytes: vec![0; size].into(), version: Version::new("v") };
         let at = |number| layout::commit(Position::new(number).expect("a position"));
         remembered.keep(&at(1), &object(MAX_REMEMBERED_BYTES));
         remembered.keep(&at(2), &object(1));

@@ -1,15 +1,19 @@
 //! Rounds of whole homes: a memory directory and bound directories that follow one log.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_lite::future::block_on;
 use haversack::history::archive;
 use haversack::home::{BoundDirectory, Home, HomeReport, Meeting, Round, Stopped, Work, sync};
 use haversack::ids::Timestamp;
 use haversack::log::{Commit, layout};
-use haversack::store::{Backend, BackendExt, Bytes, Condition, ErrorKind, Fault, Faulty, InMemory, Locator};
+use haversack::store::{
+    Backend, BackendExt, Bytes, Condition, ErrorKind, Fault, Faulty, InMemory, Locator, Pages,
+    forward_backend,
+};
 use haversack::sync::{Author, Context, Open, SyncError};
 use haversack::{Memory, Writer};
 use proptest::prelude::*;
@@ -231,6 +235,50 @@ fn unbinding_before_a_sync_deletes_nothing() {
     assert_eq!(keys(&*laptop.memory), ["lighthouse/ports.md"]);
     desktop.sync();
     assert_eq!(keys(&*desktop.memory), ["lighthouse/ports.md"]);
+}
+
+/// Counts the listings of all objects.
+#[derive(Debug)]
+struct CountedListings {
+    inner: Arc<dyn Backend>,
+    listings: AtomicU64,
+}
+
+#[async_trait]
+impl Backend for CountedListings {
+    fn scan<'a>(&'a self, prefix: &Locator, after: Option<&Locator>) -> Pages<'a> {
+        self.listings.fetch_add(u64::from(prefix.is_root()), Ordering::Relaxed);
+        self.inner.scan(prefix, after)
+    }
+
+    forward_backend!(self => self.inner; read, write, prepare, append, barrier, list, info, touch_mark, delete, rename, exchange);
+    forward_backend!(self => self.inner; mkdir, lock, capabilities, conflict_strategy);
+}
+
+#[test]
+fn full_round_lists_the_remote_once_for_all_directories() {
+    let remote = Arc::new(CountedListings { inner: storage(), listings: AtomicU64::new(0) });
+    let laptop =
+        Device::new(1, Meeting::log(remote.clone())).bind("lighthouse").bind("harbour").bind("tower");
+    for (_, files, _) in &laptop.bound {
+        put(&**files, "ports.md", "staging 5433\n");
+    }
+    put(&*laptop.memory, "habits.md", "early\n");
+    let full = || {
+        let before = remote.listings.load(Ordering::Relaxed);
+        let report = laptop.try_sync(&laptop.home(), Work::Full).expect("synced");
+        (remote.listings.load(Ordering::Relaxed) - before, report.sync.foreign)
+    };
+    laptop.sync();
+    assert_eq!(full(), (1, Vec::new()));
+    // Edits by hand are found in each round, in every directory.
+    for edited in ["lighthouse/ports.md", "tower/ports.md", "habits.md"] {
+        put(&*remote.inner, edited, "by hand\n");
+    }
+    let (_, mut found) = full();
+    found.sort();
+    assert_eq!(found, [at("habits.md"), at("lighthouse/ports.md"), at("tower/ports.md")]);
+    assert_eq!(full(), (1, Vec::new()));
 }
 
 #[test]
