@@ -5,12 +5,15 @@
 //! 3. The process handles requests until none is left, releases the lock, and looks once more. The last look closes the race with a hook that found
 //!    the lock taken.
 //!
+//! Before it syncs, the process waits 250 ms for further requests, to send their changes together. If only interaction logs grew, it waits up to 5
+//! seconds or for 4 KB ([`Batching`]): a chat makes many small events, and a commit for each would fill the log. A caller who waits ends the wait.
+//!
 //! A lost request delays a sync and loses no data: pending changes are found by comparing each file with
 //! its base.
 
 pub(crate) mod requests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -20,9 +23,10 @@ use std::time::{Duration, Instant};
 
 use haversack::clock::Clock;
 use haversack::store::{Backend, DeviceLocal, ErrorKind, Guard, Locator, block_on};
+use haversack::sync::{Batching, Due, Quiet, remote_files};
 use haversack_system::SystemClock;
 
-use self::requests::{RequestQueue, SyncRequest};
+use self::requests::{Question, RequestQueue, SyncRequest};
 use crate::agents::journal::Journal;
 use crate::agents::program;
 use crate::app::{digest, mirror, recall, summary, tidy, vectors};
@@ -33,7 +37,6 @@ use crate::projects::proof;
 use crate::records::private;
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::ui::Bar;
 
 /// The lock of the one process.
 const LOCK: &str = "background";
@@ -243,10 +246,10 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
             if wanted.is_empty() {
                 continue;
             }
-            if !wanted.iter().any(|(_, question)| question.is_some()) {
-                std::thread::sleep(GATHER);
-                wanted.extend(requests.take());
-            }
+            let mut unsent = UnsentBytes::new(&settings);
+            gather(&requests, &mut wanted, &SystemClock, &mut std::thread::sleep, &mut |files| {
+                unsent.of(files)
+            });
             is_mirror_late |= fulfil(&settings, wanted, &is_asking);
         }
         if is_mirror_late {
@@ -280,6 +283,73 @@ pub(crate) fn run(settings: &Settings) -> Result<(), CommandError> {
     }
 }
 
+/// Waits for further requests, to send their changes together. `unsent` returns how many bytes of some files wait to be sent.
+fn gather(
+    requests: &RequestQueue,
+    wanted: &mut Vec<(SyncRequest, Option<Question>)>,
+    clock: &dyn Clock,
+    sleep: &mut dyn FnMut(Duration),
+    unsent: &mut dyn FnMut(&BTreeSet<Locator>) -> u64,
+) {
+    let mut batching = Batching::default();
+    let mut noted = 0;
+    while wanted.iter().all(|(request, question)| question.is_none() && is_growth(request)) {
+        let files = wanted.iter().flat_map(|(request, _)| request.files.iter().cloned()).collect();
+        let bytes = unsent(&files);
+        batching.wrote(clock.now(), bytes.saturating_sub(noted));
+        noted = noted.max(bytes);
+        let Due::In(rest) = batching.due(clock.now()) else { return };
+        sleep(rest.min(GATHER));
+        wanted.extend(requests.take());
+    }
+    if wanted.iter().all(|(_, question)| question.is_none()) {
+        sleep(GATHER);
+        wanted.extend(requests.take());
+    }
+}
+
+/// Returns true if a request is about lines in interaction logs, and nothing else.
+fn is_growth(request: &SyncRequest) -> bool {
+    let is_log = |file: &Locator| {
+        file.parent().is_some_and(|directory| directory.name() == "interactions")
+            && file.name().ends_with(".jsonl")
+    };
+    !request.files.is_empty() && request.files.iter().all(is_log)
+}
+
+/// Measures the growth of files since they were last sent.
+struct UnsentBytes<'a> {
+    settings: &'a Settings,
+    home: Option<Home>,
+    /// The size of each file at the last sync.
+    sent: BTreeMap<Locator, u64>,
+}
+
+impl UnsentBytes<'_> {
+    fn new(settings: &Settings) -> UnsentBytes<'_> {
+        UnsentBytes { settings, home: None, sent: BTreeMap::new() }
+    }
+
+    /// Returns the number of bytes that some files grew by. A home that cannot be opened counts as one that did not grow.
+    fn of(&mut self, files: &BTreeSet<Locator>) -> u64 {
+        if self.home.is_none() {
+            self.home = open_home(self.settings).ok();
+        }
+        let Some(home) = &self.home else { return 0 };
+        let mut bytes = 0;
+        for file in files {
+            let Some(place) = home.places().find(|place| place.scope.contains(file)) else { continue };
+            let sent = self.sent.entry(file.clone()).or_insert_with(|| {
+                let sent = block_on(remote_files(place.state.clone())).unwrap_or_default();
+                sent.into_iter().find(|(name, _)| name == file).map_or(0, |(_, size)| size)
+            });
+            let now = block_on(place.files.info(file)).map_or(0, |info| info.size_bytes);
+            bytes += now.saturating_sub(*sent);
+        }
+        bytes
+    }
+}
+
 /// Ends this process after a time, in any state: everything that it does may be killed.
 fn end_after(time: Duration, settings: &Settings, is_asking: Arc<AtomicBool>) {
     let settings = settings.clone();
@@ -296,13 +366,9 @@ fn end_after(time: Duration, settings: &Settings, is_asking: Arc<AtomicBool>) {
 }
 
 /// Handles requests; returns true if the plain copies in the remote still have to be written.
-fn fulfil(
-    settings: &Settings,
-    wanted: Vec<(SyncRequest, Option<requests::Question>)>,
-    is_asking: &AtomicBool,
-) -> bool {
+fn fulfil(settings: &Settings, wanted: Vec<(SyncRequest, Option<Question>)>, is_asking: &AtomicBool) -> bool {
     let journal = Journal::of(settings);
-    let sessions: std::collections::BTreeSet<&str> =
+    let sessions: BTreeSet<&str> =
         wanted.iter().filter_map(|(request, _)| request.session.as_deref()).collect();
     let mut is_mirror_late = false;
     let is_local = local_history::is_used(settings).unwrap_or(false);
@@ -385,7 +451,7 @@ fn look_when_due(settings: &Settings) {
     }
     drop(contact.looked(now).save(settings));
     let options = SyncOptions { time: Some(LONGEST_LIFE), ..SyncOptions::new(Work::Full, "session") };
-    let told = match home::sync(settings, &remote, &options, &Bar::silent()) {
+    let told = match home::sync(settings, &remote, &options, &Quiet) {
         Ok(summary) => {
             format!("looked at everything: sent {}, received {}", summary.sent.len(), summary.received())
         }
@@ -411,16 +477,20 @@ fn tidy_when_due(settings: &Settings) {
 /// Returns true if something waits to be sent there: a file that we put there ourselves is no news to the remote.
 fn has_changed(settings: &Settings, request: &SyncRequest) -> bool {
     let Some(prefix) = &request.prefix else { return true };
-    let home = match local_history::is_used(settings) {
-        Ok(true) => Home::open_for_local_history(settings),
-        _ => Home::open(settings),
-    };
-    let Ok(home) = home else { return true };
+    let Ok(home) = open_home(settings) else { return true };
     let places = home.places().filter(|place| place.scope.contains(prefix));
     let mut looks = places.map(|place| place.look());
     looks.any(|look| {
         look.map_or(true, |look| look.waiting() > 0 || look.underway.publishing || look.underway.applying)
     })
+}
+
+/// Opens the home with the log that its syncs write to.
+fn open_home(settings: &Settings) -> Result<Home, CommandError> {
+    match local_history::is_used(settings) {
+        Ok(true) => Home::open_for_local_history(settings),
+        _ => Home::open(settings),
+    }
 }
 
 /// Returns the settings with a session as the writer of the changes that no writer signed.
@@ -445,7 +515,7 @@ fn sync(
     let options = SyncOptions { time: Some(LONGEST_LIFE), ..SyncOptions::new(work, "session") };
     drop(private::write(&contacting(&settings), SystemClock.now().0.to_string().as_bytes()));
     is_asking.store(true, Ordering::SeqCst);
-    let summary = home::sync(&settings, &remote, &options, &Bar::silent());
+    let summary = home::sync(&settings, &remote, &options, &Quiet);
     is_asking.store(false, Ordering::SeqCst);
     drop(fs::remove_file(contacting(&settings)));
     drop(fs::remove_file(waited(&settings)));
@@ -456,4 +526,54 @@ fn sync(
         }
     }
     summary.map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use haversack::ids::Timestamp;
+
+    use super::*;
+
+    /// A clock that only a sleep moves, in milliseconds.
+    struct SleepClock(AtomicU64);
+
+    impl Clock for SleepClock {
+        fn now(&self) -> Timestamp {
+            Timestamp(i64::try_from(self.0.load(Ordering::SeqCst)).expect("early"))
+        }
+    }
+
+    #[test]
+    fn events_of_a_chat_are_gathered_for_five_seconds_or_four_kilobytes() {
+        let gathered = |event_bytes: u64, then: Option<SyncRequest>, is_waited_for: bool| {
+            let directory = tempfile::tempdir().expect("made");
+            let requests = RequestQueue::of(directory.path().to_owned());
+            let log = Locator::parse("chats/interactions/2026-11-19.jsonl").expect("a name");
+            let event = SyncRequest { files: vec![log], ..SyncRequest::default() };
+            requests.add(&event).expect("added");
+            let mut wanted = requests.take();
+            let clock = SleepClock(AtomicU64::new(0));
+            let mut events = 1;
+            let mut sleep = |duration: Duration| {
+                clock.0.fetch_add(u64::try_from(duration.as_millis()).expect("short"), Ordering::SeqCst);
+                events += 1;
+                match then.as_ref().filter(|_| events == 3) {
+                    Some(request) if is_waited_for => drop(requests.add_and_wait(request).expect("added")),
+                    Some(request) => requests.add(request).expect("added"),
+                    None => requests.add(&event).expect("added"),
+                }
+            };
+            let mut unsent = |_: &BTreeSet<Locator>| event_bytes * (1 + clock.0.load(Ordering::SeqCst) / 250);
+            gather(&requests, &mut wanted, &clock, &mut sleep, &mut unsent);
+            clock.0.load(Ordering::SeqCst)
+        };
+        assert_eq!(gathered(100, None, false), 5_000);
+        assert_eq!(gathered(1_000, None, false), 1_000, "4 KB wait");
+        let files = vec![Locator::parse("lamp.md").expect("a name")];
+        let write = SyncRequest { files, ..SyncRequest::default() };
+        assert_eq!(gathered(100, Some(write.clone()), false), 750, "another file was written");
+        assert_eq!(gathered(100, Some(write), true), 500, "a caller waits");
+    }
 }

@@ -292,6 +292,19 @@ fn two_agents_come_apart_in_the_history() {
 }
 
 #[test]
+fn several_events_become_one_commit() {
+    let machines = Machines::laptop_and_desktop(&[("lamp.md", "white\n")]);
+    let mut client = Client::start(&mut machines.command("laptop", &["mcp"]), "tester");
+    for summary in ["asked for oil", "got the oil", "thanked"] {
+        client.done("event", json!({ "summary": summary, "sender": "me", "direction": "outbound" }));
+    }
+    assert_eq!(client.end(), Some(0));
+    machines.settle(&["laptop", "desktop"]);
+    let log = machines.done("desktop", &["log", "interactions"]);
+    assert_eq!(log.matches("DATE TIME").count(), 1, "{log}");
+}
+
+#[test]
 fn sixty_four_clients_lose_nothing() {
     const CLIENTS: usize = 64;
     const EDITS: usize = 4;
