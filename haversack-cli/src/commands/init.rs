@@ -4,9 +4,11 @@ mod found;
 mod places;
 mod proof;
 
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use clap::Args;
+use haversack::sync::Quiet;
 
 use self::found::Found;
 use self::places::RemoteOption;
@@ -37,7 +39,7 @@ use crate::settings::declarations::{self, Value};
 use crate::settings::{Settings, files, shown, tilde};
 use crate::ui::moments::counted;
 use crate::ui::paths::quoted;
-use crate::ui::{Answer, Bar, Ui};
+use crate::ui::{Answer, Ui};
 
 /// Sync this machine's memory: find it, wire the agents, meet the other machines (the same line on every machine)
 ///
@@ -83,6 +85,11 @@ pub(crate) fn cmd_init(ui: &mut Ui, settings: &Settings, args: &InitArgs) -> Res
     let asks = if args.yes || args.dry_run { Asks::No } else { Asks::Yes };
     settings.keep_local |= args.keep_memory_local;
     settings.home = std::path::absolute(&settings.home)?;
+    match std::fs::metadata(&settings.home) {
+        Ok(found) if !found.is_dir() => return Err(unwritable(&settings, ErrorKind::NotADirectory.into())),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(unwritable(&settings, error)),
+        Ok(_) | Err(_) => {}
+    }
     let is_open = args.url.is_none() && !settings.keep_local && asks == Asks::Yes && ui.can_ask();
     if is_open && Remote::unagreed(&settings)?.is_none() && Remote::for_looking(&settings)?.is_none() {
         choose_place(ui, &settings, &mut args)?;
@@ -292,6 +299,12 @@ fn tell_plan(
             lines.push(format!("  add     {} to {skills_directory}", counted(skill_files.len(), "skill")));
         }
     }
+    if !changes.is_empty() && !program::is_recorded(settings) {
+        lines.push(format!(
+            "  add     {} (this program, for hooks)",
+            tilde(settings, &program::copy_of(settings)?)
+        ));
+    }
     if args.keep_memory_local {
         lines.push(format!(
             "  change  {} (keep-memory-local)",
@@ -307,6 +320,22 @@ fn tell_plan(
             // A digest quotes prompts and is sent, so the user chooses it.
             false => "  leave   digests of sessions off (to have them: --digests)".to_owned(),
         });
+    }
+    if url.is_some() && !is_ours {
+        lines.push(format!("  add     {} (the remote)", tilde(settings, &settings.store().remote())));
+    }
+    let bound = mounts::of(settings)?;
+    let unbound = found.carried().filter(|project| {
+        let prefix = project.prefix();
+        bound.iter().all(|mount| Some(&mount.prefix) != prefix.as_ref())
+    });
+    match unbound.count() {
+        0 => {}
+        count => lines.push(format!(
+            "  add     {} to {}",
+            counted(count, "project"),
+            tilde(settings, &settings.store().mounts())
+        )),
     }
     match url {
         Some(url) if is_ours => {
@@ -365,7 +394,7 @@ fn switch_tidy_on(ui: &mut Ui, settings: &Settings) -> Result<(), CommandError> 
     if settings.is_tidied_by_itself {
         return Ok(());
     }
-    let first = tidy(settings, &TidyOptions { day: None, mode: Mode::DryRun }, &Bar::silent())?;
+    let first = tidy(settings, &TidyOptions { day: None, mode: Mode::DryRun }, &Quiet)?;
     ui.note(match first.plan.actions.len() {
         0 => "Tidying would have nothing to do yet.".to_owned(),
         count => format!("The first tidy would do {}:", counted(count, "thing")),
@@ -393,13 +422,17 @@ fn prepare_home(settings: &Settings) -> Result<(), CommandError> {
     let made = private::create_directories(&state)
         .and_then(|()| private::write(&probe, b""))
         .and_then(|()| std::fs::remove_file(&probe));
-    made.map_err(|error| CommandError {
+    made.map_err(|error| unwritable(settings, error))
+}
+
+fn unwritable(settings: &Settings, error: io::Error) -> CommandError {
+    CommandError {
         source: Some(error.into()),
         ..CommandError::user(
             format!("{} cannot be written; nothing was changed", shown(&settings.home)),
             "Give this user access to it, or choose another: haversack --home DIRECTORY init",
         )
-    })
+    }
 }
 
 /// Says that memory was taken care of and an agent was not.

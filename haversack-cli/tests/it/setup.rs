@@ -529,9 +529,21 @@ fn init_dry_run_tries_the_address() {
 #[test]
 fn init_refuses_a_home_that_cannot_be_written() {
     let agents = Agents::new();
-    fs::write(agents.machines.env.path("laptop"), "a file in the place of the home").expect("written");
+    furnish(&agents, "laptop", "lamp");
+    let home = agents.machines.env.path("laptop");
+    let _ = fs::remove_dir_all(&home);
+    fs::write(&home, "a file in the place of the home").expect("written");
+    let before = files_below(&agents.machines.env.path(""));
     let told = shown(&agents, "laptop", &["init", "--yes"]);
     assert!(told.starts_with("exit 1\n"), "{told}");
+    assert!(told.contains("user/laptop cannot be written; nothing was changed\nCaused by: "), "{told}");
+    assert!(
+        told.contains(
+            "Hint: Give this user access to it, or choose another: haversack --home DIRECTORY init"
+        ),
+        "{told}"
+    );
+    assert_eq!(files_below(&agents.machines.env.path("")), before);
 }
 
 #[test]
