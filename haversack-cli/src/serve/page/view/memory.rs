@@ -1,7 +1,7 @@
 //! One memory: its text, its links in both directions, its history, and the author of each passage.
 
 use haversack::display::one_line;
-use haversack::document::Document;
+use haversack::document::{Document, Entry};
 use haversack::ids::ContentHash;
 use haversack::store::{Bytes, ErrorKind, Locator, block_on};
 use haversack::tidy::Outdated;
@@ -233,23 +233,37 @@ fn cut(text: &str) -> Markup {
 
 /// Returns a memory's fields and its formatted text.
 pub(in crate::serve::page) fn rendered(text: &str, link: &dyn Fn(&str) -> Option<String>) -> Markup {
-    let document = Document::read(text);
-    let frontmatter = text[..text.len() - document.body.len()].trim_end();
-    let fields: Vec<&str> =
-        frontmatter.lines().filter(|line| !line.trim().is_empty() && line.trim() != "---").collect();
+    let Document { frontmatter, body, .. } = Document::read(text);
+    let fields = frontmatter.map(|frontmatter| named_values(&frontmatter.entries)).unwrap_or_default();
     html! {
         @if !fields.is_empty() {
             dl.fields.small {
-                @for line in &fields {
-                    @match line.split_once(':') {
-                        Some((name, value)) => { dt { (visible(name)) } dd { (visible(value.trim())) } }
-                        None => { dt {} dd { (visible(line)) } }
-                    }
-                }
+                @for (name, value) in &fields { dt { (visible(name)) } dd { (visible(value)) } }
             }
         }
-        (formatted(document.body, link))
+        (formatted(body, link))
     }
+}
+
+/// Returns the names and values of a frontmatter, the fields below a field after it. A comment has no name.
+fn named_values<'a>(entries: &[Entry<'a>]) -> Vec<(&'a str, &'a str)> {
+    let mut values = Vec::new();
+    for entry in entries {
+        match entry {
+            Entry::Field(field) => match field.children() {
+                Some(children) => {
+                    values.push((field.name, ""));
+                    values.extend(named_values(&children));
+                }
+                None => {
+                    values.push((field.name, field.raw.split_once(':').map_or("", |(_, value)| value.trim())))
+                }
+            },
+            Entry::Other(line) if line.trim().is_empty() => {}
+            Entry::Other(line) => values.push(("", line.trim())),
+        }
+    }
+    values
 }
 
 /// Returns the text with the author of each passage beside it.
