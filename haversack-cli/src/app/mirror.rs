@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haversack::store::{Backend, ErrorKind, Locator, block_on};
-use haversack::sync::{Author, Context, Replica, SyncError};
+use haversack::sync::{Author, Context, Progress, Quiet, Replica, SyncError};
 use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use crate::agents::program;
@@ -17,7 +17,6 @@ use crate::home::contact::Contact;
 use crate::home::{Home, HomeDirectory};
 use crate::remote::{self, Remote};
 use crate::settings::Settings;
-use crate::ui::Bar;
 
 /// The lock of the process that writes plain copies.
 const LOCK: &str = "mirror";
@@ -45,10 +44,14 @@ const BREATH: Duration = Duration::from_millis(60);
 
 /// Writes them in this process, which is one in the background already.
 pub(crate) fn write_now(settings: &Settings) -> Result<(), CommandError> {
-    write(settings, Duration::ZERO, &Bar::silent())
+    write(settings, Duration::ZERO, &Quiet)
 }
 
-pub(crate) fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<(), CommandError> {
+pub(crate) fn write(
+    settings: &Settings,
+    gather: Duration,
+    progress: &dyn Progress,
+) -> Result<(), CommandError> {
     let remote = Remote::expected(settings)?;
     let home = Home::open(settings)?;
     let _lock = match block_on(home.memory().state.lock(LOCK, Duration::ZERO)) {
@@ -63,7 +66,7 @@ pub(crate) fn write(settings: &Settings, gather: Duration, bar: &Bar) -> Result<
     let author = Author { device: remote.device.clone(), ..Author::default() };
     let context = Context {
         patience: &patience,
-        progress: bar,
+        progress,
         archive: Some(&*home.memory().state),
         ..Context::new(&SystemClock, &RandomIds, &author)
     };

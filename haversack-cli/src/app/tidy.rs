@@ -8,7 +8,7 @@ use haversack::day::Day;
 use haversack::kind::Then;
 use haversack::proposal::INBOX;
 use haversack::store::{BackendExt, Bytes, Info, Locator, block_on};
-use haversack::sync::{Gate, Progress};
+use haversack::sync::{Gate, Progress, Quiet};
 use haversack::tidy::{self, Applied, Decision, Kept, Plan, Refusal};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,6 @@ use crate::home::{SyncOptions, Work, kinds, local_history};
 use crate::records::{self, Weight, private};
 use crate::remote::Remote;
 use crate::settings::Settings;
-use crate::ui::Bar;
 use crate::ui::moments::counted;
 
 /// The cause of our changes in the history.
@@ -302,7 +301,7 @@ pub(crate) fn tidy_when_due(settings: &Settings) -> Result<Option<Tidied>, Comma
         TidyRecord { last: Some(today.to_string()), ..record }.save(settings)?;
         return Ok(None);
     }
-    tidy(settings, &TidyOptions { day: None, mode: Mode::Apply }, &Bar::silent()).map(Some)
+    tidy(settings, &TidyOptions { day: None, mode: Mode::Apply }, &Quiet).map(Some)
 }
 
 /// Returns true if any machine tidied the store on a day: its decision log says so. An answered proposal is no tidy.

@@ -10,7 +10,6 @@ use super::recall::{failed, index_file, refresh, search};
 use crate::error::CommandError;
 use crate::home::store::{is_local, open_to_look};
 use crate::settings::Settings;
-use crate::ui::Bar;
 
 /// How many passages get vectors at once.
 const AT_ONCE: usize = 64;
@@ -19,13 +18,16 @@ const AT_ONCE: usize = 64;
 const AT_ONCE_IN_BACKGROUND: usize = 16;
 
 /// Makes the vectors of all memories that have none; returns how many passages have them, or `None` if all had them before.
-pub(crate) fn embed(settings: &Settings, bar: &Bar) -> Result<Option<VectorCount>, CommandError> {
+pub(crate) fn embed(
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> Result<Option<VectorCount>, CommandError> {
     refresh(settings)?;
     let memory = open_to_look(settings)?;
     let search = search(settings);
     let mut last = None;
     while let Some(count) = search.embed_some(memory.files(), AT_ONCE).map_err(failed)? {
-        bar.at(Stage::Looking, count.done, Some(count.all));
+        progress.at(Stage::Looking, count.done, Some(count.all));
         last = Some(count);
     }
     Ok(last)

@@ -51,7 +51,7 @@ pub(crate) fn cmd_model(
     match &args.command {
         ModelCommand::Pull { mirror } => {
             let bar = Arc::new(Bar::of("fetching the model, KB"));
-            let pulled = model::pull(settings, mirror.as_deref(), Arc::clone(&bar));
+            let pulled = model::pull(settings, mirror.as_deref(), bar.clone());
             bar.end();
             pulled?;
         }

@@ -58,11 +58,6 @@ impl Bar {
         Bar { work: Some(work), ..Bar::new() }
     }
 
-    /// Returns one that is never drawn.
-    pub(crate) fn silent() -> Bar {
-        Bar { is_watched: false, ..Bar::new() }
-    }
-
     /// Takes the line away again.
     pub(crate) fn end(&self) {
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
