@@ -5,10 +5,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::run::{cargo, project, step};
-use crate::tools::{Sdks, sdks};
+use crate::run::{cargo, project, say, step};
+use crate::tools::{Sdks, npm, python as python_of_tools, sdks};
 
 /// The files and directories from which the TypeScript package is built and tested.
 pub(crate) const TYPESCRIPT: [&str; 7] =
@@ -26,7 +26,52 @@ pub(crate) fn with_what_is_built() -> Result<(), String> {
     let surroundings =
         Surroundings::new().map_err(|error| format!("the packages cannot be tested: {error}"))?;
     python(&sdks, &surroundings)?;
-    typescript(&sdks, &surroundings)
+    typescript(&sdks, &surroundings)?;
+    install_lines(&sdks, &surroundings)
+}
+
+/// Runs the install lines of both guides in fresh directories. They need the registries of Python and Node.
+fn install_lines(sdks: &Sdks, surroundings: &Surroundings) -> Result<(), String> {
+    let is_online =
+        npm()?.args(["view", "typescript", "version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !is_online.is_ok_and(|status| status.success()) {
+        let line = "the registry of Node cannot be reached";
+        return match std::env::var_os("HAVERSACK_TOOLS_REQUIRED") {
+            Some(_) => Err(format!("install lines of the guides: {line}")),
+            None => {
+                say(&format!("skipped: install lines of the guides: {line}\n"));
+                Ok(())
+            }
+        };
+    }
+    let fresh = surroundings.scratch.join("install");
+    let made = || {
+        if fresh.exists() {
+            fs::remove_dir_all(&fresh)?;
+        }
+        copied(&fresh.join("typescript"))?;
+        fs::create_dir_all(fresh.join("program"))
+    };
+    made().map_err(|error| format!("{} cannot be made: {error}", fresh.display()))?;
+    step(
+        "TypeScript guide: npm install --prefix ./typescript",
+        npm()?.args(["install", "--prefix"]).arg(fresh.join("typescript")),
+    )?;
+    let mut install = npm()?;
+    install.arg("install").arg(fresh.join("typescript")).arg("@anthropic-ai/sdk");
+    step("TypeScript guide: npm install ./typescript", install.current_dir(fresh.join("program")))?;
+    let import =
+        "const { HaversackMemoryTool } = await import('haversack'); await new HaversackMemoryTool().close()";
+    let mut node = surroundings.command(&sdks.node, &fresh.join("program"));
+    step("TypeScript guide: import", node.args(["--input-type=module", "--eval", import]))?;
+    let packages = fresh.join("python");
+    let mut pip = python_of_tools()?;
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target"]).arg(&packages);
+    let source = format!("{}[anthropic]", project().join("python").display());
+    step("Python guide: pip install ./python", pip.arg(source))?;
+    let import = "import haversack; haversack.HaversackMemoryTool().close()";
+    let mut python = surroundings.command(&sdks.python, &fresh);
+    step("Python guide: import", python.env("PYTHONPATH", packages).args(["-c", import]))
 }
 
 fn python(sdks: &Sdks, surroundings: &Surroundings) -> Result<(), String> {

@@ -10,6 +10,7 @@ mod node;
 mod python;
 mod sdks;
 mod syncthing;
+mod tmux;
 
 use std::fs;
 use std::io;
@@ -130,6 +131,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
 pub(crate) fn for_tests() -> Result<(), String> {
     syncthing::ready().map_err(|why| format!("{why}\n{WITHOUT}"))?;
     chromium::ready().map_err(|why| format!("{why}\n{WITHOUT}"))?;
+    tmux::ready().map_err(|why| format!("{why}\n{WITHOUT}"))?;
     install(&FOR_TESTS)?;
     model::ready().map_err(|why| format!("{why}\n{WITHOUT}"))?;
     sdks().map(drop)
@@ -149,6 +151,21 @@ pub(crate) fn server_memory() -> Result<PathBuf, String> {
 /// Unpacks a package of Debian that needs nothing but a shell into a directory of the tools that has its name.
 pub(crate) fn debian_program(package: &str) -> Result<(), String> {
     debian::program(package).map(drop)
+}
+
+/// Returns `npm`, with a cache of its own.
+pub(crate) fn npm() -> Result<Command, String> {
+    let mut npm = node::ready(&Python::ready()?)?.npm();
+    npm.args(["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]);
+    trust_system(&mut npm, "NODE_EXTRA_CA_CERTS");
+    Ok(npm)
+}
+
+/// Returns the Python of the tools.
+pub(crate) fn python() -> Result<Command, String> {
+    let mut python = Python::ready()?.run();
+    trust_system(&mut python, "PIP_CERT");
+    Ok(python)
 }
 
 /// Returns a Python that can make environments of its own.

@@ -1,7 +1,7 @@
 //! The life of a user with two machines, typed into terminals: begin, join, work, disagree, take back, leave.
 //!
-//! A terminal is a pane of tmux where tmux is installed, else a pty made by `script`. The sessions are those of the real Claude Code where
-//! `cargo xtask tools` installed it. Elsewhere the test fires the hooks as Claude Code does.
+//! A terminal is a pane of tmux, and the sessions are those of the real Claude Code, where `cargo xtask tools` installed them. Elsewhere a terminal is
+//! a pty made by `script`, and the test fires the hooks as Claude Code does. If the tools are required, the test fails without them.
 
 mod terminal;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use self::terminal::Terminal;
+use self::terminal::{Terminal, program_or_required};
 use crate::agents::Agents;
 use crate::claude_code::api::{Api, Say, write};
 use crate::claude_code::client::Client;
@@ -77,7 +77,7 @@ fn ours_below(directory: &Path) -> Vec<String> {
 
 #[test]
 fn life_of_a_user_on_two_machines() {
-    let client = haversack_servers::tools::program("claude").and_then(|_| Client::on_new_machines());
+    let client = program_or_required("claude").and_then(|_| Client::on_new_machines());
     let without_client;
     let (client, agents) = match &client {
         Some(client) => (Some(client), &client.agents),

@@ -71,8 +71,8 @@ pub(super) fn install(node: &Node, what: &str, packages: &[&str], directory: &st
     std::fs::create_dir_all(&directory)
         .map_err(|error| format!("{} cannot be used: {error}", directory.display()))?;
     let cache = tools().join("node-cache");
-    let mut npm = Command::new(&node.executable);
-    npm.arg(&node.npm).arg("install").args(packages);
+    let mut npm = node.npm();
+    npm.arg("install").args(packages);
     npm.args([
         "--no-save",
         "--no-audit",
@@ -89,6 +89,13 @@ pub(super) fn install(node: &Node, what: &str, packages: &[&str], directory: &st
 }
 
 impl Node {
+    /// Returns its package manager.
+    pub(super) fn npm(&self) -> Command {
+        let mut npm = Command::new(&self.executable);
+        npm.arg(&self.npm);
+        npm
+    }
+
     /// Returns a launcher for a script in the tool directory.
     pub(super) fn script(&self, name: &str, version: &str, script: &str) -> String {
         super::script(name, version, &format!("exec \"{}\" \"$tools/{script}\" \"$@\"", self.path()))

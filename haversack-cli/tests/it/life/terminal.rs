@@ -6,10 +6,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use haversack_servers::tools;
+
 use crate::agents::Agents;
 
 /// How long a command may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Returns where a program of the tools is. If it is missing, another program takes its place, unless the tools are required.
+pub(super) fn program_or_required(name: &str) -> Option<PathBuf> {
+    let found = tools::program(name);
+    assert!(found.is_some() || !tools::required(), "{name} is not in .tools (install it: cargo xtask tools)");
+    found
+}
+
+/// Returns tmux: that of the tools, or the system's.
+fn tmux_program() -> PathBuf {
+    program_or_required("tmux").unwrap_or_else(|| "tmux".into())
+}
 
 /// A shell on a machine. It ends when this is dropped.
 pub(super) struct Terminal {
@@ -45,12 +59,13 @@ impl Terminal {
             command
         };
         let socket = env.path(&format!("{machine}.tmux"));
-        let mut tmux = prepare(env.program("tmux"));
+        let mut tmux = prepare(env.program(&tmux_program().display().to_string()));
         tmux.args(["-u", "-f", "/dev/null", "-S"]).arg(&socket);
         tmux.args(["new-session", "-d", "-x", "100", "-y", "50", "sh"]).stderr(Stdio::null());
         let screen = match tmux.status() {
             Ok(status) if status.success() => Screen::Tmux(socket),
             _ => {
+                assert!(!tools::required(), "tmux does not start");
                 let shown = env.path(&format!("{machine}.shown"));
                 let mut script = prepare(env.program("script"));
                 script.args(["-qfec", "stty cols 100 rows 50; exec sh"]).arg(&shown);
@@ -144,7 +159,7 @@ impl Drop for Terminal {
 
 /// Asks the tmux server of a socket.
 fn tmux(socket: &Path, arguments: &[&str]) -> String {
-    let mut command = Command::new("tmux");
+    let mut command = Command::new(tmux_program());
     command.arg("-u").arg("-S").arg(socket).args(arguments).stdin(Stdio::null());
     let output = command.output().expect("tmux is installed");
     String::from_utf8_lossy(&output.stdout).into_owned()
