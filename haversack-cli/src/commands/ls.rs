@@ -1,22 +1,16 @@
 //! `haversack ls`: the projects, and the files in them.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
 use haversack::clock::Clock;
-use haversack::store::{BackendExt, DeviceLocal, EntryKind, ErrorKind, Info, Locator, Odd, block_on};
-use haversack::sync::remote_files;
-use haversack::{Memory, View};
+use haversack::store::{EntryKind, Info, Locator, Odd};
 use haversack_system::SystemClock;
 use serde_json::json;
 
+use crate::app::list::{Depth, Listing, list, list_of_remote};
 use crate::error::CommandError;
-use crate::home::kinds;
-use crate::home::store::{PROJECT_RECORDS, is_project_record, open_to_look};
-use crate::projects::names::{Names, holds_projects, locate};
-use crate::remote::Remote;
+use crate::projects::names::{Names, locate};
 use crate::settings::Settings;
 use crate::ui::Ui;
 use crate::ui::moments::{ago, counted, timestamp};
@@ -45,12 +39,6 @@ pub(crate) struct LsArgs {
     json: bool,
 }
 
-/// The entries of a directory, and the names in it that are no files of a memory.
-struct Listing {
-    infos: Vec<Info>,
-    odd: Vec<Odd>,
-}
-
 pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<ExitCode, CommandError> {
     let locator = locate(settings, &args.path)?;
     if !args.json && (args.recursive || args.kind.is_some() || args.remote) {
@@ -59,23 +47,9 @@ pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<
     if args.remote {
         return list_remote(ui, settings, &locator, args);
     }
-    let memory = open_to_look(settings)?;
     let names = Names::of(settings)?;
-    let is_deep = args.recursive || args.kind.is_some();
-    let mut listing = block_on(list(&memory, &names, &locator, is_deep))?;
-    if let Some(kind) = &args.kind {
-        let kinds = kinds::load(settings)?;
-        let kind = kinds::named(&kinds, kind)?;
-        let mut of_kind = Vec::new();
-        for info in listing.infos {
-            let content = block_on(memory.files().read(&info.locator))?;
-            if kinds.of(&info.locator, &content.bytes).name == kind.name {
-                of_kind.push(info);
-            }
-        }
-        listing.infos = of_kind;
-    }
-    let Listing { infos, odd } = listing;
+    let depth = if args.recursive { Depth::All } else { Depth::One };
+    let Listing { infos, odd } = list(settings, &names, &locator, depth, args.kind.as_deref())?;
     if args.json {
         let entries = infos.iter().map(|info| {
             json!({
@@ -110,36 +84,15 @@ pub(crate) fn cmd_ls(ui: &mut Ui, settings: &Settings, args: &LsArgs) -> Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lists the files of the remote. A kind is told by the name, or by the `type` of the file that is here.
+/// Lists the files of the remote.
 fn list_remote(
     ui: &mut Ui,
     settings: &Settings,
     below: &Locator,
     args: &LsArgs,
 ) -> Result<ExitCode, CommandError> {
-    if Remote::for_looking(settings)?.is_none() {
-        return Err(CommandError::user(
-            "there is no remote, so there is nothing to list",
-            "Connect this machine: haversack init URL. List its own files: haversack ls -R",
-        ));
-    }
     let names = Names::of(settings)?;
-    let memory = open_to_look(settings)?;
-    let is_asked_for = |name: &Locator| name.is_within(below) && (is_ours(below) || !is_project_record(name));
-    let mut files = match settings.state().is_dir() {
-        true => block_on(remote_files(Arc::new(DeviceLocal::open(settings.state(), settings.locks())?)))?,
-        // A look makes no home.
-        false => Vec::new(),
-    };
-    files.retain(|(name, _)| is_asked_for(name));
-    if let Some(kind) = &args.kind {
-        let kinds = kinds::load(settings)?;
-        let kind = kinds::named(&kinds, kind)?;
-        files.retain(|(name, _)| {
-            let here = block_on(memory.files().read(name)).map(|object| object.bytes).unwrap_or_default();
-            kinds.of(name, &here).name == kind.name
-        });
-    }
+    let files = list_of_remote(settings, below, args.kind.as_deref())?;
     if args.json {
         let entries = files.iter().map(
             |(name, size)| json!({ "path": name.as_str(), "name": names.show(name), "size_bytes": size }),
@@ -176,48 +129,4 @@ fn type_name(info: &Info) -> &'static str {
         EntryKind::File => "file",
         EntryKind::Directory => "directory",
     }
-}
-
-/// Returns true if a place belongs to the records of projects, which are shown only if they are asked for.
-fn is_ours(place: &Locator) -> bool {
-    place.as_str() == "state" || place.as_str() == PROJECT_RECORDS || is_project_record(place)
-}
-
-/// Returns the entries of a directory, or those of all directories below it. A file is its own only entry.
-///
-/// The whole memory shows its projects beside its other directories.
-async fn list(
-    memory: &Memory,
-    names: &Names,
-    locator: &Locator,
-    is_deep: bool,
-) -> Result<Listing, CommandError> {
-    if is_deep && memory.files().info(locator).await.is_ok_and(|info| info.kind == EntryKind::Directory) {
-        let page = memory.files().scan_all(locator).await?;
-        let is_asked_for = is_ours(locator);
-        let infos = page.infos.into_iter().filter(|info| is_asked_for || !is_project_record(&info.locator));
-        return Ok(Listing { infos: infos.collect(), odd: page.odd });
-    }
-    let is_above_projects = locator.is_root() || holds_projects(locator);
-    let (entries, odd) = match memory.view(locator).await {
-        Ok(View::File(_)) => {
-            return Ok(Listing { infos: vec![memory.files().info(locator).await?], odd: Vec::new() });
-        }
-        Ok(View::Directory(listing)) => (listing.entries, listing.odd),
-        Err(error) if error.kind() == ErrorKind::NotFound && is_above_projects => (Vec::new(), Vec::new()),
-        Err(error) => return Err(error.into()),
-    };
-    let mut infos = BTreeMap::new();
-    let entries = entries.into_iter().map(|entry| entry.locator).filter(|entry| !holds_projects(entry));
-    let entries = entries.filter(|entry| !locator.is_root() || !is_ours(entry));
-    let projects = names.places().filter(|_| is_above_projects);
-    for place in entries.chain(projects) {
-        match memory.files().info(&place).await {
-            Ok(info) => drop(infos.insert(names.show(&place), info)),
-            // It was deleted meanwhile, or its directory is not there.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(Listing { infos: infos.into_values().collect(), odd })
 }

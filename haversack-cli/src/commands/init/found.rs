@@ -5,7 +5,7 @@ use std::path::Path;
 use haversack::store::Locator;
 
 use crate::agents::claude_code::ClaudeCode;
-use crate::commands::project::{Listed, listed};
+use crate::app::projects::{Listed, listed};
 use crate::error::CommandError;
 use crate::home::gate::NothingPrivate;
 use crate::projects::Project;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::existing;
 use crate::agents::claude_code::ClaudeCode;
 use crate::agents::claude_code::private::LOCAL_SETTINGS;
+use crate::app::projects::existing;
 use crate::error::CommandError;
 use crate::projects::Project;
 use crate::projects::private::{self, InGit};
