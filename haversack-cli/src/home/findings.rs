@@ -10,15 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use haversack::conflict::Conflict;
+use haversack::home::Work;
 use haversack::store::{Locator, block_on};
-use haversack::sync::Hold;
+use haversack::sync::{Hold, Report};
 use haversack::{Conflicts, Reason};
 use serde::{Deserialize, Serialize};
 
 use super::gate;
 use super::mounts;
 use super::replicas::Home;
-use super::round::{Summary, Work};
 use super::store::open_to_look;
 use crate::error::CommandError;
 use crate::records;
@@ -122,35 +122,39 @@ fn names(Conflicts { found, .. }: &Conflicts) -> BTreeSet<String> {
     found.iter().map(|conflict| conflict.locator.to_string()).collect()
 }
 
+/// A round that worked.
+pub(super) struct Synced<'a> {
+    pub(super) work: Work<'a>,
+    pub(super) report: &'a Report,
+    /// The files that it sent or received.
+    pub(super) files: BTreeSet<&'a Locator>,
+    /// The directories that took no part, by their names.
+    pub(super) absent: BTreeSet<&'a str>,
+}
+
 /// Brings the record up to date after a round.
-pub(super) fn note(settings: &Settings, work: Work<'_>, summary: &Summary) -> Result<(), CommandError> {
+pub(super) fn note(settings: &Settings, synced: &Synced<'_>) -> Result<(), CommandError> {
     let before = Record::of(settings);
     if before.0.is_empty() {
         return Ok(());
     }
     let mut record = before.clone();
-    let report = &summary.report;
-    let touched =
+    let Synced { work, report, files, absent } = synced;
+    let merged =
         [&report.merged, &report.both_kept, &report.edits_won, &report.foreign].into_iter().flatten();
-    let touched: Vec<Locator> = touched.chain(&summary.sent).chain(&summary.received).cloned().collect();
-    // A directory that took no part in the round is looked at again.
-    let absent: BTreeSet<&str> = summary
-        .vanished
-        .iter()
-        .chain(summary.failed.iter().map(|(name, _)| name))
-        .map(String::as_str)
-        .collect();
-    let mounts = mounts::of(settings)?;
-    let absent = mounts.iter().filter(|mount| absent.contains(shown(&mount.directory).as_str()));
-    for mount in absent {
-        record.0.remove(mount.prefix.as_str());
+    let touched: Vec<Locator> = merged.chain(files.iter().copied()).cloned().collect();
+    // A directory that took no part is looked at again.
+    for mount in mounts::of(settings)? {
+        if absent.contains(shown(&mount.directory).as_str()) {
+            record.0.remove(mount.prefix.as_str());
+        }
     }
     for (name, findings) in &mut record.0 {
         let Ok(prefix) = Locator::parse(name) else { continue };
         findings.conflicts = names(&conflicts_in(settings, &findings.may_conflict(&touched, &prefix))?);
         let is_whole = match work {
             Work::Sync | Work::Full => true,
-            Work::Near(near) => *near == prefix,
+            Work::Near(near) => **near == prefix,
             Work::Pull | Work::PushOne(_) => false,
         };
         if is_whole && !report.out_of_time {

@@ -14,7 +14,7 @@ use haversack::vault::{Mine, TransferStats};
 use haversack_system::{Backoff, RandomIds, SystemClock};
 
 use super::contact::{Contact, Failure};
-use super::findings;
+use super::findings::{self, Synced};
 use super::history_days::kept_contents;
 use super::lost_and_found::LostAndFound;
 use super::mounts;
@@ -172,8 +172,15 @@ fn noting_contact(
                 contact = contact.looked(now).with_waits(&summary.waits);
             }
             contact.save(settings)?;
+            let absent = summary.vanished.iter().chain(summary.failed.iter().map(|(name, _)| name));
+            let synced = Synced {
+                work: options.work,
+                report: &summary.report,
+                files: summary.sent.iter().chain(&summary.received).collect(),
+                absent: absent.map(String::as_str).collect(),
+            };
             // Without the record the next session looks at all files.
-            if findings::note(settings, options.work, &summary).is_err() {
+            if findings::note(settings, &synced).is_err() {
                 findings::forget(settings)?;
             }
             Ok(summary)
