@@ -13,6 +13,10 @@ run --home 'C:\laptop' view diary.md | grep -q '1st day'
 run --home 'C:\laptop' rename diary.md notes/diary.md
 run --home 'C:\laptop' ls -R | grep -q notes/diary.md
 echo 'verbs: passed'
+# Half past eleven in the evening of UTC is the next day in Lisbon's summer.
+run --home 'C:\clock' --now 2026-07-01T23:30:00Z --time-zone Europe/Lisbon event --sender Ada --direction inbound 'the crane is back'
+run --home 'C:\clock' ls -R | grep -q 2026-07-02
+echo 'time zones: passed'
 run --home 'C:\laptop' remote add file:///C:/shared --device laptop
 run --home 'C:\laptop' sync
 run --home 'C:\desktop' join file:///C:/shared --device desktop --yes
