@@ -26,8 +26,10 @@ use self::segment::{Record, is_dead, read_postings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::chunks::Occurrences;
 
-/// The form of the tables and of everything in them. A change of it, of how text is cut, or of how words are folded rebuilds the index.
-const SCHEMA: i64 = 3;
+/// The newest version of the index that this release reads: the form of the tables and of everything in them.
+///
+/// A change of it, of how text is cut, or of how words are folded rebuilds the index.
+pub const SCHEMA: i64 = 3;
 
 /// The application id in SQLite's header, which tells our files from others: "hvsk".
 const APPLICATION: i64 = 0x6876_736b;

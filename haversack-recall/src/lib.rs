@@ -22,9 +22,9 @@ mod vectors;
 
 pub use self::duplicates::{Duplicate, PassageOf, duplicates};
 pub use self::error::{Error, ErrorKind, Result};
-pub use self::index::Size;
 pub use self::index::place::{Health, Thoroughness, health};
 pub use self::index::vectors::VectorCount;
+pub use self::index::{SCHEMA as NEWEST_INDEX, Size};
 #[cfg(feature = "semantic")]
 pub use self::model::{LazyModel, Model};
 pub use self::query::{DEFAULT_LIMIT, Projects, Query, Unit, project_of};

@@ -44,6 +44,7 @@ use self::index::Index;
 pub use self::ontology::{ConnectionType, Ontology};
 pub use self::record::{Connection, ContentFile, Node, Properties, Property};
 use self::record::{encoding_of, extension, has_properties};
+pub(crate) use self::registry::VERSION as NEWEST_REGISTRY;
 use self::registry::{Change, Decision, Registry, Sort};
 use self::search::ContentSearch;
 pub use self::walk::{Step, Traversal};

@@ -79,5 +79,6 @@ pub use self::{
 };
 pub(crate) use self::{
     checkpoint::VERSION as NEWEST_CHECKPOINT, commit::ENDING_VERSION as NEWEST_COMMIT,
-    segment::VERSION as NEWEST_SEGMENT, store_file::FORMAT as NEWEST_STORE_FILE,
+    folded::VERSION as NEWEST_FOLDED, segment::VERSION as NEWEST_SEGMENT,
+    store_file::FORMAT as NEWEST_STORE_FILE,
 };

@@ -28,6 +28,7 @@ use haversack_store::{
 pub use self::batch::{BatchReport, Change};
 pub use self::conflicts::{Conflicts, Resolved};
 use self::redo::OtherWriters;
+pub(crate) use self::redo::VERSION as NEWEST_BATCH;
 use crate::error::{Error, Reason, Result, Verb};
 use crate::growth;
 use crate::many::{MAX_AT_ONCE, MAX_FILES_AT_ONCE, Work, many};

@@ -52,6 +52,8 @@ pub mod strays;
 mod tail;
 
 pub use self::bridge::{Bridge, TransferStats};
+pub(crate) use self::cursor::VERSION as NEWEST_CURSOR;
+pub(crate) use self::entries::VERSION as NEWEST_ENTRIES;
 pub(crate) use self::entry::VERSION as NEWEST_ENTRY;
 pub use self::origins::{FolderOrigins, Mine};
 

@@ -32,7 +32,7 @@ use crate::records::private;
 use crate::settings::{Settings, shown};
 
 /// The version of the format.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// The first bytes of a Zstandard frame.
 const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];

@@ -113,7 +113,13 @@ fn version_names_the_parts_of_the_build() {
     let names: Vec<&str> = shown.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
     assert_eq!(names, ["target", "features", "storages", "formats"]);
     assert!(shown.contains(std::env::consts::OS) && shown.contains("azure"), "{shown}");
-    assert!(env.run(&["version", "--json"]).contains("\"version\": \""));
+    assert!(shown.contains("features: semantic"), "{shown}");
+    for format in ["store", "commit", "folder-entry", "identity", "journal", "graph-registry", "index"] {
+        assert!(shown.contains(&format!("{format} ")), "{format}: {shown}");
+    }
+    let json = env.run(&["version", "--json"]);
+    assert!(json.contains("\"version\": \"") && json.contains("\"semantic\""), "{json}");
+    assert!(json.contains("\"identity\": 1") && json.contains("\"index\": "), "{json}");
     assert_eq!(fs::read_dir(env.path("")).expect("listed").count(), 0);
 }
 

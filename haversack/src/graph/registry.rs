@@ -28,6 +28,9 @@ use crate::file_storage::{self, Content, FileContent, FileStorage, Operation};
 /// The directory of the registry's files.
 pub(crate) const SYSTEM: &str = "_system";
 
+/// The version of the registry's files. They name none: a reader keeps fields that it does not know, and another form takes other file names.
+pub(crate) const VERSION: u32 = 1;
+
 /// The first file, which takes records until it is full.
 pub(crate) const HOME: &str = "_system/registry.json";
 

@@ -13,7 +13,7 @@ use crate::ids::{Position, StoreId};
 pub(super) const MAX_FOLDED_BYTES: usize = 1024;
 
 const KIND: &str = "folded";
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// Says which segment has the commit of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,7 +28,7 @@ use crate::signed::WriteFingerprint;
 static RECORD: LazyLock<Locator> = LazyLock::new(|| Locator::parse("batch").expect("a plain name"));
 
 const KIND: &str = "batch";
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// The largest record: everything that a batch writes.
 const MAX_RECORD_BYTES: usize = 1024 * 1024 * 1024;

@@ -14,7 +14,7 @@ use crate::ids::ContentHash;
 use crate::table::{Table, Writer};
 
 /// The format of the cache; the first was a list of JSON.
-pub(super) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 2;
 
 /// The number of bytes in a file's record: its fingerprint, and the hash of its content.
 const RECORD: usize = Fingerprint::BYTES + ContentHash::BYTES;

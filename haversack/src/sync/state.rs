@@ -32,8 +32,9 @@ use haversack_store::{
 };
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::files::VERSION as NEWEST_IDENTITY;
 use self::files::{damaged, place, read_frame, read_version, write_frame};
-pub(crate) use self::journal::JournalEnd;
+pub(crate) use self::journal::{JournalEnd, VERSION as NEWEST_JOURNAL};
 pub(crate) use self::log_view::{Advance, BaseLine, Head, LogView};
 pub(crate) use self::records::{ApplyRecord, CopyRecord, Move, PublishRecord};
 use super::snapshot;

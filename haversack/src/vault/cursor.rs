@@ -9,7 +9,7 @@ use crate::ids::{ContentHash, Position, ReplicaId, StoreId};
 use crate::sync::SyncError;
 
 const KIND: &str = "standing";
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// A device's position in a synced folder. If it is lost, the device rebuilds it from its copies of the logs, under a new name.

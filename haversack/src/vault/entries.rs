@@ -12,7 +12,7 @@ use crate::ids::ReplicaId;
 pub(super) const MAX_ENTRIES_BYTES: usize = 64 * 1024 * 1024;
 
 const KIND: &str = "entries";
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// Entries that follow one another.
 #[derive(Clone, Debug, PartialEq, Eq)]

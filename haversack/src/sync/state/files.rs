@@ -11,7 +11,7 @@ use crate::frame::{self, Framed};
 const MAX_STATE_BYTES: usize = 256 * 1024 * 1024;
 
 /// The format version of every file but the snapshot and the stat cache.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 pub(super) fn place(name: &str) -> Locator {
     Locator::parse(name).expect("a plain name")

@@ -12,6 +12,9 @@ use crate::ids::ContentHash;
 use crate::sync::planted::{Planted, has};
 use crate::sync::snapshot;
 
+/// The version of the journal's lines. They name none, because a new form of them takes a new version of the snapshot.
+pub(crate) const VERSION: u32 = 1;
+
 /// We fold a journal that is longer than this, unless it is short compared with the snapshot.
 const MAX_JOURNAL_BYTES: u64 = 64 * 1024;
 
