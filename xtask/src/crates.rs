@@ -242,7 +242,7 @@ pub(crate) const CRATES: [Member; 9] = [
         ],
         std: None,
     },
-    Member { name: "xtask", dependencies: &[], std: None },
+    Member { name: "xtask", dependencies: &["tar"], std: None },
 ];
 
 /// This file, for messages.

@@ -44,6 +44,9 @@ pub(crate) fn directory() -> PathBuf {
     project().join("dist")
 }
 
+/// The address of the project. `packaging/`, `typescript/package.json` and the manifest of `haversack-cli` use it, too.
+pub(crate) const REPOSITORY: &str = "https://github.com/haversack/haversack";
+
 /// The version of the workspace.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -13,11 +13,8 @@ use std::path::{Path, PathBuf};
 
 use crate::dist::archive::stem;
 use crate::dist::files::{described, make_executable, sha256, write};
-use crate::dist::{self, Programs, TARGETS, VERSION};
+use crate::dist::{self, Programs, REPOSITORY, TARGETS, VERSION};
 use crate::run::{project, say};
-
-/// The address of the project. `packaging/` and the manifest of `haversack-cli` use it, too.
-const REPOSITORY: &str = "https://github.com/haversack/haversack";
 
 /// `cargo xtask release --dry-run` or `--assemble`.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -193,6 +190,44 @@ mod tests {
             fs::read_to_string(project().join(".github/workflows/release.yml")).expect("it is there");
         for target in &TARGETS {
             assert!(workflow.contains(&format!("--target {}", target.triple)), "{}", target.triple);
+        }
+    }
+
+    /// Returns the part of the workflow that describes a job.
+    fn job(name: &str) -> String {
+        let workflow =
+            fs::read_to_string(project().join(".github/workflows/release.yml")).expect("it is there");
+        let start = workflow.find(&format!("\n  {name}:\n")).unwrap_or_else(|| panic!("no job {name}")) + 1;
+        let is_next = |line: &&str| line.starts_with("  ") && !line[2..].starts_with([' ', '#']);
+        let lines: Vec<_> = workflow[start..].lines().collect();
+        let length = lines.iter().skip(1).position(|line| is_next(line)).map_or(lines.len(), |at| at + 1);
+        lines[..length].join("\n")
+    }
+
+    #[test]
+    fn workflow_checks_the_packages_that_it_publishes() {
+        let check = job("check");
+        let steps = ["actions/download-artifact", "xtask release --assemble", "xtask dist --check"];
+        let places: Vec<_> =
+            steps.iter().map(|step| check.find(step).unwrap_or_else(|| panic!("{step}: {check}"))).collect();
+        assert!(places.is_sorted(), "{check}");
+        let line = check.lines().find(|line| line.contains("dist --check")).unwrap_or_default();
+        assert!(line.contains("sudo"), "clean roots need root: {line}");
+    }
+
+    #[test]
+    fn workflow_publishes_files_and_not_repositories() {
+        // npm takes `dist/x.tgz` for the repository `x.tgz` of the user `dist`.
+        let publish = job("publish");
+        let line = publish.lines().find(|line| line.contains("npm publish")).unwrap_or_default();
+        let packages: Vec<_> = line.split([' ', ';']).filter(|word| word.ends_with(".tgz")).collect();
+        assert!(!packages.is_empty() && packages.iter().all(|path| path.starts_with("./")), "{line}");
+        for file in ["typescript/package.json", "haversack-cli/Cargo.toml"] {
+            let text = fs::read_to_string(project().join(file)).expect(file);
+            assert!(
+                text.contains(REPOSITORY),
+                "{file}: npm proves the origin of a package by its repository"
+            );
         }
     }
 

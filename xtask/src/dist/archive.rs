@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::extras::Extras;
-use super::files::{copy, fresh, tar};
+use super::files::{copy, fresh, pack};
 use super::program::Built;
 use super::{VERSION, directory};
 
@@ -20,6 +20,6 @@ pub(super) fn make(built: &Built, extras: &Extras) -> Result<PathBuf, String> {
     copy(&built.program, &contents.join(built.target.program()))?;
     extras.copy_into(&contents)?;
     let archive = directory().join(format!("{stem}.tar.gz"));
-    tar(&scratch, &stem, &archive)?;
+    pack(&scratch, &stem, &archive)?;
     Ok(archive)
 }

@@ -8,9 +8,11 @@ mod packages;
 mod root;
 
 use std::path::PathBuf;
+use std::process::Command;
 
+use super::files::{fresh, quietly};
 use super::{TARGETS, Target, VERSION, archive, directory};
-use crate::run::say;
+use crate::run::{project, say};
 
 /// The result of a part that did not fail.
 enum Outcome {
@@ -78,9 +80,12 @@ fn made(name: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Returns the program of a target.
+/// Returns the program of a target, from the archive that users download.
 fn program(target: &Target) -> Result<PathBuf, String> {
-    made(&format!("bin/{}/{}", target.triple, target.program()))
+    let archive = made(&archive_name(target))?;
+    let into = fresh(&project().join("target/dist-check/programs").join(target.triple))?;
+    quietly("tar", Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&into))?;
+    Ok(into.join(archive::stem(target.triple)).join(target.program()))
 }
 
 /// Returns the name of a target's archive.
