@@ -17,6 +17,11 @@ if npx --offline haversack view missing.md 2>/tmp/why.txt; then exit 1; fi
 grep -q missing.md /tmp/why.txt
 npm uninstall --loglevel=error haversack "@haversack/linux-$(node -p process.arch)"
 test -z "$(find node_modules -type f -path '*haversack*')"
+# An installation for all projects brings the manual pages.
+npm install --global --prefix /tmp/global --offline --loglevel=error "$program" "$main"
+grep -q haversack /tmp/global/share/man/man1/haversack-sync.1
+npm uninstall --global --prefix /tmp/global --loglevel=error haversack "@haversack/linux-$(node -p process.arch)"
+test -z "$(find /tmp/global -type f -path '*haversack*')"
 # The main package alone says what is missing.
 cd /tmp/alone
 npm init -y >/tmp/init.txt

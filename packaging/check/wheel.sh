@@ -10,6 +10,7 @@ test "$(/tmp/venv/bin/python -c "$find_program")" = /tmp/venv/bin/haversack
 /tmp/venv/bin/python -c 'import haversack; haversack.HaversackMemoryTool' 2>/tmp/why.txt && exit 1
 grep -q 'pip install "haversack\[anthropic\]"' /tmp/why.txt
 haversack=/tmp/venv/bin/haversack
+test -s /tmp/venv/share/haversack/completions/haversack.ps1
 . /given/use.sh
 /tmp/venv/bin/pip uninstall --quiet --yes --disable-pip-version-check haversack
 find /tmp/venv ! -name '*.pyc' ! -type d | sort >/tmp/after.txt

@@ -31,6 +31,7 @@ pub(super) fn make(built: &Built, extras: &Extras) -> Result<PathBuf, String> {
         ("haversack.bash", "usr/share/bash-completion/completions/haversack"),
         ("_haversack", "usr/share/zsh/vendor-completions/_haversack"),
         ("haversack.fish", "usr/share/fish/vendor_completions.d/haversack.fish"),
+        ("haversack.ps1", "usr/share/haversack/completions/haversack.ps1"),
     ] {
         copy(&extras.completions.join(from), &root.join(to))?;
     }

@@ -38,13 +38,15 @@ pub(super) fn make(toolchain: &Toolchain, built: Option<&Built>, extras: &Extras
     Ok(wheel)
 }
 
-/// Lays out manual pages and completions as they lie below an environment's directory, which is where shells and `man` look.
+/// Lays out manual pages and completions as they lie below an environment's directory, which is where shells and `man` look. PowerShell looks nowhere: its
+/// script is read by the user's profile.
 pub(super) fn share(extras: &Extras, to: &Path) -> Result<(), String> {
     copy(&extras.man, &to.join("share/man/man1"))?;
     for (from, to_name) in [
         ("haversack.bash", "share/bash-completion/completions/haversack"),
         ("_haversack", "share/zsh/site-functions/_haversack"),
         ("haversack.fish", "share/fish/vendor_completions.d/haversack.fish"),
+        ("haversack.ps1", "share/haversack/completions/haversack.ps1"),
     ] {
         copy(&extras.completions.join(from), &to.join(to_name))?;
     }
