@@ -35,7 +35,7 @@ printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
     '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' | run --home 'C:\laptop' mcp >/tmp/mcp.txt
 grep -q '"id":2' /tmp/mcp.txt || { cat /tmp/mcp.txt; exit 1; }
 echo 'mcp: passed'
-# Another program holds the file open for reading and shares it with nobody.
+# Another program holds the file open, shares it for reading only, and so forbids its replacement.
 run --home 'C:\laptop' create held.md 'before'
 run --home 'C:\laptop' sync
 run --home 'C:\desktop' sync
@@ -43,9 +43,15 @@ run --home 'C:\desktop' str-replace held.md before after
 run --home 'C:\desktop' sync
 "$wine64" cmd /c 'ping -n 60 127.0.0.1 < C:\laptop\memory\held.md > nul' >/dev/null 2>&1 &
 holder=$!
-sleep 2
-# The sync may take the file in, or say that it cannot; it must not damage it.
-run --home 'C:\laptop' sync >/tmp/held.txt || true
+# To append nothing needs the same permission as to replace the file.
+is_held() { "$wine64" cmd /c 'type nul >> C:\laptop\memory\held.md' 2>&1 | grep -q 'Sharing violation'; }
+for _ in $(seq 50); do is_held && break; sleep 0.1; done
+is_held
+# The sync takes in everything else, names the file, and leaves it as it was.
+"$wine64" /given/haversack.exe --home 'C:\laptop' sync >/tmp/held.txt 2>&1
+is_held
+grep -q 'held.md could not be written here' /tmp/held.txt || { cat /tmp/held.txt; exit 1; }
+grep -q before /tmp/wine/drive_c/laptop/memory/held.md
 kill $holder 2>/dev/null || true
 "$wine64" taskkill /f /im ping.exe >/dev/null 2>&1 || true
 wait $holder 2>/dev/null || true
