@@ -24,12 +24,13 @@ enum Outcome {
 type Part = (&'static str, fn() -> Result<Outcome, String>);
 
 /// The parts, those that take long at the end.
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     ("static", packages::programs_are_static),
     ("deb", packages::deb),
     ("installer", packages::installer),
     ("wheel", packages::wheel),
     ("npm", packages::npm),
+    ("formula", packages::formula),
     ("shells", packages::shells),
     ("emulated", machines::emulated),
     ("reproducible", machines::reproducible),

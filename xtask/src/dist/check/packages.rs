@@ -63,6 +63,11 @@ pub(super) fn npm() -> Result<Outcome, String> {
     check(WITH_LANGUAGES, "npm", &given, &[])
 }
 
+/// The Homebrew formula: Ruby reads it, and it names an archive.
+pub(super) fn formula() -> Result<Outcome, String> {
+    check(WITH_LANGUAGES, "formula", &[made("haversack.rb")?], &[])
+}
+
 /// Completions in bash, fish and zsh, and a manual page.
 pub(super) fn shells() -> Result<Outcome, String> {
     let package = made(&deb::name(native()?.debian.unwrap_or_default()))?;

@@ -24,7 +24,7 @@ pub(super) struct CleanRoot {
 /// Only the essential packages of Debian 12, whose C library is older than that of today's systems.
 pub(super) const MINIMAL: CleanRoot = CleanRoot { name: "bookworm", suite: "bookworm", packages: &[] };
 
-/// Debian 13 with Python, Node, shells and `man`.
+/// Debian 13 with Python, Node, Ruby, shells and `man`.
 pub(super) const WITH_LANGUAGES: CleanRoot = CleanRoot {
     name: "trixie",
     suite: "trixie",
@@ -38,6 +38,7 @@ pub(super) const WITH_LANGUAGES: CleanRoot = CleanRoot {
         "npm",
         "pipx",
         "python3-venv",
+        "ruby",
         "zsh",
     ],
 };
