@@ -54,6 +54,8 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Programs {
     Built,
+    /// As `Built`, but a target whose build fails is skipped.
+    BuiltIfPossible,
     /// From an earlier run, or from another machine: they are in `dist/bin`.
     Reused,
 }
@@ -82,6 +84,7 @@ pub(crate) fn make(programs: Programs, targets: &[&'static Target], parts: &[&st
         let place = directory().join("bin");
         let result = match programs {
             Programs::Built => program::build(&toolchain, target, &place)?,
+            Programs::BuiltIfPossible => program::build(&toolchain, target, &place).unwrap_or_else(Err),
             Programs::Reused => program::reuse(target, &place),
         };
         match result {

@@ -1,7 +1,7 @@
 //! `cargo xtask release`: everything that belongs to a release, in `dist/`.
 //!
-//! - `--dry-run` builds all packages that this machine can build ([`dist`]), then assembles the release from them. It publishes nothing. With `--reuse` it
-//!   packs the programs that are in `dist/bin`.
+//! - `--dry-run` tries every target, builds the packages of those that this machine can build ([`dist`]), then assembles the release from them. It names the
+//!   targets that it skipped, and publishes nothing. With `--reuse` it packs the programs that are in `dist/bin`.
 //! - `--assemble` assembles the release from the packages that are in `dist/` already; other machines built them.
 //!
 //! To assemble is to fill the archives' checksums into the installers and the Homebrew formula of `packaging/`, to take the notes from the change log, and to write
@@ -20,8 +20,8 @@ use crate::run::{project, say};
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     match options {
         ["--dry-run", rest @ ..] if rest.is_empty() || rest == ["--reuse"] => {
-            let programs = if rest.is_empty() { Programs::Built } else { Programs::Reused };
-            let targets: Vec<_> = TARGETS.iter().filter(|target| target.is_default).collect();
+            let programs = if rest.is_empty() { Programs::BuiltIfPossible } else { Programs::Reused };
+            let targets: Vec<_> = TARGETS.iter().collect();
             let made = dist::make(programs, &targets, &[])?;
             let files = assemble(&dist::directory())?;
             say(&table(&files)?);
@@ -200,7 +200,7 @@ mod tests {
         let start = workflow.find(&format!("\n  {name}:\n")).unwrap_or_else(|| panic!("no job {name}")) + 1;
         let is_next = |line: &&str| line.starts_with("  ") && !line[2..].starts_with([' ', '#']);
         let lines: Vec<_> = workflow[start..].lines().collect();
-        let length = lines.iter().skip(1).position(|line| is_next(line)).map_or(lines.len(), |at| at + 1);
+        let length = lines.iter().skip(1).position(is_next).map_or(lines.len(), |at| at + 1);
         lines[..length].join("\n")
     }
 
