@@ -25,7 +25,8 @@ impl Toolchain {
     /// Installs the compilers if they are not there.
     pub(crate) fn ready() -> Result<Toolchain, String> {
         let toolchain = Toolchain { root: tools().join("dist") };
-        fs::create_dir_all(&toolchain.root)
+        // The flags name the real path of cargo's directory. If that were missing in the first run, the second would have other flags and build everything anew.
+        fs::create_dir_all(toolchain.root.join("cargo"))
             .map_err(|error| format!("{} cannot be made: {error}", toolchain.root.display()))?;
         if !toolchain.rust().join("bin/cargo").is_file() {
             let install = ["toolchain", "install", RUST, "--profile", "minimal", "--no-self-update"];
