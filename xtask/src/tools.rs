@@ -336,3 +336,17 @@ fn make_executable(path: &Path) -> io::Result<()> {
 fn make_executable(_path: &Path) -> io::Result<()> {
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::durations::usual;
+
+    #[test]
+    fn every_tool_of_the_tests_has_a_usual_duration() {
+        for tool in &FOR_TESTS {
+            let step = format!("installing {}, once", tool.name);
+            assert!(usual(&step).is_some(), "xtask/src/durations.rs lacks {step:?}");
+        }
+    }
+}
