@@ -187,7 +187,7 @@ fn furnish(base: &Path, size: usize) -> Outcome<Server> {
 }
 
 fn ours(base: &Path) -> Outcome<Server> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
+    let mut command = Command::new(haversack_bench::program(env!("CARGO_BIN_EXE_haversack")));
     command.arg("--home").arg(base.join("home")).args(["mcp", "--tools", "server-memory"]);
     Server::start(command, base)
 }

@@ -111,7 +111,7 @@ impl Machine {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
+        let mut command = Command::new(haversack_bench::program(env!("CARGO_BIN_EXE_haversack")));
         command.env_clear().env("HOME", &self.base).env("CLAUDE_CONFIG_DIR", self.base.join("claude"));
         command.current_dir(&self.root).arg("--home").arg(self.base.join("home"));
         command

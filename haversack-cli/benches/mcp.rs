@@ -284,7 +284,7 @@ impl<'a> Server<'a> {
     fn run(&self) -> Outcome<Running> {
         let mut command = match self.kind {
             Kind::Ours => {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
+                let mut command = Command::new(haversack_bench::program(env!("CARGO_BIN_EXE_haversack")));
                 command.arg("--home").arg(&self.directory).arg("mcp");
                 command
             }

@@ -129,7 +129,7 @@ fn address(question: &str, round: usize, size: usize) -> String {
 }
 
 fn haversack(base: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
+    let mut command = Command::new(haversack_bench::program(env!("CARGO_BIN_EXE_haversack")));
     command.env_clear().env("HOME", base).env("PATH", "/usr/bin:/bin").env("HAVERSACK_SYNC", "off");
     command.arg("--home").arg(base.join("home")).args(arguments).current_dir(base);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -163,7 +163,7 @@ impl<'a> Machine<'a> {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
+        let mut command = Command::new(haversack_bench::program(env!("CARGO_BIN_EXE_haversack")));
         command.env_clear().env("HOME", &self.base).env("CLAUDE_CONFIG_DIR", self.base.join("claude"));
         // A bench waits for the answer that a user would not wait for, to tell how late it is.
         command.env("HAVERSACK_RECALL_HOOK_MILLISECONDS", "60000");

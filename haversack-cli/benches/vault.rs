@@ -172,7 +172,7 @@ impl Machines {
     }
 
     fn run(&self, machine: &str, arguments: &[&str]) -> Outcome<Nanoseconds> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
+        let mut command = Command::new(haversack_bench::program(env!("CARGO_BIN_EXE_haversack")));
         command.arg("--home").arg(self.base.join(machine)).args(arguments);
         let started = Instant::now();
         let output = command.env_clear().env("HOME", &self.base).stdin(Stdio::null()).output()?;

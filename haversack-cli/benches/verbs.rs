@@ -71,7 +71,8 @@ fn run(effort: &Effort, python: Option<PathBuf>) -> Outcome<()> {
     // All sides of a site stay in one directory and thus together: only sites are spread.
     let scratch = Scratch::create(target)?.spread();
     let bare = bare::compile(scratch.path())?;
-    let programs = Programs { haversack: env!("CARGO_BIN_EXE_haversack").into(), bare, python };
+    let programs =
+        Programs { haversack: haversack_bench::program(env!("CARGO_BIN_EXE_haversack")), bare, python };
     let filesystem = machine::filesystem(target).unwrap_or_else(|| "an unknown filesystem".to_owned());
     let mut places = vec![filesystem.clone()];
     let mut report = Report::start();

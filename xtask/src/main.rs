@@ -32,6 +32,7 @@ Usage: cargo xtask COMMAND
   screenshots   Makes the pictures of the page from a sample memory, with a real browser
   packages      The packages for Python and TypeScript: types, builds, tests with the real SDKs
   bench --plot  Draws the charts of docs/benchmarks.md from its tables
+  bench NAME --program FILE  Measures a built program, such as dist/bin/TARGET/haversack, instead of one that is built now
   bench store   Speed of the local store, compared with bare C loops in the same run [--quick]
   bench hooks   Time that an agent waits for a hook, compared with a program that does nothing [--quick]
   bench clouds  Waiting time of a user with two machines and a bucket, compared with rclone on the same server [--quick]

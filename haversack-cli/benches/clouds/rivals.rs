@@ -54,7 +54,7 @@ impl Ours {
     }
 
     fn command(&self, machine: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
+        let mut command = Command::new(haversack_bench::program(env!("CARGO_BIN_EXE_haversack")));
         command.arg("--home").arg(self.base.join(machine));
         command.env_clear().env("HOME", &self.base);
         command

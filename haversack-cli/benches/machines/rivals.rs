@@ -78,7 +78,7 @@ impl Ours {
     }
 
     fn command(&self, machine: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_haversack"));
+        let mut command = Command::new(haversack_bench::program(env!("CARGO_BIN_EXE_haversack")));
         command.arg("--home").arg(self.base.join(machine)).args(arguments);
         command.env_clear().env("HOME", &self.base);
         command
