@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use haversack::ids::ContentHash;
+use haversack::ids::{ContentHash, Position};
+use haversack::log::{Folded, StoreFile, layout};
 
 use crate::machines::Machines;
 
@@ -158,11 +159,15 @@ fn replace_bytes(path: &Path, from: &str, to: &str) {
     fs::write(path, [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat()).expect("written");
 }
 
-/// Runs a command that must refuse a newer format, and checks that it changed neither the home nor the remote.
-fn is_refused_and_untouched(machines: &Machines, arguments: &[&str]) {
-    let (home, remote) = (machines.env.path("directory/desktop"), machines.env.path("directory/remote"));
+/// Syncs the desktop, which must refuse a newer format, and checks that it changed neither its home nor the remote.
+///
+/// At a folder it may note its own edit in the log that only this machine has, so only its memory must stay as it is.
+fn is_refused_and_untouched(machines: &Machines, meeting: &str) {
+    let home = if meeting == "folder" { "folder/desktop/memory" } else { "directory/desktop" };
+    let (home, remote) = (machines.env.path(home), remote_of(machines, meeting));
+    machines.write(&format!("{meeting}/desktop"), "diary.md", "an edit that waits\n");
     let before = (bytes_below(&home), bytes_below(&remote));
-    let said = machines.shown("directory/desktop", arguments);
+    let said = machines.shown(&format!("{meeting}/desktop"), &["sync"]);
     assert!(!said.starts_with("exit 0\n"), "{said}");
     assert!(said.contains("newer") && said.contains("Update Haversack on this machine"), "{said}");
     let after = (bytes_below(&home), bytes_below(&remote));
@@ -172,6 +177,15 @@ fn is_refused_and_untouched(machines: &Machines, arguments: &[&str]) {
     };
     assert_eq!(changed(&before.0, &after.0), Vec::<PathBuf>::new(), "the home");
     assert_eq!(changed(&before.1, &after.1), Vec::<PathBuf>::new(), "the remote");
+}
+
+fn remote_of(machines: &Machines, meeting: &str) -> PathBuf {
+    machines.env.path(if meeting == "folder" { "folder/sync/haversack" } else { "directory/remote" })
+}
+
+/// Returns the file with the greatest name in a directory.
+fn newest_in(directory: &Path) -> PathBuf {
+    fs::read_dir(directory).expect("there").flatten().map(|entry| entry.path()).max().expect("a file")
 }
 
 /// A machine that has read the log already reads `store.json` only in a full sync: the log itself says that it ends or that a later format follows.
@@ -194,12 +208,9 @@ fn newer_commit_is_refused_and_untouched() {
     let machines = unpacked(VERSION_0_2_0);
     // The laptop's last edits are a commit that the desktop has not read.
     machines.done("directory/laptop", &["sync"]);
-    let log = machines.env.path("directory/remote/.haversack/log");
-    let newest =
-        fs::read_dir(&log).expect("there").flatten().map(|entry| entry.path()).max().expect("a commit");
+    let newest = newest_in(&remote_of(&machines, "directory").join(".haversack/log"));
     replace_bytes(&newest, "haversack-commit 1", "haversack-commit 9");
-    machines.write("directory/desktop", "diary.md", "an edit that waits\n");
-    is_refused_and_untouched(&machines, &["sync"]);
+    is_refused_and_untouched(&machines, "directory");
 }
 
 #[test]
@@ -207,6 +218,99 @@ fn newer_state_is_refused_and_untouched() {
     let machines = unpacked(VERSION_0_2_0);
     let identity = machines.env.path("directory/desktop/state/default/identity");
     replace_bytes(&identity, "haversack-identity 1", "haversack-identity 9");
-    machines.write("directory/desktop", "diary.md", "an edit that waits\n");
-    is_refused_and_untouched(&machines, &["sync"]);
+    is_refused_and_untouched(&machines, "directory");
+}
+
+/// Lets the laptop put its last edits into the folder, and returns that entry of its log. The desktop has not read it.
+fn entry_that_the_desktop_has_not_read(machines: &Machines) -> PathBuf {
+    let entries = |found: &BTreeMap<PathBuf, Vec<u8>>| -> BTreeSet<PathBuf> {
+        found
+            .iter()
+            .filter(|(_, bytes)| bytes.starts_with(b"haversack-entry "))
+            .map(|(path, _)| path.clone())
+            .collect()
+    };
+    let folder = remote_of(machines, "folder");
+    // The fixture was moved, so the desktop's log in the folder gets a new name first.
+    machines.done("folder/desktop", &["sync"]);
+    let before = entries(&bytes_below(&folder));
+    machines.done("folder/laptop", &["sync"]);
+    let after = entries(&bytes_below(&folder));
+    after.difference(&before).last().expect("a new entry").clone()
+}
+
+#[test]
+fn newer_entry_of_a_folder_is_refused_and_untouched() {
+    let machines = unpacked(VERSION_0_2_0);
+    let entry = entry_that_the_desktop_has_not_read(&machines);
+    replace_bytes(&entry, "haversack-entry 1", "haversack-entry 9");
+    is_refused_and_untouched(&machines, "folder");
+}
+
+#[test]
+fn newer_commit_in_an_entry_of_a_folder_is_refused_and_untouched() {
+    let machines = unpacked(VERSION_0_2_0);
+    let entry = entry_that_the_desktop_has_not_read(&machines);
+    replace_bytes(&entry, "haversack-commit 1", "haversack-commit 9");
+    // The second line is a hash of everything after it.
+    let bytes = fs::read(&entry).expect("there");
+    let mut lines = bytes.splitn(3, |byte| *byte == b'\n');
+    let (first, _, rest) = (lines.next().expect("one"), lines.next(), lines.next().expect("the rest"));
+    let hash = ContentHash::of(rest).to_string();
+    fs::write(&entry, [first, hash.as_bytes(), rest].join(&b'\n')).expect("written");
+    is_refused_and_untouched(&machines, "folder");
+}
+
+/// Returns a file of a later version: only its first line can be understood.
+fn of_a_later_version(kind: &str) -> String {
+    format!("haversack-{kind} 9\n{}\n{{}}\n", ContentHash::of(b"{}\n"))
+}
+
+/// Joins the directory's store, and returns what the program said. The remote may gain files, and keeps those that it has.
+fn late_machine_joins(machines: &Machines) -> String {
+    let remote = remote_of(machines, "directory");
+    let before = bytes_below(&remote);
+    let said = machines
+        .shown("late", &["join", &format!("file://{}", remote.display()), "--device", "late", "--yes"]);
+    let after = bytes_below(&remote);
+    for (path, bytes) in before {
+        let is_derived = path.ends_with("manifest.json");
+        assert!(is_derived || after.get(&path) == Some(&bytes), "{} changed", path.display());
+    }
+    said
+}
+
+/// A checkpoint is a shortcut: the log says the same.
+#[test]
+fn newer_checkpoint_is_left_alone_and_the_log_is_read() {
+    let machines = unpacked(VERSION_0_2_0);
+    let newest = newest_in(&remote_of(&machines, "directory").join(".haversack/log"));
+    let checkpoints = remote_of(&machines, "directory").join(".haversack/checkpoints");
+    fs::create_dir_all(&checkpoints).expect("made");
+    let checkpoint = checkpoints.join(newest.file_name().expect("a position"));
+    fs::write(checkpoint, of_a_later_version("checkpoint")).expect("written");
+    let said = late_machine_joins(&machines);
+    assert!(said.starts_with("exit 0\n"), "{said}");
+    assert!(machines.files("late").contains_key("lighthouse/ports.md"), "{said}");
+}
+
+/// Positions whose commits are in a segment have no other copy.
+#[test]
+fn newer_segment_is_refused_and_untouched() {
+    let machines = unpacked(VERSION_0_2_0);
+    let remote = remote_of(&machines, "directory");
+    let store = fs::read(remote.join(".haversack/store.json")).expect("there");
+    let store = StoreFile::decode(&store.into()).expect("readable").store;
+    let (first, last) = (Position::FIRST, Position::new(4).expect("a position"));
+    let folded = Folded { store, first, last }.encode().expect("small");
+    for position in (1..=4).filter_map(Position::new) {
+        fs::write(remote.join(layout::commit(position).as_str()), &folded).expect("written");
+    }
+    let segment = remote.join(layout::segment(first, last).as_str());
+    fs::create_dir_all(segment.parent().expect("in a directory")).expect("made");
+    fs::write(segment, of_a_later_version("segment")).expect("written");
+    let said = late_machine_joins(&machines);
+    assert!(said.starts_with("exit 1\n"), "{said}");
+    assert!(said.contains("newer") && said.contains("Update Haversack on this machine"), "{said}");
+    assert!(machines.files("late").is_empty(), "nothing was taken from a log that cannot be read");
 }
