@@ -640,8 +640,7 @@ impl Replica {
             self.join(context, store, report).await?;
         }
         if context.fetching == Fetching::Now {
-            self.materialise(context, &self.absent(AbsenceReason::Unfetched), Purpose::Fetching, report)
-                .await?;
+            self.fetch_new(context, report).await?;
         }
         // True if there was nothing, a moment ago, after the last position that was applied or created.
         let mut is_newest = false;

@@ -1,6 +1,6 @@
 //! Devices at a log whose old commits lose their contents: a few schedules in every test run.
 
-use haversack::sync::planted::Planted;
+use haversack::planted::Planted;
 use haversack_sim::sync::{Run, run};
 
 /// A schedule that finds each planted mistake.

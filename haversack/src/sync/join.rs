@@ -94,6 +94,16 @@ impl Replica {
         Ok(found.map(|(checkpoint, _)| checkpoint))
     }
 
+    /// Puts the files in place that were not fetched yet.
+    pub(super) async fn fetch_new(
+        &mut self,
+        context: Context<'_>,
+        report: &mut Report,
+    ) -> Result<(), SyncError> {
+        let new = self.absent(AbsenceReason::Unfetched);
+        self.materialise(context, &new, Purpose::Fetching, report).await
+    }
+
     /// Puts files in place that are not here yet.
     ///
     /// If a user created a file with the same name, it is merged.

@@ -14,7 +14,6 @@ use haversack_store::{Bytes, Error as StoreError, Locator};
 
 use super::apply::{self, Leftovers};
 use super::fetch::{NextCommits, Taken};
-use super::join::Purpose;
 use super::plan::{self, AbsenceReason, Reach, Step, Theirs, Winner};
 use super::planted::{Planted, has};
 use super::scan::Found;
@@ -152,8 +151,7 @@ impl Replica {
                 NextCommits::Abridged => {
                     any = any.max(self.skip_to_checkpoint(context, store, &mut seen, report).await?);
                     if context.fetching == Fetching::Now {
-                        let new = self.absent(AbsenceReason::Unfetched);
-                        self.materialise(context, &new, Purpose::Fetching, report).await?;
+                        self.fetch_new(context, report).await?;
                         seen = None;
                     }
                     continue;
