@@ -2,6 +2,9 @@
 //!
 //! The changes are made one after the other on the draft. The result is a list of [`Step`]s, at most one for each file.
 //! All refusals happen here, before anything is recorded: a recorded batch can always be applied.
+//!
+//! Another program can save or delete a file after we looked at its name and before we read it. The read alone decides whether the file exists,
+//! because the step replaces the version that was read (`batch::save_in_the_moment_of_a_creation_stays`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,15 +147,19 @@ impl Draft<'_> {
                 })
                 .await
             }
-            Change::Append { locator, bytes } => match self.kind(Verb::Append, locator).await? {
-                None => self.create(Verb::Append, locator, bytes.clone()).await,
-                Some(_) => {
-                    let slot = self.file(Verb::Append, locator).await?;
-                    let there = slot.now.take().unwrap_or_default();
-                    slot.now = Some(Bytes::from([&there[..], &bytes[..]].concat()));
-                    Ok(())
-                }
-            },
+            Change::Append { locator, bytes } => {
+                let verb = Verb::Append;
+                let slot = match self.kind(verb, locator).await? {
+                    None => {
+                        self.check_new(verb, locator).await?;
+                        self.slot(verb, locator).await?
+                    }
+                    Some(_) => self.file(verb, locator).await?,
+                };
+                let there = slot.now.take().unwrap_or_default();
+                slot.now = Some(Bytes::from([&there[..], &bytes[..]].concat()));
+                Ok(())
+            }
             Change::Delete { locator, depth } => self.delete(locator, *depth).await,
             Change::Put { locator, expected, bytes } => {
                 self.put(locator, expected.as_ref(), bytes.as_ref()).await
@@ -166,7 +173,12 @@ impl Draft<'_> {
             return Err(Error::new(verb, locator, Reason::Exists));
         }
         self.check_new(verb, locator).await?;
-        self.slot(verb, locator).await?.now = Some(bytes);
+        let slot = self.slot(verb, locator).await?;
+        // Another program may have saved the file after the look above.
+        if slot.now.is_some() {
+            return Err(Error::new(verb, locator, Reason::Exists));
+        }
+        slot.now = Some(bytes);
         Ok(())
     }
 
@@ -195,7 +207,7 @@ impl Draft<'_> {
         change: impl Fn(&str) -> Result<NewText, Reason>,
     ) -> Result<()> {
         let slot = self.file(verb, locator).await?;
-        let there = slot.now.as_deref().unwrap_or_default();
+        let there = slot.now.as_deref().ok_or_else(|| Error::new(verb, locator, Reason::NotFound))?;
         let new = as_text(there).and_then(change).map_err(|reason| Error::new(verb, locator, reason))?;
         slot.now = Some(new.text.into());
         Ok(())
@@ -245,7 +257,9 @@ impl Draft<'_> {
         };
         let mut moved = Vec::new();
         for old in moving {
-            let bytes = self.slot(verb, &old).await?.now.take().unwrap_or_default();
+            let bytes = self.slot(verb, &old).await?.now.take();
+            // Another program may have deleted the file after the look above.
+            let bytes = bytes.ok_or_else(|| Error::new(verb, &old, Reason::NotFound))?;
             let rest = &old.as_str()[from.as_str().len()..];
             let new = to.child(rest).map_err(|reason| {
                 Error::storage(verb, &old, StoreError::invalid(Operation::Rename, &old, reason))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_lite::future::block_on;
 use haversack::store::{
-    Backend, Bytes, Condition, Entry, ErrorKind, Fault, Locator, Result as StoreResult, Written,
+    Backend, Bytes, Condition, Entry, ErrorKind, Fault, Info, Locator, Result as StoreResult, Written,
     forward_backend,
 };
 use haversack::{Change, Depth, Ending, Memory, Reason};
@@ -282,4 +282,63 @@ fn batch_that_can_be_decided_anew_leaves_the_text_of_another_writer() {
     assert_eq!(refused.reason(), &Reason::Changed);
     assert_eq!(subject.text("a.md").as_deref(), Some(saved));
     assert_eq!(subject.text("z.md").as_deref(), Some("a second line\n"));
+}
+
+/// Files in which another program saves or deletes `a.md`, just after a program looked at it.
+#[derive(Debug)]
+struct ChangedAfterLook {
+    inner: Arc<dyn Backend>,
+    saved: Option<&'static str>,
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl Backend for ChangedAfterLook {
+    async fn info(&self, locator: &Locator) -> StoreResult<Info> {
+        let info = self.inner.info(locator).await;
+        if locator.as_str() == "a.md" {
+            match self.saved {
+                Some(text) => drop(self.inner.write(locator, text.into(), Condition::Any).await?),
+                None => self.inner.delete(locator, Condition::Any).await?,
+            }
+        }
+        info
+    }
+
+    forward_backend!(self => self.inner; read, write, prepare, append, barrier, list, scan, touch_mark, delete);
+    forward_backend!(self => self.inner; rename, exchange, mkdir, lock, capabilities, conflict_strategy);
+}
+
+/// Another program saves a new file between the batch's look at the name and its read: the batch does not replace that text.
+#[test]
+fn save_in_the_moment_of_a_creation_stays() {
+    let put = Change::Put { locator: at("a.md"), expected: None, bytes: Some("a line\n".into()) };
+    let cases = [
+        (vec![create("a.md", "a line\n"), delete("z.md")], "of the user\n"),
+        (vec![put, delete("z.md")], "of the user\n"),
+        (vec![rename("z.md", "a.md")], "of the user\n"),
+        (vec![append("a.md", "a line\n"), delete("z.md")], "of the user\na line\n"),
+    ];
+    for (batch, there) in cases {
+        let Subject { files, state, .. } = Subject::in_memory();
+        let _ = block_on(files.write(&at("z.md"), "a line\n".into(), Condition::Any)).expect("written");
+        let changed = Arc::new(ChangedAfterLook { inner: files, saved: Some("of the user\n") });
+        let subject = Subject::over(changed, state, None);
+        let refused = block_on(subject.memory.batch(&batch)).err().map(|error| error.reason().clone());
+        assert_eq!(subject.text("a.md").as_deref(), Some(there), "{batch:?}");
+        assert_eq!(refused == Some(Reason::Exists), subject.text("z.md").is_some(), "{batch:?}: {refused:?}");
+    }
+}
+
+/// Another program deletes the file after the batch found it: no empty file comes in its place, under either name.
+#[test]
+fn changed_file_may_disappear_in_the_same_moment() {
+    for change in [rename("a.md", "b.md"), insert("a.md", 0, "a second line")] {
+        let Subject { files, state, .. } = Subject::in_memory();
+        let _ = block_on(files.write(&at("a.md"), "a line\n".into(), Condition::Any)).expect("written");
+        let subject = Subject::over(Arc::new(ChangedAfterLook { inner: files, saved: None }), state, None);
+        let refused = block_on(subject.memory.batch(std::slice::from_ref(&change))).expect_err("it is gone");
+        assert_eq!(refused.reason(), &Reason::NotFound, "{change:?}");
+        assert_eq!((subject.text("a.md"), subject.text("b.md")), (None, None), "{change:?}");
+    }
 }
