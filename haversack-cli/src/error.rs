@@ -238,10 +238,10 @@ impl From<SyncError> for CommandError {
                 "Nothing was lost here, and nothing was written there. Look at it: haversack debug log"
             }
             SyncError::Vanished => {
-                "Put the files back; if all of them were meant to go: haversack sync --allow-deletes"
+                "Bring the directory or its disk back, or: haversack restore --deleted. If you meant to delete the files everywhere: haversack sync --allow-deletes"
             }
             SyncError::Emptied => {
-                "Nothing was deleted anywhere. Mount the folder, or let its client bring it back; if it is gone for good, put it back from this machine: haversack remote rebuild"
+                "Nothing was deleted anywhere. Mount the folder, or start its sync client. If the files of the folder were deleted, write them again from this machine: haversack remote rebuild"
             }
             SyncError::Outrun => "Other machines write at this moment. Run the same command again",
             SyncError::TooMuch { .. } => {

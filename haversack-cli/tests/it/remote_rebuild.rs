@@ -151,7 +151,7 @@ fn restored_backup_gets_its_changes_back() {
     exit 1
     --- stdout
     --- stderr
-    Error: the remote went back: position 3 has changed
+    Error: the remote's history has changed: its change 3 is missing or different
     Hint: We wrote nothing there. Restore it from this machine: haversack remote rebuild
     "#);
     assert_snapshot!(machines.done("laptop", &["remote", "rebuild"]), @r#"

@@ -441,8 +441,8 @@ fn many_deletions_wait() {
     exit 1
     --- stdout
     --- stderr
-    Error: all files are gone at once; nothing was deleted anywhere
-    Hint: Put the files back; if all of them were meant to go: haversack sync --allow-deletes
+    Error: all files disappeared at once, and Haversack did not delete them on your other machines
+    Hint: Bring the directory or its disk back, or: haversack restore --deleted. If you meant to delete the files everywhere: haversack sync --allow-deletes
     "#);
     assert_snapshot!(machines.shown("laptop", &["status"]), @r#"
     exit 1

@@ -40,7 +40,7 @@ fn every_loss_happens() {
         "rebuilds",
         "the store that was there is gone",
         "rebuilt the store there",
-        "the remote went back",
+        "the remote's history has changed",
         "the remote holds another store",
     ]
     .into();

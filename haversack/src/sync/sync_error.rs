@@ -98,11 +98,11 @@ pub enum SyncError {
     },
     /// The remote does not return the content that it had acknowledged.
     Unclear(&'static str),
-    /// All working files are gone at once: the directory was emptied or is not there.
+    /// All working files disappeared at once: the directory is empty or is not there.
     Vanished,
-    /// The folder where devices meet is empty: it is not mounted, or its client emptied it.
+    /// The synced folder is empty: it is not mounted, or its files were deleted.
     Emptied,
-    /// Another device was faster again and again.
+    /// Another device wrote first at each of our attempts to write to the remote.
     Outrun,
     /// Others sent more than this device receives in one sync.
     TooMuch {
@@ -156,7 +156,7 @@ impl fmt::Display for SyncError {
                 ErrorKind::Busy | ErrorKind::Unavailable => "the remote could not be reached",
                 _ => "the remote could not be used",
             }),
-            SyncError::Local(_) => f.write_str("this device's storage failed"),
+            SyncError::Local(_) => f.write_str("this machine's storage failed"),
             SyncError::OtherStore { expected, found } => {
                 write!(f, "the remote holds another store: {found}, not {expected}")
             }
@@ -168,7 +168,11 @@ impl fmt::Display for SyncError {
                 write!(f, "\"{device}\" moved the store to {url} ({time})")
             }
             SyncError::WentBack { position } => {
-                write!(f, "the remote went back: position {} has changed", position.number())
+                write!(
+                    f,
+                    "the remote's history has changed: its change {} is missing or different",
+                    position.number()
+                )
             }
             SyncError::Gap { missing, found } => {
                 write!(f, "the log has a gap: position {missing} is not there, though {found} is")
@@ -178,17 +182,21 @@ impl fmt::Display for SyncError {
                 write!(f, "the commit at position {} does not fit: {why}", position.number())
             }
             SyncError::Unclear(what) => write!(f, "the remote returns other content than it stored: {what}"),
-            SyncError::Vanished => f.write_str("all files are gone at once; nothing was deleted anywhere"),
-            SyncError::Emptied => f.write_str("the folder is empty: it is not mounted, or was emptied"),
-            SyncError::Outrun => f.write_str("other devices were faster again and again"),
+            SyncError::Vanished => f.write_str(
+                "all files disappeared at once, and Haversack did not delete them on your other machines",
+            ),
+            SyncError::Emptied => f.write_str("the synced folder is empty, though it had files before"),
+            SyncError::Outrun => f.write_str(
+                "each time this machine tried to write to the remote, another machine wrote first",
+            ),
             SyncError::TooMuch { received, budget } if received.files > budget.files => write!(
                 f,
-                "the remote has more than {} new files for this device, so the sync stopped before it wrote them",
+                "the remote has more than {} new files for this machine, so the sync stopped before it wrote them",
                 budget.files
             ),
             SyncError::TooMuch { budget, .. } => write!(
                 f,
-                "the remote has more than {} MB of new files for this device, so the sync stopped before it wrote them",
+                "the remote has more than {} MB of new files for this machine, so the sync stopped before it wrote them",
                 budget.bytes / 1_000_000
             ),
         }

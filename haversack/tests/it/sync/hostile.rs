@@ -299,7 +299,7 @@ fn what_does_not_belong_at_a_position_stops_there_and_is_not_written_over() {
                 with(lab, |heading| heading["position"] = json!(9)),
             )
         }),
-        ("a commit built on something else", "went back", |lab| {
+        ("a commit built on something else", "history has changed", |lab| {
             let other = ContentHash::of(b"something else");
             let forged = with(lab, |heading| heading["previous"] = json!(other));
             (lab.last_position().next().expect("a next one"), forged)
