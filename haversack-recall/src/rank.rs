@@ -1,14 +1,17 @@
-//! Orders the passages and files that have words of a query.
+//! Orders the passages and files that have words of a query, or whose meaning is near to it.
 //!
-//! 1. Only passages in the query's scope are looked at: its projects, place, kinds and days. Passages outside do not even count for the rarity of a word.
-//! 2. A passage is worth what BM25 says of it, with the words of titles counting more than those of the text.
-//! 3. A part of that goes to its neighbours in the file, because a passage that answers often stands beside one that has the words.
-//! 4. A file is worth what BM25 says of all its text, and what its best passages are worth, each as a part of the best in the answer.
-//! 5. A passage is worth what step 3 says, and a part of what its file is worth.
-//! 6. With vectors, a passage is also worth how near its meaning is to that of the query, between the average and the nearest one ([`MEANING`]). The nearest
-//!    passages count without any word of the query.
-//! 7. Memories of the time that the query names count more. Memories that say they are out of date come last.
-//! 8. The answer is relevant if the best hits have enough of the query's words, rare words counting more ([`FLOOR`]), or are near enough ([`NEAR`]).
+//! 1. Only passages in the query's scope take part: its projects, directory, kinds and days. The rarity of a word is counted in these passages alone.
+//! 2. A passage gets its BM25 score: rare words count more, and a word in a title counts more than one in the text ([`TITLE_WEIGHT`]).
+//! 3. Each passage gives a part of its BM25 score ([`NEIGHBOUR`]) to the passages before and after it in the file, because the answer is often beside the
+//!    passage that has the words.
+//! 4. The sum of steps 2 and 3 is divided by the highest such sum. The best passage now has the score 1.
+//! 5. With vectors, a passage gets up to [`MEANING`] more if its meaning is near to the query's: nothing if it is no nearer than the average passage, all of
+//!    it if it is the nearest. The nearest passages take part even if they have no word of the query.
+//! 6. The whole text of each file gets a BM25 score too, divided by the highest such score. A query for passages adds a part of it ([`FILE_IN_PASSAGE`]) to
+//!    the score of each passage of the file. A query for files adds the scores of the file's three best passages to it; the second and third count less
+//!    ([`NEXT_PASSAGE`]).
+//! 7. Memories of the time that the query names count more ([`IN_TIME`]). Memories that say they are out of date come last.
+//! 8. The answer is relevant if a file has enough of the query's words, rare words counting more ([`FLOOR`]), or if a passage is near enough ([`NEAR`]).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -32,7 +35,7 @@ const FILE_B: f64 = 0.5;
 /// The weight of a word in a title.
 const TITLE_WEIGHT: f64 = 2.0;
 
-/// The part of a passage's worth that each neighbour gets.
+/// The part of a passage's BM25 score that each neighbour gets.
 const NEIGHBOUR: f64 = 0.5;
 
 /// The weight of a file's second-best passage compared with the best, and of the third compared with the second.
@@ -44,7 +47,7 @@ const FILE_IN_PASSAGE: f64 = 0.6;
 /// The factor for a memory of the time that the query names.
 const IN_TIME: f64 = 1.3;
 
-/// A hit must be worth at least this part of the best one.
+/// A hit must have at least this part of the best hit's score.
 const WORTH: f64 = 0.1;
 
 /// An answer is relevant if a file has words of the query that make up this part of the rarity of all. One word of two is not enough: a memory that
@@ -57,8 +60,8 @@ const FLOOR_OF_TWO: f64 = 0.25;
 /// The floor for files that have one of the words in a title: they are about it.
 const FLOOR_OF_TITLE: f64 = 0.4;
 
-/// For the floor, words are as rare as if the memory had so many passages more. In a small memory nearly every word is in few passages, so that
-/// its words say little about rarity.
+/// For the floor, the rarity of a word is counted as if the memory had this many more passages without it. In a small memory nearly every word is in few
+/// passages, so its counts say little about rarity.
 const COMMON_PASSAGES: usize = 1000;
 
 /// The weight of a passage's nearness in meaning, compared with its words.
@@ -74,7 +77,7 @@ const USUAL_NEARNESS: f32 = 0.1;
 /// The most passages that are found by their meaning alone.
 const MAX_NEAREST: usize = 50;
 
-/// More hits with the same worth as the last are not told apart by their names.
+/// The most hits beyond the limit that are kept because they have the same score as the last one: their names decide which of them are in the answer.
 const MAX_TIES: usize = 1000;
 
 /// A file or passage that was found.
@@ -93,11 +96,11 @@ pub(crate) struct Ranked {
 /// The parts of a score.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts {
-    /// The worth of the words in the passage.
+    /// The BM25 score of the passage.
     pub passage: f64,
-    /// The share from the neighbours of the passage.
+    /// The part of its neighbours' BM25 scores that the passage got.
     pub neighbours: f64,
-    /// The worth of the whole file, as a part of the best file.
+    /// The BM25 score of the whole file, divided by the highest one.
     pub file: f64,
     /// The nearness of its meaning to the query's, from 0 to 1; 0 without vectors.
     pub meaning: f64,
@@ -323,7 +326,7 @@ fn read(reader: &Reader<'_>, words: &[Word], scores: &[Scores]) -> Result<Vec<Po
     Ok(all)
 }
 
-/// Gives a part of each passage's worth to its neighbours.
+/// Gives a part of each passage's BM25 score to its neighbours.
 fn spread(reader: &Reader<'_>, scores: &mut [Scores]) {
     for (scores, (segment, _)) in scores.iter_mut().zip(&reader.segments) {
         let records = &segment.records;
@@ -398,7 +401,7 @@ fn compare(reader: &Reader<'_>, meaning: &Meaning, scores: &mut [Scores]) -> f32
     nearest
 }
 
-/// A file or passage with its worth.
+/// A file or passage with its score.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     segment: usize,
@@ -545,7 +548,7 @@ fn rarity(all: usize, with: usize) -> f64 {
     (1.0 + (float(all) - float(with) + 0.5) / (float(with) + 0.5)).ln()
 }
 
-/// Returns what so many occurrences are worth in a text of a length, compared with the average one.
+/// Returns the BM25 score of a word that occurs `count` times, without its rarity. `length` is that of the text, divided by the average.
 fn saturated(count: f64, length: f64, b: f64) -> f64 {
     count * (K1 + 1.0) / (count + K1 * (1.0 - b + b * length))
 }

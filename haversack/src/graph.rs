@@ -1,6 +1,6 @@
 //! A typed graph over files: nodes with content and properties, and connections between them.
 //!
-//! A [`Graph`] lives in any [`FileStorage`] and touches nothing else, so the storage under it can be swapped. What it keeps there:
+//! A [`Graph`] reads and writes only the files of one [`FileStorage`], and it works over every one of them. These are its files:
 //!
 //! | file | content |
 //! |---|---|
@@ -10,15 +10,17 @@
 //! | `_content/connections/{id}.md` | the content of a connection, if it has one |
 //!
 //! # Invariants
-//! 1. A content is written before its record: a process that dies in between leaves a file that no record names, which [`repair`] finds
+//! 1. A content is written before its record. If the process dies in between, no record names the file, and [`repair`] finds it
 //!    (`killed_between_content_and_record`).
-//! 2. A node's record goes together with the records of its connections, and before its content (`delete_node_cascades`).
-//! 3. No writer loses the record of another one, in this process or another (`two_handles_keep_every_node`).
+//! 2. A deletion removes the record of the node and the records of its connections in one transaction. It removes their contents afterwards
+//!    (`delete_node_cascades`).
+//! 3. A writer never loses the record of another writer, in this process or in another one (`two_handles_keep_every_node`).
 //! 4. A refused operation changed nothing (`refused_operations_change_nothing`).
-//! 5. Connections without one of their nodes, which two machines can make that did not see each other, are never shown as edges
+//! 5. Two machines that have not synced can delete a node and connect it. The graph never shows such a connection as an edge
 //!    (`connection_to_nowhere_is_not_shown`).
 //!
-//! Times come from the [`Clock`] and are shown, never compared to decide; ids come from [`Ids`].
+//! [`Clock`] gives the times. The graph stores and shows them and sorts by them, and never accepts or refuses a change because of a time. [`Ids`] gives
+//! the ids.
 
 pub mod draw;
 mod error;

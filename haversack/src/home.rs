@@ -1,24 +1,25 @@
 //! One sync of a whole home.
 //!
-//! A home is a memory directory and the directories that are bound to prefixes of its store. Each directory is a replica with a state of
-//! its own, and all of them follow one log. The command line, the simulator, the tests and the benches sync a home with [`sync`]:
+//! A home has one memory directory, and it can have bound directories. A bound directory holds the files whose path in the store begins with one prefix, for
+//! example `claude_memory/lighthouse/`. The memory directory holds all other files. Each directory is a replica with a state of its own, and all replicas of
+//! a home follow one log. The command line, the simulator, the tests and the benches sync a home with [`sync`]:
 //!
 //! 1. Finish a batch of writes that a killed process left half done.
-//! 2. Move files that lie in the memory directory below a bound prefix into the bound directory.
+//! 2. Move each file of the memory directory whose path begins with a bound prefix into the directory that is bound to that prefix.
 //! 3. If the devices meet in a synced folder: check the folder, and read it if this home has never read it.
 //! 4. Open every replica.
 //! 5. Each replica reads the new commits of the log, merges them, and publishes its changes.
 //! 6. In a synced folder: carry the new commits both ways, and let the replicas take in the commits that arrived.
-//! 7. Keep the commits of this round in the archive, for the history.
+//! 7. Add the commits of this round to the archive, for the history.
 //! 8. Write the mirror, if something changed and the store is small enough.
 //!
 //! # Invariants
-//! - A commit that changes a file of this home is built on the files as the user saw them: in a synced folder step 5 publishes before step 6
-//!   takes anything in (`haversack-sim: sync`).
-//! - A bound directory that is missing, emptied or broken is skipped, and the others still sync. A broken memory directory stops the round
+//! - In a synced folder, a home publishes its own changes before it applies changes that have arrived: step 5 comes before step 6. So each commit is based
+//!   only on versions that were in the files when its user changed them (`haversack-sim: sync`).
+//! - A round skips a bound directory that is missing, emptied or broken, and syncs the others. A broken memory directory stops the round
 //!   (`home::broken_directory_stops_only_itself`).
-//! - Moving a file into a bound directory loses no line of either side, even if the process is killed during the move and the next round repeats it
-//!   (`home::moved_file_keeps_lines_of_both_sides`).
+//! - One file can be both in the memory directory and in the bound directory. The move keeps every line of both, even if the process is killed during the
+//!   move and the next round repeats it (`home::moved_file_keeps_lines_of_both_sides`).
 //! - The archive has every commit that the round published, even if a later step failed.
 
 mod hand_over;
@@ -217,9 +218,9 @@ impl Home {
         self.move_to_bound_directories(ids, lock_wait).await
     }
 
-    /// Moves files that lie in the memory directory below a bound prefix into the bound directory.
+    /// Moves each file of the memory directory whose path begins with a bound prefix into the directory that is bound to that prefix.
     ///
-    /// They were there before the directory was bound, or were written while it was not there. A name that is never written into a bound
+    /// Such a file was there before the directory was bound, or was written while that directory was missing. A name that is never written into a bound
     /// directory stays.
     pub async fn move_to_bound_directories(
         &self,
@@ -461,7 +462,7 @@ impl Running<'_> {
             self.run_all(context, round, round.work).await?;
             return Ok(None);
         };
-        // Publish the changes of this home first. They were made on the files as they are here, before anything that has arrived.
+        // Publish the changes of this home first: the user made them before the arrived changes were in the files.
         let first = if round.work == Work::Full { Work::Sync } else { round.work };
         if first != Work::Pull {
             self.run_all(context, round, first).await?;

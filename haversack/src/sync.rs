@@ -564,7 +564,7 @@ impl Replica {
         }
         report.not_folded = self.upkeep(context).await.err().map(|trouble| trouble.to_string());
         self.compact(context).await?;
-        // The next look goes on with it.
+        // If it fails, the next full sync continues.
         if let Err(trouble) = self.shorten(context).await {
             report.not_folded.get_or_insert(trouble.to_string());
         }

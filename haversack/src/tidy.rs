@@ -1,19 +1,19 @@
-//! Ageing: what becomes of memories that are older than their kind is kept. Decided purely, then applied.
+//! Ages memory. Most kinds of generated memory have a maximum age; this module decides what happens to files that are older, and then does it.
 //!
 //! 1. [`select`] names the files that have to be read: files that may be too old, and the roll-ups that receive their lines.
-//! 2. [`plan`] turns these files, the day and the table of kinds into [`Action`]s. It reads no clock and no disk.
+//! 2. [`plan`] turns these files, the day and the table of kinds into [`Action`]s. It is pure: it reads no clock and no disk.
 //! 3. [`apply`] carries out one action after the other, each as one batch.
 //!
 //! Example: on 2026-11-18, `interactions/2026-11-09.jsonl` is older than 7 days. Its action adds a section to `compacted/2026-W46.md`, deletes the log, and
 //! adds a line to the decision log `compacted/log/2026-11-18.jsonl`.
 //!
 //! # Invariants
-//! 1. Nothing leaves without being represented: every line of a source is in the roll-up, or its id is in the decision log (`tidy::every_line_is_represented`).
-//! 2. A roll-up, the deletion of its sources and the line of the decision log are one batch, and lie in one directory of the home, so one commit
-//!    publishes them (`tidy::roll_up_and_deletion_are_one_commit`).
-//! 3. If the gate holds a roll-up back from the remote, its sources stay (`tidy::held_roll_up_keeps_its_sources`), in the store also if it is held back only after
-//!    the tidy (`sync::roll_ups`, `tidy::held_roll_up_keeps_its_sources_in_the_store`).
-//! 4. Planning again after applying finds nothing to do (`tidy::twice_is_once`), and a tidy that was killed after any action ends in the same files
+//! 1. Tidy deletes no line without a trace: every line of a source is in the roll-up, or its id is in the decision log (`tidy::every_line_is_represented`).
+//! 2. Tidy writes the roll-up, deletes its sources and adds the line of the decision log in one batch. All these files are in one directory of the home, so
+//!    one commit publishes them (`tidy::roll_up_and_deletion_are_one_commit`).
+//! 3. The gate can hold a roll-up back from the remote. Then tidy does not delete its sources (`tidy::held_roll_up_keeps_its_sources`). If the gate holds it
+//!    back only after the tidy, the sources stay in the store (`sync::roll_ups`, `tidy::held_roll_up_keeps_its_sources_in_the_store`).
+//! 4. Planning again after applying finds nothing to do (`tidy::twice_is_once`). If a tidy is killed after any action, the next tidy ends with the same files
 //!    (`tidy::killed_tidy_ends_in_the_same_files`).
 //! 5. A pinned file is never changed or deleted: [`apply`] refuses it, whatever the plan says (`tidy::pinned_file_is_refused_by_apply`).
 

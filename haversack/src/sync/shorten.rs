@@ -1,22 +1,26 @@
-//! Shortens the history in a remote: old commits lose their contents, and objects that nothing needs any more are deleted (docs/adr/0040).
+//! Shortens the history in a remote (docs/adr/0040): drops the contents of old commits, and deletes objects that nothing needs any more.
 //!
-//! 1. Find the segments that are older than [`Intervals::keep_contents`](super::Intervals), by the remote's clock, and whose positions already
-//!    [say so](Replica::compact).
-//! 2. Write a checkpoint at the end of the log, with packs of its own. From now on it has every content that is in use.
-//! 3. Make sure that no device has committed meanwhile. Otherwise leave all of it to the next time.
-//! 4. Replace each old segment by the same segment without contents.
+//! A commit or segment without its contents is *abridged*, one with its contents is *whole*. An abridged commit still has its author, time and file names,
+//! and the hashes of its contents.
+//!
+//! 1. Find the segments that are older than [`Intervals::keep_contents`](super::Intervals) by the remote's clock, and whose positions already hold only a
+//!    reference to the segment ([`Replica::compact`]).
+//! 2. Write a checkpoint at the end of the log. It shares no pack with an older checkpoint. From now on this checkpoint has every content that is in use.
+//! 3. Read the end of the log again. If another device has committed meanwhile, stop; a later run begins again.
+//! 4. Replace each of these segments by its abridged form.
 //! 5. Delete the older checkpoints.
-//! 6. Delete the objects that no whole commit and no checkpoint names, if they are older than [`Intervals::keep_positions`](super::Intervals).
+//! 6. Delete each object that is older than [`Intervals::keep_positions`](super::Intervals) and that neither a checkpoint nor a whole commit names.
 //!
-//! Example: 1,000 commits, and the first 512 are older than a year. The checkpoint is written at position 1,000. The segments 1-256 and 257-512 are
-//! abridged. A new device starts at position 1,000, and a device that was away since position 300 [skips](Replica::skip_to_checkpoint) to 1,000.
+//! Example: 1,000 commits, and the first 512 are older than a year. Step 2 writes the checkpoint at position 1,000. Step 4 abridges the segments 1-256 and
+//! 257-512. A new device starts at position 1,000, and a device that was away since position 300 [skips](Replica::skip_to_checkpoint) to 1,000.
 //!
 //! # Invariants
 //! - Every content of the current files is in the remote at any moment: `haversack-sim: shorten`.
-//! - A killed process leaves a log that every device can read, and the next one goes on: `haversack-sim: shorten`.
-//! - A damaged checkpoint is written again by the next device that looks at everything: `sync::shorten::damaged_checkpoint_is_written_again`.
-//! - No device deletes an object that a new commit names. A publisher writes its objects anew (`Remote::put_object`), so they are not old, and looks
-//!   for them once more after its commit is there.
+//! - If the process is killed, every device can still read the log, and the next process that shortens continues the work: `haversack-sim: shorten`.
+//! - If the checkpoint is damaged, the next full sync of any device writes another one: `sync::shorten::damaged_checkpoint_is_written_again`.
+//! - No device deletes an object that a new commit names. A device that publishes a commit writes the commit's objects again, even if they exist
+//!   (`Remote::put_object`). So these objects are new, and no device deletes them. When the commit is at its position, the device looks for the objects
+//!   once more.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;

@@ -1,16 +1,19 @@
-//! Catches up with a log whose next commits have their contents no more (docs/adr/0040).
+//! Brings a device up to date that was away for long: the next commits that it must read are abridged, which means that they have lost their contents
+//! (docs/adr/0040).
 //!
-//! 1. Read the newest checkpoint that the log confirms. It is after all abridged commits.
-//! 2. Compare its files with the replica's bases. Every file that differs is one incoming change.
-//! 3. Fetch the contents of changed files that are here: they are merged over their bases. New files are fetched later, as after a join.
-//! 4. Apply all of it as one batch, and go on with the log after the checkpoint.
+//! 1. Read the newest checkpoint that the log confirms. Its position is higher than that of every abridged commit.
+//! 2. Compare its files with the replica's bases. Each file that differs is one incoming change.
+//! 3. For each changed file that this replica has, fetch the new content. Contents of new files are fetched later, as after a join.
+//! 4. Apply all changes as one batch. A file that was edited here is merged with the new content; the base is their common ancestor.
+//! 5. Continue with the commit after the checkpoint.
 //!
-//! Example: our base is position 10, the commits up to 900 are abridged, and the newest checkpoint is at 1,000. `notes.md` is `a` at position 10, `ab` in our
-//! working file, and `ca` in the checkpoint. The batch merges `ab` and `ca` over `a`, which gives `cab`, and our position becomes 1,000.
+//! Example (each letter is a line): our base is position 10, the commits up to 900 are abridged, and the newest checkpoint is at 1,000. `notes.md` is `a` in
+//! our base, `ab` in our working file, and `ca` in the checkpoint. The batch merges `ab` and `ca`; their common ancestor is `a`. The result is `cab`, and our
+//! position becomes 1,000.
 //!
 //! # Invariants
 //! - Local changes since the base survive: `sync::shorten::late_device_merges_over_its_base`.
-//! - A file that was deleted meanwhile does not come back: `sync::shorten::late_device_deletes_what_others_deleted`.
+//! - A file that another device deleted meanwhile does not come back: `sync::shorten::late_device_deletes_what_others_deleted`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

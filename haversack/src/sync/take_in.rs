@@ -1,12 +1,12 @@
 //! Applies incoming changes: commits of other devices that this replica has not applied yet.
 //!
 //! 1. Fold the commits into [`IncomingChanges`].
-//! 2. Decide a step for each file ([`plan::take_in`]), and merge where both sides changed it.
-//! 3. Carry the steps out on the working files, and move the bases with them.
+//! 2. Decide a step for each file ([`plan::take_in`]), and merge the files that both sides changed.
+//! 3. Write the result of each step to its working file, and set the file's base to the incoming version.
 //!
-//! Example (each letter is a line): our base of `notes.md` is `a`, and the user's file has `ab`. Two new commits arrive; the last one makes `notes.md` `ca`. Folding gives
-//! theirs = `ca`. The step is a merge with base `a`, which writes `cab`. Then the base becomes `ca`, and `cab` is pending: the next commit
-//! publishes it.
+//! Example (each letter is a line): our base of `notes.md` is `a`, and the user's file has `ab`. Two new commits arrive. After the last one, `notes.md` is
+//! `ca`. The step merges our `ab` with their `ca`; the common base is `a`. The merge writes `cab` to the file, and the base becomes `ca`. The other devices do
+//! not have `b` yet: our next commit sends it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -8,17 +8,19 @@
 //!
 //! One run:
 //!
-//! 1. *Collect*: turn each new commit of the home log into an entry. The entry lists the heads: the last entry of every folder log that the commit is based on.
-//! 2. *Fetch*: copy the folder logs of other devices, as far as they have arrived, into the home.
-//! 3. *Take in*: for each new entry that can be read, merge all folder logs ([`merge_file`](super::merge_file)) and append the changed files to the
-//!    home log, as a commit with the entry's id.
+//! 1. *Collect*: turn each new commit of the home log into an entry. The entry lists its heads. For each folder log, the head is the last entry that this
+//!    device had taken in when the commit was made.
+//! 2. *Fetch*: copy the new entries of other devices from the folder into the home, as far as they have arrived.
+//! 3. *Take in*: go through the new entries one by one. An entry can be read when the entries that it is based on have arrived. Merge the files that the
+//!    entry changes, from all folder logs ([`merge_file`](super::merge_file)). Append the result to the home log as one commit with the entry's id.
 //! 4. *Send*: write the new entries of step 1 to this device's folder log.
 //!
-//! Example: the laptop's home log has positions 1 to 4, and its heads are laptop 3, desktop 2. The user's edit became position 5. Step 1 turns it into
-//! entry laptop 4 on these heads. Step 2 finds entry desktop 3. Step 3 merges it and appends the result as position 6. Step 4 writes entry laptop 4 to the folder.
+//! Example: the laptop's home log has positions 1 to 5: three entries of the laptop and two of the desktop. So its heads are laptop 3, desktop 2. The user's
+//! edit became position 6. Step 1 turns it into entry laptop 4 on these heads. Step 2 finds entry desktop 3. Step 3 merges it and appends the result as
+//! position 7. Step 4 writes entry laptop 4 to the folder.
 //!
-//! If a run is killed, the next run continues its work: an entry is stored in the home before it is written to the folder, and each commit of the home log
-//! has the id of its entry, so the progress follows from both.
+//! If a run is killed, the next run continues its work. Step 1 stores an entry in the home before step 4 writes it to the folder, so the home shows which
+//! entries are not sent yet. Each commit of the home log has the id of its entry, so the home log shows which entries are taken in.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
