@@ -484,6 +484,13 @@ impl Device {
         self.state.empty(self.is_full.clone())
     }
 
+    /// Returns the texts that were put aside because another program wrote the same file in that moment. `status` names them.
+    pub(crate) fn put_aside(&self) -> Vec<String> {
+        let files = self.files.all().into_iter();
+        let aside = files.filter(|(locator, _)| locator.as_str().starts_with(".haversack/kept/"));
+        aside.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()).collect()
+    }
+
     /// Returns what is left of an unfinished step.
     pub(crate) fn left_over(&self) -> Option<Locator> {
         let all = self.bound.iter().map(|bound| &bound.files).chain([&self.files]);

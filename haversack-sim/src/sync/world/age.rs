@@ -12,6 +12,7 @@ use haversack_store::{Bytes, Locator};
 use super::World;
 use crate::random::Random;
 use crate::sync::age;
+use crate::sync::device::Device;
 use crate::sync::failure::{Broken, Failure};
 use crate::sync::schedule::{Jumps, Meeting, Task};
 use crate::sync::unit::{units, units_of};
@@ -124,7 +125,10 @@ impl World<'_> {
         }
         let texts: Vec<&String> =
             files.iter().filter(|(path, _)| log_of(&plain(path)).is_none()).map(|(_, text)| text).collect();
-        let there: BTreeSet<&str> = texts.iter().flat_map(|text| units(text)).collect();
+        // A process that dies before it writes another program's text back leaves that text aside.
+        let aside: Vec<String> = self.devices.values().flat_map(Device::put_aside).collect();
+        let there: BTreeSet<&str> =
+            texts.iter().copied().chain(&aside).flat_map(|text| units(text)).collect();
         for (unit, file) in self.oracle.units() {
             if !there.contains(unit) && !self.is_accounted_for(unit) {
                 return Err(Broken::Lost.because(format!("{unit:?} of {file}")));
