@@ -24,6 +24,7 @@ pub mod event;
 pub mod file_storage;
 // Tests forge files with it, and read the manifest of a remote.
 #[cfg(not(feature = "testing"))]
+#[expect(unreachable_pub, reason = "only the feature makes it public")]
 mod frame;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
@@ -38,6 +39,7 @@ pub mod index;
 pub mod kind;
 pub mod log;
 #[cfg(not(feature = "testing"))]
+#[expect(unreachable_pub, reason = "only the feature makes it public")]
 mod manifest;
 #[cfg(feature = "testing")]
 #[doc(hidden)]

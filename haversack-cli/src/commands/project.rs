@@ -152,7 +152,8 @@ fn give_name(ui: &mut Ui, settings: &Settings, directory: &Path, name: &str) -> 
         ),
     });
     if let Some(before) = before {
-        ui.note(format!("The files stay under {before} too, until you run: haversack delete --recursive claude_memory/{before}"));
+        // No command to delete them: the short form of the old name can mean the memory that is in use.
+        ui.note(format!("The files that were synced before also stay under the old name, {before}."));
     }
     bind(ui, settings, &directory, None)
 }

@@ -27,6 +27,9 @@ use crate::settings::{Settings, shown};
 /// The most files of a store whose mirror a sync writes itself; a larger store's mirror is written in the background.
 const MAX_MIRRORED_FILES: usize = 200;
 
+/// The most arrived files of a synced folder in which a sync looks for conflicts.
+const MAX_LOOKED_AT: usize = 100;
+
 /// The options of a sync.
 pub(crate) struct SyncOptions<'a> {
     pub(crate) work: Work<'a>,
@@ -261,10 +264,25 @@ fn sync_home(
     let report = block_on(haversack::home::sync(home.directories(), meeting, context, &round));
     let report = report.map_err(|stopped| Failed::of(&home, stopped))?;
     let mut summary = Summary::new(&home, &unbound, report);
+    if meeting.is_folder() {
+        name_arrived_conflicts(settings, &mut summary);
+    }
     if let Some(found) = lost_and_found {
         summary.rescued.extend(found.rescued().into_iter().map(|(path, of)| (shown(&path), of)));
     }
     Ok(summary)
+}
+
+/// Adds the arrived files with two versions of a passage to the report. In a synced folder the logs are merged before the files, so the report of the files
+/// does not name them.
+fn name_arrived_conflicts(settings: &Settings, summary: &mut Summary) {
+    let named = &summary.report.both_kept;
+    let arrived = summary.received.iter().filter(|file| !named.contains(file));
+    let arrived: Vec<Locator> = arrived.take(MAX_LOOKED_AT).cloned().collect();
+    // The sync is done. A file that cannot be read now is named by the next look at conflicts.
+    let Ok(conflicts) = findings::conflicts_in(settings, &arrived) else { return };
+    let found: BTreeSet<Locator> = conflicts.found.into_iter().map(|conflict| conflict.locator).collect();
+    summary.report.both_kept.extend(found);
 }
 
 /// Returns the name under which this machine's commits are in the history.

@@ -327,3 +327,19 @@ fn timer_sync_checks_everything_from_time_to_time() {
 fn contains(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
+
+#[test]
+fn conflict_that_a_folder_brings_is_told_by_its_sync() {
+    let machines = Machines::new();
+    let shared = make_folder(&machines, "shared");
+    machines.write("laptop", "ports.md", "staging listens on 5433\n");
+    machines.done("laptop", &["remote", "add", &shared, "--device", "laptop"]);
+    machines.done("laptop", &["sync"]);
+    machines.done("desktop", &["join", &shared, "--device", "desktop", "--yes"]);
+    machines.write("laptop", "ports.md", "staging listens on 5434\n");
+    machines.done("laptop", &["sync"]);
+    machines.write("desktop", "ports.md", "staging listens on 5435\n");
+    let told = machines.shown("desktop", &["sync"]);
+    assert!(told.contains("ports.md: both versions of a passage are kept"), "{told}");
+    assert!(told.contains("haversack conflicts"), "{told}");
+}

@@ -16,7 +16,7 @@ const PLACES: usize = 12;
 const MANY_BYTES: usize = 100_000_000;
 
 /// The words of which every message must have one.
-const CLEAR: &[&str] = &["the file that names the store", "position ", "the segment 1-4"];
+const CLEAR: &[&str] = &["the file that names the store", "position ", "its change ", "the segment 1-4"];
 
 /// Returns the objects of the store whose keys begin with a text.
 fn keys(start: &str) -> Vec<(&'static String, &'static Bytes)> {
