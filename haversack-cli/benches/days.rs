@@ -222,7 +222,7 @@ fn ageing(base: &Path, rounds: usize) -> Outcome<Table> {
     }
     let took = middle(&samples);
     let cells = vec![
-        "the planner over 100,000 entries, 1,000 of them old".to_owned(),
+        "planner, 100,000 entries (1,000 old)".to_owned(),
         milliseconds(took),
         "–".to_owned(),
         "–".to_owned(),

@@ -104,6 +104,46 @@ const CHARTS: &[Chart] = &[
         labels: &["view"],
         series: &[("p50 / p95 ms", "median, and 95 % of all")],
     },
+    Chart {
+        name: "recall",
+        title: "Questions of LoCoMo whose passage is among the first 10, in % (longer is better)",
+        heading: "## Recall, ",
+        rows: &[],
+        labels: &[""],
+        series: &[("R@10", "R@10")],
+    },
+    Chart {
+        name: "graph",
+        title: "A new entity of the graph, in milliseconds, by the number of entities",
+        heading: "## The graph, ",
+        rows: &[("question", "create")],
+        labels: &["entities"],
+        series: &[("ours p50 / p95 ms", "Haversack"), ("server-memory p50 / p95 ms", "server-memory")],
+    },
+    Chart {
+        name: "days",
+        title: "A day's commands, process start to end, in milliseconds",
+        heading: "### A day's commands, ",
+        rows: &[],
+        labels: &["command"],
+        series: &[("ms", "Haversack"), ("`version` ms", "haversack version")],
+    },
+    Chart {
+        name: "tidy",
+        title: "Tidying, in milliseconds",
+        heading: "### Tidying, ",
+        rows: &[],
+        labels: &["what"],
+        series: &[("ms", "Haversack"), ("the scan alone ms", "the look at the files alone")],
+    },
+    Chart {
+        name: "secrets",
+        title: "Looking for secrets, in MB/s (longer is better)",
+        heading: "## Looking for secrets, ",
+        rows: &[],
+        labels: &["text"],
+        series: &[("`secrets::find` MB/s", "Haversack"), ("hash (BLAKE3) MB/s", "BLAKE3")],
+    },
 ];
 
 const COLORS: [&str; 3] = ["#0969da", "#8c959f", "#bf8700"];
