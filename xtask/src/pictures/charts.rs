@@ -137,6 +137,14 @@ const CHARTS: &[Chart] = &[
         series: &[("ms", "Haversack"), ("the scan alone ms", "the look at the files alone")],
     },
     Chart {
+        name: "sync",
+        title: "A sync of one changed file, in milliseconds, by the number of files",
+        heading: "### One changed file, with the scan",
+        rows: &[],
+        labels: &["where", "files"],
+        series: &[("p50 ms", "median")],
+    },
+    Chart {
         name: "secrets",
         title: "Looking for secrets, in MB/s (longer is better)",
         heading: "## Looking for secrets, ",
